@@ -72,7 +72,8 @@ impl Geometry {
         check((1..=8).contains(&self.luns) && self.luns.is_power_of_two(), "luns", "1, 2, 4 or 8")?;
         check((1..=8).contains(&self.planes) && self.planes.is_power_of_two(), "planes", "1, 2, 4 or 8")?;
         check(
-            self.blocks_per_lun >= 2 * u32::from(self.planes) && self.blocks_per_lun % u32::from(self.planes) == 0,
+            self.blocks_per_lun >= 2 * u32::from(self.planes)
+                && self.blocks_per_lun % u32::from(self.planes) == 0,
             "blocks_per_lun",
             "a multiple of planes, at least two a plane",
         )?;
@@ -90,8 +91,16 @@ impl Geometry {
             "such that page_bytes + spare_bytes is at most 65536 (16-bit column address)",
         )?;
         let row_bits = self.page_bits() + self.block_bits() + self.lun_bits();
-        check(row_bits <= 24, "blocks_per_lun", "such that a row address fits 24 bits (three address cycles)")?;
-        check(self.total_pages() < u64::from(u32::MAX), "blocks_per_lun", "such that the drive has under 2^32 - 1 pages")
+        check(
+            row_bits <= 24,
+            "blocks_per_lun",
+            "such that a row address fits 24 bits (three address cycles)",
+        )?;
+        check(
+            self.total_pages() < u64::from(u32::MAX),
+            "blocks_per_lun",
+            "such that the drive has under 2^32 - 1 pages",
+        )
     }
 
     /// LUNs of the whole drive.
@@ -161,13 +170,19 @@ impl Geometry {
 
     /// A LUN's index over the drive: channel first, then way, then LUN (C70).
     pub const fn lun_index(&self, at: LunAddr) -> LunIndex {
-        LunIndex((at.lun as u32 * self.ways as u32 + at.way as u32) * self.channels as u32 + at.channel as u32)
+        LunIndex(
+            (at.lun as u32 * self.ways as u32 + at.way as u32) * self.channels as u32 + at.channel as u32,
+        )
     }
     /// The inverse of [`Geometry::lun_index`].
     pub const fn lun_addr(&self, index: LunIndex) -> LunAddr {
         let channel = index.0 % self.channels as u32;
         let rest = index.0 / self.channels as u32;
-        LunAddr { channel: channel as u16, way: (rest % self.ways as u32) as u8, lun: (rest / self.ways as u32) as u8 }
+        LunAddr {
+            channel: channel as u16,
+            way: (rest % self.ways as u32) as u8,
+            lun: (rest / self.ways as u32) as u8,
+        }
     }
     /// A LUN's slot among those of its channel: `lun · ways + way`.
     pub const fn slot_in_channel(&self, at: LunAddr) -> usize {

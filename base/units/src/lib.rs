@@ -12,7 +12,7 @@ mod hash;
 mod time;
 
 pub use address::{
-    BlockAddr, BufferId, ChannelId, Column, LunIndex, Location, Lpn, LunAddr, PageInBlock, Ppa, RowAddr,
+    BlockAddr, BufferId, ChannelId, Column, Location, Lpn, LunAddr, LunIndex, PageInBlock, Ppa, RowAddr,
     SectorRange,
 };
 pub use geometry::{CellMode, Geometry, GeometryError, PageType};

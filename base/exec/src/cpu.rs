@@ -1,0 +1,152 @@
+use crate::exec::{Exec, TaskId};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use aster_units::{Duration, Frequency, Instant};
+use core::cell::{Cell, RefCell};
+use core::future::{Future, poll_fn};
+use core::task::Poll;
+
+/// What a core has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CoreStats {
+    /// Cycles charged.
+    pub cycles: u64,
+    /// Time spent waiting for register and bus accesses.
+    pub stalled: Duration,
+}
+
+pub(crate) struct CoreState {
+    frequency: Frequency,
+    // The core is busy from `busy_from`, for `cycles` cycles and `stall`; cycles are converted as one count so that
+    // clocks that don't divide never drift.
+    busy_from: Cell<Instant>,
+    cycles: Cell<u64>,
+    stall: Cell<Duration>,
+    stats: Cell<CoreStats>,
+    pub(crate) waiting: RefCell<VecDeque<TaskId>>,
+    pub(crate) armed: Cell<bool>,
+}
+
+impl CoreState {
+    #[inline]
+    pub(crate) fn free_at(&self) -> Instant {
+        if self.cycles.get() == 0 {
+            return self.busy_from.get() + self.stall.get();
+        }
+        self.busy_from.get() + self.frequency.cycles(self.cycles.get()) + self.stall.get()
+    }
+    #[inline]
+    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+        self.free_at() > now
+    }
+    #[inline]
+    fn begin(&self, now: Instant) {
+        if !self.is_busy(now) {
+            self.busy_from.set(now);
+            self.cycles.set(0);
+            self.stall.set(Duration::ZERO);
+        }
+    }
+}
+
+/// One of the SSD's processor cores. Its tasks are polled only while it is free; charging moves its local time ahead
+/// of the clock (design §2). Clones are handles to the same core.
+#[derive(Clone)]
+pub struct Core {
+    exec: Exec,
+    state: Rc<CoreState>,
+    index: u32,
+}
+
+impl Core {
+    /// Adds a core to `exec`.
+    pub fn new(exec: &Exec, frequency: Frequency) -> Self {
+        let state = Rc::new(CoreState {
+            frequency,
+            busy_from: Cell::default(),
+            cycles: Cell::new(0),
+            stall: Cell::default(),
+            stats: Cell::default(),
+            waiting: RefCell::default(),
+            armed: Cell::new(false),
+        });
+        let mut cores = exec.0.cores.borrow_mut();
+        cores.push(Rc::clone(&state));
+        let index = cores.len() as u32 - 1;
+        drop(cores);
+        Core { exec: exec.clone(), state, index }
+    }
+
+    /// Adds a task to this core.
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskId {
+        self.exec.spawn_at(self.index, Box::pin(future))
+    }
+
+    /// The executor whose clock this core lives on.
+    pub fn exec(&self) -> &Exec {
+        &self.exec
+    }
+
+    /// The clock the core runs at.
+    pub fn frequency(&self) -> Frequency {
+        self.state.frequency
+    }
+
+    /// The core's local time: the clock, or later when charges have run ahead of it. What the core sends out carries
+    /// this time.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        self.state.free_at().max(self.exec.now())
+    }
+
+    /// Spends `cycles` of the core. Synchronous: the rest of this poll happens later by that much.
+    #[inline]
+    pub fn charge(&self, cycles: u64) {
+        if cycles == 0 {
+            return;
+        }
+        self.state.begin(self.exec.now());
+        self.state.cycles.set(self.state.cycles.get() + cycles);
+        let mut stats = self.state.stats.get();
+        stats.cycles += cycles;
+        self.state.stats.set(stats);
+    }
+
+    /// Stalls the core for a register access or another bus round trip that doesn't scale with its clock.
+    #[inline]
+    pub fn stall(&self, duration: Duration) {
+        if duration.is_zero() {
+            return;
+        }
+        self.state.begin(self.exec.now());
+        self.state.stall.set(self.state.stall.get() + duration);
+        let mut stats = self.state.stats.get();
+        stats.stalled += duration;
+        self.state.stats.set(stats);
+    }
+
+    /// Lets the clock catch up with the core's local time, so that what is read next is what the core would see then.
+    /// The task keeps the core meanwhile: it is the first to go on.
+    pub async fn settle(&self) {
+        poll_fn(|_| {
+            if !self.state.is_busy(self.exec.now()) {
+                return Poll::Ready(());
+            }
+            let me = self.exec.current();
+            let mut waiting = self.state.waiting.borrow_mut();
+            if waiting.front() != Some(&me) {
+                waiting.push_front(me);
+            }
+            drop(waiting);
+            self.exec.arm_core(self.index, &self.state);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// What the core has done so far.
+    pub fn stats(&self) -> CoreStats {
+        self.state.stats.get()
+    }
+}

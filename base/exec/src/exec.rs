@@ -1,0 +1,325 @@
+use crate::cpu::CoreState;
+use crate::queue::{BinaryHeapQueue, TimerQueue};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_units::{Duration, Instant};
+use core::cell::{Cell, RefCell};
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+/// A task of one executor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskId(pub(crate) u32);
+
+impl TaskId {
+    /// No task: waking it does nothing.
+    pub const NONE: TaskId = TaskId(u32::MAX);
+}
+
+/// A registered event handler of one executor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandlerId(pub(crate) u32);
+
+/// A hardware model (or any passive part) that timed events are delivered to.
+pub trait Handler {
+    /// The event scheduled with `token` is due; [`Exec::now`] is its time.
+    fn fire(&self, token: u64);
+}
+
+/// How much work an executor has done; deterministic, so tests may bound it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Timed events delivered (hardware events, timers, cores becoming free).
+    pub events: u64,
+    /// Posted calls delivered at the instant they were posted.
+    pub posts: u64,
+    /// Task polls.
+    pub polls: u64,
+}
+
+// Targets of timed events: handlers count up from 0, tasks from TASK, cores from CORE.
+const TASK: u32 = 1 << 30;
+const CORE: u32 = 1 << 31;
+
+struct Task {
+    // `None` while the task is being polled and after it has ended.
+    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    core: u32,
+    queued: bool,
+}
+
+const NO_CORE: u32 = u32::MAX;
+
+enum Ready {
+    Task(u32),
+    Post(u32, u64),
+}
+
+pub(crate) struct Inner {
+    now: Cell<Instant>,
+    queue: RefCell<BinaryHeapQueue>,
+    ready: RefCell<VecDeque<Ready>>,
+    tasks: RefCell<Vec<Task>>,
+    handlers: RefCell<Vec<Rc<dyn Handler>>>,
+    pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
+    current: Cell<u32>,
+    counts: Cell<Counts>,
+}
+
+/// One clock with its events and tasks. Clones are handles to the same executor.
+#[derive(Clone)]
+pub struct Exec(pub(crate) Rc<Inner>);
+
+impl Default for Exec {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Exec {
+    /// An executor at time zero with nothing to do.
+    pub fn new() -> Self {
+        Exec(Rc::new(Inner {
+            now: Cell::new(Instant::ZERO),
+            queue: RefCell::default(),
+            ready: RefCell::default(),
+            tasks: RefCell::default(),
+            handlers: RefCell::default(),
+            cores: RefCell::default(),
+            current: Cell::new(u32::MAX),
+            counts: Cell::default(),
+        }))
+    }
+
+    /// The time of the event being handled.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        self.0.now.get()
+    }
+
+    /// Work done so far.
+    pub fn counts(&self) -> Counts {
+        self.0.counts.get()
+    }
+
+    /// Registers a handler for timed events and posts.
+    pub fn register(&self, handler: Rc<dyn Handler>) -> HandlerId {
+        let mut handlers = self.0.handlers.borrow_mut();
+        handlers.push(handler);
+        assert!(handlers.len() < TASK as usize, "too many handlers");
+        HandlerId(handlers.len() as u32 - 1)
+    }
+
+    /// Delivers `token` to `handler` at `at`, or now when `at` has passed.
+    #[inline]
+    pub fn schedule(&self, at: Instant, handler: HandlerId, token: u64) {
+        let at = at.max(self.now());
+        self.0.queue.borrow_mut().push(at, handler.0, token);
+    }
+
+    /// Delivers `token` to `handler` at this instant, once whatever runs now has returned. Cheaper than an event, and
+    /// the way for parts to call each other without re-entering.
+    #[inline]
+    pub fn post(&self, handler: HandlerId, token: u64) {
+        self.0.ready.borrow_mut().push_back(Ready::Post(handler.0, token));
+    }
+
+    /// Adds a task that runs on no particular core: polling it is never delayed.
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskId {
+        self.spawn_at(NO_CORE, Box::pin(future))
+    }
+
+    pub(crate) fn spawn_at(&self, core: u32, future: Pin<Box<dyn Future<Output = ()>>>) -> TaskId {
+        let mut tasks = self.0.tasks.borrow_mut();
+        let id = tasks.len() as u32;
+        assert!(id < TASK, "too many tasks");
+        tasks.push(Task { future: Some(future), core, queued: true });
+        self.0.ready.borrow_mut().push_back(Ready::Task(id));
+        TaskId(id)
+    }
+
+    /// The task being polled; [`TaskId::NONE`] outside one.
+    #[inline]
+    pub fn current(&self) -> TaskId {
+        TaskId(self.0.current.get())
+    }
+
+    /// Has `task` polled at this instant. Waking twice polls once.
+    #[inline]
+    pub fn wake(&self, task: TaskId) {
+        if let Some(t) = self.0.tasks.borrow_mut().get_mut(task.0 as usize)
+            && !t.queued
+        {
+            t.queued = true;
+            self.0.ready.borrow_mut().push_back(Ready::Task(task.0));
+        }
+    }
+
+    /// Has `task` polled at `at`.
+    #[inline]
+    pub fn wake_at(&self, at: Instant, task: TaskId) {
+        let at = at.max(self.now());
+        self.0.queue.borrow_mut().push(at, TASK + task.0, 0);
+    }
+
+    /// Waits until the clock shows `at`.
+    pub async fn sleep_until(&self, at: Instant) {
+        let mut armed = false;
+        poll_fn(|_| {
+            if self.now() >= at {
+                return Poll::Ready(());
+            }
+            if !armed {
+                armed = true;
+                self.wake_at(at, self.current());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits for `duration`.
+    pub async fn sleep(&self, duration: Duration) {
+        self.sleep_until(self.now() + duration).await;
+    }
+
+    /// When the executor next has something to do; `None` when it waits for the outside. Does not advance anything.
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if !self.0.ready.borrow().is_empty() {
+            return Some(self.now());
+        }
+        self.0.queue.borrow().next()
+    }
+
+    /// Does everything that is due up to and including `until`, then sets the clock to `until`.
+    pub fn advance_to(&self, until: Instant) {
+        loop {
+            self.drain_ready();
+            let Some((at, target, token)) = self.0.queue.borrow_mut().pop_due(until) else { break };
+            self.0.now.set(at.max(self.now()));
+            self.count(|c| c.events += 1);
+            if target >= CORE {
+                self.core_is_free(target - CORE);
+            } else if target >= TASK {
+                self.poll_or_park(target - TASK);
+            } else {
+                self.deliver(target, token);
+            }
+        }
+        if until > self.now() && until != Instant::MAX {
+            self.0.now.set(until);
+        }
+    }
+
+    /// Drops all tasks, handlers and events. A device calls it when it is dropped: handlers hold executors and
+    /// executors hold handlers, and this breaks the circle.
+    pub fn shut_down(&self) {
+        let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
+        let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());
+        let cores = core::mem::take(&mut *self.0.cores.borrow_mut());
+        self.0.queue.borrow_mut().clear();
+        self.0.ready.borrow_mut().clear();
+        drop((tasks, handlers, cores));
+    }
+
+    #[inline]
+    fn count(&self, f: impl FnOnce(&mut Counts)) {
+        let mut c = self.0.counts.get();
+        f(&mut c);
+        self.0.counts.set(c);
+    }
+
+    #[inline]
+    fn drain_ready(&self) {
+        loop {
+            let next = self.0.ready.borrow_mut().pop_front();
+            match next {
+                Some(Ready::Task(id)) => self.poll_or_park(id),
+                Some(Ready::Post(handler, token)) => {
+                    self.count(|c| c.posts += 1);
+                    self.deliver(handler, token);
+                }
+                None => break,
+            }
+        }
+    }
+
+    #[inline]
+    fn deliver(&self, handler: u32, token: u64) {
+        // Cloned so that the handler may register others.
+        let handler = Rc::clone(&self.0.handlers.borrow()[handler as usize]);
+        handler.fire(token);
+    }
+
+    /// Polls a task, or parks it when its core is busy.
+    fn poll_or_park(&self, id: u32) {
+        let core = self.0.tasks.borrow()[id as usize].core;
+        if core != NO_CORE {
+            let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
+            if state.is_busy(self.now()) || !state.waiting.borrow().is_empty() {
+                state.waiting.borrow_mut().push_back(TaskId(id));
+                self.arm_core(core, &state);
+                return;
+            }
+        }
+        self.poll(id);
+        if core != NO_CORE {
+            let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
+            self.run_core(core, &state);
+        }
+    }
+
+    fn poll(&self, id: u32) {
+        let taken = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let task = &mut tasks[id as usize];
+            task.queued = false;
+            task.future.take()
+        };
+        // Already ended, or polling itself.
+        let Some(mut future) = taken else { return };
+        self.count(|c| c.polls += 1);
+        let outer = self.0.current.replace(id);
+        let ended = future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        self.0.current.set(outer);
+        if !ended {
+            let mut tasks = self.0.tasks.borrow_mut();
+            if let Some(task) = tasks.get_mut(id as usize) {
+                task.future = Some(future);
+            }
+        }
+    }
+
+    pub(crate) fn arm_core(&self, index: u32, state: &CoreState) {
+        if !state.armed.replace(true) {
+            let at = state.free_at().max(self.now());
+            self.0.queue.borrow_mut().push(at, CORE + index, 0);
+        }
+    }
+
+    fn core_is_free(&self, index: u32) {
+        let state = Rc::clone(&self.0.cores.borrow()[index as usize]);
+        state.armed.set(false);
+        self.run_core(index, &state);
+    }
+
+    /// Polls the tasks that waited for a core, oldest first, until one charges it or none is left.
+    fn run_core(&self, index: u32, state: &CoreState) {
+        loop {
+            if state.waiting.borrow().is_empty() {
+                return;
+            }
+            if state.is_busy(self.now()) {
+                return self.arm_core(index, state);
+            }
+            let next = state.waiting.borrow_mut().pop_front();
+            if let Some(task) = next {
+                self.poll(task.0);
+            }
+        }
+    }
+}

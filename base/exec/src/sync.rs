@@ -1,0 +1,184 @@
+use crate::exec::{Exec, TaskId};
+use alloc::collections::VecDeque;
+use core::cell::{Cell, RefCell};
+use core::future::poll_fn;
+use core::task::Poll;
+
+/// Where at most one task waits for a condition that others bring about.
+pub struct WaitCell(Cell<TaskId>);
+
+impl Default for WaitCell {
+    fn default() -> Self {
+        WaitCell(Cell::new(TaskId::NONE))
+    }
+}
+
+impl WaitCell {
+    /// Wakes the waiting task, if there is one.
+    #[inline]
+    pub fn wake(&self, exec: &Exec) {
+        let task = self.0.replace(TaskId::NONE);
+        if task != TaskId::NONE {
+            exec.wake(task);
+        }
+    }
+
+    /// Wakes the waiting task at `at`, if there is one.
+    #[inline]
+    pub fn wake_at(&self, exec: &Exec, at: aster_units::Instant) {
+        let task = self.0.replace(TaskId::NONE);
+        if task != TaskId::NONE {
+            exec.wake_at(at, task);
+        }
+    }
+
+    /// True while a task waits.
+    pub fn is_waited_on(&self) -> bool {
+        self.0.get() != TaskId::NONE
+    }
+
+    /// Waits until `ready` gives a value; it is asked at once and after each wake.
+    pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
+        poll_fn(|_| match ready() {
+            Some(value) => Poll::Ready(value),
+            None => {
+                let me = exec.current();
+                let other = self.0.replace(me);
+                assert!(other == TaskId::NONE || other == me, "two tasks wait on one WaitCell");
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
+
+/// Tasks waiting for one condition, served first come, first served.
+#[derive(Default)]
+pub struct WaitQueue(RefCell<VecDeque<TaskId>>);
+
+impl WaitQueue {
+    /// A queue with room for `bound` waiters made beforehand.
+    pub fn with_capacity(bound: usize) -> Self {
+        WaitQueue(RefCell::new(VecDeque::with_capacity(bound)))
+    }
+
+    /// Wakes the task that has waited longest.
+    #[inline]
+    pub fn wake_one(&self, exec: &Exec) {
+        let task = self.0.borrow_mut().pop_front();
+        if let Some(task) = task {
+            exec.wake(task);
+        }
+    }
+
+    /// Wakes every waiting task, in the order they came.
+    pub fn wake_all(&self, exec: &Exec) {
+        let mut waiting = self.0.borrow_mut();
+        for task in waiting.drain(..) {
+            exec.wake(task);
+        }
+    }
+
+    /// True when nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// Waits until `ready` gives a value; it is asked at once and after each wake.
+    pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
+        poll_fn(|_| match ready() {
+            Some(value) => Poll::Ready(value),
+            None => {
+                let me = exec.current();
+                let mut waiting = self.0.borrow_mut();
+                if !waiting.contains(&me) {
+                    waiting.push_back(me);
+                }
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
+
+/// A bounded first-in-first-out ring with a wait queue at each end: the shape of every port.
+pub struct Ring<T> {
+    items: RefCell<VecDeque<T>>,
+    bound: usize,
+    consumers: WaitQueue,
+    producers: WaitQueue,
+}
+
+impl<T> Ring<T> {
+    /// A ring of at most `bound` items, all its memory taken now.
+    pub fn new(bound: usize) -> Self {
+        Ring {
+            items: RefCell::new(VecDeque::with_capacity(bound)),
+            bound,
+            consumers: WaitQueue::default(),
+            producers: WaitQueue::default(),
+        }
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// Gives the item back when the ring is full.
+    #[inline]
+    pub fn try_push(&self, exec: &Exec, item: T) -> Result<(), T> {
+        {
+            let mut items = self.items.borrow_mut();
+            if items.len() == self.bound {
+                return Err(item);
+            }
+            items.push_back(item);
+        }
+        self.consumers.wake_one(exec);
+        Ok(())
+    }
+
+    /// Adds an item, waiting for room.
+    pub async fn push(&self, exec: &Exec, item: T) {
+        let mut item = Some(item);
+        self.producers
+            .wait(exec, || {
+                let it = item.take()?;
+                match self.try_push(exec, it) {
+                    Ok(()) => Some(()),
+                    Err(back) => {
+                        item = Some(back);
+                        None
+                    }
+                }
+            })
+            .await;
+    }
+
+    /// Takes the oldest item.
+    #[inline]
+    pub fn try_pop(&self, exec: &Exec) -> Option<T> {
+        let item = self.items.borrow_mut().pop_front()?;
+        self.producers.wake_one(exec);
+        Some(item)
+    }
+
+    /// Takes the oldest item, waiting for one.
+    pub async fn pop(&self, exec: &Exec) -> T {
+        self.consumers.wait(exec, || self.try_pop(exec)).await
+    }
+
+    /// Items in the ring.
+    pub fn len(&self) -> usize {
+        self.items.borrow().len()
+    }
+
+    /// True when the ring holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.items.borrow().is_empty()
+    }
+
+    /// True when no item fits.
+    pub fn is_full(&self) -> bool {
+        self.len() == self.bound
+    }
+}

@@ -1,0 +1,119 @@
+extern crate std;
+use super::*;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_units::{Duration, Frequency, Instant};
+use core::cell::RefCell;
+use std::vec;
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(n)
+}
+
+struct Log(RefCell<Vec<(Instant, u64)>>, Exec);
+impl Handler for Log {
+    fn fire(&self, token: u64) {
+        self.0.borrow_mut().push((self.1.now(), token));
+    }
+}
+
+#[test]
+fn events_come_in_order_of_time_then_of_scheduling() {
+    let exec = Exec::new();
+    let log = Rc::new(Log(RefCell::default(), exec.clone()));
+    let id = exec.register(log.clone());
+    for (at, token) in [(5, 1), (3, 2), (5, 3), (1, 4)] {
+        exec.schedule(us(at), id, token);
+    }
+    exec.advance_to(us(4));
+    assert_eq!(*log.0.borrow(), vec![(us(1), 4), (us(3), 2)]);
+    assert_eq!(exec.now(), us(4));
+    assert_eq!(exec.next_deadline(), Some(us(5)));
+    exec.advance_to(us(9));
+    assert_eq!(log.0.borrow()[2..], [(us(5), 1), (us(5), 3)]);
+    assert_eq!(exec.next_deadline(), None);
+    exec.shut_down();
+}
+
+#[test]
+fn a_charged_core_polls_its_other_tasks_only_when_it_is_free() {
+    let exec = Exec::new();
+    let core = Core::new(&exec, Frequency::from_hertz(1_000_000).unwrap());
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    for name in 0..2u64 {
+        let (core2, seen) = (core.clone(), seen.clone());
+        core.spawn(async move {
+            for _ in 0..2 {
+                seen.borrow_mut().push((core2.exec().now(), name));
+                core2.charge(10);
+                core2.exec().sleep(Duration::from_micros(1)).await;
+            }
+        });
+    }
+    exec.advance_to(us(100));
+    assert_eq!(*seen.borrow(), vec![(us(0), 0), (us(10), 1), (us(20), 0), (us(30), 1)]);
+    assert_eq!(core.stats().cycles, 40);
+}
+
+#[test]
+fn settling_keeps_the_core_and_lets_the_clock_catch_up() {
+    let exec = Exec::new();
+    let core = Core::new(&exec, Frequency::from_hertz(120_000_000).unwrap());
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let (c, s) = (core.clone(), seen.clone());
+    core.spawn(async move {
+        c.charge(120);
+        assert_eq!(c.now(), us(1));
+        c.settle().await;
+        s.borrow_mut().push((c.exec().now(), 'a'));
+    });
+    let (c, s) = (core.clone(), seen.clone());
+    core.spawn(async move { s.borrow_mut().push((c.exec().now(), 'b')) });
+    exec.advance_to(us(5));
+    assert_eq!(*seen.borrow(), vec![(us(1), 'a'), (us(1), 'b')]);
+}
+
+#[test]
+fn a_full_ring_holds_its_producer_until_there_is_room() {
+    let exec = Exec::new();
+    let ring = Rc::new(Ring::new(2));
+    let got = Rc::new(RefCell::new(Vec::new()));
+    let (e, r) = (exec.clone(), ring.clone());
+    exec.spawn(async move {
+        for i in 0..5 {
+            r.push(&e, i).await;
+        }
+    });
+    let (e, r, g) = (exec.clone(), ring.clone(), got.clone());
+    exec.spawn(async move {
+        for _ in 0..5 {
+            e.sleep(Duration::from_micros(1)).await;
+            let item = r.pop(&e).await;
+            g.borrow_mut().push((e.now(), item));
+        }
+    });
+    exec.advance_to(us(3));
+    assert_eq!(got.borrow().len(), 3);
+    assert!(ring.is_full());
+    exec.advance_to(us(10));
+    assert_eq!(*got.borrow(), vec![(us(1), 0), (us(2), 1), (us(3), 2), (us(4), 3), (us(5), 4)]);
+}
+
+#[test]
+fn posts_run_after_the_caller_and_before_time_moves() {
+    let exec = Exec::new();
+    let log = Rc::new(Log(RefCell::default(), exec.clone()));
+    let id = exec.register(log.clone());
+    let e = exec.clone();
+    let l = log.clone();
+    exec.spawn(async move {
+        e.post(id, 7);
+        assert!(l.0.borrow().is_empty());
+        e.sleep(Duration::from_micros(1)).await;
+        assert_eq!(l.0.borrow().len(), 1);
+    });
+    exec.advance_to(us(2));
+    assert_eq!(*log.0.borrow(), vec![(us(0), 7)]);
+    assert_eq!(exec.counts(), Counts { events: 1, posts: 1, polls: 2 });
+    exec.shut_down();
+}
