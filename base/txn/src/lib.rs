@@ -1,2 +1,18 @@
+//! The µFSM instruction set and the transaction: an atomic, fixed-capacity list of instructions that owns the channel
+//! until it ends (B1–B11).
+//!
+//! A transaction is plain data in 64-bit words (G17), the same words that the RTL's instruction queue takes, beside the
+//! Packetizer descriptors that say where its data comes from or goes to (B2).
 #![no_std]
 #![forbid(unsafe_code)]
+
+mod descriptor;
+mod instruction;
+mod transaction;
+
+pub use descriptor::{Descriptor, Direction, Path};
+pub use instruction::{Instruction, Instructions, Latch, Latches, WordError, opcode};
+pub use transaction::{MAX_DESCRIPTORS, MAX_WORDS, Txn};
+
+#[cfg(test)]
+mod tests;

@@ -73,14 +73,14 @@ impl Geometry {
         check((1..=8).contains(&self.planes) && self.planes.is_power_of_two(), "planes", "1, 2, 4 or 8")?;
         check(
             self.blocks_per_lun >= 2 * u32::from(self.planes)
-                && self.blocks_per_lun % u32::from(self.planes) == 0,
+                && self.blocks_per_lun.is_multiple_of(u32::from(self.planes)),
             "blocks_per_lun",
             "a multiple of planes, at least two a plane",
         )?;
         check((1..=4096).contains(&self.pages_per_block), "pages_per_block", "from 1 to 4096")?;
         check(
             self.page_bytes > 0
-                && self.page_bytes % SECTOR_BYTES as u32 == 0
+                && self.page_bytes.is_multiple_of(SECTOR_BYTES as u32)
                 && self.page_bytes <= 16 * SECTOR_BYTES as u32 - 4096,
             "page_bytes",
             "a multiple of 4096, at most 61440 (a column address has 16 bits, spare included)",
