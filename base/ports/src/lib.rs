@@ -1,2 +1,26 @@
+//! The interfaces where the floors meet (design §3). Nothing else is shared between firmware and hardware.
+//!
+//! | | between | module |
+//! |---|---|---|
+//! | I1 | engine or RTL ↔ package | [`package`] |
+//! | I2 | flash operation ↔ engine | [`channel`] |
+//! | I3 | FTL and scheduler ↔ channel controller | [`flash`] |
+//! | I4 | core ↔ core | [`cores`] |
+//! | I5 | front end ↔ FTL | [`host`] |
+//! | below I6 | front end ↔ PCIe, at the level of BARs and DMA | [`link`] |
+//!
+//! Ports are rings and slots with wait queues. Every one has a bound that is set when the device is built.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod channel;
+pub mod cores;
+pub mod dram;
+pub mod flash;
+pub mod host;
+pub mod layout;
+pub mod link;
+pub mod medium;
+pub mod package;

@@ -1,0 +1,218 @@
+macro_rules! events {
+    ($( $(#[$doc:meta])* $name:ident { $( $(#[$fdoc:meta])* $field:ident : $type:ty ),* $(,)? } )*) => {
+        /// Something that happened. Fields are numbers in the unit that their documentation names.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        pub enum Event {
+            $( $(#[$doc])* $name { $( $(#[$fdoc])* $field: $type ),* } ),*
+        }
+
+        /// The kinds of event, without their values.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        pub enum Kind { $( $(#[$doc])* $name ),* }
+
+        impl Kind {
+            /// All kinds in the order of declaration.
+            pub const ALL: &'static [Kind] = &[$(Kind::$name),*];
+            /// How many kinds there are.
+            pub const COUNT: usize = Self::ALL.len();
+            /// The declared name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Kind::$name => stringify!($name)),* }
+            }
+            /// The declared field names.
+            pub const fn fields(self) -> &'static [&'static str] {
+                match self { $(Kind::$name => &[$(stringify!($field)),*]),* }
+            }
+        }
+
+        impl Event {
+            /// This event's kind.
+            pub const fn kind(&self) -> Kind {
+                match self { $(Event::$name { .. } => Kind::$name),* }
+            }
+            /// Calls `each` with the name and the value of every field.
+            pub fn for_each_field(&self, mut each: impl FnMut(&'static str, u64)) {
+                match *self {
+                    $( Event::$name { $($field),* } => { $( each(stringify!($field), u64::from($field)); )* } )*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// The host wrote a doorbell.
+    DoorbellWritten {
+        /// Queue identifier.
+        queue: u16,
+        /// True for a completion queue's head, false for a submission queue's tail.
+        completion: bool,
+        /// The value written.
+        value: u16,
+    }
+    /// The front end has fetched a command.
+    CommandFetched {
+        /// Command slot.
+        command: u16,
+        /// Submission queue.
+        queue: u16,
+        /// NVMe opcode.
+        opcode: u8,
+        /// The host's command identifier.
+        host_id: u16,
+    }
+    /// The FTL has taken a command.
+    CommandStarted {
+        /// Command slot.
+        command: u16,
+        /// First byte in the namespace.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    }
+    /// The FTL has finished a command.
+    CommandFinished {
+        /// Command slot.
+        command: u16,
+    }
+    /// The completion entry is in host memory.
+    CommandCompleted {
+        /// Command slot.
+        command: u16,
+        /// NVMe status field (type and code), 0 for success.
+        status: u16,
+    }
+    /// A slice of a command (one mapping unit) begins.
+    SliceStarted {
+        /// Command slot.
+        command: u16,
+        /// Logical page.
+        lpn: u32,
+        /// True when it changes data.
+        write: bool,
+    }
+    /// A slice found its page in the data buffer.
+    BufferHit {
+        /// Logical page.
+        lpn: u32,
+    }
+    /// A slice did not find its page in the data buffer.
+    BufferMissed {
+        /// Logical page.
+        lpn: u32,
+    }
+    /// A dirty page leaves the data buffer.
+    PageEvicted {
+        /// Logical page.
+        lpn: u32,
+        /// Physical page.
+        ppa: u32,
+    }
+    /// The mapping of a logical page changed.
+    MapUpdated {
+        /// Logical page.
+        lpn: u32,
+        /// Physical page; all ones when the page was deallocated.
+        ppa: u32,
+    }
+    /// Garbage collection chose a block.
+    VictimChosen {
+        /// LUN over the drive.
+        lun: u32,
+        /// Block in the LUN.
+        block: u32,
+        /// Valid pages to move.
+        valid: u16,
+    }
+    /// Garbage collection moved a page.
+    PageMoved {
+        /// Logical page.
+        lpn: u32,
+        /// Where it is now.
+        ppa: u32,
+    }
+    /// A block was found bad.
+    BlockRetired {
+        /// LUN over the drive.
+        lun: u32,
+        /// Block in the LUN.
+        block: u32,
+    }
+    /// A flash operation was sent to the channel controller.
+    FlashIssued {
+        /// LUN over the drive.
+        lun: u32,
+        /// 0 read, 1 program, 2 erase, 3 other.
+        kind: u8,
+        /// Row address.
+        row: u32,
+    }
+    /// A flash operation ended.
+    FlashFinished {
+        /// LUN over the drive.
+        lun: u32,
+        /// 0 read, 1 program, 2 erase, 3 other.
+        kind: u8,
+        /// Row address.
+        row: u32,
+        /// 0 done, 1 failed, 2 uncorrectable, 3 error.
+        status: u8,
+        /// Corrected bits.
+        corrected: u16,
+    }
+    /// A transaction got the channel.
+    TransactionStarted {
+        /// Channel.
+        channel: u16,
+        /// The LUN's slot on the channel.
+        slot: u16,
+    }
+    /// A transaction released the channel.
+    TransactionEnded {
+        /// Channel.
+        channel: u16,
+        /// The LUN's slot on the channel.
+        slot: u16,
+        /// Bus bytes moved by its bursts.
+        bytes: u32,
+    }
+    /// A transaction was refused or the package objected.
+    TransactionFailed {
+        /// Channel.
+        channel: u16,
+        /// The LUN's slot on the channel.
+        slot: u16,
+    }
+    /// A LUN began to work on its array.
+    ArrayBusy {
+        /// Channel.
+        channel: u16,
+        /// Way.
+        way: u8,
+        /// LUN behind the way's chip enable.
+        lun: u8,
+        /// 0 read, 1 program, 2 erase, 3 other.
+        kind: u8,
+        /// Picoseconds until it is ready.
+        picoseconds: u64,
+    }
+    /// Host DMA begins on the link.
+    DmaStarted {
+        /// True from host to device.
+        from_host: bool,
+        /// Bytes.
+        bytes: u32,
+    }
+    /// Host DMA has moved its bytes.
+    DmaFinished {
+        /// True from host to device.
+        from_host: bool,
+        /// Bytes.
+        bytes: u32,
+    }
+    /// An MSI-X message was sent.
+    InterruptSent {
+        /// Vector.
+        vector: u16,
+    }
+}

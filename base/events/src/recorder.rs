@@ -1,0 +1,53 @@
+use crate::Event;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_units::Instant;
+use core::cell::{Cell, RefCell};
+
+/// Where events go.
+pub trait EventSink {
+    /// One event, in the order of time of its executor.
+    fn event(&mut self, at: Instant, event: &Event);
+}
+
+#[derive(Default)]
+struct Inner {
+    on: Cell<bool>,
+    sink: RefCell<Option<Box<dyn EventSink>>>,
+}
+
+/// The handle with which every room reports what happens. Clones share one sink.
+#[derive(Clone, Default)]
+pub struct Recorder(Rc<Inner>);
+
+impl Recorder {
+    /// Sends events to `sink` from now on.
+    pub fn attach(&self, sink: impl EventSink + 'static) {
+        *self.0.sink.borrow_mut() = Some(Box::new(sink));
+        self.0.on.set(true);
+    }
+    /// Stops and gives the sink back.
+    pub fn detach(&self) -> Option<Box<dyn EventSink>> {
+        self.0.on.set(false);
+        self.0.sink.borrow_mut().take()
+    }
+    /// True while a sink is attached.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.0.on.get()
+    }
+    /// Reports an event; it is built only if somebody listens.
+    #[inline]
+    pub fn emit(&self, at: Instant, event: impl FnOnce() -> Event) {
+        if self.0.on.get() {
+            self.send(at, event());
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn send(&self, at: Instant, event: Event) {
+        if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
+            sink.event(at, &event);
+        }
+    }
+}

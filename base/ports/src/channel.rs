@@ -1,0 +1,204 @@
+//! I2: flash operations on one side, a channel's engine (timed model or RTL) on the other.
+//!
+//! Each LUN of the channel has one slot that holds its transaction while it waits for and owns the channel. The engine
+//! takes slots in the order they were issued; a transaction runs to its end without interruption (B3).
+
+use crate::package::ProtocolError;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use aster_exec::{Exec, HandlerId, WaitCell};
+use aster_txn::{Txn, WordError};
+use aster_units::{ChannelId, Duration, Instant};
+use core::cell::{Cell, RefCell, RefMut};
+use core::fmt;
+
+/// Why a transaction failed. The channel stays usable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TxnError {
+    /// The word stream is illegal.
+    Word(WordError),
+    /// More words or descriptors than a transaction holds.
+    TooLong,
+    /// The stream begins without BEGIN, ends without END, or goes on after it.
+    Unframed,
+    /// A burst names a descriptor that isn't there or points the other way.
+    Descriptor,
+    /// A burst is longer than page and spare.
+    Length {
+        /// Bytes asked for.
+        bytes: u32,
+    },
+    /// Chip Control names a chip that isn't there.
+    Chip,
+    /// The package objected.
+    Protocol(ProtocolError),
+}
+
+impl fmt::Display for TxnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TxnError::Word(e) => e.fmt(f),
+            TxnError::TooLong => f.write_str("the transaction is too long"),
+            TxnError::Unframed => f.write_str("the transaction is not framed by BEGIN and END"),
+            TxnError::Descriptor => f.write_str("a burst has no descriptor, or one of the other direction"),
+            TxnError::Length { bytes } => write!(f, "a burst of {bytes} bytes is longer than page and spare"),
+            TxnError::Chip => f.write_str("Chip Control names a chip that is not there"),
+            TxnError::Protocol(e) => e.fmt(f),
+        }
+    }
+}
+
+/// A failed transaction by name and time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxnFault {
+    /// The transaction's name.
+    pub name: &'static str,
+    /// The bus cycle at which it went wrong.
+    pub at: Instant,
+    /// What went wrong.
+    pub error: TxnError,
+}
+
+impl fmt::Display for TxnFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "transaction '{}' at {}: {}", self.name, self.at, self.error)
+    }
+}
+
+/// What the stream stages found in the sectors of a page-path read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameReport {
+    /// Sectors that could not be corrected, one bit each.
+    pub failed_sectors: u16,
+    /// The OOB record could not be corrected.
+    pub oob_failed: bool,
+    /// The page was erased: data reads as zeroes, the OOB as FFh.
+    pub erased: bool,
+    /// Corrected bits of the worst chunk.
+    pub worst_chunk: u8,
+    /// Corrected bits in all.
+    pub corrected: u16,
+}
+
+/// A finished transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxnResult {
+    /// When its last effect was there: bus cycles done, data through the stages and in memory.
+    pub finished: Instant,
+    /// Mailbox bytes, first byte lowest.
+    pub mailbox: u64,
+    /// What the stages found.
+    pub frame: FrameReport,
+}
+
+struct Slot {
+    txn: RefCell<Box<Txn>>,
+    issued: Cell<Instant>,
+    linger: Cell<Duration>,
+    result: Cell<Option<Result<TxnResult, TxnFault>>>,
+    waiter: WaitCell,
+}
+
+/// One channel's port. Firmware holds it to issue, the engine to execute.
+pub struct ChannelPort {
+    exec: Exec,
+    id: ChannelId,
+    slots: Box<[Slot]>,
+    pending: RefCell<VecDeque<u16>>,
+    engine: Cell<Option<HandlerId>>,
+}
+
+/// The token with which the engine's handler is posted when something was issued.
+pub const ENGINE_KICK: u64 = u64::MAX;
+
+impl ChannelPort {
+    /// A port with one slot a LUN.
+    pub fn new(exec: &Exec, id: ChannelId, luns: usize) -> Rc<Self> {
+        let slot = |_| Slot {
+            txn: RefCell::default(),
+            issued: Cell::default(),
+            linger: Cell::default(),
+            result: Cell::new(None),
+            waiter: WaitCell::default(),
+        };
+        Rc::new(ChannelPort {
+            exec: exec.clone(),
+            id,
+            slots: (0..luns).map(slot).collect(),
+            pending: RefCell::new(VecDeque::with_capacity(luns)),
+            engine: Cell::new(None),
+        })
+    }
+
+    /// The channel.
+    pub fn id(&self) -> ChannelId {
+        self.id
+    }
+    /// The executor of the device.
+    pub fn exec(&self) -> &Exec {
+        &self.exec
+    }
+    /// Slots, one a LUN.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+    /// Connects the engine: it is posted [`ENGINE_KICK`] whenever something was issued.
+    pub fn attach(&self, engine: HandlerId) {
+        self.engine.set(Some(engine));
+    }
+
+    /// The slot's transaction, to build the next one in place. It must not be in flight.
+    #[inline]
+    pub fn txn(&self, slot: usize) -> RefMut<'_, Box<Txn>> {
+        self.slots[slot].txn.borrow_mut()
+    }
+
+    /// Issues the slot's transaction as of `at` (the issuing core's local time). Its task is woken `linger` after the
+    /// transaction's end, or at once when it failed: an operation that knows how long the array takes needs no timer.
+    #[inline]
+    pub fn issue(&self, slot: usize, at: Instant, linger: Duration) {
+        self.slots[slot].issued.set(at);
+        self.slots[slot].linger.set(linger);
+        self.slots[slot].result.set(None);
+        self.pending.borrow_mut().push_back(slot as u16);
+        let engine = self.engine.get().expect("an engine is attached when the device is built");
+        if at > self.exec.now() {
+            self.exec.schedule(at, engine, ENGINE_KICK);
+        } else {
+            self.exec.post(engine, ENGINE_KICK);
+        }
+    }
+
+    /// Waits for the slot's transaction.
+    #[inline]
+    pub async fn finished(&self, slot: usize) -> Result<TxnResult, TxnFault> {
+        let s = &self.slots[slot];
+        s.waiter.wait(&self.exec, || s.result.take()).await
+    }
+
+    /// Engine side: the next transaction issued by `now`, in the order of issue.
+    #[inline]
+    pub fn next_pending(&self, now: Instant) -> Option<usize> {
+        let mut pending = self.pending.borrow_mut();
+        let i = pending.iter().position(|&s| self.slots[usize::from(s)].issued.get() <= now)?;
+        pending.remove(i).map(usize::from)
+    }
+    /// Engine side: the slot's transaction, to read.
+    #[inline]
+    pub fn in_flight(&self, slot: usize) -> core::cell::Ref<'_, Box<Txn>> {
+        self.slots[slot].txn.borrow()
+    }
+    /// Engine side: delivers a result, to be seen from `visible` on (and after the linger asked for).
+    #[inline]
+    pub fn complete(&self, slot: usize, result: Result<TxnResult, TxnFault>, visible: Instant) {
+        let s = &self.slots[slot];
+        let visible = if result.is_ok() { visible + s.linger.get() } else { visible };
+        s.result.set(Some(result));
+        if visible > self.exec.now() {
+            s.waiter.wake_at(&self.exec, visible);
+        } else {
+            s.waiter.wake(&self.exec);
+        }
+    }
+}

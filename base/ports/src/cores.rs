@@ -1,0 +1,30 @@
+//! I4: core ↔ core. Work crosses between cores through ring pairs in shared memory (S16); the receiver learns of it by
+//! an inter-processor interrupt, which takes time.
+
+use aster_exec::{Exec, WaitCell, WaitQueue};
+use aster_units::Duration;
+
+/// How one core tells another: the latency of an inter-processor interrupt, zero when both ends run on one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interrupt {
+    /// From raising it to the other core's handler.
+    pub latency: Duration,
+}
+
+impl Interrupt {
+    /// Wakes the one task that waits on `cell`.
+    #[inline]
+    pub fn raise(self, exec: &Exec, cell: &WaitCell) {
+        if self.latency.is_zero() {
+            cell.wake(exec);
+        } else {
+            cell.wake_at(exec, exec.now() + self.latency);
+        }
+    }
+
+    /// Wakes the longest waiting task of `queue` (a pool on one core: no interrupt is needed).
+    #[inline]
+    pub fn release(self, exec: &Exec, queue: &WaitQueue) {
+        queue.wake_one(exec);
+    }
+}

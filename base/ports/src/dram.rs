@@ -1,0 +1,168 @@
+//! The controller's DRAM as page buffers, and the front end's SRAM.
+
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{BufferId, Content, SECTOR_BYTES};
+use core::cell::{Ref, RefCell, RefMut};
+
+/// The board's DRAM, shared by firmware, channels and DMA. Borrow it only inside synchronous code.
+pub type SharedDram = Rc<Dram>;
+
+/// Page buffers, each with room for the page's OOB. Data buffers are kept in the drive's [`Content`]; metadata buffers
+/// always hold every byte, since the map is real data even on a drive that keeps fingerprints.
+pub struct Dram {
+    inner: RefCell<Buffers>,
+}
+
+/// The buffers behind a [`Dram`].
+pub struct Buffers {
+    content: Content,
+    sectors: usize,
+    oob_bytes: usize,
+    data_buffers: u32,
+    metadata_buffers: u32,
+    data: Vec<u8>,
+    metadata: Vec<u8>,
+    oob: Vec<u8>,
+    sram: Vec<u8>,
+}
+
+impl Dram {
+    /// `data_buffers` buffers of `sectors` sectors in `content`, then `metadata_buffers` buffers with all their bytes,
+    /// then `sram_bytes` of front-end memory.
+    pub fn new(
+        content: Content,
+        sectors: u8,
+        oob_bytes: u8,
+        data_buffers: u32,
+        metadata_buffers: u32,
+        sram_bytes: usize,
+    ) -> SharedDram {
+        let sectors = usize::from(sectors);
+        let oob_bytes = usize::from(oob_bytes);
+        Rc::new(Dram {
+            inner: RefCell::new(Buffers {
+                content,
+                sectors,
+                oob_bytes,
+                data_buffers,
+                metadata_buffers,
+                data: vec![0; data_buffers as usize * sectors * content.sector_len()],
+                metadata: vec![0; metadata_buffers as usize * sectors * SECTOR_BYTES],
+                oob: vec![0; (data_buffers + metadata_buffers) as usize * oob_bytes],
+                sram: vec![0; sram_bytes],
+            }),
+        })
+    }
+
+    /// Reads.
+    #[inline]
+    pub fn borrow(&self) -> Ref<'_, Buffers> {
+        self.inner.borrow()
+    }
+    /// Writes.
+    #[inline]
+    pub fn borrow_mut(&self) -> RefMut<'_, Buffers> {
+        self.inner.borrow_mut()
+    }
+}
+
+impl Buffers {
+    /// How the data buffers keep content.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+    /// How `buffer` keeps content.
+    #[inline]
+    pub fn content_of(&self, buffer: BufferId) -> Content {
+        if buffer.0 < self.data_buffers { self.content } else { Content::Full }
+    }
+    /// The number of data buffers; they are numbered from 0.
+    pub fn data_buffers(&self) -> u32 {
+        self.data_buffers
+    }
+    /// The `n`th metadata buffer.
+    pub fn metadata_buffer(&self, n: u32) -> BufferId {
+        assert!(n < self.metadata_buffers, "metadata buffer {n} of {}", self.metadata_buffers);
+        BufferId(self.data_buffers + n)
+    }
+    /// The number of metadata buffers.
+    pub fn metadata_buffers(&self) -> u32 {
+        self.metadata_buffers
+    }
+    /// 4 KiB sectors a buffer.
+    pub fn sectors(&self) -> usize {
+        self.sectors
+    }
+
+    #[inline]
+    fn span(&self, buffer: BufferId) -> (bool, usize, usize) {
+        let len = self.sectors * self.content_of(buffer).sector_len();
+        if buffer.0 < self.data_buffers {
+            (true, buffer.index() * len, len)
+        } else {
+            (false, (buffer.0 - self.data_buffers) as usize * len, len)
+        }
+    }
+
+    /// A buffer's content, `sectors · sector_len` bytes in its [`Content`]'s scale. Panics on a buffer that doesn't exist:
+    /// buffer numbers come from firmware, never from outside.
+    #[inline]
+    pub fn page(&self, buffer: BufferId) -> &[u8] {
+        let (data, start, len) = self.span(buffer);
+        if data { &self.data[start..start + len] } else { &self.metadata[start..start + len] }
+    }
+    /// As [`Buffers::page`], to write.
+    #[inline]
+    pub fn page_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        let (data, start, len) = self.span(buffer);
+        if data { &mut self.data[start..start + len] } else { &mut self.metadata[start..start + len] }
+    }
+    /// A buffer's OOB bytes.
+    #[inline]
+    pub fn oob(&self, buffer: BufferId) -> &[u8] {
+        &self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes]
+    }
+    /// As [`Buffers::oob`], to write.
+    #[inline]
+    pub fn oob_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes]
+    }
+    /// A buffer's page and OOB at once.
+    #[inline]
+    pub fn page_and_oob(&self, buffer: BufferId) -> (&[u8], &[u8]) {
+        (self.page(buffer), self.oob(buffer))
+    }
+    /// As [`Buffers::page_and_oob`], to write.
+    #[inline]
+    pub fn page_and_oob_mut(&mut self, buffer: BufferId) -> (&mut [u8], &mut [u8]) {
+        let (data, start, len) = self.span(buffer);
+        let page =
+            if data { &mut self.data[start..start + len] } else { &mut self.metadata[start..start + len] };
+        (page, &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes])
+    }
+
+    /// Copies sectors between buffers of the same content. `mask` has one bit a sector.
+    pub fn copy_sectors(&mut self, from: BufferId, to: BufferId, mask: u16) {
+        assert_eq!(self.content_of(from), self.content_of(to), "a copy between fingerprints and bytes");
+        let len = self.content_of(from).sector_len();
+        let (data, source, _) = self.span(from);
+        let (_, target, _) = self.span(to);
+        let memory = if data { &mut self.data } else { &mut self.metadata };
+        for sector in (0..self.sectors).filter(|s| mask >> s & 1 == 1) {
+            memory.copy_within(source + sector * len..source + (sector + 1) * len, target + sector * len);
+        }
+    }
+
+    /// The front end's memory: queue entries, PRP lists, identify data.
+    #[inline]
+    pub fn sram(&self) -> &[u8] {
+        &self.sram
+    }
+    /// As [`Buffers::sram`], to write.
+    #[inline]
+    pub fn sram_mut(&mut self) -> &mut [u8] {
+        &mut self.sram
+    }
+}

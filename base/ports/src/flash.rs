@@ -1,0 +1,296 @@
+//! I3: FTL or scheduler on one side, a channel controller on the other (C41, O8, S17).
+//!
+//! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's slot. With
+//! this port fixed, any controller works under any scheduler and FTL.
+
+use crate::channel::TxnFault;
+use crate::cores::Interrupt;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_exec::{Exec, WaitCell, WaitQueue};
+use aster_units::{BufferId, LunIndex, RowAddr, SectorRange};
+use core::cell::{Cell, RefCell};
+use core::fmt;
+
+/// Targets of one request at most: one a plane of the widest LUN.
+pub const MAX_TARGETS: usize = 4;
+
+/// What a request asks for. Compound phases run to their end; the others are the steps that a scheduler interleaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Phase {
+    /// Array to page register, without transfer (C41 read-trigger).
+    Trigger,
+    /// Page register to buffer (C41 read-transfer).
+    Transfer,
+    /// Trigger, wait, transfer.
+    Read,
+    /// Transfer to the page register, program, wait, check.
+    Program,
+    /// Erase the blocks of the targets, wait, check.
+    Erase,
+    /// Ready, fail and protect bits.
+    Status,
+    /// Reset the LUN's package and wait.
+    Reset,
+}
+
+/// One page (or block) of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// The row behind the LUN's chip enable.
+    pub row: RowAddr,
+    /// The sectors to transfer.
+    pub sectors: SectorRange,
+    /// Their buffer; the OOB comes and goes with it.
+    pub buffer: BufferId,
+}
+
+/// Modifiers of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags {
+    /// Transfer raw bytes: no ECC, no scrambler. Reads deliver the first spare bytes after the page data.
+    pub raw: bool,
+    /// Use the block's cells as SLC.
+    pub slc: bool,
+}
+
+/// A flash request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlashRequest {
+    /// What to do.
+    pub phase: Phase,
+    /// To which LUN.
+    pub lun: LunIndex,
+    /// Modifiers.
+    pub flags: Flags,
+    targets: [Target; MAX_TARGETS],
+    count: u8,
+}
+
+impl FlashRequest {
+    /// A request with one target.
+    #[inline]
+    pub const fn single(phase: Phase, lun: LunIndex, target: Target) -> Self {
+        FlashRequest {
+            phase,
+            lun,
+            flags: Flags { raw: false, slc: false },
+            targets: [target; MAX_TARGETS],
+            count: 1,
+        }
+    }
+    /// A request with several targets, one a plane. `None` when there are none or too many.
+    pub fn vector(phase: Phase, lun: LunIndex, targets: &[Target]) -> Option<Self> {
+        let first = *targets.first()?;
+        let mut request = Self::single(phase, lun, first);
+        request.targets.get_mut(..targets.len())?.copy_from_slice(targets);
+        request.count = targets.len() as u8;
+        Some(request)
+    }
+    /// The targets.
+    #[inline]
+    pub fn targets(&self) -> &[Target] {
+        &self.targets[..usize::from(self.count)]
+    }
+}
+
+/// How a target ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FlashStatus {
+    /// Done; reads are correct.
+    #[default]
+    Done,
+    /// The array reported FAIL (program or erase).
+    Failed,
+    /// Some sectors could not be corrected (C40).
+    Uncorrectable,
+    /// The operation was refused or timed out.
+    Error(FlashError),
+}
+
+/// Why an operation could not be carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlashError {
+    /// A transaction failed.
+    Transaction(TxnFault),
+    /// The LUN did not become ready in the time the package allows.
+    NeverReady {
+        /// The row it worked on.
+        row: RowAddr,
+    },
+    /// The controller can't do this phase, vector or flag.
+    Unsupported,
+}
+
+impl fmt::Display for FlashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FlashError::Transaction(fault) => fault.fmt(f),
+            FlashError::NeverReady { row } => {
+                write!(f, "the LUN never became ready after working on row {:06X}h", row.0)
+            }
+            FlashError::Unsupported => f.write_str("the channel controller can't do this"),
+        }
+    }
+}
+
+/// One target's result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: FlashStatus,
+    /// Uncorrectable sectors, one bit each.
+    pub failed_sectors: u16,
+    /// The OOB record is uncorrectable.
+    pub oob_failed: bool,
+    /// The page was erased.
+    pub erased: bool,
+    /// Corrected bits of the worst chunk.
+    pub worst_chunk: u8,
+    /// Corrected bits in all.
+    pub corrected: u16,
+}
+
+/// Results in the order of the request's targets.
+pub type Outcomes = [Outcome; MAX_TARGETS];
+
+/// Names a request in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag(u16);
+
+/// What a controller can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// Does whole operations ([`Phase::Read`] and so on), not only single phases.
+    pub compound: bool,
+    /// Targets a request.
+    pub targets: u8,
+    /// Takes [`Flags::raw`].
+    pub raw: bool,
+    /// Takes [`Flags::slc`].
+    pub slc: bool,
+}
+
+struct Slot {
+    request: Cell<Option<FlashRequest>>,
+    outcomes: Cell<Option<Outcomes>>,
+    waiter: WaitCell,
+}
+
+struct Lane {
+    available: RefCell<VecDeque<Tag>>,
+    worker: WaitCell,
+}
+
+/// The port: a pool of request slots and a lane for each LUN.
+pub struct FlashPort {
+    exec: Exec,
+    interrupt: Interrupt,
+    slots: Box<[Slot]>,
+    free: RefCell<Vec<u16>>,
+    free_waiters: WaitQueue,
+    lanes: Box<[Lane]>,
+}
+
+impl FlashPort {
+    /// A port to `luns` LUNs with at most `depth` requests in flight; both cores are told by `interrupt`.
+    pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
+        let slot =
+            |_| Slot { request: Cell::new(None), outcomes: Cell::new(None), waiter: WaitCell::default() };
+        let lane = |_| Lane {
+            available: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
+            worker: WaitCell::default(),
+        };
+        Rc::new(FlashPort {
+            exec: exec.clone(),
+            interrupt,
+            slots: (0..depth).map(slot).collect(),
+            free: RefCell::new((0..depth).rev().collect()),
+            free_waiters: WaitQueue::with_capacity(usize::from(depth)),
+            lanes: (0..luns).map(lane).collect(),
+        })
+    }
+
+    /// Sends a request if a slot is free. The result must be fetched with [`FlashPort::try_take`].
+    #[inline]
+    pub fn submit(&self, request: FlashRequest) -> Option<Tag> {
+        let slot = self.free.borrow_mut().pop()?;
+        let lane = &self.lanes[request.lun.index()];
+        self.slots[usize::from(slot)].request.set(Some(request));
+        lane.available.borrow_mut().push_back(Tag(slot));
+        self.interrupt.raise(&self.exec, &lane.worker);
+        Some(Tag(slot))
+    }
+    /// Takes a request's results when they are there, and frees its slot.
+    #[inline]
+    pub fn try_take(&self, tag: Tag) -> Option<Outcomes> {
+        let outcomes = self.slots[usize::from(tag.0)].outcomes.take()?;
+        self.free.borrow_mut().push(tag.0);
+        self.free_waiters.wake_one(&self.exec);
+        Some(outcomes)
+    }
+    /// Waits for a request's results.
+    pub async fn finished(&self, tag: Tag) -> Outcomes {
+        let slot = &self.slots[usize::from(tag.0)];
+        slot.waiter.wait(&self.exec, || self.try_take(tag)).await
+    }
+    /// Sends a request and waits for its results. Never dropped half-way: flash operations are not cancelled.
+    #[inline]
+    pub async fn call(&self, request: FlashRequest) -> Outcomes {
+        let tag = self.free_waiters.wait(&self.exec, || self.submit(request)).await;
+        self.finished(tag).await
+    }
+
+    /// Controller side: the requests waiting for `lun`, oldest first; `choose` picks one by its index.
+    #[inline]
+    pub fn try_next(
+        &self,
+        lun: LunIndex,
+        choose: impl FnOnce(&mut dyn Iterator<Item = &FlashRequest>) -> usize,
+    ) -> Option<(Tag, FlashRequest)> {
+        let mut available = self.lanes[lun.index()].available.borrow_mut();
+        let index = match available.len() {
+            0 => return None,
+            1 => 0,
+            waiting => {
+                let mut requests: [FlashRequest; CHOICE] = [self.request(available[0]); CHOICE];
+                let seen = waiting.min(CHOICE);
+                for (i, r) in requests[..seen].iter_mut().enumerate().skip(1) {
+                    *r = self.request(available[i]);
+                }
+                choose(&mut requests[..seen].iter())
+            }
+        };
+        let tag = available.remove(index)?;
+        Some((tag, self.request(tag)))
+    }
+    /// Controller side: waits for a request to `lun` and takes the one that `choose` picks.
+    pub async fn next(
+        &self,
+        lun: LunIndex,
+        choose: impl Fn(&mut dyn Iterator<Item = &FlashRequest>) -> usize,
+    ) -> (Tag, FlashRequest) {
+        self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
+    }
+    /// Controller side: delivers a request's results.
+    #[inline]
+    pub fn complete(&self, tag: Tag, outcomes: Outcomes) {
+        let slot = &self.slots[usize::from(tag.0)];
+        slot.request.set(None);
+        slot.outcomes.set(Some(outcomes));
+        self.interrupt.raise(&self.exec, &slot.waiter);
+    }
+    /// Requests waiting for `lun`.
+    pub fn queued(&self, lun: LunIndex) -> usize {
+        self.lanes[lun.index()].available.borrow().len()
+    }
+
+    fn request(&self, tag: Tag) -> FlashRequest {
+        self.slots[usize::from(tag.0)].request.get().expect("a queued tag has a request")
+    }
+}
+
+/// Waiting requests that a scheduler sees at once.
+pub const CHOICE: usize = 16;

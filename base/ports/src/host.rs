@@ -1,0 +1,268 @@
+//! I5: a front end (hardware NVMe, software NVMe, Fabrics) on one side, the FTL on the other.
+//!
+//! Offsets and lengths are in bytes of the namespace, so the FTL doesn't know block formats. The FTL moves data by DMA
+//! requests relative to a command's data; the front end knows where that is in host memory.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_exec::{Exec, HandlerId, Ring, WaitCell, WaitQueue};
+use aster_units::BufferId;
+use core::cell::{Cell, RefCell};
+
+/// A command slot of the front end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct CommandId(pub u16);
+
+/// What the host asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostOp {
+    /// Device to host.
+    Read,
+    /// Host to device.
+    Write,
+    /// Compare host data with stored data.
+    Compare,
+    /// Write zeroes without data.
+    WriteZeroes {
+        /// The host allows deallocation instead.
+        deallocate: bool,
+    },
+    /// Deallocate the command's ranges ([`CommandPort::ranges`]).
+    Deallocate,
+    /// Everything written before is on NAND when this completes.
+    Flush,
+    /// Forget everything: all blocks read as zeroes.
+    Format,
+    /// Flush, write the mapping to NAND, mark the drive clean.
+    Shutdown,
+}
+
+/// A command for the FTL, already checked against the namespace's size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostCommand {
+    /// The front end's slot; names the command in DMA requests and completions.
+    pub id: CommandId,
+    /// What to do.
+    pub op: HostOp,
+    /// First byte in the namespace.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Force unit access: on NAND before it completes.
+    pub fua: bool,
+}
+
+/// A byte range of the namespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByteRange {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// Which way a host DMA goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DmaDirection {
+    /// Device memory to host memory (the paper's TxDMA).
+    ToHost,
+    /// Host memory to device memory (RxDMA).
+    FromHost,
+}
+
+/// Moves part of a command's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DmaRequest {
+    /// The command.
+    pub command: CommandId,
+    /// Which way.
+    pub direction: DmaDirection,
+    /// Offset into the command's data.
+    pub offset: u32,
+    /// The page buffer.
+    pub buffer: BufferId,
+    /// Byte offset into the buffer, in host bytes whatever the drive's content scale.
+    pub buffer_offset: u32,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// Why a DMA did not happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DmaError {
+    /// The host address can't be reached.
+    Address,
+    /// The controller was reset or the queue deleted; the command has no host any more.
+    Aborted,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostStatus {
+    /// Done.
+    Success,
+    /// Stored data could not be read back correctly.
+    UnrecoveredRead,
+    /// Data could not be stored.
+    WriteFault,
+    /// [`HostOp::Compare`] found a difference.
+    CompareFailure,
+    /// Host memory could not be reached.
+    DataTransfer,
+    /// The drive has become read-only.
+    ReadOnly,
+    /// Aborted by reset, queue deletion or Abort.
+    Aborted,
+}
+
+/// A finished command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// The command.
+    pub id: CommandId,
+    /// How it ended.
+    pub status: HostStatus,
+    /// The 64-bit result (per-address failure bits of vector commands).
+    pub result: u64,
+}
+
+/// Names a DMA request in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DmaTag(pub u16);
+
+struct DmaSlot {
+    request: Cell<Option<DmaRequest>>,
+    result: Cell<Option<Result<(), DmaError>>>,
+    waiter: WaitCell,
+}
+
+/// Deallocation ranges a command may have (NVMe 1.4 §6.7).
+pub const MAX_RANGES: usize = 256;
+
+/// The port.
+pub struct CommandPort {
+    exec: Exec,
+    commands: Ring<HostCommand>,
+    ranges: RefCell<Box<[Vec<ByteRange>]>>,
+    dma: Box<[DmaSlot]>,
+    dma_free: RefCell<Vec<u16>>,
+    dma_waiters: WaitQueue,
+    dma_requested: RefCell<VecDeque<DmaTag>>,
+    completions: RefCell<VecDeque<Completion>>,
+    front: Cell<Option<HandlerId>>,
+    rung: Cell<bool>,
+}
+
+/// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
+pub const FRONT_KICK: u64 = u64::MAX;
+
+impl CommandPort {
+    /// A port for at most `commands` commands and `dma` DMA requests in flight.
+    pub fn new(exec: &Exec, commands: u16, dma: u16) -> Rc<Self> {
+        let slot =
+            |_| DmaSlot { request: Cell::new(None), result: Cell::new(None), waiter: WaitCell::default() };
+        Rc::new(CommandPort {
+            exec: exec.clone(),
+            commands: Ring::new(usize::from(commands)),
+            ranges: RefCell::new((0..commands).map(|_| Vec::new()).collect()),
+            dma: (0..dma).map(slot).collect(),
+            dma_free: RefCell::new((0..dma).rev().collect()),
+            dma_waiters: WaitQueue::with_capacity(usize::from(dma)),
+            dma_requested: RefCell::new(VecDeque::with_capacity(usize::from(dma))),
+            completions: RefCell::new(VecDeque::with_capacity(usize::from(commands))),
+            front: Cell::new(None),
+            rung: Cell::new(false),
+        })
+    }
+
+    // ---- the FTL's side ----
+
+    /// Waits for a command.
+    pub async fn next_command(&self) -> HostCommand {
+        self.commands.pop(&self.exec).await
+    }
+    /// A command, if one is there.
+    pub fn try_next_command(&self) -> Option<HostCommand> {
+        self.commands.try_pop(&self.exec)
+    }
+    /// The ranges of a [`HostOp::Deallocate`] command, by index; `None` after the last.
+    pub fn range(&self, command: CommandId, index: usize) -> Option<ByteRange> {
+        self.ranges.borrow()[usize::from(command.0)].get(index).copied()
+    }
+    /// Sends a DMA request if a slot is free.
+    #[inline]
+    pub fn submit_dma(&self, request: DmaRequest) -> Option<DmaTag> {
+        let slot = self.dma_free.borrow_mut().pop()?;
+        self.dma[usize::from(slot)].request.set(Some(request));
+        self.dma_requested.borrow_mut().push_back(DmaTag(slot));
+        self.ring();
+        Some(DmaTag(slot))
+    }
+    /// Moves part of a command's data and waits until it has arrived.
+    ///
+    /// # Errors
+    /// When the host can't be reached or has gone.
+    #[inline]
+    pub async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
+        let tag = self.dma_waiters.wait(&self.exec, || self.submit_dma(request)).await;
+        let slot = &self.dma[usize::from(tag.0)];
+        let result = slot.waiter.wait(&self.exec, || slot.result.take()).await;
+        self.dma_free.borrow_mut().push(tag.0);
+        self.dma_waiters.wake_one(&self.exec);
+        result
+    }
+    /// Ends a command.
+    #[inline]
+    pub fn complete(&self, completion: Completion) {
+        self.completions.borrow_mut().push_back(completion);
+        self.ring();
+    }
+    fn ring(&self) {
+        if let (Some(front), false) = (self.front.get(), self.rung.replace(true)) {
+            self.exec.post(front, FRONT_KICK);
+        }
+    }
+
+    // ---- the front end's side ----
+
+    /// Connects the front end: it is posted [`FRONT_KICK`] once for any number of requests and completions.
+    pub fn attach(&self, front: HandlerId) {
+        self.front.set(Some(front));
+    }
+    /// Acknowledges the kick: call it before draining.
+    pub fn acknowledge(&self) {
+        self.rung.set(false);
+    }
+    /// Hands a command to the FTL. There is always room: the bound is the number of command slots.
+    #[inline]
+    pub fn push_command(&self, command: HostCommand) {
+        assert!(self.commands.try_push(&self.exec, command).is_ok(), "more commands than command slots");
+    }
+    /// Sets the ranges of a [`HostOp::Deallocate`] command before it is pushed.
+    pub fn set_ranges(&self, command: CommandId, ranges: impl Iterator<Item = ByteRange>) {
+        let all = &mut self.ranges.borrow_mut()[usize::from(command.0)];
+        all.clear();
+        all.extend(ranges.take(MAX_RANGES));
+    }
+    /// The next DMA request.
+    #[inline]
+    pub fn next_dma(&self) -> Option<(DmaTag, DmaRequest)> {
+        let tag = self.dma_requested.borrow_mut().pop_front()?;
+        let request = self.dma[usize::from(tag.0)].request.take().expect("a requested tag has a request");
+        Some((tag, request))
+    }
+    /// Answers a DMA request.
+    #[inline]
+    pub fn dma_done(&self, tag: DmaTag, result: Result<(), DmaError>) {
+        let slot = &self.dma[usize::from(tag.0)];
+        slot.result.set(Some(result));
+        slot.waiter.wake(&self.exec);
+    }
+    /// The next finished command.
+    #[inline]
+    pub fn next_completion(&self) -> Option<Completion> {
+        self.completions.borrow_mut().pop_front()
+    }
+}

@@ -1,0 +1,269 @@
+//! Where data, parity and OOB lie on a page (design §3, S9).
+
+use aster_units::{Column, SECTOR_BYTES, SectorRange};
+use core::fmt;
+
+/// Bytes of the scrambler's seed, which travels unscrambled in front of the OOB so that COPYBACK stays readable.
+pub const SEED_BYTES: u16 = 4;
+
+/// Where the parity of a data chunk lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// All data first, all parity in the spare area (Cosmos+).
+    Spare,
+    /// Each chunk followed by its parity (SoftSSD, S9).
+    Interleaved,
+}
+
+/// A run of columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// First column.
+    pub column: Column,
+    /// Bytes.
+    pub length: u32,
+}
+
+impl Span {
+    /// One past the last column.
+    pub const fn end(self) -> u32 {
+        self.column.0 as u32 + self.length
+    }
+    /// True when `other` lies inside.
+    pub const fn covers(self, other: Span) -> bool {
+        self.column.0 <= other.column.0 && other.end() <= self.end()
+    }
+}
+
+/// The format of a page: sectors cut into ECC chunks, their parity, the scrambler's seed and the OOB with its own parity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageLayout {
+    sectors: u8,
+    chunk_bytes: u16,
+    parity_bytes: u16,
+    placement: Placement,
+    oob_bytes: u8,
+    raw_bytes: u32,
+}
+
+/// Why a layout doesn't fit its page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LayoutError {
+    /// A 4 KiB sector is no whole number of chunks.
+    Chunk {
+        /// The chunk's data bytes.
+        chunk_bytes: u16,
+    },
+    /// Data, parity and OOB need more bytes than page and spare have.
+    Room {
+        /// Bytes needed.
+        needed: u32,
+        /// Bytes a page has, spare included.
+        available: u32,
+    },
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LayoutError::Chunk { chunk_bytes } => {
+                write!(f, "a 4096-byte sector is no whole number of {chunk_bytes}-byte ECC chunks")
+            }
+            LayoutError::Room { needed, available } => {
+                write!(f, "data, parity and OOB take {needed} bytes, but page and spare have {available}")
+            }
+        }
+    }
+}
+impl core::error::Error for LayoutError {}
+
+impl PageLayout {
+    /// A layout for pages of `sectors` sectors and `raw_bytes` bytes with spare; `parity_bytes` for each chunk of
+    /// `chunk_bytes`, and for the OOB (which, with the seed, is one shortened code word).
+    ///
+    /// # Errors
+    /// When it doesn't fit.
+    pub const fn new(
+        sectors: u8,
+        raw_bytes: u32,
+        chunk_bytes: u16,
+        parity_bytes: u16,
+        oob_bytes: u8,
+        placement: Placement,
+    ) -> Result<Self, LayoutError> {
+        if chunk_bytes == 0 || !SECTOR_BYTES.is_multiple_of(chunk_bytes as usize) {
+            return Err(LayoutError::Chunk { chunk_bytes });
+        }
+        let layout = PageLayout { sectors, chunk_bytes, parity_bytes, placement, oob_bytes, raw_bytes };
+        let needed = layout.oob_span().end();
+        if needed > raw_bytes {
+            return Err(LayoutError::Room { needed, available: raw_bytes });
+        }
+        Ok(layout)
+    }
+
+    /// Sectors a page.
+    pub const fn sectors(&self) -> u8 {
+        self.sectors
+    }
+    /// Data bytes of an ECC chunk.
+    pub const fn chunk_bytes(&self) -> u16 {
+        self.chunk_bytes
+    }
+    /// Parity bytes of an ECC chunk.
+    pub const fn parity_bytes(&self) -> u16 {
+        self.parity_bytes
+    }
+    /// Where parity lies.
+    pub const fn placement(&self) -> Placement {
+        self.placement
+    }
+    /// OOB bytes that the firmware sees.
+    pub const fn oob_bytes(&self) -> u8 {
+        self.oob_bytes
+    }
+    /// Bytes a page has, spare included.
+    pub const fn raw_bytes(&self) -> u32 {
+        self.raw_bytes
+    }
+    /// ECC chunks a sector.
+    pub const fn chunks_per_sector(&self) -> u16 {
+        SECTOR_BYTES as u16 / self.chunk_bytes
+    }
+    /// ECC chunks a page, the OOB's left out.
+    pub const fn chunks(&self) -> u16 {
+        self.sectors as u16 * self.chunks_per_sector()
+    }
+    const fn code_word_bytes(&self) -> u32 {
+        self.chunk_bytes as u32 + self.parity_bytes as u32
+    }
+    const fn data_end(&self) -> u32 {
+        self.chunks() as u32 * self.code_word_bytes()
+    }
+
+    /// The data of chunk `chunk`, counted over the page.
+    pub const fn chunk_data(&self, chunk: u16) -> Span {
+        let column = match self.placement {
+            Placement::Spare => chunk as u32 * self.chunk_bytes as u32,
+            Placement::Interleaved => chunk as u32 * self.code_word_bytes(),
+        };
+        Span { column: Column(column as u16), length: self.chunk_bytes as u32 }
+    }
+    /// The parity of chunk `chunk`, counted over the page.
+    pub const fn chunk_parity(&self, chunk: u16) -> Span {
+        let column = match self.placement {
+            Placement::Spare => {
+                self.chunks() as u32 * self.chunk_bytes as u32 + chunk as u32 * self.parity_bytes as u32
+            }
+            Placement::Interleaved => chunk as u32 * self.code_word_bytes() + self.chunk_bytes as u32,
+        };
+        Span { column: Column(column as u16), length: self.parity_bytes as u32 }
+    }
+    /// Seed, OOB and their parity: one run, after everything else.
+    pub const fn oob_span(&self) -> Span {
+        Span {
+            column: Column(self.data_end() as u16),
+            length: SEED_BYTES as u32 + self.oob_bytes as u32 + self.parity_bytes as u32,
+        }
+    }
+
+    /// The bursts that bring the sectors of `range`, their parity and the OOB record, in column order; neighbours are
+    /// joined. The OOB record always comes along since it carries the scrambler's seed.
+    #[inline]
+    pub fn bursts(&self, range: SectorRange) -> Bursts {
+        let per_sector = self.chunks_per_sector();
+        let first = u16::from(range.first) * per_sector;
+        let last = u16::from(range.end()) * per_sector - 1;
+        let mut bursts = Bursts::default();
+        match self.placement {
+            Placement::Spare => {
+                bursts.push(join(self.chunk_data(first), self.chunk_data(last)));
+                bursts.push(join(self.chunk_parity(first), self.chunk_parity(last)));
+            }
+            Placement::Interleaved => bursts.push(join(self.chunk_data(first), self.chunk_parity(last))),
+        }
+        bursts.push(self.oob_span());
+        bursts
+    }
+
+    /// The one burst that writes a whole page: columns 0 to the end of the OOB record.
+    pub const fn whole(&self) -> Span {
+        Span { column: Column(0), length: self.oob_span().end() }
+    }
+}
+
+const fn join(a: Span, b: Span) -> Span {
+    Span { column: a.column, length: b.end() - a.column.0 as u32 }
+}
+
+/// At most three runs of columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Bursts {
+    spans: [Span; 3],
+    count: usize,
+}
+
+impl Default for Bursts {
+    fn default() -> Self {
+        Bursts { spans: [Span { column: Column(0), length: 0 }; 3], count: 0 }
+    }
+}
+
+impl Bursts {
+    fn push(&mut self, span: Span) {
+        if self.count > 0 && self.spans[self.count - 1].end() == u32::from(span.column.0) {
+            self.spans[self.count - 1].length += span.length;
+        } else {
+            self.spans[self.count] = span;
+            self.count += 1;
+        }
+    }
+    /// The runs in column order.
+    #[inline]
+    pub fn as_slice(&self) -> &[Span] {
+        &self.spans[..self.count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The Cosmos+ code: 64 chunks of 256 + 21 bytes (P15) on a page of 16,384 + 1,664 (C51).
+    fn cosmos(placement: Placement) -> PageLayout {
+        PageLayout::new(4, 18_048, 256, 21, 16, placement).unwrap()
+    }
+
+    #[test]
+    fn a_whole_page_is_one_burst_in_both_placements() {
+        for placement in [Placement::Spare, Placement::Interleaved] {
+            let layout = cosmos(placement);
+            let bursts = layout.bursts(SectorRange::whole(4));
+            assert_eq!(bursts.as_slice(), [layout.whole()]);
+            assert_eq!(layout.whole().length, 64 * (256 + 21) + 4 + 16 + 21);
+        }
+    }
+
+    #[test]
+    fn one_sector_in_the_spare_placement_takes_data_parity_and_oob() {
+        let bursts = cosmos(Placement::Spare).bursts(SectorRange { first: 1, count: 1 });
+        let want = [(4096, 4096), (16_384 + 336, 336), (17_728, 41)];
+        assert_eq!(bursts.as_slice().len(), 3);
+        for (span, (column, length)) in bursts.as_slice().iter().zip(want) {
+            assert_eq!((span.column.0, span.length), (column, length));
+        }
+    }
+
+    #[test]
+    fn the_last_interleaved_sector_joins_the_oob() {
+        let bursts = cosmos(Placement::Interleaved).bursts(SectorRange { first: 3, count: 1 });
+        assert_eq!(bursts.as_slice().len(), 1);
+        assert_eq!(bursts.as_slice()[0].length, 16 * 277 + 41);
+    }
+
+    #[test]
+    fn a_code_too_strong_for_the_spare_is_refused_with_numbers() {
+        let e = PageLayout::new(4, 18_048, 256, 30, 16, Placement::Spare).unwrap_err();
+        assert_eq!(e, LayoutError::Room { needed: 64 * 286 + 50, available: 18_048 });
+    }
+}

@@ -1,0 +1,243 @@
+//! The level of BARs and DMA below I6: what a front end asks of the host link, and what a run mode carries out.
+//!
+//! The front end pushes operations; the board's link model takes them, charges the time they need and puts them into
+//! the outbox at the simulated time at which they happen. The run mode empties the outbox (a memory copy in the guest,
+//! R2T over TCP) and answers with [`LinkPort::done`], which the front end sees.
+
+use crate::dram::Dram;
+use crate::host::DmaDirection;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use aster_exec::{Exec, HandlerId};
+use aster_units::{BufferId, Content, SECTOR_BYTES};
+use core::cell::{Cell, RefCell};
+
+/// Host memory segments of one operation at most: a 16 KiB page at any offset touches five 4 KiB host pages.
+pub const MAX_SEGMENTS: usize = 5;
+
+/// A run of host memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment {
+    /// Host (bus) address.
+    pub address: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// The device's end of a DMA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Local {
+    /// A page buffer, from a byte offset in host bytes.
+    Buffer {
+        /// The buffer.
+        buffer: BufferId,
+        /// Where in it.
+        offset: u32,
+    },
+    /// The front end's SRAM.
+    Sram {
+        /// Where in it.
+        offset: u32,
+    },
+}
+
+/// An operation on the host link. Operations of one direction happen in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkOp {
+    /// Move bytes.
+    Dma {
+        /// Which way.
+        direction: DmaDirection,
+        /// The device's end.
+        local: Local,
+        /// The host's end.
+        segments: [Segment; MAX_SEGMENTS],
+        /// How many segments count.
+        count: u8,
+        /// The front end's name for it.
+        token: u32,
+        /// The front end's epoch when it was asked for: answers of an older epoch are dropped.
+        epoch: u32,
+    },
+    /// Send an MSI-X message. Follows the completion entry that it announces.
+    Interrupt {
+        /// The vector.
+        vector: u16,
+    },
+}
+
+impl LinkOp {
+    /// Bytes on the link, headers left out. An interrupt is a four-byte memory write.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        match self {
+            LinkOp::Dma { segments, count, .. } => {
+                segments[..usize::from(*count)].iter().map(|s| s.length).sum()
+            }
+            LinkOp::Interrupt { .. } => 4,
+        }
+    }
+    /// Which way the bytes go.
+    #[inline]
+    pub fn direction(&self) -> DmaDirection {
+        match self {
+            LinkOp::Dma { direction, .. } => *direction,
+            LinkOp::Interrupt { .. } => DmaDirection::ToHost,
+        }
+    }
+}
+
+/// A host address that can't be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BadAddress(pub u64);
+
+/// Memory of the host, as the device's DMA reaches it.
+pub trait HostMemory {
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// When part of the range is not memory.
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BadAddress>;
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// When part of the range is not memory.
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress>;
+    /// Reads the tags of whole 4 KiB blocks (eight bytes each). Foreign memory has none: fingerprints are refused there.
+    ///
+    /// # Errors
+    /// When the memory keeps bytes.
+    fn read_tags(&self, address: u64, _into: &mut [u8]) -> Result<(), BadAddress> {
+        Err(BadAddress(address))
+    }
+    /// Writes the tags of whole 4 KiB blocks (eight bytes each).
+    ///
+    /// # Errors
+    /// When the memory keeps bytes.
+    fn write_tags(&mut self, address: u64, _from: &[u8]) -> Result<(), BadAddress> {
+        Err(BadAddress(address))
+    }
+}
+
+/// Carries out the DMA of `op` between `memory` and `dram`.
+///
+/// # Errors
+/// When host memory can't be reached there. Bytes before the bad address may have moved.
+pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Result<(), BadAddress> {
+    let LinkOp::Dma { direction, local, segments, count, .. } = op else { return Ok(()) };
+    let mut dram = dram.borrow_mut();
+    let (mut at, scale) = match *local {
+        Local::Buffer { buffer, offset } => (offset as usize, dram.content_of(buffer)),
+        Local::Sram { offset } => (offset as usize, Content::Full),
+    };
+    for segment in &segments[..usize::from(*count)] {
+        let length = segment.length as usize;
+        if scale == Content::Fingerprint
+            && !(at.is_multiple_of(SECTOR_BYTES)
+                && length.is_multiple_of(SECTOR_BYTES)
+                && segment.address.is_multiple_of(SECTOR_BYTES as u64))
+        {
+            return Err(BadAddress(segment.address));
+        }
+        let ratio = SECTOR_BYTES / scale.sector_len();
+        let (start, end) = (at / ratio, (at + length) / ratio);
+        let bytes = match *local {
+            Local::Buffer { buffer, .. } => &mut dram.page_mut(buffer)[start..end],
+            Local::Sram { .. } => &mut dram.sram_mut()[start..end],
+        };
+        match (direction, scale) {
+            (DmaDirection::ToHost, Content::Full) => memory.write(segment.address, bytes)?,
+            (DmaDirection::FromHost, Content::Full) => memory.read(segment.address, bytes)?,
+            (DmaDirection::ToHost, Content::Fingerprint) => memory.write_tags(segment.address, bytes)?,
+            (DmaDirection::FromHost, Content::Fingerprint) => memory.read_tags(segment.address, bytes)?,
+        }
+        at += length;
+    }
+    Ok(())
+}
+
+type Answer = (u32, u32, Result<(), BadAddress>);
+
+/// The token with which the link model's handler is posted when operations were pushed.
+pub const LINK_KICK: u64 = u64::MAX;
+
+/// The port between front end, link model and run mode.
+pub struct LinkPort {
+    exec: Exec,
+    requested: RefCell<VecDeque<LinkOp>>,
+    outbox: RefCell<VecDeque<LinkOp>>,
+    answers: RefCell<VecDeque<Answer>>,
+    link: Cell<Option<HandlerId>>,
+    front: Cell<Option<HandlerId>>,
+}
+
+/// The token with which the front end's handler is posted when a DMA was answered.
+pub const FRONT_ANSWER: u64 = u64::MAX - 1;
+
+impl LinkPort {
+    /// A port with room for `bound` operations.
+    pub fn new(exec: &Exec, bound: usize) -> Rc<Self> {
+        Rc::new(LinkPort {
+            exec: exec.clone(),
+            requested: RefCell::new(VecDeque::with_capacity(bound)),
+            outbox: RefCell::new(VecDeque::with_capacity(bound)),
+            answers: RefCell::new(VecDeque::with_capacity(bound)),
+            link: Cell::new(None),
+            front: Cell::new(None),
+        })
+    }
+    /// Connects the link model: posted [`LINK_KICK`] when operations were pushed.
+    pub fn attach_link(&self, link: HandlerId) {
+        self.link.set(Some(link));
+    }
+    /// Connects the front end: posted [`FRONT_ANSWER`] when operations were answered.
+    pub fn attach_front(&self, front: HandlerId) {
+        self.front.set(Some(front));
+    }
+
+    /// Front end: asks for an operation.
+    #[inline]
+    pub fn push(&self, op: LinkOp) {
+        let mut requested = self.requested.borrow_mut();
+        requested.push_back(op);
+        if requested.len() == 1 {
+            self.exec.post(self.link.get().expect("a link is attached when the device is built"), LINK_KICK);
+        }
+    }
+    /// Front end: the next answer as (token, epoch, result).
+    #[inline]
+    pub fn next_answer(&self) -> Option<Answer> {
+        self.answers.borrow_mut().pop_front()
+    }
+
+    /// Link model: the next operation asked for.
+    #[inline]
+    pub fn next_requested(&self) -> Option<LinkOp> {
+        self.requested.borrow_mut().pop_front()
+    }
+    /// Link model: the operation happens now.
+    #[inline]
+    pub fn emit(&self, op: LinkOp) {
+        self.outbox.borrow_mut().push_back(op);
+    }
+
+    /// Run mode: the next operation to carry out.
+    #[inline]
+    pub fn next_out(&self) -> Option<LinkOp> {
+        self.outbox.borrow_mut().pop_front()
+    }
+    /// Run mode: a DMA was carried out.
+    #[inline]
+    pub fn done(&self, op: &LinkOp, result: Result<(), BadAddress>) {
+        if let LinkOp::Dma { token, epoch, .. } = op {
+            let mut answers = self.answers.borrow_mut();
+            answers.push_back((*token, *epoch, result));
+            if answers.len() == 1 {
+                self.exec.post(
+                    self.front.get().expect("a front end is attached when the device is built"),
+                    FRONT_ANSWER,
+                );
+            }
+        }
+    }
+}

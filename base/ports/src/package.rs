@@ -1,0 +1,189 @@
+//! I1: the engine (or the RTL's pins) on one side, a NAND package on the other.
+//!
+//! A package is called once a latch and once a burst, with the times of their bus cycles, and checks by itself what
+//! ONFI asks of the controller. What it objects to is a [`ProtocolError`]; what the array fails at is a status bit.
+
+use aster_txn::Latch;
+use aster_units::{Column, Content, Duration, Instant, RowAddr};
+use core::fmt;
+
+/// What the controller did wrong on the bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProtocolError {
+    /// A command that a busy LUN doesn't take.
+    Busy {
+        /// The LUN behind the chip enable.
+        lun: u8,
+        /// The command latched.
+        command: u8,
+    },
+    /// A command that the package doesn't know, or not in this state.
+    UnexpectedCommand {
+        /// The command latched.
+        command: u8,
+    },
+    /// An address cycle where none was expected.
+    UnexpectedAddress,
+    /// A data burst where none was expected.
+    UnexpectedData,
+    /// Data bursts past the end of the page register or parameter.
+    Length {
+        /// Bytes available from the column on.
+        available: u32,
+        /// Bytes asked for.
+        requested: u32,
+    },
+    /// A row address outside the array.
+    Row {
+        /// The row.
+        row: RowAddr,
+    },
+    /// A column address outside the page.
+    Column {
+        /// The column.
+        column: Column,
+    },
+    /// A timing parameter was violated.
+    Wait {
+        /// The parameter's datasheet name.
+        parameter: &'static str,
+        /// The least it may be.
+        needed: Duration,
+        /// What it was.
+        found: Duration,
+    },
+    /// The data interface is in another mode than the controller drives.
+    DataMode,
+    /// More than one package drives the bus.
+    Contention,
+    /// No chip is enabled that could answer.
+    NotSelected,
+    /// The page's bytes are not known on a drive that keeps fingerprints.
+    NoBytes,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProtocolError::Busy { lun, command } => {
+                write!(f, "command {command:02X}h while LUN {lun} is busy")
+            }
+            ProtocolError::UnexpectedCommand { command } => {
+                write!(f, "command {command:02X}h is not expected here")
+            }
+            ProtocolError::UnexpectedAddress => f.write_str("an address cycle that no command asked for"),
+            ProtocolError::UnexpectedData => f.write_str("a data burst that no command asked for"),
+            ProtocolError::Length { available, requested } => {
+                write!(f, "a burst of {requested} bytes where {available} are left")
+            }
+            ProtocolError::Row { row } => write!(f, "row address {:06X}h is outside the array", row.0),
+            ProtocolError::Column { column } => write!(f, "column {} is outside the page", column.0),
+            ProtocolError::Wait { parameter, needed, found } => {
+                write!(f, "{parameter} is {needed} at least, but was {found}")
+            }
+            ProtocolError::DataMode => f.write_str("the package's data interface is in another mode"),
+            ProtocolError::Contention => f.write_str("more than one package drives the bus"),
+            ProtocolError::NotSelected => f.write_str("no selected chip answers"),
+            ProtocolError::NoBytes => {
+                f.write_str("the drive keeps fingerprints: this page has no bytes to show")
+            }
+        }
+    }
+}
+
+/// The data interface that a package or an engine is in (ONFI 5.1 §4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum DataMode {
+    /// Asynchronous, single data rate: where every package boots (B12).
+    Sdr,
+    /// Source-synchronous with a clock.
+    NvDdr,
+    /// DQS without a clock; toggle-mode packages behave alike here.
+    NvDdr2,
+}
+
+/// The times of a burst's bus cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BurstTiming {
+    /// The first data strobe.
+    pub first: Instant,
+    /// The last data strobe.
+    pub last: Instant,
+    /// The mode it is driven in.
+    pub mode: DataMode,
+}
+
+/// Page content as it travels between register and stages without being turned into a code word.
+#[derive(Clone, Copy, Debug)]
+pub struct PageData<'a> {
+    /// The scale of `data`.
+    pub content: Content,
+    /// All sectors of the page, plain: before scrambling, in the scale of `content`.
+    pub data: &'a [u8],
+    /// The firmware's OOB bytes.
+    pub oob: &'a [u8],
+    /// The scrambler's seed stored with the page.
+    pub seed: u32,
+}
+
+/// What a package drives in answer to a data-out burst.
+pub enum DataOut<'a> {
+    /// Literal bytes: status, identification, features, raw pages.
+    Bytes(&'a [u8]),
+    /// Columns `column .. column + length` of a page that was written through the stages: the code word is not
+    /// materialised; `flips` are the bit errors of this read, as ascending bit positions over the raw page (bit 7 of
+    /// byte 0 is position 0).
+    Page {
+        /// Where the burst begins.
+        column: Column,
+        /// What was written.
+        page: PageData<'a>,
+        /// Which bits read wrong.
+        flips: &'a [u32],
+    },
+    /// Columns of an erased page: every bit reads 1 but those of `flips`.
+    Erased {
+        /// Where the burst begins.
+        column: Column,
+        /// Which bits read 0.
+        flips: &'a [u32],
+    },
+}
+
+/// What the controller drives in a data-in burst.
+pub enum DataIn<'a> {
+    /// Literal bytes.
+    Bytes(&'a [u8]),
+    /// A whole page from column 0 that the stages would encode; the package keeps it plain (design §4).
+    Page(PageData<'a>),
+}
+
+/// One NAND package behind one chip enable.
+pub trait Package {
+    /// CE# goes low (`true`) or high.
+    ///
+    /// # Errors
+    /// A violated wait.
+    fn select(&mut self, at: Instant, on: bool) -> Result<(), ProtocolError>;
+
+    /// A command or address latch; `at` is the latching edge.
+    ///
+    /// # Errors
+    /// What the controller did wrong; the latch has no effect then.
+    fn latch(&mut self, at: Instant, latch: Latch) -> Result<(), ProtocolError>;
+
+    /// The controller fetches `length` bytes.
+    ///
+    /// # Errors
+    /// What the controller did wrong.
+    fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError>;
+
+    /// The controller sends `length` bytes.
+    ///
+    /// # Errors
+    /// What the controller did wrong.
+    fn data_in(&mut self, timing: BurstTiming, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError>;
+
+    /// The R/B# pin: high when every LUN behind it is ready. Cosmos+ leaves it unused (P17).
+    fn ready(&self, at: Instant) -> bool;
+}
