@@ -3,7 +3,7 @@
 //! Each LUN of the channel has one slot that holds its transaction while it waits for and owns the channel. The engine
 //! takes slots in the order they were issued; a transaction runs to its end without interruption (B3).
 
-use crate::package::ProtocolError;
+use crate::package::{DataMode, ProtocolError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -73,7 +73,7 @@ pub struct FrameReport {
     pub failed_sectors: u16,
     /// The OOB record could not be corrected.
     pub oob_failed: bool,
-    /// The page was erased: data reads as zeroes, the OOB as FFh.
+    /// The page was erased: data and OOB read as FFh.
     pub erased: bool,
     /// Corrected bits of the worst chunk.
     pub worst_chunk: u8,
@@ -107,14 +107,15 @@ pub struct ChannelPort {
     slots: Box<[Slot]>,
     pending: RefCell<VecDeque<u16>>,
     engine: Cell<Option<HandlerId>>,
+    modes: Box<[Cell<DataMode>]>,
 }
 
 /// The token with which the engine's handler is posted when something was issued.
 pub const ENGINE_KICK: u64 = u64::MAX;
 
 impl ChannelPort {
-    /// A port with one slot a LUN.
-    pub fn new(exec: &Exec, id: ChannelId, luns: usize) -> Rc<Self> {
+    /// A port to `ways` chip enables with one slot for each of `luns` LUNs.
+    pub fn new(exec: &Exec, id: ChannelId, ways: usize, luns: usize) -> Rc<Self> {
         let slot = |_| Slot {
             txn: RefCell::default(),
             issued: Cell::default(),
@@ -128,6 +129,7 @@ impl ChannelPort {
             slots: (0..luns).map(slot).collect(),
             pending: RefCell::new(VecDeque::with_capacity(luns)),
             engine: Cell::new(None),
+            modes: (0..ways).map(|_| Cell::new(DataMode::Sdr)).collect(),
         })
     }
 
@@ -146,6 +148,16 @@ impl ChannelPort {
     /// Connects the engine: it is posted [`ENGINE_KICK`] whenever something was issued.
     pub fn attach(&self, engine: HandlerId) {
         self.engine.set(Some(engine));
+    }
+
+    /// The data interface that the engine drives towards a way. SDR after power-on, as the package (B12).
+    #[inline]
+    pub fn mode(&self, way: usize) -> DataMode {
+        self.modes[way].get()
+    }
+    /// Sets the data interface towards a way: the firmware does so right after SET FEATURES changed the package's.
+    pub fn set_mode(&self, way: usize, mode: DataMode) {
+        self.modes[way].set(mode);
     }
 
     /// The slot's transaction, to build the next one in place. It must not be in flight.
@@ -201,4 +213,18 @@ impl ChannelPort {
             s.waiter.wake(&self.exec);
         }
     }
+}
+
+/// What a waveform viewer or checker sees of a channel: the pins' activity, as it happens.
+pub trait BusTap {
+    /// A transaction begins.
+    fn transaction(&mut self, start: Instant, end: Instant, name: &'static str);
+    /// The chip enables of `chips` are asserted, all others are not.
+    fn chips(&mut self, at: Instant, chips: u32);
+    /// A latch cycle from `from` to its edge at `edge`.
+    fn latch(&mut self, from: Instant, edge: Instant, latch: aster_txn::Latch);
+    /// A burst of bytes; `out` when the package drives them.
+    fn burst(&mut self, timing: crate::package::BurstTiming, out: bool, bytes: &[u8]);
+    /// A way's R/B# pin changes at `at`.
+    fn ready(&mut self, at: Instant, way: usize, ready: bool);
 }

@@ -24,3 +24,4 @@ pub mod layout;
 pub mod link;
 pub mod medium;
 pub mod package;
+pub mod resource;
