@@ -1,0 +1,42 @@
+# `make` prints what there is. Every target sets the machine up first (scripts/setup.sh); that is quiet and quick when done before.
+
+SHELL := /bin/bash
+SETUP := scripts/setup.sh
+SETUP_LINT := scripts/setup.sh --bare-metal
+
+# What `aster` is told by `make run`.
+ARGS ?= demo
+# In CI the lock file is part of the commit: a stale one is a failure, not an edit.
+LOCKED := $(if $(CI),--locked)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-all bench lint doc
+
+help: ## Print this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+
+setup: ## Install what is missing: C linker, pinned Rust, bare-metal target
+	@$(SETUP_LINT)
+
+run: ## Build, then run the demo; another command by ARGS="run ideal --job my.fio"
+	@$(SETUP) cargo run $(LOCKED) --release --package aster-cli --bin aster -- $(ARGS)
+
+test: lint ## Lint, then all unit, property and whole-device tests (minutes)
+	@$(SETUP) cargo test $(LOCKED) --workspace
+
+test-all: test doc ## Everything in test, documentation, many more cases, optimised build
+	@ASTER_LONG=1 $(SETUP) cargo test $(LOCKED) --package aster-tests
+	@$(SETUP) cargo test $(LOCKED) --release --package aster-tests
+
+bench: ## Measure codecs, executor, requests and flash operations per CPU second
+	@$(SETUP) cargo bench $(LOCKED) --package aster-codec
+	@$(SETUP) cargo run $(LOCKED) --release --package aster-benches --bin bench
+
+lint: ## Format, clippy, who may use whom, no_std for bare metal
+	@$(SETUP_LINT) cargo fmt --all --check
+	@$(SETUP) cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	@$(SETUP) cargo xtask check
+	@$(SETUP_LINT) cargo xtask no-std
+
+doc: ## Build the API documentation; warnings are errors
+	@RUSTDOCFLAGS="-D warnings" $(SETUP) cargo doc $(LOCKED) --workspace --no-deps

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Makes a machine able to build Aster, then runs the command given, if any, in that environment.
+#
+#   scripts/setup.sh [--bare-metal] [command …]
+#
+# Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is missing:
+#   - a C linker (Rust links with it), make, pkg-config, curl and certificates, as Debian packages
+#   - the Rust of rust-toolchain.toml with rustfmt and clippy: what is installed already, else by rustup, which comes from
+#     Debian where Debian has it and from rustup.rs where not
+#   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
+#
+# It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
+# never tries to download what a command doesn't need.
+set -euo pipefail
+export LC_ALL=C
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() {
+    say "error: $*"
+    exit 1
+}
+
+# The value, or the first of the list, that rust-toolchain.toml gives a key.
+pinned() { sed -n "s/^$1 *= *\[\{0,1\}\"\([^\"]*\)\".*/\1/p" "$root/rust-toolchain.toml"; }
+version=$(pinned channel)
+target=$(pinned targets)
+[[ -n $version && -n $target ]] || fail "rust-toolchain.toml names no channel or no target"
+
+bare_metal=
+if [[ ${1:-} == --bare-metal ]]; then
+    bare_metal=yes
+    shift
+fi
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "need root to run: $*
+  Become root or install sudo, or have an administrator run that line, then try again."
+    fi
+}
+
+apt_updated=
+apt_update() {
+    [[ -z $apt_updated ]] || return 0
+    as_root apt-get update -q >&2 || fail "apt-get update failed (see above); is the network up?"
+    apt_updated=yes
+}
+
+apt_install() {
+    command -v apt-get >/dev/null || fail "please install these by hand, there is no apt-get here: $*"
+    say "installing Debian packages: $*"
+    apt_update
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends --no-remove "$@" >&2
+}
+
+ensure_packages() {
+    local missing=()
+    command -v cc >/dev/null || missing+=(gcc)
+    # A compiler without the C library's headers and start files can't link either.
+    echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null || missing+=(libc6-dev)
+    command -v make >/dev/null || missing+=(make)
+    command -v pkg-config >/dev/null || missing+=(pkg-config)
+    command -v curl >/dev/null || missing+=(curl)
+    [[ -n ${SSL_CERT_FILE:-} || -e /etc/ssl/certs/ca-certificates.crt || -e /etc/pki/tls/certs/ca-bundle.crt ]] ||
+        missing+=(ca-certificates)
+    [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}" || fail "Debian packages could not be installed: ${missing[*]}"
+}
+
+ensure_rustup() {
+    # A shell that was open when rustup came does not have its directory on the path yet.
+    local home=${CARGO_HOME:-$HOME/.cargo}
+    case ":$PATH:" in *":$home/bin:"*) ;; *) export PATH="$home/bin:$PATH" ;; esac
+    command -v rustup >/dev/null && return
+    # A Rust of the right version without rustup, a distribution's say, will do.
+    if [[ $(rustc --version 2>/dev/null) == "rustc $version "* ]] && complete_without_rustup; then
+        return
+    fi
+    say "installing rustup, which installs Rust"
+    if command -v apt-get >/dev/null; then
+        apt_update
+        # Debian's rustup excludes Debian's rustc and cargo; --no-remove leaves those in place and we go on below.
+        if apt-cache show rustup >/dev/null 2>&1 && apt_install rustup; then
+            return
+        fi
+    fi
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+        sh -s -- -q -y --no-modify-path --profile minimal --default-toolchain none >&2 ||
+        fail "rustup could not be installed from https://sh.rustup.rs; install rustup by hand and try again"
+}
+
+complete_without_rustup() {
+    command -v cargo >/dev/null && command -v cargo-clippy >/dev/null && command -v rustfmt >/dev/null || return 1
+    [[ -z $bare_metal ]] || has_target
+}
+
+# Does the toolchain named hold the pinned version and its components?
+serves() {
+    [[ $(RUSTUP_TOOLCHAIN=$1 rustc --version 2>/dev/null) == "rustc $version "* ]] &&
+        RUSTUP_TOOLCHAIN=$1 cargo clippy --version >/dev/null 2>&1 &&
+        RUSTUP_TOOLCHAIN=$1 rustfmt --version >/dev/null 2>&1
+}
+
+has_target() { [[ -d $(rustc --print target-libdir --target "$target") ]]; }
+
+choose_toolchain() {
+    local name
+    # Asking rustc about a toolchain that isn't there must not install it: we do that ourselves, and say so.
+    export RUSTUP_AUTO_INSTALL=0
+    while read -r name _; do
+        # Nightlies never hold a release; asking each would only cost time.
+        if [[ -n $name && $name != nightly* && $name != no ]] && serves "$name"; then
+            export RUSTUP_TOOLCHAIN=$name
+            return
+        fi
+    done < <({ rustup toolchain list | grep "^$version"; rustup toolchain list | grep -v "^$version"; } 2>/dev/null)
+    say "installing Rust $version"
+    rustup toolchain install "$version" --no-self-update --profile minimal \
+        --component rustfmt,clippy >&2 ||
+        fail "Rust $version is not installed and could not be downloaded (see above)"
+    export RUSTUP_TOOLCHAIN=$version
+}
+
+ensure_target() {
+    has_target && return
+    say "installing the Rust target $target"
+    rustup target add "$target" >&2 ||
+        fail "the target $target is needed by 'make lint' and could not be downloaded (see above)"
+}
+
+ensure_packages
+ensure_rustup
+if command -v rustup >/dev/null; then
+    choose_toolchain
+    [[ -z $bare_metal ]] || ensure_target
+fi
+
+[[ $# == 0 ]] || exec "$@"

@@ -1,0 +1,179 @@
+//! Who may use whom (design §1). Anything absent from [`ARROWS`] is forbidden.
+
+use crate::Violation;
+use crate::workspace::{DependencyKind, Member};
+
+/// One row of the table: the crates in `from` may use the crates in `to`.
+///
+/// A name is a folder (`base/units`), a whole room (`base/*`) or [`EVERYTHING`].
+struct Arrow {
+    from: &'static str,
+    to: &'static [&'static str],
+}
+
+/// Any crate of the workspace.
+const EVERYTHING: &str = "*";
+
+/// The first row whose `from` matches decides, so single crates stand before their room.
+const ARROWS: &[Arrow] = &[
+    Arrow { from: "base/units", to: &[] },
+    Arrow { from: "base/ports", to: &["base/units", "base/txn", "base/exec"] },
+    Arrow { from: "base/*", to: &["base/units"] },
+    Arrow { from: "hardware/*", to: &["base/*", "hardware/nand"] },
+    Arrow { from: "firmware/*", to: &["base/*", "firmware/flash", "firmware/ftl"] },
+    Arrow { from: "host/*", to: &["base/*", "firmware/ftl", "host/driver"] },
+    Arrow { from: "device", to: &["firmware/*", "hardware/*", "base/*"] },
+    Arrow { from: "run/cosim", to: &["device", "host/*", "base/*", "rtl/cosim"] },
+    Arrow { from: "run/*", to: &["device", "host/*", "base/*"] },
+    Arrow { from: "lab", to: &["run/*", "device", "host/*", "base/units"] },
+    Arrow { from: "cli", to: &["lab", "run/*", "device", "base/units"] },
+    Arrow { from: "python", to: &["lab", "run/*", "device", "base/units"] },
+    Arrow { from: "web", to: &["lab", "run/*", "device", "base/units"] },
+    Arrow { from: "tests", to: &[EVERYTHING] },
+    Arrow { from: "benches", to: &[EVERYTHING] },
+    Arrow { from: "fuzz", to: &[EVERYTHING] },
+    Arrow { from: "xtask", to: &[EVERYTHING] },
+];
+
+/// Does `folder` (`base/exec`) lie under `name` (`base/exec`, `base/*`, `*`)?
+fn matches(name: &str, folder: &str) -> bool {
+    match name.strip_suffix("/*") {
+        Some(room) => folder.strip_prefix(room).is_some_and(|rest| rest.starts_with('/')),
+        None => name == EVERYTHING || name == folder,
+    }
+}
+
+/// Checks every normal and build dependency between members; tests (dev-dependencies) may use everything.
+pub fn check(members: &[Member]) -> Vec<Violation> {
+    members.iter().flat_map(check_member).collect()
+}
+
+fn check_member(member: &Member) -> Vec<Violation> {
+    let place = format!("{}/Cargo.toml", member.folder);
+    let Some(arrow) = ARROWS.iter().find(|arrow| matches(arrow.from, &member.folder)) else {
+        let message = format!(
+            "`{}` is no room of the house: give it a row in xtask/src/arrows.rs and ARCHITECTURE.md",
+            member.folder
+        );
+        return vec![Violation::new(place, message)];
+    };
+    let forbidden = member.dependencies.iter().filter(|dependency| {
+        dependency.kind != DependencyKind::Dev
+            && dependency.folder != member.folder
+            && !arrow.to.iter().any(|name| matches(name, &dependency.folder))
+    });
+    forbidden
+        .map(|dependency| {
+            let allowed = if arrow.to.is_empty() { "nothing".to_string() } else { arrow.to.join(", ") };
+            Violation::new(
+                &*place,
+                format!("{} must not use {}; it may use {allowed}", member.folder, dependency.folder),
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Dependency;
+
+    fn member(folder: &str, dependencies: &[(&str, DependencyKind)]) -> Member {
+        let dependencies = dependencies
+            .iter()
+            .map(|&(folder, kind)| Dependency { folder: folder.to_string(), kind })
+            .collect();
+        Member { dependencies, ..Member::well_kept(folder) }
+    }
+
+    fn uses(from: &str, to: &str) -> bool {
+        check(&[member(from, &[(to, DependencyKind::Normal)])]).is_empty()
+    }
+
+    #[test]
+    fn arrows_of_the_design_are_allowed() {
+        for (from, to) in [
+            ("base/codec", "base/units"),
+            ("base/exec", "base/units"),
+            ("base/ports", "base/exec"),
+            ("base/ports", "base/txn"),
+            ("hardware/channel", "hardware/nand"),
+            ("hardware/channel", "base/wire"),
+            ("firmware/sched", "firmware/flash"),
+            ("firmware/hostif", "base/wire"),
+            ("host/hostftl", "firmware/ftl"),
+            ("host/workload", "host/driver"),
+            ("device", "hardware/board"),
+            ("device", "firmware/hostif"),
+            ("run/live", "device"),
+            ("run/cosim", "rtl/cosim"),
+            ("lab", "run/virtual"),
+            ("cli", "lab"),
+            ("tests", "cli"),
+            ("benches", "firmware/sched"),
+        ] {
+            assert!(uses(from, to), "{from} -> {to} is in the design");
+        }
+    }
+
+    #[test]
+    fn arrows_absent_from_the_design_are_refused() {
+        for (from, to) in [
+            ("base/units", "base/exec"),
+            ("base/exec", "base/txn"),
+            ("base/wire", "base/ports"),
+            ("base/ports", "base/wire"),
+            ("base/codec", "hardware/nand"),
+            ("hardware/nand", "firmware/flash"),
+            ("hardware/nand", "hardware/channel"),
+            ("firmware/ftl", "hardware/nand"),
+            ("firmware/ftl", "firmware/sched"),
+            ("firmware/flash", "host/driver"),
+            ("host/driver", "device"),
+            ("host/driver", "firmware/hostif"),
+            ("device", "host/driver"),
+            ("device", "run/virtual"),
+            ("run/virtual", "firmware/ftl"),
+            ("run/virtual", "rtl/cosim"),
+            ("lab", "hardware/nand"),
+            ("lab", "base/wire"),
+            ("cli", "host/workload"),
+            ("cli", "tests"),
+            ("device", "xtask"),
+        ] {
+            assert!(!uses(from, to), "{from} -> {to} is not in the design");
+        }
+    }
+
+    #[test]
+    fn build_dependencies_obey_and_dev_dependencies_may_use_everything() {
+        let build = member("hardware/nand", &[("firmware/flash", DependencyKind::Build)]);
+        let dev = member("hardware/nand", &[("firmware/flash", DependencyKind::Dev)]);
+        assert_eq!(check(&[build]).len(), 1);
+        assert_eq!(check(&[dev]), []);
+    }
+
+    #[test]
+    fn a_crate_outside_every_room_is_refused() {
+        let found = check(&[member("attic/box", &[])]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.contains("no room"), "{}", found[0]);
+    }
+
+    #[test]
+    fn a_room_name_is_no_prefix_of_a_longer_one() {
+        assert!(!matches("run/*", "runner/x"));
+        assert!(!matches("run/*", "run"));
+        assert!(matches("run/*", "run/virtual"));
+    }
+
+    #[test]
+    fn the_message_names_both_ends_and_what_is_allowed() {
+        let found = check(&[member("firmware/ftl", &[("hardware/nand", DependencyKind::Normal)])]);
+        let said = found[0].to_string();
+        assert_eq!(
+            said,
+            "firmware/ftl/Cargo.toml: firmware/ftl must not use hardware/nand; it may use base/*, firmware/flash, firmware/ftl"
+        );
+    }
+}

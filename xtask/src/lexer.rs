@@ -1,0 +1,171 @@
+//! Just enough of Rust's lexical grammar to look for names in code and not in comments or strings.
+
+/// A piece of code: a word (identifier, keyword, number) or one punctuation character.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token<'a> {
+    /// The characters as written.
+    pub text: &'a str,
+    /// Line in the file, from 1.
+    pub line: usize,
+}
+
+/// The tokens of Rust source. Comments, strings, characters and lifetimes are left out.
+pub fn tokens(source: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let length = match skipped(rest) {
+            Some(length) => length,
+            None => {
+                let length = word(rest).max(first.len_utf8());
+                if !first.is_whitespace() {
+                    found.push(Token { text: &rest[..length], line });
+                }
+                length
+            }
+        };
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    found
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+/// Bytes of the word that `rest` begins with, 0 if none.
+fn word(rest: &str) -> usize {
+    rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+}
+
+/// Bytes of the comment, literal or lifetime that `rest` begins with.
+fn skipped(rest: &str) -> Option<usize> {
+    if rest.starts_with("//") {
+        return Some(rest.find('\n').unwrap_or(rest.len()));
+    }
+    if rest.starts_with("/*") {
+        return Some(block_comment(rest));
+    }
+    if rest.starts_with('\'') {
+        return Some(character_or_lifetime(rest));
+    }
+    let prefix = word(rest);
+    let (name, literal) = rest.split_at(prefix);
+    match name {
+        "" | "b" | "c" if literal.starts_with('"') => Some(prefix + string(literal)),
+        "b" if literal.starts_with('\'') => Some(prefix + character_or_lifetime(literal)),
+        "r" | "br" | "cr" => raw_string(literal).map(|length| prefix + length),
+        _ => None,
+    }
+}
+
+/// Block comments nest in Rust.
+fn block_comment(rest: &str) -> usize {
+    let mut depth = 0;
+    let mut at = 0;
+    while at < rest.len() {
+        if rest[at..].starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += rest[at..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    at
+}
+
+fn string(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// `"…"` or `#"…"#` after the `r`; `None` for a raw identifier such as `r#type`.
+fn raw_string(literal: &str) -> Option<usize> {
+    let hashes = literal.len() - literal.trim_start_matches('#').len();
+    let body = literal[hashes..].strip_prefix('"')?;
+    let end = format!("\"{}", "#".repeat(hashes));
+    Some(body.find(&end).map_or(literal.len(), |at| hashes + 1 + at + end.len()))
+}
+
+/// `'x'`, `'\n'`, `'\u{41}'` to their closing quote; a lifetime `'a` to the end of its name.
+fn character_or_lifetime(rest: &str) -> usize {
+    let body = &rest[1..];
+    let first = body.chars().next().map_or(0, char::len_utf8);
+    if body.starts_with('\\') {
+        // The character after the backslash may itself be a quote.
+        return body[2.min(body.len())..].find('\'').map_or(rest.len(), |at| 1 + 2 + at + 1);
+    }
+    if body[first..].starts_with('\'') { 1 + first + 1 } else { 1 + word(body) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(source: &str) -> Vec<&str> {
+        tokens(source).into_iter().map(|token| token.text).collect()
+    }
+
+    #[test]
+    fn words_and_punctuation_are_kept_with_their_lines() {
+        let found = tokens("use std::time;\nfn f() {}");
+        assert_eq!(found[0], Token { text: "use", line: 1 });
+        assert_eq!(found.last(), Some(&Token { text: "}", line: 2 }));
+        assert_eq!(texts("std::time"), ["std", ":", ":", "time"]);
+    }
+
+    #[test]
+    fn comments_are_left_out_even_when_they_nest() {
+        assert_eq!(texts("a // HashMap\nb /* x /* y */ HashMap */ c"), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn strings_of_every_kind_are_left_out() {
+        assert_eq!(
+            texts(r####"a "x\"HashMap" b r#"q" HashMap"# c br"z" d b"y" e c"w" f"####),
+            ["a", "b", "c", "d", "e", "f"]
+        );
+    }
+
+    #[test]
+    fn characters_and_lifetimes_do_not_swallow_code() {
+        assert_eq!(
+            texts(r"a '\'' b '{' c &'static d b'\\' e 'é' f '\u{41}' g"),
+            ["a", "b", "c", "&", "d", "e", "f", "g"]
+        );
+    }
+
+    #[test]
+    fn a_raw_identifier_is_code() {
+        assert_eq!(texts("r#type x"), ["r", "#", "type", "x"]);
+    }
+
+    #[test]
+    fn lines_are_counted_through_strings_and_comments() {
+        let found = tokens("\"a\nb\" /* c\n */ d");
+        assert_eq!(found, [Token { text: "d", line: 3 }]);
+    }
+
+    #[test]
+    fn source_cut_short_inside_a_literal_ends_there() {
+        for source in ["\"abc", "/* abc", "r#\"abc", "'\\", "'", "b'"] {
+            assert!(texts(source).is_empty(), "{source:?}");
+        }
+    }
+}

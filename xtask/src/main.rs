@@ -1,0 +1,71 @@
+//! `cargo xtask`: the project's own checks, for `make lint` and for a hand at work.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::{env, io};
+
+use aster_xtask::workspace::{Workspace, cargo};
+
+const HELP: &str = "\
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  check    Who may use whom, and what manifests and source files must hold
+  no-std   Check base/* and firmware/* for a bare-metal target";
+
+/// A target without an operating system: what builds for it needs no `std`.
+const BARE_METAL_TARGET: &str = "riscv64gc-unknown-none-elf";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["check"] => Workspace::read().map(|workspace| check(&workspace)),
+        ["no-std"] => Workspace::read().and_then(|workspace| no_std(&workspace)),
+        ["help" | "-h" | "--help"] => {
+            println!("{HELP}");
+            Ok(true)
+        }
+        _ => {
+            eprintln!("{HELP}");
+            Ok(false)
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints what [`aster_xtask::check`] finds; true when nothing is broken.
+fn check(workspace: &Workspace) -> bool {
+    let report = aster_xtask::check(workspace);
+    for warning in &report.warnings {
+        println!("warning: {warning}");
+    }
+    for violation in &report.violations {
+        println!("error: {violation}");
+    }
+    let (crates, files) = (workspace.members.len(), workspace.sources.len());
+    println!("{crates} crates, {files} source files: {} rules broken", report.violations.len());
+    report.violations.is_empty()
+}
+
+/// Type-checks every crate that must run on the SSD's own cores, for a target that has no `std`.
+fn no_std(workspace: &Workspace) -> io::Result<bool> {
+    let firmware = workspace
+        .members
+        .iter()
+        .filter(|member| member.folder.starts_with("base/") || member.folder.starts_with("firmware/"));
+    let packages = firmware.flat_map(|member| ["--package", &member.name]);
+    let status = cargo()
+        .args(["check", "--lib", "--target", BARE_METAL_TARGET])
+        .args(packages)
+        .current_dir(&workspace.root)
+        .status()?;
+    Ok(status.success())
+}

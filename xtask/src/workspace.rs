@@ -1,0 +1,200 @@
+//! Reads the tree into plain data for the rules.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
+
+use serde::Deserialize;
+
+use crate::source::{DETERMINISTIC_ROOMS, SourceFile};
+
+/// The workspace as the rules see it.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Absolute path of the workspace root.
+    pub root: PathBuf,
+    /// Every member crate.
+    pub members: Vec<Member>,
+    /// Every source file of the project's own.
+    pub sources: Vec<SourceFile>,
+    /// (room, text) of each deterministic room's `clippy.toml`.
+    pub clippy_files: Vec<(String, String)>,
+}
+
+/// One crate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Package name (`aster-units`).
+    pub name: String,
+    /// Folder from the workspace root (`base/units`).
+    pub folder: String,
+    /// SPDX licence.
+    pub license: Option<String>,
+    /// Oldest Rust that builds it.
+    pub rust_version: Option<String>,
+    /// Could `cargo publish` send it off?
+    pub publishable: bool,
+    /// Does it take the workspace's lints?
+    pub workspace_lints: bool,
+    /// The members that it uses.
+    pub dependencies: Vec<Dependency>,
+}
+
+impl Member {
+    /// A crate that breaks no rule, for tests to break one.
+    #[cfg(test)]
+    pub(crate) fn well_kept(folder: &str) -> Self {
+        Self {
+            name: format!("aster-{}", folder.replace('/', "-")),
+            folder: folder.to_string(),
+            license: Some(crate::manifest::LICENSE.to_string()),
+            rust_version: Some("1.95".to_string()),
+            publishable: false,
+            workspace_lints: true,
+            dependencies: Vec::new(),
+        }
+    }
+}
+
+/// A dependency on another crate of this tree; crates from a registry are no arrow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dependency {
+    /// Folder of the crate that is used.
+    pub folder: String,
+    /// For what it is used.
+    pub kind: DependencyKind,
+}
+
+/// The three kinds of dependency that Cargo knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DependencyKind {
+    /// `[dependencies]`
+    Normal,
+    /// `[build-dependencies]`
+    Build,
+    /// `[dev-dependencies]`
+    Dev,
+}
+
+/// The part of `cargo metadata` (format version 1) that the rules need.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_root: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: PathBuf,
+    license: Option<String>,
+    rust_version: Option<String>,
+    /// `None`: any registry; empty: none.
+    publish: Option<Vec<String>>,
+    dependencies: Vec<PackageDependency>,
+}
+
+#[derive(Deserialize)]
+struct PackageDependency {
+    kind: Option<String>,
+    path: Option<PathBuf>,
+}
+
+impl Workspace {
+    /// Reads the workspace that this crate belongs to.
+    ///
+    /// # Errors
+    /// When `cargo metadata` fails or a file of the tree can't be read.
+    pub fn read() -> io::Result<Self> {
+        let metadata = cargo_metadata()?;
+        let root = metadata.workspace_root;
+        let members = metadata
+            .packages
+            .into_iter()
+            .map(|package| read_member(&root, package))
+            .collect::<io::Result<_>>()?;
+        let mut sources = Vec::new();
+        read_sources(&root, &root, &mut sources)?;
+        let mut clippy_files = Vec::new();
+        for room in DETERMINISTIC_ROOMS {
+            let path = root.join(room).join("clippy.toml");
+            if path.is_file() {
+                clippy_files.push((room.to_string(), fs::read_to_string(path)?));
+            }
+        }
+        Ok(Self { root, members, sources, clippy_files })
+    }
+}
+
+/// The `cargo` that runs us, or the one on the path.
+pub fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn cargo_metadata() -> io::Result<Metadata> {
+    let output = cargo()
+        .args(["metadata", "--no-deps", "--format-version=1", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!(
+            "cargo metadata failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )));
+    }
+    serde_json::from_slice(&output.stdout).map_err(io::Error::other)
+}
+
+/// Path below `root`, with `/` on every system.
+fn relative(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn read_member(root: &Path, package: Package) -> io::Result<Member> {
+    let folder = package.manifest_path.parent().unwrap_or(root);
+    let manifest: toml::Table =
+        fs::read_to_string(&package.manifest_path)?.parse().map_err(io::Error::other)?;
+    let lints = manifest.get("lints").and_then(|lints| lints.get("workspace"));
+    let dependencies = package.dependencies.into_iter().filter_map(|dependency| {
+        let kind = match dependency.kind.as_deref() {
+            Some("dev") => DependencyKind::Dev,
+            Some("build") => DependencyKind::Build,
+            _ => DependencyKind::Normal,
+        };
+        Some(Dependency { folder: relative(root, &dependency.path?), kind })
+    });
+    Ok(Member {
+        name: package.name,
+        folder: relative(root, folder),
+        license: package.license,
+        rust_version: package.rust_version,
+        publishable: package.publish.is_none_or(|registries| !registries.is_empty()),
+        workspace_lints: lints.and_then(toml::Value::as_bool) == Some(true),
+        dependencies: dependencies.collect(),
+    })
+}
+
+/// Extensions of files that people write here and that should stay short.
+const SOURCE_EXTENSIONS: [&str; 8] = ["rs", "sv", "v", "c", "h", "py", "sh", "js"];
+
+/// Directories that hold no source of ours.
+fn is_foreign(name: &str) -> bool {
+    name.starts_with('.') || name == "target" || name == "node_modules"
+}
+
+fn read_sources(root: &Path, folder: &Path, sources: &mut Vec<SourceFile>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let kind = entry.file_type()?;
+        if kind.is_dir() && !is_foreign(&entry.file_name().to_string_lossy()) {
+            read_sources(root, &path, sources)?;
+        }
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if kind.is_file() && extension.is_some_and(|extension| SOURCE_EXTENSIONS.contains(&extension)) {
+            sources.push(SourceFile { path: relative(root, &path), text: fs::read_to_string(&path)? });
+        }
+    }
+    Ok(())
+}
