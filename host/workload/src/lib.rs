@@ -1,0 +1,40 @@
+//! What a host asks of the drive, as pure values: nothing here knows a driver, a queue or a wall clock.
+//!
+//! | where | what |
+//! |---|---|
+//! | [`Request`], [`Source`] | one thing asked of the drive, and whatever gives the next one |
+//! | [`Job`], [`Plan`] | a described workload; the same laid out on a drive of known size |
+//! | [`Generator`], [`WrittenBlocks`] | the requests of a plan; the blocks it wrote, to be read back |
+//! | [`Issuer`] | when each request may go: queue depth, think time, run time, rates |
+//! | [`fio`] | fio job files: text to jobs, one documented table of options |
+//! | [`trace`] | blkparse text, MSR Cambridge CSV, fio iolog 2 and 3 as sources |
+//! | [`content`] | block content and fingerprints that carry address and version |
+//! | [`Oracle`] | which versions each block may hold, with writes in flight |
+//!
+//! A source is a function of its description and a seed: the same description gives the same requests on every
+//! machine. After construction a generator allocates nothing.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod content;
+pub mod fio;
+mod generator;
+mod issuer;
+mod job;
+mod oracle;
+mod permutation;
+mod plan;
+mod request;
+mod skew;
+pub mod trace;
+
+pub use generator::{Generator, WrittenBlocks};
+pub use issuer::{Issuer, Pace, Step};
+pub use job::{Access, BlockSizes, Distribution, Extent, Job, Mix, PerDirection};
+pub use oracle::{Oracle, ReadToken, Unexpected, WriteToken};
+pub use permutation::Permutation;
+pub use plan::{Plan, PlanError};
+pub use request::{Drive, Request, RequestKind, Source};
+pub use skew::{Pareto, Zipf};

@@ -1,0 +1,294 @@
+//! Block content that says what it is: which block, which version, whose run.
+//!
+//! In `full` a block begins with [`HEADER_BYTES`] of header (address, version, seed, check) and goes on with a body
+//! that is a function of the three. Reading back compares every byte, and a wrong block is named for what it is:
+//! older, misplaced, zero, foreign or damaged. In `fingerprint` [`tag`] packs address and version into the one 64-bit
+//! word that a sector keeps.
+//!
+//! Version 0 is a block that was never written or was deallocated: all zero, tag 0.
+
+use aster_units::mix64;
+use core::fmt;
+
+/// Bytes of header at the front of each block: block address, version, seed and check word, each 64 bits, little
+/// endian.
+pub const HEADER_BYTES: usize = 32;
+/// Block addresses that a tag can hold: 2⁴⁰, 4 EiB of 4 KiB sectors.
+pub const TAG_BLOCKS: u64 = 1 << TAG_BLOCK_BITS;
+/// The largest version of a tag.
+pub const VERSION_MAX: u32 = (1 << 24) - 1;
+
+const TAG_BLOCK_BITS: u32 = 40;
+const WORD_BYTES: usize = 8;
+const HEADER_WORDS: usize = HEADER_BYTES / WORD_BYTES;
+
+/// The version after `version`; from [`VERSION_MAX`] it goes back to 1, as 0 is the empty block.
+pub const fn next_version(version: u32) -> u32 {
+    if version >= VERSION_MAX { 1 } else { version + 1 }
+}
+
+/// The word a sector keeps in `fingerprint`: address in the low 40 bits, version in the high 24. The empty block's
+/// tag is 0 whatever its address. `block` is below [`TAG_BLOCKS`], `version` at most [`VERSION_MAX`].
+pub const fn tag(block: u64, version: u32) -> u64 {
+    assert!(block < TAG_BLOCKS && version <= VERSION_MAX, "a tag holds 40 bits of address and 24 of version");
+    if version == 0 { 0 } else { (version as u64) << TAG_BLOCK_BITS | block }
+}
+
+/// Address and version of a tag.
+pub const fn split_tag(tag: u64) -> (u64, u32) {
+    (tag & (TAG_BLOCKS - 1), (tag >> TAG_BLOCK_BITS) as u32)
+}
+
+/// What a block calls itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Its address in logical blocks.
+    pub block: u64,
+    /// Its version, from 1.
+    pub version: u32,
+    /// The seed of the run that wrote it.
+    pub seed: u64,
+}
+
+/// What a block turned out to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// All zero.
+    Zero,
+    /// A whole block that was written under this identity.
+    Whole(Identity),
+    /// Neither: the header is none, or the body is not the header's.
+    Damaged {
+        /// The first byte that is not what the header calls for; 0 if the header itself is none.
+        byte: usize,
+    },
+}
+
+/// A block that does not hold what it should.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// The block that was read.
+    pub block: u64,
+    /// The version that it should hold.
+    pub version: u32,
+    /// What is there.
+    pub found: Found,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { block, version, found } = self;
+        write!(f, "block {block} should hold version {version}, but ")?;
+        match found {
+            Found::Zero => write!(f, "is all zero"),
+            Found::Whole(is) if is.block != *block => {
+                write!(f, "holds block {} version {}: misplaced", is.block, is.version)
+            }
+            Found::Whole(is) if is.version != *version => write!(f, "holds version {}", is.version),
+            Found::Whole(_) => write!(f, "was written by another run"),
+            Found::Damaged { byte } => write!(f, "is damaged from byte {byte} on"),
+        }
+    }
+}
+impl core::error::Error for Mismatch {}
+
+/// The pseudo-random body of an identity: word `i` is a function of `i`, so that the loop has no carried dependency.
+#[derive(Clone, Copy)]
+struct Body(u64);
+
+impl Body {
+    fn new(identity: Identity) -> Self {
+        Body(mix64(identity.block ^ mix64(identity.seed ^ mix64(u64::from(identity.version)))))
+    }
+
+    fn word(self, index: usize) -> u64 {
+        let x = self.0.wrapping_add((index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        x ^ (x >> 29)
+    }
+
+    /// Stands in the header; a header that lost a bit does not agree with it.
+    fn check(self) -> u64 {
+        mix64(self.0 ^ 0x4173_7465_7220_3031)
+    }
+}
+
+fn assert_shape(block: &[u8]) {
+    assert!(
+        block.len() > HEADER_BYTES && block.len().is_multiple_of(WORD_BYTES),
+        "a block is a multiple of 8 bytes above {HEADER_BYTES}, not {}",
+        block.len()
+    );
+}
+
+/// Writes the content of `identity` over a block of 512 or 4096 bytes (any multiple of 8 above [`HEADER_BYTES`]).
+/// Version 0 gives zeroes.
+pub fn fill(block: &mut [u8], identity: Identity) {
+    assert_shape(block);
+    if identity.version == 0 {
+        block.fill(0);
+        return;
+    }
+    let body = Body::new(identity);
+    let header = [identity.block, u64::from(identity.version), identity.seed, body.check()];
+    let (words, _) = block.as_chunks_mut::<WORD_BYTES>();
+    let (head, rest) = words.split_at_mut(HEADER_WORDS);
+    for (word, value) in head.iter_mut().zip(header) {
+        *word = value.to_le_bytes();
+    }
+    for (i, word) in rest.iter_mut().enumerate() {
+        *word = body.word(i).to_le_bytes();
+    }
+}
+
+/// What a block holds, found out from its bytes alone.
+pub fn identify(block: &[u8]) -> Found {
+    assert_shape(block);
+    let (words, _) = block.as_chunks::<WORD_BYTES>();
+    let (head, rest) = words.split_at(HEADER_WORDS);
+    let header: [u64; HEADER_WORDS] = core::array::from_fn(|i| u64::from_le_bytes(head[i]));
+    let identity = u32::try_from(header[1]).ok().filter(|&version| version > 0).map(|version| {
+        let identity = Identity { block: header[0], version, seed: header[2] };
+        (identity, Body::new(identity))
+    });
+    match identity.filter(|(_, body)| body.check() == header[3]) {
+        Some((identity, body)) => match first_difference(rest, body) {
+            None => Found::Whole(identity),
+            Some(byte) => Found::Damaged { byte },
+        },
+        None if block.iter().all(|&byte| byte == 0) => Found::Zero,
+        None => Found::Damaged { byte: 0 },
+    }
+}
+
+fn first_difference(rest: &[[u8; WORD_BYTES]], body: Body) -> Option<usize> {
+    // The sum of differences has no branch in it; the place is looked for only when there is one.
+    let differs =
+        rest.iter().enumerate().fold(0, |sum, (i, word)| sum | (u64::from_le_bytes(*word) ^ body.word(i)));
+    if differs == 0 {
+        return None;
+    }
+    rest.iter().enumerate().find_map(|(i, word)| {
+        let difference = u64::from_le_bytes(*word) ^ body.word(i);
+        let byte = difference.trailing_zeros() as usize / 8;
+        (difference != 0).then_some(HEADER_BYTES + i * WORD_BYTES + byte)
+    })
+}
+
+/// Checks that a block holds exactly `identity`; version 0 is all zero.
+///
+/// # Errors
+/// What it holds instead.
+pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
+    let found = identify(block);
+    let right = match identity.version {
+        0 => found == Found::Zero,
+        _ => found == Found::Whole(identity),
+    };
+    if right { Ok(()) } else { Err(Mismatch { block: identity.block, version: identity.version, found }) }
+}
+
+/// Checks a sector's tag in `fingerprint`.
+///
+/// # Errors
+/// What the tag says instead. A tag has no seed: a foreign one is not told apart.
+pub fn check_tag(found: u64, block: u64, version: u32) -> Result<(), Mismatch> {
+    if found == tag(block, version) {
+        return Ok(());
+    }
+    let (is_block, is_version) = split_tag(found);
+    let found = match (found, is_version) {
+        (0, _) => Found::Zero,
+        // No write leaves an address with version 0.
+        (_, 0) => Found::Damaged { byte: 0 },
+        _ => Found::Whole(Identity { block: is_block, version: is_version, seed: 0 }),
+    };
+    Err(Mismatch { block, version, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    const ME: Identity = Identity { block: 77, version: 5, seed: 9 };
+
+    #[test]
+    fn a_wrong_block_is_named_for_what_it_is() {
+        let mut block = [0u8; 512];
+        let error = |block: &[u8]| check(block, ME).unwrap_err().to_string();
+        assert_eq!(error(&block), "block 77 should hold version 5, but is all zero");
+        fill(&mut block, ME);
+        assert_eq!(check(&block, ME), Ok(()));
+        fill(&mut block, Identity { version: 4, ..ME });
+        assert_eq!(error(&block), "block 77 should hold version 5, but holds version 4");
+        fill(&mut block, Identity { block: 78, ..ME });
+        assert_eq!(error(&block), "block 77 should hold version 5, but holds block 78 version 5: misplaced");
+        fill(&mut block, Identity { seed: 8, ..ME });
+        assert_eq!(error(&block), "block 77 should hold version 5, but was written by another run");
+        fill(&mut block, ME);
+        block[300] ^= 4;
+        assert_eq!(error(&block), "block 77 should hold version 5, but is damaged from byte 300 on");
+    }
+
+    #[test]
+    fn version_0_is_zero() {
+        let mut block = [1u8; 512];
+        let empty = Identity { version: 0, ..ME };
+        assert!(check(&block, empty).is_err());
+        fill(&mut block, empty);
+        assert_eq!((identify(&block), check(&block, empty)), (Found::Zero, Ok(())));
+    }
+
+    #[test]
+    fn bodies_look_random_and_differ_between_neighbours() {
+        let mut a = vec![0u8; 4096];
+        let mut b = a.clone();
+        fill(&mut a, ME);
+        fill(&mut b, Identity { block: 78, ..ME });
+        let ones: u32 = a.iter().map(|byte| byte.count_ones()).sum();
+        assert!((16_000..16_800).contains(&ones), "{ones} of 32768 bits");
+        let differing: u32 = a.iter().zip(&b).map(|(x, y)| (x ^ y).count_ones()).sum();
+        assert!((15_700..16_800).contains(&differing), "{differing}");
+    }
+
+    #[test]
+    fn versions_come_round_without_the_empty_one() {
+        assert_eq!((next_version(0), next_version(VERSION_MAX)), (1, 1));
+    }
+
+    #[test]
+    fn a_wrong_tag_is_named() {
+        assert_eq!(check_tag(tag(3, 2), 3, 2), Ok(()));
+        assert_eq!(check_tag(0, 3, 0), Ok(()));
+        assert_eq!(check_tag(0, 3, 2).unwrap_err().found, Found::Zero);
+        assert_eq!(check_tag(3, 3, 0).unwrap_err().found, Found::Damaged { byte: 0 });
+        assert!(check_tag(tag(4, 2), 3, 2).unwrap_err().to_string().contains("misplaced"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_flipped_bit_is_found(block: u64, version in 1u32.., seed: u64, large: bool, bit in 0usize..4096) {
+            let identity = Identity { block, version, seed };
+            let mut bytes = vec![0u8; if large { 4096 } else { 512 }];
+            fill(&mut bytes, identity);
+            prop_assert_eq!(identify(&bytes), Found::Whole(identity));
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(check(&bytes, identity).is_err());
+            let found = identify(&bytes);
+            prop_assert!(matches!(found, Found::Damaged { .. }), "{found:?}");
+        }
+
+        #[test]
+        fn foreign_bytes_never_pass(bytes in proptest::collection::vec(any::<u8>(), 512)) {
+            prop_assert!(!matches!(identify(&bytes), Found::Whole(_)));
+        }
+
+        #[test]
+        fn tags_round_trip(block in 0..TAG_BLOCKS, version in 1..=VERSION_MAX) {
+            prop_assert_eq!(split_tag(tag(block, version)), (block, version));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+use super::error::{JobFileError, Problem};
+use super::options::{self, FioOption, Treatment};
+use super::values::{self, KbBase, TimeUnit};
+use crate::{Access, Distribution, Job, Mix};
+use alloc::string::{String, ToString};
+
+/// Engines that submit one request and wait for it: fio caps their depth at 1.
+const SYNCHRONOUS_ENGINES: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+/// Engines that keep `iodepth` requests in flight on a drive.
+const ASYNCHRONOUS_ENGINES: [&str; 9] = [
+    "libaio",
+    "io_uring",
+    "io_uring_cmd",
+    "posixaio",
+    "solarisaio",
+    "windowsaio",
+    "xnvme",
+    "libblkio",
+    "nbd",
+];
+/// fio's names for checks that the content check covers.
+const CHECKSUMS: [&str; 16] = [
+    "md5",
+    "crc64",
+    "crc32c",
+    "crc32c-intel",
+    "crc32",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+];
+
+/// Copies of a job at most: each has a queue of its own.
+const COPIES_MAX: u64 = 1024;
+/// Requests in flight at most: an NVMe queue has 65,536 entries, one of them unused (NVMe 1.4 §4.1).
+const QUEUE_DEPTH_MAX: u64 = 65_535;
+
+const BLOCK: &str = "read[,write][,trim] sizes above 0 and below 4g, such as 4k or 4k,8k";
+const EXTENT: &str = "a size such as 4k or 2g, or a percentage from 0% to 100%";
+const TIME: &str = "a whole number with an optional unit d, h, m, s, ms or us";
+const BOOLEAN: &str = "0 or 1";
+const COUNT: &str = "a whole number";
+const COUNT_ABOVE_0: &str = "a whole number above 0";
+const PERCENT: &str = "a whole number from 0 to 100";
+
+/// A section while its lines are read.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    job: Job,
+    kb_base: KbBase,
+    synchronous: bool,
+    time_based_at: usize,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Section { job: Job::default(), kb_base: KbBase::Binary, synchronous: false, time_based_at: 0 }
+    }
+}
+
+/// `None` where the value is outside what is allowed.
+type Taken = Option<()>;
+
+impl Section {
+    /// Enters the section of that name.
+    pub(super) fn begin(&mut self, name: &str, line: usize) {
+        self.job.name = name.to_string();
+        if self.time_based_at > 0 {
+            self.time_based_at = line;
+        }
+    }
+
+    /// Takes one line.
+    pub(super) fn apply(&mut self, name: &str, value: Option<&str>, line: usize) -> Result<(), Problem> {
+        let Some(option) = options::find(name) else {
+            return Err(Problem::UnknownOption { option: name.to_string(), nearest: options::nearest(name) });
+        };
+        match option.treatment {
+            Treatment::NoMeaning => return Ok(()),
+            Treatment::Refused => {
+                return Err(Problem::Refused { option: name.to_string(), reason: option.meaning });
+            }
+            Treatment::Effect { .. } => {}
+        }
+        if option.name == "time_based" {
+            self.time_based_at = line;
+        }
+        let (taken, allowed) = if matches!(option.treatment, Treatment::Effect { example: None }) {
+            (self.set_flag(option, value), BOOLEAN)
+        } else {
+            match value.filter(|value| !value.is_empty()) {
+                Some(value) => self.set(option, value),
+                None => (None, self.set(option, "").1),
+            }
+        };
+        taken.ok_or_else(|| Problem::BadValue {
+            option: name.to_string(),
+            value: value.filter(|value| !value.is_empty()).map(String::from),
+            allowed,
+        })
+    }
+
+    fn set_flag(&mut self, option: &FioOption, value: Option<&str>) -> Taken {
+        let on = values::boolean(value)?;
+        match option.name {
+            "norandommap" => self.job.random_map = !on,
+            "time_based" => self.job.time_based = on,
+            "end_fsync" => self.job.flush_at_end = on,
+            "stonewall" => self.job.after_previous = on,
+            other => unreachable!("flag {other} has no place in a job"),
+        }
+        Some(())
+    }
+
+    /// Sets one option; gives what would be allowed beside whether it was.
+    fn set(&mut self, option: &FioOption, value: &str) -> (Taken, &'static str) {
+        let base = self.kb_base;
+        let job = &mut self.job;
+        match option.name {
+            "rw" => (pattern(value).map(|(a, m)| (job.access, job.mix) = (a, m)), PATTERNS),
+            "rwmixread" => (percent(value).map(|p| job.read_percent = p), PERCENT),
+            "rwmixwrite" => (percent(value).map(|p| job.read_percent = 100 - p), PERCENT),
+            "bs" => (put(&mut job.block_sizes, value, |v| values::fixed(v, base)), BLOCK),
+            "bsrange" => (
+                put(&mut job.block_sizes, value, |v| values::range(v, base)),
+                "read[,write][,trim] ranges such as 4k-64k",
+            ),
+            "bssplit" => (
+                put(&mut job.block_sizes, value, |v| values::split(v, base)),
+                "read[,write][,trim] lists such as 4k/10:64k/90 whose percentages add up to 100",
+            ),
+            "blockalign" => {
+                let current = job.block_align.unwrap_or_default();
+                let parsed = values::per_direction(value, &current, |v| values::alignment(v, base));
+                (parsed.map(|align| job.block_align = Some(align)), BLOCK)
+            }
+            "offset" => (values::extent(value, base).map(|e| job.offset = e), EXTENT),
+            "offset_increment" => (values::extent(value, base).map(|e| job.offset_increment = e), EXTENT),
+            "size" => (values::extent(value, base).map(|e| job.size = Some(e)), EXTENT),
+            "io_size" => (values::extent(value, base).map(|e| job.io_size = Some(e)), EXTENT),
+            "number_ios" => (above_0(value, u64::MAX).map(|n| job.number_ios = Some(n)), COUNT_ABOVE_0),
+            "loops" => (above_0(value, u64::from(u32::MAX)).map(|n| job.loops = n as u32), COUNT_ABOVE_0),
+            "iodepth" => (
+                above_0(value, QUEUE_DEPTH_MAX).map(|n| job.queue_depth = n as u32),
+                "a whole number from 1 to 65535",
+            ),
+            "ioengine" => {
+                let known = SYNCHRONOUS_ENGINES.contains(&value) || ASYNCHRONOUS_ENGINES.contains(&value);
+                let taken = known.then(|| self.synchronous = SYNCHRONOUS_ENGINES.contains(&value));
+                (
+                    taken,
+                    "libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, xnvme, libblkio, nbd, sync, psync, vsync, pvsync, pvsync2 or mmap",
+                )
+            }
+            "numjobs" => {
+                (above_0(value, COPIES_MAX).map(|n| job.copies = n as u32), "a whole number from 1 to 1024")
+            }
+            "random_distribution" => (
+                distribution(value).map(|d| job.distribution = d),
+                "random, zipf:theta with theta above 0 and up to 100, or pareto:h with h between 0 and 1",
+            ),
+            "randseed" => (values::integer(value).map(|n| job.seed = n), COUNT),
+            "randrepeat" => (values::boolean(Some(value)).map(|on| job.repeatable = on), BOOLEAN),
+            "runtime" => {
+                // fio: 0 is no limit.
+                let time = values::time(value, TimeUnit::Seconds);
+                (time.map(|t| job.run_time = Some(t).filter(|t| !t.is_zero())), TIME)
+            }
+            "ramp_time" => (values::time(value, TimeUnit::Seconds).map(|t| job.ramp_time = t), TIME),
+            "startdelay" => (values::time(value, TimeUnit::Seconds).map(|t| job.start_delay = t), TIME),
+            "thinktime" => (values::time(value, TimeUnit::Microseconds).map(|t| job.think_time = t), TIME),
+            "thinktime_blocks" => {
+                (above_0(value, u64::MAX).map(|n| job.think_time_blocks = n), COUNT_ABOVE_0)
+            }
+            "rate_iops" => (
+                put(&mut job.rate_iops, value, |v| values::size(v, base).map(|n| Some(n).filter(|&n| n > 0))),
+                "read[,write][,trim] requests a second, 0 for no limit",
+            ),
+            "sync" => {
+                let fua = match value {
+                    "none" | "0" => Some(false),
+                    "sync" | "dsync" | "1" => Some(true),
+                    _ => None,
+                };
+                (fua.map(|fua| job.fua = fua), "none, sync or dsync")
+            }
+            "write_mode" => {
+                let zeroes = match value {
+                    "write" => Some(false),
+                    "zeroes" => Some(true),
+                    _ => None,
+                };
+                (zeroes.map(|zeroes| job.write_zeroes = zeroes), "write or zeroes")
+            }
+            "fsync" | "fdatasync" => (values::integer(value).map(|n| job.flush_every = n), COUNT),
+            "verify" => {
+                let on = if value == "0" { Some(false) } else { CHECKSUMS.contains(&value).then_some(true) };
+                (
+                    on.map(|on| job.verify = on),
+                    "a checksum such as crc32c or md5, meta, or 0; all ask for the same check of address, version and every byte. pattern and null would not be that",
+                )
+            }
+            "do_verify" => (values::boolean(Some(value)).map(|on| job.read_back = on), BOOLEAN),
+            "verify_fatal" => ((value == "1").then_some(()), "1: the first wrong block ends the run"),
+            "name" => ((!value.is_empty()).then(|| job.name = value.to_string()), "a name"),
+            "kb_base" => {
+                let base = match value {
+                    "1024" => Some(KbBase::Binary),
+                    "1000" => Some(KbBase::Decimal),
+                    _ => None,
+                };
+                (base.map(|base| self.kb_base = base), "1024 or 1000")
+            }
+            other => unreachable!("option {other} has no place in a job"),
+        }
+    }
+
+    /// The job, once its last line is read.
+    pub(super) fn into_job(self) -> Result<Job, JobFileError> {
+        let mut job = self.job;
+        if job.time_based && job.run_time.is_none() {
+            let problem = Problem::Needs { option: "time_based", needs: "runtime" };
+            return Err(JobFileError { line: self.time_based_at, problem });
+        }
+        if self.synchronous {
+            job.queue_depth = 1;
+        }
+        Ok(job)
+    }
+}
+
+const PATTERNS: &str =
+    "read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite or randtrimwrite";
+
+fn pattern(value: &str) -> Option<(Access, Mix)> {
+    let (access, mix) = match value {
+        "randrw" => (Access::Random, "rw"),
+        _ => match value.strip_prefix("rand") {
+            Some(mix) => (Access::Random, mix),
+            None => (Access::Sequential, value),
+        },
+    };
+    let mix = match mix {
+        "read" => Mix::Read,
+        "write" => Mix::Write,
+        "trim" => Mix::Trim,
+        "rw" => Mix::ReadWrite,
+        "readwrite" if access == Access::Sequential => Mix::ReadWrite,
+        "trimwrite" => Mix::TrimWrite,
+        _ => return None,
+    };
+    Some((access, mix))
+}
+
+fn distribution(value: &str) -> Option<Distribution> {
+    /// Beyond it every request goes to one block.
+    const THETA_MAX: f64 = 100.0;
+    if value == "random" {
+        return Some(Distribution::Uniform);
+    }
+    let (kind, parameter) = value.split_once(':')?;
+    let parameter: f64 = parameter.parse().ok()?;
+    match kind {
+        "zipf" if parameter > 0.0 && parameter <= THETA_MAX => Some(Distribution::Zipf(parameter)),
+        "pareto" if parameter > 0.0 && parameter < 1.0 => Some(Distribution::Pareto(parameter)),
+        _ => None,
+    }
+}
+
+fn percent(value: &str) -> Option<u8> {
+    values::integer(value).filter(|&p| p <= 100).map(|p| p as u8)
+}
+
+fn above_0(value: &str, max: u64) -> Option<u64> {
+    values::integer(value).filter(|n| (1..=max).contains(n))
+}
+
+fn put<T: Clone>(slot: &mut crate::PerDirection<T>, value: &str, parse: impl Fn(&str) -> Option<T>) -> Taken {
+    *slot = values::per_direction(value, slot, parse)?;
+    Some(())
+}

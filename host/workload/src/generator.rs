@@ -1,0 +1,297 @@
+use crate::job::BlockSizes;
+use crate::{Access, Distribution, Mix, Pareto, Permutation, Plan, Request, RequestKind, Source, Zipf};
+use aster_units::{Duration, Rng, mix64};
+use core::convert::Infallible;
+
+const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
+
+/// Where random offsets come from, in units of a direction's alignment.
+#[derive(Clone, Debug)]
+enum Placement {
+    /// Each slot once a pass, in an order that changes with the pass.
+    Map {
+        order: Permutation,
+        next: u64,
+        pass: u64,
+    },
+    Uniform,
+    Zipf(Zipf),
+    Pareto(Pareto),
+}
+
+impl Placement {
+    fn slot(&mut self, slots: u64, seed: u64, rng: &mut Rng) -> u64 {
+        match self {
+            Placement::Map { order, next, pass } => {
+                if *next == slots {
+                    *pass += 1;
+                    *next = 0;
+                    *order = Permutation::new(slots, seed ^ mix64(*pass));
+                }
+                *next += 1;
+                order.at(*next - 1)
+            }
+            Placement::Uniform => rng.below(slots),
+            Placement::Zipf(zipf) => zipf.block(rng),
+            Placement::Pareto(pareto) => pareto.block(rng),
+        }
+    }
+}
+
+fn is_write(kind: RequestKind) -> bool {
+    matches!(kind, RequestKind::Write | RequestKind::WriteZeroes)
+}
+
+/// What one direction remembers.
+#[derive(Clone, Debug)]
+struct Lane {
+    sizes: BlockSizes,
+    align: u64,
+    slots: u64,
+    /// Next sequential offset inside the region.
+    cursor: u64,
+    requests: u64,
+    rate: Option<u64>,
+}
+
+impl Lane {
+    fn new(plan: &Plan, sizes: &BlockSizes, align: u64, rate: Option<u64>) -> Self {
+        // A slot is a start from which at least the smallest request fits.
+        let slots = (plan.bytes.saturating_sub(u64::from(sizes.smallest()))) / align + 1;
+        Lane { sizes: sizes.clone(), align, slots, cursor: 0, requests: 0, rate }
+    }
+}
+
+/// The requests of a [`Plan`], one after the other: a function of the plan alone, in constant memory.
+///
+/// A loop ends when its requests add up to the plan's `io_bytes` (both directions together; a trim before a write is
+/// not counted), so the last request may go a little beyond. With a random map and several block sizes, starts are
+/// not repeated within a pass but lengths may overlap.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    access: Access,
+    mix: Mix,
+    read_percent: u64,
+    start: u64,
+    bytes: u64,
+    io_bytes: u64,
+    seed: u64,
+    number_ios: u64,
+    loops: u64,
+    endless: bool,
+    fua: bool,
+    write_kind: RequestKind,
+    flush_every: u64,
+    flush_at_end: bool,
+    placement: Placement,
+    read: Lane,
+    write: Lane,
+    trim: Lane,
+    rng: Rng,
+    loop_bytes: u64,
+    loops_done: u64,
+    issued: u64,
+    writes_since_flush: u64,
+    last_at: Duration,
+    write_after_trim: Option<Request>,
+}
+
+impl Generator {
+    /// The requests of `plan`.
+    pub fn new(plan: &Plan) -> Self {
+        let job = &plan.job;
+        let smallest = u64::from(job.smallest_block());
+        // One map serves both directions of a mix, so both count in its unit.
+        let align = |own: Option<u32>, sizes: &BlockSizes| match own {
+            Some(align) => u64::from(align),
+            None if job.random_map && job.distribution == Distribution::Uniform => smallest,
+            None => u64::from(sizes.smallest()),
+        };
+        let sizes = &job.block_sizes;
+        let aligns = job.block_align;
+        let read =
+            Lane::new(plan, &sizes.read, align(aligns.map(|a| a.read), &sizes.read), job.rate_iops.read);
+        let write =
+            Lane::new(plan, &sizes.write, align(aligns.map(|a| a.write), &sizes.write), job.rate_iops.write);
+        let trim =
+            Lane::new(plan, &sizes.trim, align(aligns.map(|a| a.trim), &sizes.trim), job.rate_iops.trim);
+        let slots = match job.mix {
+            Mix::Read => read.slots,
+            Mix::Write | Mix::TrimWrite => write.slots,
+            Mix::Trim => trim.slots,
+            Mix::ReadWrite => read.slots.max(write.slots),
+        };
+        let placement = match job.distribution {
+            // Aligning to something else than the block leaves blocks that no slot covers: a map would say nothing.
+            Distribution::Uniform if job.random_map && aligns.is_none() => {
+                Placement::Map { order: Permutation::new(slots, plan.seed ^ mix64(0)), next: 0, pass: 0 }
+            }
+            Distribution::Uniform => Placement::Uniform,
+            Distribution::Zipf(theta) => Placement::Zipf(Zipf::new(slots, theta, plan.seed)),
+            Distribution::Pareto(h) => Placement::Pareto(Pareto::new(slots, h, plan.seed)),
+        };
+        Generator {
+            access: job.access,
+            mix: job.mix,
+            read_percent: u64::from(job.read_percent),
+            start: plan.start,
+            bytes: plan.bytes,
+            io_bytes: plan.io_bytes,
+            seed: plan.seed,
+            number_ios: job.number_ios.unwrap_or(u64::MAX),
+            loops: u64::from(job.loops),
+            endless: job.time_based,
+            fua: job.fua,
+            write_kind: if job.write_zeroes { RequestKind::WriteZeroes } else { RequestKind::Write },
+            flush_every: job.flush_every,
+            flush_at_end: job.flush_at_end,
+            placement,
+            read,
+            write,
+            trim,
+            rng: Rng::new(plan.seed),
+            loop_bytes: 0,
+            loops_done: 0,
+            issued: 0,
+            writes_since_flush: 0,
+            last_at: Duration::ZERO,
+            write_after_trim: None,
+        }
+    }
+
+    /// Data requests given so far; flushes are not counted.
+    pub fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// The next data request; `None` when the job's amount is done.
+    fn next_data(&mut self) -> Option<Request> {
+        if self.issued == self.number_ios {
+            return None;
+        }
+        if let Some(write) = self.write_after_trim.take() {
+            self.issued += 1;
+            return Some(write);
+        }
+        if self.loop_bytes >= self.io_bytes {
+            self.loops_done += 1;
+            if !self.endless && self.loops_done >= self.loops {
+                // Stay ended, however often asked.
+                self.number_ios = self.issued;
+                return None;
+            }
+            self.loop_bytes = 0;
+            for lane in [&mut self.read, &mut self.write, &mut self.trim] {
+                lane.cursor = 0;
+            }
+        }
+        let kind = match self.mix {
+            Mix::Read => RequestKind::Read,
+            Mix::Write | Mix::TrimWrite => self.write_kind,
+            Mix::Trim => RequestKind::Trim,
+            Mix::ReadWrite if self.rng.below(100) < self.read_percent => RequestKind::Read,
+            Mix::ReadWrite => self.write_kind,
+        };
+        let request = self.place(kind);
+        self.loop_bytes += u64::from(request.length);
+        self.issued += 1;
+        if self.mix == Mix::TrimWrite {
+            self.write_after_trim = Some(request);
+            return Some(Request { kind: RequestKind::Trim, fua: false, ..request });
+        }
+        Some(request)
+    }
+
+    fn place(&mut self, kind: RequestKind) -> Request {
+        let lane = match kind {
+            RequestKind::Read => &mut self.read,
+            RequestKind::Trim => &mut self.trim,
+            RequestKind::Write | RequestKind::WriteZeroes | RequestKind::Flush => &mut self.write,
+        };
+        let length = u64::from(lane.sizes.pick(&mut self.rng));
+        let inside = match self.access {
+            Access::Sequential => {
+                if lane.cursor >= self.bytes {
+                    lane.cursor = 0;
+                }
+                lane.cursor
+            }
+            Access::Random => {
+                let slots = match self.placement {
+                    Placement::Map { ref order, .. } => order.len(),
+                    _ => lane.slots,
+                };
+                let slot = self.placement.slot(slots, self.seed, &mut self.rng);
+                // A mix of two block sizes shares one range of slots: fold those where this one has no room.
+                slot % lane.slots * lane.align
+            }
+        };
+        let length = length.min(self.bytes - inside);
+        lane.cursor = inside + length;
+        let at = lane.rate.map(|rate| {
+            let due = u128::from(lane.requests) * PICOS_PER_SECOND / u128::from(rate);
+            Duration::from_picos(u64::try_from(due).unwrap_or(u64::MAX)).max(self.last_at)
+        });
+        lane.requests += 1;
+        self.last_at = at.unwrap_or(self.last_at);
+        // The length came from a u32 and only shrank.
+        let fua = self.fua && is_write(kind);
+        Request { kind, offset: self.start + inside, length: length as u32, fua, at }
+    }
+}
+
+impl Source for Generator {
+    type Error = Infallible;
+
+    fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
+        if self.flush_every > 0 && self.writes_since_flush == self.flush_every {
+            self.writes_since_flush = 0;
+            return Ok(Some(Request::FLUSH));
+        }
+        let request = self.next_data();
+        if request.is_some_and(|r| is_write(r.kind)) {
+            self.writes_since_flush += 1;
+        }
+        Ok(request)
+    }
+
+    fn closing_request(&mut self) -> Option<Request> {
+        self.flush_at_end.then_some(Request::FLUSH)
+    }
+}
+
+/// What a generator wrote, to be read back: the same places in the same order, as reads, as fast as the queue takes
+/// them.
+#[derive(Clone, Debug)]
+pub struct WrittenBlocks {
+    again: Generator,
+    until: u64,
+}
+
+impl WrittenBlocks {
+    /// The writes among the first `issued` data requests of `plan` ([`Generator::issued`] of the run).
+    pub fn new(plan: &Plan, issued: u64) -> Self {
+        WrittenBlocks { again: Generator::new(plan), until: issued }
+    }
+}
+
+impl Source for WrittenBlocks {
+    type Error = Infallible;
+
+    fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
+        while self.again.issued < self.until {
+            match self.again.next_data() {
+                Some(request) if is_write(request.kind) => {
+                    return Ok(Some(Request { kind: RequestKind::Read, fua: false, at: None, ..request }));
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+#[path = "generator_tests.rs"]
+mod tests;

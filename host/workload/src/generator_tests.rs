@@ -1,0 +1,218 @@
+use super::*;
+use crate::{Drive, Extent, Job, PerDirection};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+
+const MIB: u64 = 1 << 20;
+const DRIVE: Drive = Drive { bytes: 4 * MIB, block_bytes: 512 };
+
+fn plan(job: &Job) -> Plan {
+    job.plans(DRIVE, 0).unwrap().remove(0)
+}
+
+fn all(source: &mut impl Source<Error = Infallible>) -> Vec<Request> {
+    core::iter::from_fn(|| source.next_request().unwrap_or_else(|never| match never {})).collect()
+}
+
+fn requests(job: &Job) -> Vec<Request> {
+    all(&mut Generator::new(&plan(job)))
+}
+
+#[test]
+fn a_sequential_job_reads_its_region_once_in_order() {
+    let job = Job { offset: Extent::Bytes(MIB), size: Some(Extent::Percent(25)), ..Job::default() };
+    let got = requests(&job);
+    assert_eq!(got.len(), 256);
+    for (i, r) in got.iter().enumerate() {
+        assert_eq!((r.kind, r.offset, r.length), (RequestKind::Read, MIB + 4096 * i as u64, 4096));
+    }
+}
+
+#[test]
+fn a_random_map_covers_every_block_once_a_loop_in_another_order() {
+    let job = Job { access: Access::Random, mix: Mix::Write, loops: 2, ..Job::default() };
+    let got = requests(&job);
+    assert_eq!(got.len(), 2048);
+    for pass in got.chunks(1024) {
+        let mut offsets: Vec<u64> = pass.iter().map(|r| r.offset / 4096).collect();
+        offsets.sort_unstable();
+        assert_eq!(offsets, (0..1024).collect::<Vec<_>>());
+    }
+    assert_ne!(got[..1024], got[1024..]);
+}
+
+#[test]
+fn without_a_map_blocks_repeat() {
+    let got = requests(&Job { access: Access::Random, random_map: false, ..Job::default() });
+    let mut hits = BTreeMap::new();
+    for r in &got {
+        *hits.entry(r.offset).or_insert(0) += 1;
+    }
+    // A uniform draw of n out of n leaves about 1/e unseen.
+    assert!((600..700).contains(&hits.len()), "{}", hits.len());
+}
+
+#[test]
+fn a_mix_keeps_its_percentage() {
+    let job =
+        Job { access: Access::Random, mix: Mix::ReadWrite, read_percent: 70, loops: 10, ..Job::default() };
+    let got = requests(&job);
+    let reads = got.iter().filter(|r| r.kind == RequestKind::Read).count();
+    assert!((6_900..7_450).contains(&reads), "{reads} of {}", got.len());
+}
+
+#[test]
+fn zipf_has_hot_blocks() {
+    let job =
+        Job { access: Access::Random, distribution: Distribution::Zipf(1.1), loops: 10, ..Job::default() };
+    let mut hits = vec![0u32; 1024];
+    for r in requests(&job) {
+        hits[(r.offset / 4096) as usize] += 1;
+    }
+    hits.sort_unstable_by(|a, b| b.cmp(a));
+    assert!(hits[0] > 1_500 && hits[512] < 10, "{hits:?}");
+}
+
+#[test]
+fn splits_keep_their_shares() {
+    let split = BlockSizes::Split(vec![(4096, 25), (16_384, 75)]);
+    let job = Job { block_sizes: PerDirection::all(split), loops: 40, ..Job::default() };
+    let got = requests(&job);
+    let small = got.iter().filter(|r| r.length == 4096).count() * 100 / got.len();
+    assert!((23..=27).contains(&small), "{small} %");
+}
+
+#[test]
+fn each_block_is_trimmed_then_written() {
+    let got = requests(&Job { access: Access::Random, mix: Mix::TrimWrite, ..Job::default() });
+    assert_eq!(got.len(), 2048);
+    for pair in got.chunks(2) {
+        assert_eq!((pair[0].kind, pair[1].kind), (RequestKind::Trim, RequestKind::Write));
+        assert_eq!((pair[0].offset, pair[0].length), (pair[1].offset, pair[1].length));
+    }
+}
+
+#[test]
+fn writes_can_be_zeroes_or_forced_and_flushes_fall_between_them() {
+    let job = Job {
+        mix: Mix::Write,
+        write_zeroes: true,
+        fua: true,
+        flush_every: 2,
+        number_ios: Some(4),
+        ..Job::default()
+    };
+    let got: Vec<_> = requests(&job).iter().map(|r| (r.kind, r.fua)).collect();
+    let (zeroes, flush) = ((RequestKind::WriteZeroes, true), (RequestKind::Flush, false));
+    assert_eq!(got, [zeroes, zeroes, flush, zeroes, zeroes, flush]);
+    assert!(
+        requests(&Job { fua: true, number_ios: Some(4), ..Job::default() }).iter().all(|r| !r.fua),
+        "reads"
+    );
+}
+
+#[test]
+fn copies_stand_side_by_side_and_draw_differently() {
+    let job = Job {
+        access: Access::Random,
+        copies: 4,
+        size: Some(Extent::Bytes(MIB)),
+        offset_increment: Extent::Percent(25),
+        ..Job::default()
+    };
+    let plans = job.plans(DRIVE, 0).unwrap();
+    let first: Vec<u64> = plans.iter().map(|p| all(&mut Generator::new(p))[0].offset - p.start).collect();
+    assert_eq!(plans.iter().map(|p| p.start).collect::<Vec<_>>(), [0, MIB, 2 * MIB, 3 * MIB]);
+    assert!(first.iter().any(|f| *f != first[0]));
+}
+
+#[test]
+fn only_an_unrepeatable_job_heeds_the_seed_of_the_run() {
+    let seeds = |repeatable| {
+        let job = Job { repeatable, ..Job::default() };
+        [0, 1].map(|run| job.plans(DRIVE, run).unwrap()[0].seed)
+    };
+    let ([a, b], [c, d]) = (seeds(true), seeds(false));
+    assert!(a == b && c != d);
+}
+
+#[test]
+fn written_blocks_are_the_writes_in_their_order() {
+    let job = Job { access: Access::Random, mix: Mix::ReadWrite, flush_every: 5, ..Job::default() };
+    let mut generator = Generator::new(&plan(&job));
+    let mut written = Vec::new();
+    for _ in 0..700 {
+        let Ok(Some(r)) = generator.next_request() else { panic!("too short") };
+        if r.kind == RequestKind::Write {
+            written.push(r.offset);
+        }
+    }
+    let back = all(&mut WrittenBlocks::new(&plan(&job), generator.issued()));
+    assert!(back.iter().all(|r| r.kind == RequestKind::Read));
+    assert_eq!(back.iter().map(|r| r.offset).collect::<Vec<_>>(), written);
+}
+
+#[test]
+fn what_does_not_fit_the_drive_is_refused_by_name() {
+    let option = |job: Job| job.plans(DRIVE, 0).unwrap_err().option;
+    assert_eq!(
+        option(Job { block_sizes: PerDirection::all(BlockSizes::Fixed(1000)), ..Job::default() }),
+        "bs"
+    );
+    assert_eq!(option(Job { block_align: Some(PerDirection::all(100)), ..Job::default() }), "blockalign");
+    assert_eq!(option(Job { size: Some(Extent::Bytes(5 * MIB)), ..Job::default() }), "size");
+    assert_eq!(option(Job { size: Some(Extent::Bytes(2048)), ..Job::default() }), "size");
+    assert_eq!(option(Job { offset: Extent::Bytes(4 * MIB), ..Job::default() }), "offset");
+    assert_eq!(option(Job { offset: Extent::Bytes(100), ..Job::default() }), "offset");
+    assert_eq!(option(Job { offset_increment: Extent::Bytes(100), ..Job::default() }), "offset_increment");
+    assert_eq!(option(Job { io_size: Some(Extent::Bytes(0)), ..Job::default() }), "io_size");
+}
+
+fn any_sizes() -> impl Strategy<Value = BlockSizes> {
+    prop_oneof![
+        (1u32..40).prop_map(|n| BlockSizes::Fixed(n * 512)),
+        (1u32..8, 1u32..8).prop_map(|(n, k)| BlockSizes::Range { min: n * 512, max: n * k * 512 }),
+        (1u32..40, 1u32..40, 0u8..=100)
+            .prop_map(|(a, b, p)| BlockSizes::Split(vec![(a * 512, p), (b * 512, 100 - p)])),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn requests_stay_inside_the_region_and_on_block_boundaries(
+        (read, write) in (any_sizes(), any_sizes()),
+        random: bool,
+        random_map: bool,
+        align in proptest::option::of(1u32..20),
+        skew in 0u8..3,
+        mix in prop_oneof![Just(Mix::Read), Just(Mix::Write), Just(Mix::ReadWrite), Just(Mix::TrimWrite)],
+        offset in 0u64..1000,
+        blocks in 40u64..5000,
+        seed: u64,
+    ) {
+        let job = Job {
+            access: if random { Access::Random } else { Access::Sequential },
+            mix,
+            block_sizes: PerDirection { read, write, trim: BlockSizes::Fixed(512) },
+            block_align: align.map(|n| PerDirection::all(n * 512)),
+            random_map,
+            distribution: [Distribution::Uniform, Distribution::Zipf(0.9), Distribution::Pareto(0.3)][usize::from(skew)],
+            offset: Extent::Bytes(offset * 512),
+            size: Some(Extent::Bytes(blocks * 512)),
+            seed,
+            ..Job::default()
+        };
+        let plan = plan(&job);
+        let got = all(&mut Generator::new(&plan));
+        let mut sum = 0;
+        for r in &got {
+            prop_assert!(r.offset >= plan.start && r.offset + u64::from(r.length) <= plan.end(), "{r:?}");
+            prop_assert!(r.length > 0 && r.length % 512 == 0 && r.offset % 512 == 0);
+            sum += if r.kind == RequestKind::Trim { 0 } else { u64::from(r.length) };
+        }
+        prop_assert!(sum >= plan.io_bytes);
+        prop_assert_eq!(got, all(&mut Generator::new(&plan)));
+    }
+}

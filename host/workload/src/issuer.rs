@@ -1,0 +1,269 @@
+use crate::{Request, RequestKind, Source};
+use aster_units::Duration;
+
+/// When requests may go. All times are simulated and counted from the start of the work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Requests in flight at most, at least 1.
+    pub queue_depth: u32,
+    /// Pause after each `think_time_blocks` requests, once all have completed.
+    pub think_time: Duration,
+    /// Requests between two pauses, at least 1.
+    pub think_time_blocks: u64,
+    /// Nothing is issued before.
+    pub start_delay: Duration,
+    /// After the start: what is issued in this time is not measured.
+    pub ramp_time: Duration,
+    /// After the ramp: nothing is issued later. `None` has no end.
+    pub run_time: Option<Duration>,
+}
+
+impl Pace {
+    /// As fast as `queue_depth` allows, until the source is dry.
+    pub const fn unlimited(queue_depth: u32) -> Self {
+        Pace {
+            queue_depth,
+            think_time: Duration::ZERO,
+            think_time_blocks: 1,
+            start_delay: Duration::ZERO,
+            ramp_time: Duration::ZERO,
+            run_time: None,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Issue this now; it is in flight from here on.
+    Issue(Request),
+    /// Ask again at this time, counted from the start, or when a request completes if that is earlier.
+    WaitUntil(Duration),
+    /// Ask again when a request has completed.
+    WaitForCompletion,
+    /// Nothing is left to issue and nothing is in flight.
+    Finished,
+}
+
+/// Decides when each request of a source goes: a value without a clock. Ask [`Issuer::step`] with the time, obey, and
+/// tell it of each completion.
+///
+/// A flush waits for everything before it and holds back everything after it, as a program that calls `fsync` does;
+/// an NVMe flush covers only what completed before it was issued (NVMe 1.4 §6.8).
+#[derive(Clone, Debug)]
+pub struct Issuer<S> {
+    source: S,
+    pace: Pace,
+    next: Option<Request>,
+    dry: bool,
+    closed: bool,
+    in_flight: u32,
+    flushing: bool,
+    since_pause: u64,
+    last_completion: Duration,
+}
+
+impl<S: Source> Issuer<S> {
+    /// Issues `source` at `pace`.
+    pub fn new(source: S, pace: Pace) -> Self {
+        assert!(
+            pace.queue_depth > 0 && pace.think_time_blocks > 0,
+            "a pace allows at least one request: {pace:?}"
+        );
+        Issuer {
+            source,
+            pace,
+            next: None,
+            dry: false,
+            closed: false,
+            in_flight: 0,
+            flushing: false,
+            since_pause: 0,
+            last_completion: Duration::ZERO,
+        }
+    }
+
+    /// The source, for what it counts.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Requests issued and not completed.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// True when a request issued at `elapsed` belongs in the statistics.
+    pub fn is_measured(&self, elapsed: Duration) -> bool {
+        elapsed >= saturating_sum(self.pace.start_delay, self.pace.ramp_time)
+    }
+
+    /// One request has completed at `elapsed`.
+    pub fn completed(&mut self, elapsed: Duration) {
+        assert!(self.in_flight > 0, "a completion without a request");
+        self.in_flight -= 1;
+        self.flushing = false;
+        self.last_completion = elapsed;
+    }
+
+    /// What to do at `elapsed`. Times never go back between calls.
+    ///
+    /// # Errors
+    /// Those of the source; the work is over then, but for the completions still to come.
+    pub fn step(&mut self, elapsed: Duration) -> Result<Step, S::Error> {
+        let pace = self.pace;
+        if self.flushing {
+            return Ok(Step::WaitForCompletion);
+        }
+        if elapsed < pace.start_delay {
+            return Ok(Step::WaitUntil(pace.start_delay));
+        }
+        let end =
+            pace.run_time.map(|run| saturating_sum(saturating_sum(pace.start_delay, pace.ramp_time), run));
+        if end.is_some_and(|end| elapsed >= end) && !self.closed {
+            self.dry = true;
+            self.next = None;
+        }
+        if !self.dry && self.next.is_none() {
+            // A failed source is not asked again.
+            self.dry = true;
+            self.next = self.source.next_request()?;
+            self.dry = self.next.is_none();
+        }
+        if self.dry && !self.closed {
+            self.closed = true;
+            self.next = self.source.closing_request();
+        }
+        let Some(request) = self.next else {
+            return Ok(if self.in_flight == 0 { Step::Finished } else { Step::WaitForCompletion });
+        };
+        let is_flush = request.kind == RequestKind::Flush;
+        if self.in_flight >= pace.queue_depth || (is_flush && self.in_flight > 0) {
+            return Ok(Step::WaitForCompletion);
+        }
+        if !pace.think_time.is_zero() && self.since_pause >= pace.think_time_blocks && !self.closed {
+            if self.in_flight > 0 {
+                return Ok(Step::WaitForCompletion);
+            }
+            let resume = saturating_sum(self.last_completion, pace.think_time);
+            if elapsed < resume {
+                return Ok(Step::WaitUntil(earlier(resume, end)));
+            }
+            self.since_pause = 0;
+        }
+        if let Some(at) = request.at {
+            let due = saturating_sum(pace.start_delay, at);
+            if elapsed < due {
+                return Ok(Step::WaitUntil(earlier(due, end)));
+            }
+        }
+        self.next = None;
+        self.in_flight += 1;
+        self.flushing = is_flush;
+        if !is_flush {
+            self.since_pause += 1;
+        }
+        Ok(Step::Issue(request))
+    }
+}
+
+fn saturating_sum(a: Duration, b: Duration) -> Duration {
+    Duration::from_picos(a.as_picos().saturating_add(b.as_picos()))
+}
+
+fn earlier(due: Duration, end: Option<Duration>) -> Duration {
+    end.map_or(due, |end| if end < due { end } else { due })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Drive, Generator, Job, Mix, PerDirection};
+    use alloc::vec::Vec;
+
+    const LATENCY: Duration = Duration::from_micros(10);
+    const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 4096 };
+
+    /// Runs a job against a drive that answers everything after `LATENCY`; gives (issue time, request).
+    fn run(job: &Job) -> Vec<(Duration, Request)> {
+        let plan = job.plans(DRIVE, 0).unwrap().remove(0);
+        let mut issuer = Issuer::new(Generator::new(&plan), plan.pace());
+        let mut flying: Vec<Duration> = Vec::new();
+        let (mut now, mut log) = (Duration::ZERO, Vec::new());
+        loop {
+            let Ok(step) = issuer.step(now);
+            let first = flying.first().copied();
+            let wake = match step {
+                Step::Issue(request) => {
+                    log.push((now, request));
+                    flying.push(now + LATENCY);
+                    continue;
+                }
+                Step::Finished => return log,
+                Step::WaitForCompletion => first.expect("something in flight"),
+                Step::WaitUntil(at) => earlier(at, first),
+            };
+            assert!(wake >= now);
+            now = wake;
+            if flying.first() == Some(&now) {
+                flying.remove(0);
+                issuer.completed(now);
+            }
+        }
+    }
+
+    #[test]
+    fn the_queue_is_kept_full_and_never_fuller() {
+        let log = run(&Job { queue_depth: 4, number_ios: Some(12), ..Job::default() });
+        let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
+        assert_eq!(times, [0, 0, 0, 0, 10, 10, 10, 10, 20, 20, 20, 20]);
+    }
+
+    #[test]
+    fn think_time_follows_the_completion() {
+        let log = run(&Job { think_time: Duration::from_micros(5), number_ios: Some(3), ..Job::default() });
+        let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
+        assert_eq!(times, [0, 15, 30]);
+    }
+
+    #[test]
+    fn a_rate_spaces_requests_without_drift() {
+        let job = Job { rate_iops: PerDirection::all(Some(30_000)), number_ios: Some(31), ..Job::default() };
+        let log = run(&Job { queue_depth: 8, ..job });
+        assert_eq!(log[30].0, Duration::from_millis(1));
+    }
+
+    #[test]
+    fn run_time_cuts_a_time_based_job_and_the_closing_flush_still_goes() {
+        let job = Job {
+            mix: Mix::Write,
+            time_based: true,
+            start_delay: Duration::from_millis(1),
+            ramp_time: Duration::from_millis(2),
+            run_time: Some(Duration::from_millis(7)),
+            flush_at_end: true,
+            ..Job::default()
+        };
+        let log = run(&job);
+        assert_eq!(log[0].0, Duration::from_millis(1));
+        assert_eq!(log.len(), 901, "9 ms of 10 µs each and the flush");
+        assert_eq!(log[900].1.kind, RequestKind::Flush);
+        assert!(
+            log[..900].iter().all(|(t, r)| *t < Duration::from_millis(10) && r.kind == RequestKind::Write)
+        );
+        let plan = job.plans(DRIVE, 0).unwrap().remove(0);
+        let issuer = Issuer::new(Generator::new(&plan), plan.pace());
+        assert!(!issuer.is_measured(Duration::from_micros(2_999)));
+        assert!(issuer.is_measured(Duration::from_millis(3)));
+    }
+
+    #[test]
+    fn a_flush_stands_alone() {
+        let job =
+            Job { mix: Mix::Write, queue_depth: 8, flush_every: 3, number_ios: Some(6), ..Job::default() };
+        let log = run(&job);
+        let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
+        assert_eq!(times, [0, 0, 0, 10, 20, 20, 20, 30]);
+        assert_eq!(log[3].1, Request::FLUSH);
+    }
+}

@@ -1,0 +1,239 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use aster_units::{Duration, Rng};
+
+/// How offsets follow one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Each direction goes on where it stopped, and wraps at the end of the region.
+    Sequential,
+    /// Drawn after the job's [`Distribution`].
+    Random,
+}
+
+/// Which kinds of request a job makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    /// Reads only.
+    Read,
+    /// Writes only.
+    Write,
+    /// Trims only.
+    Trim,
+    /// Reads and writes after [`Job::read_percent`].
+    ReadWrite,
+    /// Each block is trimmed, then written.
+    TrimWrite,
+}
+
+/// How random offsets are distributed over the region.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Distribution {
+    /// Every block is as likely as every other.
+    Uniform,
+    /// [`crate::Zipf`] with this theta.
+    Zipf(f64),
+    /// [`crate::Pareto`] with this h.
+    Pareto(f64),
+}
+
+/// A place or a length on a drive whose size is not known yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Bytes.
+    Bytes(u64),
+    /// Hundredths of the drive, 0 to 100.
+    Percent(u8),
+}
+
+impl Extent {
+    /// Bytes on a drive of `drive_bytes`, percentages rounded down.
+    pub const fn resolve(self, drive_bytes: u64) -> u64 {
+        match self {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(percent) => (drive_bytes as u128 * percent as u128 / 100) as u64,
+        }
+    }
+}
+
+/// One value each for reads, writes and trims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerDirection<T> {
+    /// For reads.
+    pub read: T,
+    /// For writes.
+    pub write: T,
+    /// For trims.
+    pub trim: T,
+}
+
+impl<T: Clone> PerDirection<T> {
+    /// The same for all three.
+    pub fn all(value: T) -> Self {
+        PerDirection { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+/// The lengths of a direction's requests, in bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BlockSizes {
+    /// Always the same.
+    Fixed(u32),
+    /// Multiples of `min` up to `max`, equally likely.
+    Range {
+        /// The smallest, and the unit of the others.
+        min: u32,
+        /// The largest.
+        max: u32,
+    },
+    /// (bytes, percent) pairs whose percentages add up to 100.
+    Split(Vec<(u32, u8)>),
+}
+
+impl BlockSizes {
+    /// The smallest length that can come.
+    pub fn smallest(&self) -> u32 {
+        match self {
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { min, .. } => *min,
+            BlockSizes::Split(parts) => parts.iter().map(|p| p.0).min().unwrap_or(0),
+        }
+    }
+
+    /// Draws a length.
+    pub fn pick(&self, rng: &mut Rng) -> u32 {
+        match self {
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { min, max } => min * (1 + rng.below(u64::from(max / min)) as u32),
+            BlockSizes::Split(parts) => {
+                let mut draw = rng.below(100) as u8;
+                for (bytes, percent) in parts {
+                    if draw < *percent {
+                        return *bytes;
+                    }
+                    draw -= percent;
+                }
+                unreachable!("the percentages of a split add up to 100")
+            }
+        }
+    }
+
+    /// Every length named, for checks against the drive's logical block.
+    pub(crate) fn units(&self) -> impl Iterator<Item = u32> + '_ {
+        let (one, parts): (Option<u32>, &[(u32, u8)]) = match self {
+            BlockSizes::Fixed(bytes) => (Some(*bytes), &[]),
+            BlockSizes::Range { min, .. } => (Some(*min), &[]),
+            BlockSizes::Split(parts) => (None, parts),
+        };
+        one.into_iter().chain(parts.iter().map(|p| p.0))
+    }
+}
+
+/// A described workload, before it is laid out on a drive ([`crate::Plan`]). The defaults are fio's: one job that
+/// reads the whole drive once in sequential 4 KiB requests, one at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Job {
+    /// What reports call it.
+    pub name: String,
+    /// How offsets follow one another.
+    pub access: Access,
+    /// Which kinds of request.
+    pub mix: Mix,
+    /// Share of reads in [`Mix::ReadWrite`], 0 to 100.
+    pub read_percent: u8,
+    /// Request lengths.
+    pub block_sizes: PerDirection<BlockSizes>,
+    /// Random offsets are multiples of this, counted from the region's start; `None` is the smallest block size.
+    pub block_align: Option<PerDirection<u32>>,
+    /// Where the region begins.
+    pub offset: Extent,
+    /// Added to `offset` once for each earlier copy.
+    pub offset_increment: Extent,
+    /// How long the region is; `None` is the rest of the drive.
+    pub size: Option<Extent>,
+    /// How many bytes one loop requests; `None` is the region's size.
+    pub io_size: Option<Extent>,
+    /// Ends the job after so many data requests.
+    pub number_ios: Option<u64>,
+    /// How often the whole is done, at least 1.
+    pub loops: u32,
+    /// Requests in flight at most, at least 1.
+    pub queue_depth: u32,
+    /// How many copies run at once, at least 1.
+    pub copies: u32,
+    /// Placement of random offsets.
+    pub distribution: Distribution,
+    /// Uniform random offsets visit every block once a pass.
+    pub random_map: bool,
+    /// Where randomness starts.
+    pub seed: u64,
+    /// True: the requests depend on `seed` alone. False: on the seed of the run too.
+    pub repeatable: bool,
+    /// Simulated time after which no more is issued.
+    pub run_time: Option<Duration>,
+    /// Begin again until `run_time` is over.
+    pub time_based: bool,
+    /// Simulated time whose requests are left out of the statistics; it comes before `run_time`.
+    pub ramp_time: Duration,
+    /// Simulated time before the first request.
+    pub start_delay: Duration,
+    /// Pause after each `think_time_blocks` completed requests.
+    pub think_time: Duration,
+    /// Requests between two pauses, at least 1.
+    pub think_time_blocks: u64,
+    /// Requests a second at most, each direction by itself.
+    pub rate_iops: PerDirection<Option<u64>>,
+    /// Writes are on non-volatile media before they complete ([`crate::Request::fua`]).
+    pub fua: bool,
+    /// Writes are Write Zeroes commands: no data moves.
+    pub write_zeroes: bool,
+    /// A flush after so many writes; 0 is never.
+    pub flush_every: u64,
+    /// A flush when the job ends.
+    pub flush_at_end: bool,
+    /// Written content carries address and version, and reads are checked.
+    pub verify: bool,
+    /// With `verify`: read back and check what was written, after the writes.
+    pub read_back: bool,
+    /// Begin when all earlier jobs of the file have ended.
+    pub after_previous: bool,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Job {
+            name: String::from("job"),
+            access: Access::Sequential,
+            mix: Mix::Read,
+            read_percent: 50,
+            block_sizes: PerDirection::all(BlockSizes::Fixed(4096)),
+            block_align: None,
+            offset: Extent::Bytes(0),
+            offset_increment: Extent::Bytes(0),
+            size: None,
+            io_size: None,
+            number_ios: None,
+            loops: 1,
+            queue_depth: 1,
+            copies: 1,
+            distribution: Distribution::Uniform,
+            random_map: true,
+            seed: 0,
+            repeatable: true,
+            run_time: None,
+            time_based: false,
+            ramp_time: Duration::ZERO,
+            start_delay: Duration::ZERO,
+            think_time: Duration::ZERO,
+            think_time_blocks: 1,
+            rate_iops: PerDirection::all(None),
+            fua: false,
+            write_zeroes: false,
+            flush_every: 0,
+            flush_at_end: false,
+            verify: false,
+            read_back: true,
+            after_previous: false,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+use crate::job::BlockSizes;
+use crate::{Drive, Job, Mix, Pace};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use aster_units::mix64;
+use core::fmt;
+
+/// One copy of a job, laid out on a drive and checked: whatever follows can rely on it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The job it came from.
+    pub job: Job,
+    /// Which copy, from 0.
+    pub copy: u32,
+    /// First byte of the region.
+    pub start: u64,
+    /// Bytes of the region; at least the smallest block size.
+    pub bytes: u64,
+    /// Bytes that one loop requests, at least 1.
+    pub io_bytes: u64,
+    /// The seed of this copy.
+    pub seed: u64,
+}
+
+/// A job that does not fit the drive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlanError {
+    /// The job's name.
+    pub job: String,
+    /// The option at fault, in fio's words.
+    pub option: &'static str,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job \"{}\": {}: {}", self.job, self.option, self.problem)
+    }
+}
+impl core::error::Error for PlanError {}
+
+impl Job {
+    /// Lays the job's copies out on `drive`. `run_seed` matters to jobs that are not repeatable.
+    ///
+    /// # Errors
+    /// Names the option that the drive cannot satisfy: a block size that is no multiple of its logical block, or a
+    /// region that ends beyond it.
+    pub fn plans(&self, drive: Drive, run_seed: u64) -> Result<Vec<Plan>, PlanError> {
+        (0..self.copies).map(|copy| self.plan(copy, drive, run_seed)).collect()
+    }
+
+    fn plan(&self, copy: u32, drive: Drive, run_seed: u64) -> Result<Plan, PlanError> {
+        let fail = |option, problem| PlanError { job: self.name.clone(), option, problem };
+        let block = drive.block_bytes;
+        let smallest = self.smallest_block();
+        for bytes in self.used_sizes().flat_map(BlockSizes::units) {
+            if bytes == 0 || bytes % block != 0 {
+                return Err(fail(
+                    "bs",
+                    format!("{bytes} is not a multiple of the drive's {block} byte blocks"),
+                ));
+            }
+        }
+        if let Some(align) = &self.block_align {
+            for bytes in [align.read, align.write, align.trim] {
+                if bytes == 0 || bytes % block != 0 {
+                    let problem = format!("{bytes} is not a multiple of the drive's {block} byte blocks");
+                    return Err(fail("blockalign", problem));
+                }
+            }
+        }
+        let place = |extent: crate::Extent, option| {
+            let bytes = extent.resolve(drive.bytes);
+            match extent {
+                crate::Extent::Percent(_) => Ok(bytes.next_multiple_of(u64::from(smallest))),
+                crate::Extent::Bytes(_) if bytes.is_multiple_of(u64::from(block)) => Ok(bytes),
+                crate::Extent::Bytes(_) => {
+                    Err(fail(option, format!("{bytes} is not a multiple of the drive's {block} byte blocks")))
+                }
+            }
+        };
+        let step = place(self.offset_increment, "offset_increment")?;
+        let start = step
+            .checked_mul(u64::from(copy))
+            .and_then(|sum| sum.checked_add(place(self.offset, "offset").ok()?))
+            .filter(|&start| start < drive.bytes);
+        place(self.offset, "offset")?;
+        let Some(start) = start else {
+            let problem = format!("copy {copy} begins beyond the drive, which has {} bytes", drive.bytes);
+            return Err(fail("offset", problem));
+        };
+        let rest = drive.bytes - start;
+        let bytes = match self.size {
+            None => rest,
+            Some(size @ crate::Extent::Percent(_)) => size.resolve(drive.bytes).min(rest),
+            Some(crate::Extent::Bytes(bytes)) if bytes <= rest => bytes,
+            Some(crate::Extent::Bytes(bytes)) => {
+                let problem =
+                    format!("{bytes} bytes from {start} end beyond the drive, which has {}", drive.bytes);
+                return Err(fail("size", problem));
+            }
+        };
+        // What does not make up a whole block at the end is left alone.
+        let bytes = bytes / u64::from(block) * u64::from(block);
+        if bytes < u64::from(smallest) {
+            return Err(fail("size", format!("{bytes} bytes hold no block of {smallest}")));
+        }
+        let io_bytes = self.io_size.map_or(bytes, |size| size.resolve(drive.bytes));
+        if io_bytes == 0 {
+            return Err(fail("io_size", String::from("must be above 0")));
+        }
+        let base = if self.repeatable { self.seed } else { mix64(self.seed ^ mix64(run_seed)) };
+        let seed = mix64(base.wrapping_add(u64::from(copy).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        Ok(Plan { job: self.clone(), copy, start, bytes, io_bytes, seed })
+    }
+
+    /// The block sizes of the directions that the mix uses.
+    fn used_sizes(&self) -> impl Iterator<Item = &BlockSizes> {
+        let sizes = &self.block_sizes;
+        let used = match self.mix {
+            Mix::Read => [Some(&sizes.read), None],
+            // A trim before a write has the write's length.
+            Mix::Write | Mix::TrimWrite => [Some(&sizes.write), None],
+            Mix::Trim => [Some(&sizes.trim), None],
+            Mix::ReadWrite => [Some(&sizes.read), Some(&sizes.write)],
+        };
+        used.into_iter().flatten()
+    }
+
+    /// The smallest request that the job can make, in bytes.
+    pub fn smallest_block(&self) -> u32 {
+        self.used_sizes().map(BlockSizes::smallest).min().unwrap_or(0)
+    }
+}
+
+impl Plan {
+    /// When its requests may go.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            queue_depth: self.job.queue_depth,
+            think_time: self.job.think_time,
+            think_time_blocks: self.job.think_time_blocks,
+            start_delay: self.job.start_delay,
+            ramp_time: self.job.ramp_time,
+            run_time: self.job.run_time,
+        }
+    }
+
+    /// One past the region's last byte.
+    pub const fn end(&self) -> u64 {
+        self.start + self.bytes
+    }
+}

@@ -1,0 +1,65 @@
+use aster_units::Duration;
+
+/// What a request does; the NVMe command that carries it stands beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum RequestKind {
+    /// Read (NVMe 1.4 §6.9).
+    Read,
+    /// Write (NVMe 1.4 §6.15).
+    Write,
+    /// Flush (NVMe 1.4 §6.8). Offset and length are 0.
+    Flush,
+    /// Dataset Management with the Deallocate attribute (NVMe 1.4 §6.7).
+    Trim,
+    /// Write Zeroes (NVMe 1.4 §6.17).
+    WriteZeroes,
+}
+
+/// One thing that a host asks of the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// What to do.
+    pub kind: RequestKind,
+    /// First byte on the drive; a multiple of the logical block.
+    pub offset: u64,
+    /// Bytes; a multiple of the logical block, 0 only for a flush. It may exceed what one command can carry:
+    /// splitting it is the driver's work.
+    pub length: u32,
+    /// Force unit access: the write is on non-volatile media before it completes.
+    pub fua: bool,
+    /// The earliest time to issue it, counted from the start of the work; `None` means as soon as there is room.
+    pub at: Option<Duration>,
+}
+
+impl Request {
+    /// A flush of everything written before.
+    pub const FLUSH: Request =
+        Request { kind: RequestKind::Flush, offset: 0, length: 0, fua: false, at: None };
+}
+
+/// The drive that a workload is laid out on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drive {
+    /// Capacity in bytes that the host sees.
+    pub bytes: u64,
+    /// Bytes of a logical block: 512 or 4096.
+    pub block_bytes: u32,
+}
+
+/// Gives requests one after the other, the same ones in every run.
+pub trait Source {
+    /// Why a source can fail: a malformed trace line, or never.
+    type Error;
+
+    /// The next request, or `None` when the work is done.
+    ///
+    /// # Errors
+    /// A source that reads text fails on the first line that it cannot take; it gives nothing afterwards.
+    fn next_request(&mut self) -> Result<Option<Request>, Self::Error>;
+
+    /// The request that closes the work, asked for once when no more are going to be issued, whether the source ran
+    /// dry or time ran out.
+    fn closing_request(&mut self) -> Option<Request> {
+        None
+    }
+}

@@ -1,0 +1,27 @@
+use crate::RequestKind;
+
+/// What a line of a trace says.
+#[derive(Clone, Debug)]
+pub(super) enum Line<'a> {
+    /// Nothing that the drive was asked.
+    Nothing,
+    /// A request.
+    Request(Record<'a>),
+}
+
+/// A request as it was recorded, before it is fitted to the drive.
+#[derive(Clone, Debug)]
+pub(super) struct Record<'a> {
+    pub(super) kind: RequestKind,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+    pub(super) fua: bool,
+    /// The request asks for a flush before its own work.
+    pub(super) flush_before: bool,
+    /// When, in the format's own unit and from its own beginning.
+    pub(super) ticks: u64,
+    /// The device as the format names it.
+    pub(super) device: &'a str,
+    /// The byte of the line that errors about offset and length point at.
+    pub(super) place: usize,
+}
