@@ -6,7 +6,7 @@
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is missing:
 #   - a C linker (Rust links with it), make, pkg-config, curl and certificates, as Debian packages
 #   - the Rust of rust-toolchain.toml with rustfmt and clippy: what is installed already, else by rustup, which comes from
-#     Debian where Debian has it and from rustup.rs where not
+#     Debian where Debian has it and from the Rust project where not
 #   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
@@ -28,6 +28,9 @@ version=$(pinned channel)
 target=$(pinned targets)
 [[ -n $version && -n $target ]] || fail "rust-toolchain.toml names no channel or no target"
 
+# What https://sh.rustup.rs answers with, from the host that the toolchains come from: one name to reach, not two.
+rustup_installer=https://static.rust-lang.org/rustup/rustup-init.sh
+
 bare_metal=
 if [[ ${1:-} == --bare-metal ]]; then
     bare_metal=yes
@@ -40,24 +43,25 @@ as_root() {
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        fail "need root to run: $*
-  Become root or install sudo, or have an administrator run that line, then try again."
+        fail "neither root nor sudo: can't run '$*'"
     fi
 }
 
 apt_updated=
 apt_update() {
     [[ -z $apt_updated ]] || return 0
-    as_root apt-get update -q >&2 || fail "apt-get update failed (see above); is the network up?"
+    as_root apt-get update -qq >&2 || fail "apt-get update failed (see above); is the network up?"
     apt_updated=yes
 }
 
 apt_install() {
     command -v apt-get >/dev/null || fail "please install these by hand, there is no apt-get here: $*"
+    [[ $(id -u) == 0 ]] || command -v sudo >/dev/null ||
+        fail "neither root nor sudo; have an administrator run: apt-get update && apt-get install $*"
     say "installing Debian packages: $*"
     apt_update
     as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends --no-remove "$@" >&2
+        apt-get install -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends --no-remove "$@" >&2
 }
 
 ensure_packages() {
@@ -86,13 +90,13 @@ ensure_rustup() {
     if command -v apt-get >/dev/null; then
         apt_update
         # Debian's rustup excludes Debian's rustc and cargo; --no-remove leaves those in place and we go on below.
-        if apt-cache show rustup >/dev/null 2>&1 && apt_install rustup; then
+        if apt-cache policy rustup | grep -q 'Candidate: [0-9]' && apt_install rustup; then
             return
         fi
     fi
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
-        sh -s -- -q -y --no-modify-path --profile minimal --default-toolchain none >&2 ||
-        fail "rustup could not be installed from https://sh.rustup.rs; install rustup by hand and try again"
+    curl --proto '=https' --tlsv1.2 -sSf "$rustup_installer" |
+        RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -q -y --no-modify-path --profile minimal --default-toolchain none >&2 ||
+        fail "rustup could not be installed from $rustup_installer; install rustup by hand and try again"
 }
 
 complete_without_rustup() {
@@ -110,16 +114,19 @@ serves() {
 has_target() { [[ -d $(rustc --print target-libdir --target "$target") ]]; }
 
 choose_toolchain() {
-    local name
-    # Asking rustc about a toolchain that isn't there must not install it: we do that ourselves, and say so.
+    local installed name
+    # Asking about a toolchain must not install it: we do that ourselves, and say so.
     export RUSTUP_AUTO_INSTALL=0
-    while read -r name _; do
+    # The one of that very name first: it is nearly always the right one.
+    installed=$(rustup toolchain list | awk -v v="$version" '
+        index($1, v) == 1 { print $1; next } { rest = rest $1 "\n" } END { printf "%s", rest }')
+    while read -r name; do
         # Nightlies never hold a release; asking each would only cost time.
         if [[ -n $name && $name != nightly* && $name != no ]] && serves "$name"; then
             export RUSTUP_TOOLCHAIN=$name
             return
         fi
-    done < <({ rustup toolchain list | grep "^$version"; rustup toolchain list | grep -v "^$version"; } 2>/dev/null)
+    done <<<"$installed"
     say "installing Rust $version"
     rustup toolchain install "$version" --no-self-update --profile minimal \
         --component rustfmt,clippy >&2 ||
