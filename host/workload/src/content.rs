@@ -69,8 +69,8 @@ pub enum Found {
 pub struct Mismatch {
     /// The block that was read.
     pub block: u64,
-    /// The version that it should hold.
-    pub version: u32,
+    /// The version that it should hold; `None` for any of its own.
+    pub version: Option<u32>,
     /// What is there.
     pub found: Found,
 }
@@ -78,13 +78,18 @@ pub struct Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { block, version, found } = self;
-        write!(f, "block {block} should hold version {version}, but ")?;
+        match version {
+            Some(version) => write!(f, "block {block} should hold version {version}, but ")?,
+            None => write!(f, "block {block} should hold a version of its own, but ")?,
+        }
         match found {
             Found::Zero => write!(f, "is all zero"),
             Found::Whole(is) if is.block != *block => {
                 write!(f, "holds block {} version {}: misplaced", is.block, is.version)
             }
-            Found::Whole(is) if is.version != *version => write!(f, "holds version {}", is.version),
+            Found::Whole(is) if version.is_some_and(|version| is.version != version) => {
+                write!(f, "holds version {}", is.version)
+            }
             Found::Whole(_) => write!(f, "was written by another run"),
             Found::Damaged { byte } => write!(f, "is damaged from byte {byte} on"),
         }
@@ -185,25 +190,40 @@ pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
         0 => found == Found::Zero,
         _ => found == Found::Whole(identity),
     };
-    if right { Ok(()) } else { Err(Mismatch { block: identity.block, version: identity.version, found }) }
+    if right {
+        Ok(())
+    } else {
+        Err(Mismatch { block: identity.block, version: Some(identity.version), found })
+    }
 }
 
-/// Checks a sector's tag in `fingerprint`.
+/// The version of `block` that a block holds, 0 if it is all zero: what [`crate::Oracle::complete_read`] asks for.
 ///
 /// # Errors
-/// What the tag says instead. A tag has no seed: a foreign one is not told apart.
-pub fn check_tag(found: u64, block: u64, version: u32) -> Result<(), Mismatch> {
-    if found == tag(block, version) {
-        return Ok(());
+/// What it holds if that is no version of `block` from the run with this seed.
+pub fn version_of(bytes: &[u8], block: u64, seed: u64) -> Result<u32, Mismatch> {
+    match identify(bytes) {
+        Found::Zero => Ok(0),
+        Found::Whole(is) if is.block == block && is.seed == seed => Ok(is.version),
+        found => Err(Mismatch { block, version: None, found }),
     }
-    let (is_block, is_version) = split_tag(found);
-    let found = match (found, is_version) {
-        (0, _) => Found::Zero,
+}
+
+/// The version of `block` that a sector's tag says in `fingerprint`, 0 for the empty one.
+///
+/// # Errors
+/// What it says instead. A tag has no seed: one of another run is not told apart.
+pub fn version_of_tag(found: u64, block: u64) -> Result<u32, Mismatch> {
+    match (found, split_tag(found)) {
+        (0, _) => Ok(0),
         // No write leaves an address with version 0.
-        (_, 0) => Found::Damaged { byte: 0 },
-        _ => Found::Whole(Identity { block: is_block, version: is_version, seed: 0 }),
-    };
-    Err(Mismatch { block, version, found })
+        (_, (_, 0)) => Err(Mismatch { block, version: None, found: Found::Damaged { byte: 0 } }),
+        (_, (is, version)) if is == block => Ok(version),
+        (_, (is, version)) => {
+            let found = Found::Whole(Identity { block: is, version, seed: 0 });
+            Err(Mismatch { block, version: None, found })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -260,12 +280,25 @@ mod tests {
     }
 
     #[test]
+    fn a_block_tells_its_version_to_the_oracle() {
+        let mut bytes = [0u8; 512];
+        assert_eq!(version_of(&bytes, 77, 9), Ok(0));
+        fill(&mut bytes, ME);
+        assert_eq!(version_of(&bytes, 77, 9), Ok(5));
+        let message = version_of(&bytes, 78, 9).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "block 78 should hold a version of its own, but holds block 77 version 5: misplaced"
+        );
+        assert!(version_of(&bytes, 77, 8).unwrap_err().to_string().contains("another run"));
+    }
+
+    #[test]
     fn a_wrong_tag_is_named() {
-        assert_eq!(check_tag(tag(3, 2), 3, 2), Ok(()));
-        assert_eq!(check_tag(0, 3, 0), Ok(()));
-        assert_eq!(check_tag(0, 3, 2).unwrap_err().found, Found::Zero);
-        assert_eq!(check_tag(3, 3, 0).unwrap_err().found, Found::Damaged { byte: 0 });
-        assert!(check_tag(tag(4, 2), 3, 2).unwrap_err().to_string().contains("misplaced"));
+        assert_eq!(version_of_tag(tag(3, 2), 3), Ok(2));
+        assert_eq!(version_of_tag(0, 3), Ok(0));
+        assert_eq!(version_of_tag(3, 3).unwrap_err().found, Found::Damaged { byte: 0 });
+        assert!(version_of_tag(tag(4, 2), 3).unwrap_err().to_string().contains("misplaced"));
     }
 
     proptest! {

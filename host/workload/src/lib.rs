@@ -36,5 +36,5 @@ pub use job::{Access, BlockSizes, Distribution, Extent, Job, Mix, PerDirection};
 pub use oracle::{Oracle, ReadToken, Unexpected, WriteToken};
 pub use permutation::Permutation;
 pub use plan::{Plan, PlanError};
-pub use request::{Drive, Request, RequestKind, Source};
+pub use request::{Drive, Request, RequestKind, Source, TIME_MAX};
 pub use skew::{Pareto, Zipf};

@@ -146,7 +146,17 @@ impl Oracle {
     pub fn complete_write(&mut self, token: WriteToken) {
         let write = self.writes.remove(&token.0).expect("a write completes once");
         let at = self.tick();
-        for block in write.first..write.first + write.count {
+        let blocks = write.first..write.first + write.count;
+        let overlaps = |first: u64, count: u64| first < blocks.end && blocks.start < first + count;
+        if self.contested.range(blocks.clone()).next().is_none()
+            && !self.writes.values().any(|other| overlaps(other.first, other.count))
+            && !self.reads.values().any(|read| overlaps(read.first, read.count))
+        {
+            // Alone on its blocks: nothing to remember but the version.
+            blocks.for_each(|block| self.rest(block, write.version));
+            return;
+        }
+        for block in blocks {
             let before = self.settled(block);
             let mut after: Vec<Settled> = Vec::with_capacity(1);
             for old in before {

@@ -1,5 +1,5 @@
 use crate::job::BlockSizes;
-use crate::{Drive, Job, Mix, Pace};
+use crate::{Drive, Extent, Job, Mix, Pace};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -71,22 +71,20 @@ impl Job {
                 }
             }
         }
-        let place = |extent: crate::Extent, option| {
+        let place = |extent: Extent, option| {
             let bytes = extent.resolve(drive.bytes);
             match extent {
-                crate::Extent::Percent(_) => Ok(bytes.next_multiple_of(u64::from(smallest))),
-                crate::Extent::Bytes(_) if bytes.is_multiple_of(u64::from(block)) => Ok(bytes),
-                crate::Extent::Bytes(_) => {
+                Extent::Percent(_) => Ok(bytes.next_multiple_of(u64::from(smallest))),
+                Extent::Bytes(_) if bytes.is_multiple_of(u64::from(block)) => Ok(bytes),
+                Extent::Bytes(_) => {
                     Err(fail(option, format!("{bytes} is not a multiple of the drive's {block} byte blocks")))
                 }
             }
         };
+        let first = place(self.offset, "offset")?;
         let step = place(self.offset_increment, "offset_increment")?;
-        let start = step
-            .checked_mul(u64::from(copy))
-            .and_then(|sum| sum.checked_add(place(self.offset, "offset").ok()?))
-            .filter(|&start| start < drive.bytes);
-        place(self.offset, "offset")?;
+        let start = step.checked_mul(u64::from(copy)).and_then(|sum| sum.checked_add(first));
+        let start = start.filter(|&start| start < drive.bytes);
         let Some(start) = start else {
             let problem = format!("copy {copy} begins beyond the drive, which has {} bytes", drive.bytes);
             return Err(fail("offset", problem));
@@ -94,9 +92,9 @@ impl Job {
         let rest = drive.bytes - start;
         let bytes = match self.size {
             None => rest,
-            Some(size @ crate::Extent::Percent(_)) => size.resolve(drive.bytes).min(rest),
-            Some(crate::Extent::Bytes(bytes)) if bytes <= rest => bytes,
-            Some(crate::Extent::Bytes(bytes)) => {
+            Some(size @ Extent::Percent(_)) => size.resolve(drive.bytes).min(rest),
+            Some(Extent::Bytes(bytes)) if bytes <= rest => bytes,
+            Some(Extent::Bytes(bytes)) => {
                 let problem =
                     format!("{bytes} bytes from {start} end beyond the drive, which has {}", drive.bytes);
                 return Err(fail("size", problem));

@@ -46,6 +46,10 @@ pub struct Drive {
     pub block_bytes: u32,
 }
 
+/// The longest time that a job or a trace may name: 50 days. A start delay, a ramp and a run of that length fit the
+/// range of simulated time together.
+pub const TIME_MAX: Duration = Duration::from_secs(50 * 86_400);
+
 /// Gives requests one after the other, the same ones in every run.
 pub trait Source {
     /// Why a source can fail: a malformed trace line, or never.

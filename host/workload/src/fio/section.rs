@@ -45,7 +45,7 @@ const QUEUE_DEPTH_MAX: u64 = 65_535;
 
 const BLOCK: &str = "read[,write][,trim] sizes above 0 and below 4g, such as 4k or 4k,8k";
 const EXTENT: &str = "a size such as 4k or 2g, or a percentage from 0% to 100%";
-const TIME: &str = "a whole number with an optional unit d, h, m, s, ms or us";
+const TIME: &str = "a whole number with an optional unit d, h, m, s, ms or us, at most 50d";
 const BOOLEAN: &str = "0 or 1";
 const COUNT: &str = "a whole number";
 const COUNT_ABOVE_0: &str = "a whole number above 0";

@@ -72,6 +72,7 @@ fn times_have_the_default_units_of_fio() {
     let job = one("runtime=2m\ntime_based\nramp_time=500ms\nthinktime=7\nstartdelay=3");
     assert_eq!(job.run_time, Some(Duration::from_secs(120)));
     assert_eq!(job.ramp_time, Duration::from_millis(500));
+    assert!(message("[a]\nruntime=51d").contains("at most 50d"));
     assert_eq!(job.think_time, Duration::from_micros(7));
     assert_eq!(job.start_delay, Duration::from_secs(3));
 }
@@ -167,6 +168,15 @@ fn the_documentation_has_the_table() {
         }
     }
     assert!(page.contains(&table), "docs/workloads.md must hold this table:\n{table}");
+}
+
+#[test]
+fn the_example_of_the_documentation_is_taken() {
+    let page = include_str!("../../../../docs/workloads.md");
+    let example = page.split("```ini\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let jobs = parse(example).unwrap();
+    assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["fill", "mixed"]);
+    assert!(jobs[0].verify && jobs[1].after_previous);
 }
 
 proptest! {

@@ -1,5 +1,5 @@
 use crate::job::BlockSizes;
-use crate::{Extent, PerDirection};
+use crate::{Extent, PerDirection, TIME_MAX};
 use alloc::vec::Vec;
 use aster_units::Duration;
 
@@ -85,7 +85,7 @@ pub(super) fn time(text: &str, default: TimeUnit) -> Option<Duration> {
         ("us" | "usec", _) | ("", TimeUnit::Microseconds) => PICOS_PER_MICROSECOND,
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(picos).map(Duration::from_picos)
+    number.parse::<u64>().ok()?.checked_mul(picos).map(Duration::from_picos).filter(|&time| time <= TIME_MAX)
 }
 
 /// `read[,write][,trim]`: what is left out follows the value before it; what is empty keeps `current`.

@@ -30,7 +30,8 @@ impl Blkparse {
         }
         words.word().number("the number of a CPU")?;
         words.word().number("a sequence number")?;
-        let ticks = nanoseconds(words.word())?;
+        let time = words.word();
+        let ticks = nanoseconds(time)?;
         words.word().number("a process id")?;
         let action = words.word();
         if action.text.is_empty() {
@@ -77,6 +78,7 @@ impl Blkparse {
             fua: flags.fua && kind == RequestKind::Write,
             flush_before,
             ticks,
+            time_place: time.byte,
             device: device.text,
             place: place.byte,
         }))

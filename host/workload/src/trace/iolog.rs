@@ -84,6 +84,8 @@ impl Iolog {
             fua: false,
             flush_before: false,
             ticks: stamp.unwrap_or(self.waited),
+            // A wait has no place in the request's line.
+            time_place: 0,
             device: file.text,
             place: place.byte,
         }))

@@ -17,7 +17,7 @@ mod record;
 
 pub use error::{TraceError, TraceProblem};
 
-use crate::{Drive, Request, RequestKind, Source};
+use crate::{Drive, Request, RequestKind, Source, TIME_MAX};
 use alloc::string::{String, ToString};
 use aster_units::Duration;
 use error::At;
@@ -229,7 +229,13 @@ impl<L> Trace<L> {
             Some(_) => {}
         }
         let (offset, length) = self.fit(&record)?;
-        let at = self.time(record.ticks);
+        let at = self.time(record.ticks).ok_or_else(|| At {
+            byte: record.time_place,
+            problem: TraceProblem::Expected {
+                what: "a time within 50 days of the first request",
+                found: record.ticks.to_string(),
+            },
+        })?;
         self.rest = Some(Rest {
             flush_first: record.flush_before,
             kind: record.kind,
@@ -241,14 +247,15 @@ impl<L> Trace<L> {
         Ok(())
     }
 
-    fn time(&mut self, ticks: u64) -> Option<Duration> {
+    /// When a request goes; `None` if that is beyond [`TIME_MAX`].
+    fn time(&mut self, ticks: u64) -> Option<Option<Duration>> {
         let first = *self.first_ticks.get_or_insert(ticks);
-        let Times::Recorded { percent } = self.replay.times else { return None };
+        let Times::Recorded { percent } = self.replay.times else { return Some(None) };
         let since = u128::from(ticks.saturating_sub(first)) * u128::from(self.tick_picos);
-        let picos = u64::try_from(since * u128::from(percent) / 100).unwrap_or(u64::MAX);
+        let picos = u64::try_from(since * u128::from(percent) / 100).ok()?;
         // Events of several CPUs may be a little out of order; the line's place counts.
         self.last_at = self.last_at.max(Duration::from_picos(picos));
-        Some(self.last_at)
+        (self.last_at <= TIME_MAX).then_some(Some(self.last_at))
     }
 
     fn fit(&self, record: &Record<'_>) -> Result<(u64, u64), At> {

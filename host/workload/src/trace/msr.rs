@@ -42,6 +42,7 @@ pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
         fua: false,
         flush_before: false,
         ticks,
+        time_place: time.byte,
         device: &line[host.byte..disk.byte + disk.text.len()],
         place: offset.byte,
     }))

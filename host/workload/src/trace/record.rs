@@ -20,6 +20,8 @@ pub(super) struct Record<'a> {
     pub(super) flush_before: bool,
     /// When, in the format's own unit and from its own beginning.
     pub(super) ticks: u64,
+    /// The byte of the line where the time stands.
+    pub(super) time_place: usize,
     /// The device as the format names it.
     pub(super) device: &'a str,
     /// The byte of the line that errors about offset and length point at.

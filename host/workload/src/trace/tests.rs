@@ -115,6 +115,10 @@ fn errors_point_at_the_place() {
     );
     assert!(msr("1,usr,0,Read,0,0,1").contains("a size above 0"));
     assert!(msr("1,usr,0,Read,0,512,1,9").contains("seven fields"));
+    assert!(
+        msr("1,usr,0,Read,0,512,1\n99999999999999,usr,0,Read,0,512,1")
+            .starts_with("line 2, column 1: expected a time within 50 days")
+    );
     let io = |text: &str| message(text, Format::Iolog);
     assert!(io("nonsense").contains("fio version 2 iolog"));
     assert!(io("fio version 3 iolog\n5 /dev/sda wait 5 0").starts_with("line 2, column 12: expected add"));
