@@ -7,6 +7,7 @@
 //! (`bit_fields`), so nobody shifts by hand.
 //!
 //! - [`nvme`]: NVM Express 1.4
+//! - [`pcie`]: PCI Express configuration space, BARs and MSI-X
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,3 +15,4 @@
 mod bits;
 
 pub mod nvme;
+pub mod pcie;
