@@ -29,6 +29,8 @@ pub enum TxnError {
         /// Bytes asked for.
         bytes: u32,
     },
+    /// A burst through the stages is not the piece of the page that the layout says.
+    Frame,
     /// Chip Control names a chip that isn't there.
     Chip,
     /// The package objected.
@@ -43,6 +45,7 @@ impl fmt::Display for TxnError {
             TxnError::Unframed => f.write_str("the transaction is not framed by BEGIN and END"),
             TxnError::Descriptor => f.write_str("a burst has no descriptor, or one of the other direction"),
             TxnError::Length { bytes } => write!(f, "a burst of {bytes} bytes is longer than page and spare"),
+            TxnError::Frame => f.write_str("a burst through the stages does not match the page layout"),
             TxnError::Chip => f.write_str("Chip Control names a chip that is not there"),
             TxnError::Protocol(e) => e.fmt(f),
         }

@@ -12,6 +12,25 @@ pub enum CellMode {
     Tlc,
 }
 
+impl CellMode {
+    /// Bits a cell.
+    pub const fn bits(self) -> u8 {
+        match self {
+            CellMode::Slc => 1,
+            CellMode::Mlc => 2,
+            CellMode::Tlc => 3,
+        }
+    }
+    /// The type of a page: the pages of a word line follow each other, LSB first.
+    pub const fn page_type(self, page: PageInBlock) -> PageType {
+        match (self, page.0 % self.bits() as u16) {
+            (_, 0) => PageType::Lsb,
+            (CellMode::Tlc, 1) => PageType::Csb,
+            _ => PageType::Msb,
+        }
+    }
+}
+
 /// Which bit of the cell a page is; latencies and error rates differ (C52).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum PageType {

@@ -1,0 +1,261 @@
+//! The PCIe link at the level of BARs and DMA: it charges the time that packets take and keeps the order of each direction.
+
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use aster_events::{Event, Recorder};
+use aster_exec::{Exec, Handler, HandlerId};
+use aster_ports::host::DmaDirection;
+use aster_ports::link::{LINK_KICK, LinkOp, LinkPort};
+use aster_ports::resource::SharedBandwidth;
+use aster_units::{Duration, Instant};
+use core::cell::{Cell, RefCell};
+
+/// What a link costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Payload bytes a second in each direction, 0 for unlimited.
+    pub bytes_per_second: u64,
+    /// One way through the link and root complex.
+    pub latency: Duration,
+    /// Header, framing and acknowledgement bytes a packet.
+    pub packet_overhead: u32,
+    /// Payload bytes a packet at most (max payload size).
+    pub packet_payload: u32,
+}
+
+impl LinkConfig {
+    /// Time that `bytes` of payload keep one direction busy, headers included.
+    fn occupies(&self, bytes: u32) -> Duration {
+        if self.bytes_per_second == 0 {
+            return Duration::ZERO;
+        }
+        let packets = u64::from(bytes.div_ceil(self.packet_payload.max(1)).max(1));
+        Duration::of_transfer(
+            u64::from(bytes) + packets * u64::from(self.packet_overhead),
+            self.bytes_per_second,
+        )
+    }
+}
+
+/// What a link has carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// DMA operations.
+    pub transfers: u64,
+    /// Bytes to the host.
+    pub to_host: u64,
+    /// Bytes from the host.
+    pub from_host: u64,
+    /// Interrupt messages.
+    pub interrupts: u64,
+}
+
+#[derive(Default)]
+struct Lane {
+    free_at: Cell<Instant>,
+    due: RefCell<VecDeque<(Instant, LinkOp)>>,
+}
+
+/// The link model. Memory is charged for every DMA, so that host and flash traffic contend for it.
+pub struct Link {
+    exec: Exec,
+    port: Rc<LinkPort>,
+    config: LinkConfig,
+    memory: SharedBandwidth,
+    recorder: Recorder,
+    lanes: [Lane; 2],
+    stats: Cell<LinkStats>,
+    id: Cell<Option<HandlerId>>,
+}
+
+const TO_HOST: usize = 0;
+const FROM_HOST: usize = 1;
+
+impl Link {
+    /// Builds the link behind `port` and connects it.
+    pub fn start(
+        exec: &Exec,
+        port: &Rc<LinkPort>,
+        config: LinkConfig,
+        memory: SharedBandwidth,
+        recorder: &Recorder,
+    ) -> Rc<Self> {
+        let link = Rc::new(Link {
+            exec: exec.clone(),
+            port: Rc::clone(port),
+            config,
+            memory,
+            recorder: recorder.clone(),
+            lanes: Default::default(),
+            stats: Cell::default(),
+            id: Cell::new(None),
+        });
+        let id = exec.register(link.clone());
+        link.id.set(Some(id));
+        port.attach_link(id);
+        link
+    }
+
+    /// What the link has carried.
+    pub fn stats(&self) -> LinkStats {
+        self.stats.get()
+    }
+    /// One way through the link: what a register access of the host takes to arrive.
+    pub fn latency(&self) -> Duration {
+        self.config.latency
+    }
+
+    fn accept(&self, op: LinkOp) {
+        let now = self.exec.now();
+        let bytes = op.bytes();
+        let from_host = op.direction() == DmaDirection::FromHost;
+        let lane = &self.lanes[if from_host { FROM_HOST } else { TO_HOST }];
+        // A read's request travels up before its data comes down; a posted write only travels up.
+        let ready = if from_host { now + self.config.latency } else { now };
+        let sent = lane.free_at.get().max(ready) + self.config.occupies(bytes);
+        lane.free_at.set(sent);
+        let in_memory = self.memory.reserve(now, u64::from(bytes));
+        let arrives = (sent + self.config.latency).max(in_memory);
+        self.count(&op, bytes);
+        if matches!(op, LinkOp::Dma { .. }) {
+            self.recorder.emit(now, || Event::DmaStarted { from_host, bytes });
+        }
+        let mut due = lane.due.borrow_mut();
+        if arrives <= now && due.is_empty() {
+            drop(due);
+            self.emit(op);
+            return;
+        }
+        let arrives = due.back().map_or(arrives, |(last, _)| arrives.max(*last));
+        if due.is_empty() {
+            self.arm(arrives, from_host);
+        }
+        due.push_back((arrives, op));
+    }
+
+    fn arm(&self, at: Instant, from_host: bool) {
+        let lane = if from_host { FROM_HOST } else { TO_HOST };
+        self.exec.schedule(at, self.id.get().expect("registered in start"), lane as u64);
+    }
+
+    fn deliver(&self, lane: usize) {
+        let now = self.exec.now();
+        loop {
+            let op = {
+                let mut due = self.lanes[lane].due.borrow_mut();
+                match due.front() {
+                    Some((at, _)) if *at <= now => due.pop_front().map(|(_, op)| op),
+                    Some((at, _)) => {
+                        self.arm(*at, lane == FROM_HOST);
+                        None
+                    }
+                    None => None,
+                }
+            };
+            let Some(op) = op else { return };
+            self.emit(op);
+        }
+    }
+
+    fn emit(&self, op: LinkOp) {
+        if let LinkOp::Dma { direction, .. } = &op {
+            let (from_host, bytes) = (*direction == DmaDirection::FromHost, op.bytes());
+            self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host, bytes });
+        }
+        self.port.emit(op);
+    }
+
+    fn count(&self, op: &LinkOp, bytes: u32) {
+        let mut stats = self.stats.get();
+        match (op, op.direction()) {
+            (LinkOp::Interrupt { .. }, _) => stats.interrupts += 1,
+            (_, DmaDirection::ToHost) => {
+                stats.transfers += 1;
+                stats.to_host += u64::from(bytes);
+            }
+            (_, DmaDirection::FromHost) => {
+                stats.transfers += 1;
+                stats.from_host += u64::from(bytes);
+            }
+        }
+        self.stats.set(stats);
+    }
+}
+
+impl Handler for Link {
+    fn fire(&self, token: u64) {
+        if token == LINK_KICK {
+            while let Some(op) = self.port.next_requested() {
+                self.accept(op);
+            }
+        } else {
+            self.deliver(token as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_ports::link::{Local, MAX_SEGMENTS, Segment};
+    use aster_ports::resource::Bandwidth;
+
+    fn dma(direction: DmaDirection, bytes: u32, token: u32) -> LinkOp {
+        let mut segments = [Segment::default(); MAX_SEGMENTS];
+        segments[0] = Segment { address: 0, length: bytes };
+        LinkOp::Dma { direction, local: Local::Sram { offset: 0 }, segments, count: 1, token, epoch: 0 }
+    }
+
+    fn link(config: LinkConfig) -> (Exec, Rc<LinkPort>, Rc<Link>) {
+        let exec = Exec::new();
+        let port = LinkPort::new(&exec, 8);
+        let link = Link::start(&exec, &port, config, Bandwidth::new(0), &Recorder::default());
+        (exec, port, link)
+    }
+
+    #[test]
+    fn an_unlimited_link_takes_no_time_and_no_event() {
+        let (exec, port, _link) = link(LinkConfig::default());
+        port.push(dma(DmaDirection::ToHost, 4096, 1));
+        exec.advance_to(exec.now());
+        assert!(port.next_out().is_some());
+        assert_eq!(exec.counts().events, 0);
+        exec.shut_down();
+    }
+
+    #[test]
+    fn a_transfer_takes_latency_payload_and_headers_and_an_interrupt_follows_it() {
+        let config = LinkConfig {
+            bytes_per_second: 1_000_000_000,
+            latency: Duration::from_nanos(300),
+            packet_overhead: 24,
+            packet_payload: 256,
+        };
+        let (exec, port, _link) = link(config);
+        port.push(dma(DmaDirection::ToHost, 4096, 1));
+        port.push(LinkOp::Interrupt { vector: 3 });
+        // 4096 + 16 · 24 bytes at 1 GB/s, then the way up; the interrupt's 4 + 24 bytes queue behind.
+        let data = Instant::ZERO + Duration::from_nanos(4096 + 16 * 24 + 300);
+        exec.advance_to(data - Duration::from_picos(1));
+        assert!(port.next_out().is_none());
+        exec.advance_to(data);
+        assert!(matches!(port.next_out(), Some(LinkOp::Dma { .. })));
+        assert!(port.next_out().is_none());
+        exec.advance_to(data + Duration::from_nanos(28));
+        assert!(matches!(port.next_out(), Some(LinkOp::Interrupt { vector: 3 })));
+        exec.shut_down();
+    }
+
+    #[test]
+    fn a_read_pays_the_round_trip() {
+        let config =
+            LinkConfig { bytes_per_second: 0, latency: Duration::from_nanos(300), ..Default::default() };
+        let (exec, port, _link) = link(config);
+        port.push(dma(DmaDirection::FromHost, 64, 1));
+        exec.advance_to(Instant::ZERO + Duration::from_nanos(599));
+        assert!(port.next_out().is_none());
+        exec.advance_to(Instant::ZERO + Duration::from_nanos(600));
+        assert!(port.next_out().is_some());
+        exec.shut_down();
+    }
+}
