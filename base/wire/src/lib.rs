@@ -7,6 +7,7 @@
 //! (`bit_fields`), so nobody shifts by hand.
 //!
 //! - [`nvme`]: NVM Express 1.4
+//! - [`onfi`]: ONFI 5.1
 //! - [`pcie`]: PCI Express configuration space, BARs and MSI-X
 #![no_std]
 #![forbid(unsafe_code)]
@@ -15,4 +16,5 @@
 mod bits;
 
 pub mod nvme;
+pub mod onfi;
 pub mod pcie;

@@ -1,0 +1,234 @@
+//! Timing parameters under their datasheet names, per data interface and mode (ONFI 5.1, chapter 4: the timing mode
+//! tables of SDR, NV-DDR and NV-DDR2).
+//!
+//! Values are minima unless the name's comment says maximum. Parameters that a package reports in its parameter page
+//! (tR, tPROG, tBERS, tCCS) are not modes' business; tCCS has a default that [`Timing::with_ccs`] replaces.
+
+mod nvddr;
+mod nvddr2;
+mod sdr;
+
+use aster_units::Duration;
+use core::fmt;
+
+pub use nvddr::NvDdrTiming;
+pub use nvddr2::NvDdr2Timing;
+pub use sdr::SdrTiming;
+
+/// How data crosses the bus (ONFI 5.1 §4.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DataInterface {
+    /// Asynchronous, one byte a WE_n or RE_n cycle.
+    Sdr,
+    /// Source synchronous with a clock, two bytes a DQS cycle.
+    NvDdr,
+    /// Source synchronous without a clock, two bytes a DQS cycle; also called toggle mode.
+    NvDdr2,
+}
+
+impl DataInterface {
+    /// The interface as the timing mode feature encodes it.
+    pub const fn feature_value(self) -> u8 {
+        match self {
+            DataInterface::Sdr => 0,
+            DataInterface::NvDdr => 1,
+            DataInterface::NvDdr2 => 2,
+        }
+    }
+    /// The fastest mode that has a table here.
+    pub const fn mode_max(self) -> u8 {
+        match self {
+            DataInterface::Sdr | DataInterface::NvDdr => 5,
+            DataInterface::NvDdr2 => 7,
+        }
+    }
+    /// Whether two bytes cross a strobe cycle, so that bursts have even lengths.
+    pub const fn is_ddr(self) -> bool {
+        !matches!(self, DataInterface::Sdr)
+    }
+}
+
+impl fmt::Display for DataInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DataInterface::Sdr => "SDR",
+            DataInterface::NvDdr => "NV-DDR",
+            DataInterface::NvDdr2 => "NV-DDR2",
+        })
+    }
+}
+
+/// A timing mode that has no table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownMode {
+    /// The interface.
+    pub interface: DataInterface,
+    /// The mode asked for.
+    pub mode: u8,
+}
+
+impl fmt::Display for UnknownMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let max = self.interface.mode_max();
+        write!(f, "{} has timing modes 0 to {max}, not {}", self.interface, self.mode)
+    }
+}
+
+impl core::error::Error for UnknownMode {}
+
+/// The longest that RESET keeps a LUN busy, by what it interrupts (tRST, maxima).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResetTimes {
+    /// Idle or reading.
+    pub read: Duration,
+    /// Programming.
+    pub program: Duration,
+    /// Erasing.
+    pub erase: Duration,
+}
+
+/// The parameters that only one data interface has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InterfaceTiming {
+    /// SDR.
+    Sdr(SdrTiming),
+    /// NV-DDR.
+    NvDdr(NvDdrTiming),
+    /// NV-DDR2.
+    NvDdr2(NvDdr2Timing),
+}
+
+/// The timing parameters of one mode of one data interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// The mode number.
+    pub mode: u8,
+    /// tADL: last address cycle to data in.
+    pub t_adl: Duration,
+    /// tCCS: change column setup, from the last cycle of CHANGE READ/WRITE COLUMN to data.
+    pub t_ccs: Duration,
+    /// tCEH: CE_n high hold.
+    pub t_ceh: Duration,
+    /// tCH: CE_n hold.
+    pub t_ch: Duration,
+    /// tCS: CE_n setup.
+    pub t_cs: Duration,
+    /// tFEAT: busy of SET and GET FEATURES, maximum.
+    pub t_feat: Duration,
+    /// tITC: interface and timing mode change, maximum.
+    pub t_itc: Duration,
+    /// tRHW: data out to command, address or data in.
+    pub t_rhw: Duration,
+    /// tRR: ready to data out.
+    pub t_rr: Duration,
+    /// tRST: reset, maxima.
+    pub t_rst: ResetTimes,
+    /// tWB: last command cycle to busy, maximum; the status is invalid before.
+    pub t_wb: Duration,
+    /// tWHR: command or address to data out.
+    pub t_whr: Duration,
+    /// tWW: WP_n transition to command.
+    pub t_ww: Duration,
+    /// What only this data interface has.
+    pub interface: InterfaceTiming,
+}
+
+impl Timing {
+    /// The mode that every package is in after power-on: SDR mode 0 (ONFI 5.1 §4.1).
+    pub fn power_on() -> Self {
+        sdr::timing(0)
+    }
+    /// A mode of a data interface.
+    ///
+    /// # Errors
+    /// When the interface has no such mode.
+    pub fn of(interface: DataInterface, mode: u8) -> Result<Self, UnknownMode> {
+        if mode > interface.mode_max() {
+            return Err(UnknownMode { interface, mode });
+        }
+        Ok(match interface {
+            DataInterface::Sdr => sdr::timing(mode),
+            DataInterface::NvDdr => nvddr::timing(mode),
+            DataInterface::NvDdr2 => nvddr2::timing(mode),
+        })
+    }
+    /// SDR mode 0 to 5.
+    ///
+    /// # Errors
+    /// For another mode.
+    pub fn sdr(mode: u8) -> Result<Self, UnknownMode> {
+        Timing::of(DataInterface::Sdr, mode)
+    }
+    /// NV-DDR mode 0 to 5.
+    ///
+    /// # Errors
+    /// For another mode.
+    pub fn nv_ddr(mode: u8) -> Result<Self, UnknownMode> {
+        Timing::of(DataInterface::NvDdr, mode)
+    }
+    /// NV-DDR2 mode 0 to 7.
+    ///
+    /// # Errors
+    /// For another mode.
+    pub fn nv_ddr2(mode: u8) -> Result<Self, UnknownMode> {
+        Timing::of(DataInterface::NvDdr2, mode)
+    }
+    /// The same with the tCCS that a parameter page reports.
+    #[must_use]
+    pub const fn with_ccs(mut self, t_ccs: Duration) -> Self {
+        self.t_ccs = t_ccs;
+        self
+    }
+    /// The data interface.
+    pub const fn data_interface(&self) -> DataInterface {
+        match self.interface {
+            InterfaceTiming::Sdr(_) => DataInterface::Sdr,
+            InterfaceTiming::NvDdr(_) => DataInterface::NvDdr,
+            InterfaceTiming::NvDdr2(_) => DataInterface::NvDdr2,
+        }
+    }
+    /// From one command or address latch to the next: tWC, or tCAD in NV-DDR.
+    pub const fn latch_cycle(&self) -> Duration {
+        match &self.interface {
+            InterfaceTiming::Sdr(t) => t.t_wc,
+            InterfaceTiming::NvDdr(t) => t.t_cad,
+            InterfaceTiming::NvDdr2(t) => t.t_wc,
+        }
+    }
+    /// The time of two bytes of data in: 2 tWC, or a DQS cycle tDSC.
+    pub fn data_in_pair(&self) -> Duration {
+        match &self.interface {
+            InterfaceTiming::Sdr(t) => t.t_wc * 2,
+            InterfaceTiming::NvDdr(t) => t.t_dsc,
+            InterfaceTiming::NvDdr2(t) => t.t_dsc,
+        }
+    }
+    /// The time of two bytes of data out: 2 tRC, a clock tCK in NV-DDR, or an RE_n cycle tRC in NV-DDR2.
+    pub fn data_out_pair(&self) -> Duration {
+        match &self.interface {
+            InterfaceTiming::Sdr(t) => t.t_rc * 2,
+            InterfaceTiming::NvDdr(t) => t.t_ck,
+            InterfaceTiming::NvDdr2(t) => t.t_rc,
+        }
+    }
+    /// The fastest data rate in bytes a second (transfers a second on an 8-bit bus), reads.
+    pub fn transfers_per_second(&self) -> u64 {
+        2_000_000_000_000 / self.data_out_pair().as_picos()
+    }
+}
+
+/// `n` tenths of a nanosecond: the resolution of the standard's tables.
+const fn tenths(n: u64) -> Duration {
+    Duration::from_picos(n * 100)
+}
+
+const fn ns(n: u64) -> Duration {
+    Duration::from_nanos(n)
+}
+
+const fn us(n: u64) -> Duration {
+    Duration::from_micros(n)
+}
+
+#[cfg(test)]
+mod tests;
