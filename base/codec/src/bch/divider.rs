@@ -1,0 +1,148 @@
+//! Remainders modulo the generator polynomial, by the backend that was chosen.
+//!
+//! With w words of parity, g′ = g · x^(64w − r) is the generator moved up to a whole number of words: then
+//! data · x^64w mod g′ is the parity, already aligned to the top of its words.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::generator::Generator;
+use super::slicing;
+use super::{Backend, PARITY_WORDS_MAX};
+#[cfg(target_arch = "x86_64")]
+use super::{avx512, pclmul};
+
+/// Words that one carry-less step takes in: 64 bytes of data.
+pub(super) const BLOCK_WORDS: usize = 8;
+/// Bytes that one carry-less step takes in.
+pub(super) const BLOCK_BYTES: usize = 8 * BLOCK_WORDS;
+
+/// The remainder of one chunk: the first w words count, word 0 holds the highest coefficients.
+pub(super) type Remainder = [u64; PARITY_WORDS_MAX];
+
+/// One cache line of constants.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line(pub [u64; BLOCK_WORDS]);
+
+/// What the carry-less backends need. The remainder is linear in the data words: with d(k) the word whose lowest bit
+/// stands at x^64k, data · x^64w ≡ Σ d(k) · (x^(64k + 64w) mod g′). The products of 64 by 64w bits don't depend on each
+/// other, and only their sum, one word longer than the remainder, needs a reduction.
+#[derive(Clone, Debug)]
+pub(super) struct Folding {
+    /// Words of parity, w.
+    pub words: usize,
+    /// w lines a block of data, first block first: line j holds word j of x^(64k + 64w) mod g′ for the block's words.
+    pub constants: Vec<Line>,
+    /// g′ without its leading term, word 0 highest.
+    pub generator: Vec<u64>,
+    /// Barrett's constant ⌊x^(64w + 64) / g′⌋ without its leading term.
+    pub reciprocal: u64,
+}
+
+impl Folding {
+    fn new(generator: &Generator, data_bytes: usize) -> Folding {
+        let words = generator.words.len();
+        let blocks = data_bytes.div_ceil(BLOCK_BYTES);
+        let mut constants = vec![Line([0; BLOCK_WORDS]); blocks * words];
+        // x^64w mod g′ is g′ without its leading term; each further bit is one step of the shift register.
+        let mut power = generator.words.clone();
+        for k in 0..blocks * BLOCK_WORDS {
+            let from_start = blocks * BLOCK_WORDS - 1 - k;
+            for (j, word) in power.iter().enumerate() {
+                constants[from_start / BLOCK_WORDS * words + j].0[from_start % BLOCK_WORDS] = *word;
+            }
+            for _ in 0..64 {
+                slicing::multiply_by_x(&mut power, &generator.words);
+            }
+        }
+        // Long division of x^(64w + 64): the quotient needs only the highest 64 coefficients of g′.
+        let (mut reciprocal, mut dividend) = (0u64, generator.words[0]);
+        for bit in (0..64).rev() {
+            let carry = dividend >> 63;
+            reciprocal |= carry << bit;
+            dividend = (dividend << 1) ^ (carry * generator.words[0]);
+        }
+        Folding { words, constants, generator: generator.words.clone(), reciprocal }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Portable(slicing::Tables),
+    #[cfg(target_arch = "x86_64")]
+    Pclmul(Folding, pclmul::Proof),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Folding, avx512::Proof),
+}
+
+/// Divides chunks of a fixed size by the generator polynomial.
+#[derive(Clone, Debug)]
+pub(super) struct Divider {
+    data_bytes: usize,
+    words: usize,
+    engine: Engine,
+}
+
+impl Divider {
+    /// `None` when this processor lacks what `backend` needs.
+    pub fn new(generator: &Generator, data_bytes: usize, backend: Backend) -> Option<Divider> {
+        let engine = match backend {
+            Backend::Portable => Engine::Portable(slicing::Tables::new(&generator.words)),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Pclmul => {
+                Engine::Pclmul(Folding::new(generator, data_bytes), pclmul::Proof::of_support()?)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512 => {
+                Engine::Avx512(Folding::new(generator, data_bytes), avx512::Proof::of_support()?)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Backend::Pclmul | Backend::Avx512 => return None,
+        };
+        Some(Divider { data_bytes, words: generator.words.len(), engine })
+    }
+
+    /// Words of a remainder, w.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The parity of one chunk.
+    pub fn remainder(&self, data: &[u8], out: &mut Remainder) {
+        assert_eq!(data.len(), self.data_bytes, "a chunk has the code's data size");
+        match &self.engine {
+            Engine::Portable(tables) => tables.remainder(data, &mut out[..self.words]),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Pclmul(folding, proof) => pclmul::remainder(*proof, folding, data, out),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx512(folding, proof) => avx512::remainder(*proof, folding, data, out),
+        }
+    }
+
+    /// The parities of the chunks that `data` is made of, in order, each handed to `take(index, words)`.
+    #[inline]
+    pub fn remainders(&self, data: &[u8], mut take: impl FnMut(usize, &[u64])) {
+        assert_eq!(data.len() % self.data_bytes, 0, "whole chunks");
+        let mut done = 0;
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Avx512(folding, proof) = &self.engine
+            && self.words <= avx512::WORDS_OF_FOUR_MAX
+        {
+            let mut four = [[0u64; avx512::WORDS_OF_FOUR_MAX]; 4];
+            for group in data.chunks_exact(4 * self.data_bytes) {
+                avx512::remainders_of_four(*proof, folding, group, &mut four);
+                for words in &four {
+                    take(done, &words[..self.words]);
+                    done += 1;
+                }
+            }
+        }
+        let mut out = [0; PARITY_WORDS_MAX];
+        for chunk in data[done * self.data_bytes..].chunks_exact(self.data_bytes) {
+            self.remainder(chunk, &mut out);
+            take(done, &out[..self.words]);
+            done += 1;
+        }
+    }
+}
