@@ -1,2 +1,132 @@
+//! Flash schedulers: which request a LUN works on next (design §1). This one keeps a queue a LUN and picks by class.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+use alloc::rc::Rc;
+use aster_events::{Event, Recorder};
+use aster_exec::{Exec, WaitQueue};
+use aster_flash::Controller;
+use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase};
+use aster_units::LunIndex;
+use core::cell::Cell;
+
+/// How a LUN's next request is chosen among those waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// In the order they came.
+    #[default]
+    Fifo,
+    /// Reads before programs and erases; otherwise in the order they came. Programs and erases never overtake each
+    /// other, since the pages of a block must be programmed in order.
+    ReadsFirst,
+}
+
+impl Policy {
+    /// The index of the request to serve, among requests given oldest first.
+    pub fn choose(self, mut waiting: &mut dyn Iterator<Item = &FlashRequest>) -> usize {
+        match self {
+            Policy::Fifo => 0,
+            Policy::ReadsFirst => {
+                // A read must not overtake the erase or program of what it reads: the FTL reads only pages whose program
+                // has ended and erases only blocks that nobody reads, so any read may go first.
+                Iterator::position(&mut waiting, |r| {
+                    matches!(r.phase, Phase::Read | Phase::Trigger | Phase::Transfer)
+                })
+                .unwrap_or(0)
+            }
+        }
+    }
+}
+
+/// Opens when the packages have been brought up.
+#[derive(Default)]
+pub struct Gate {
+    open: Cell<bool>,
+    waiting: WaitQueue,
+}
+
+impl Gate {
+    /// Lets everybody through from now on.
+    pub fn open(&self, exec: &Exec) {
+        self.open.set(true);
+        self.waiting.wake_all(exec);
+    }
+    /// Waits until the gate is open.
+    pub async fn pass(&self, exec: &Exec) {
+        self.waiting.wait(exec, || self.open.get().then_some(())).await;
+    }
+}
+
+/// What a LUN's worker works with.
+pub struct Worker {
+    /// The LUN over the drive.
+    pub lun: LunIndex,
+    /// Where requests come from.
+    pub port: Rc<FlashPort>,
+    /// What carries them out.
+    pub controller: Controller,
+    /// How the next one is chosen.
+    pub policy: Policy,
+    /// Opens when the package answers.
+    pub gate: Rc<Gate>,
+    /// Where events go.
+    pub recorder: Recorder,
+}
+
+impl Worker {
+    /// Serves one LUN for ever: the long-lived worker of design §2.
+    pub async fn run(self) {
+        let exec = self.controller.lun().core().exec().clone();
+        self.gate.pass(&exec).await;
+        loop {
+            let (tag, request) = self.port.next(self.lun, |waiting| self.policy.choose(waiting)).await;
+            let (kind, row) = (kind_of(request.phase), request.targets()[0].row.0);
+            self.recorder.emit(exec.now(), || Event::FlashIssued { lun: self.lun.0, kind, row });
+            let outcomes = self.controller.execute(&request).await;
+            self.recorder.emit(exec.now(), || Event::FlashFinished {
+                lun: self.lun.0,
+                kind,
+                row,
+                status: match outcomes[0].status {
+                    FlashStatus::Done => 0,
+                    FlashStatus::Failed => 1,
+                    FlashStatus::Uncorrectable => 2,
+                    FlashStatus::Error(_) => 3,
+                },
+                corrected: outcomes[0].corrected,
+            });
+            self.port.complete(tag, outcomes);
+        }
+    }
+}
+
+fn kind_of(phase: Phase) -> u8 {
+    match phase {
+        Phase::Read | Phase::Trigger | Phase::Transfer => 0,
+        Phase::Program => 1,
+        Phase::Erase => 2,
+        Phase::Status | Phase::Reset => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_ports::flash::Target;
+    use aster_units::{BufferId, RowAddr, SectorRange};
+
+    fn request(phase: Phase) -> FlashRequest {
+        let target = Target { row: RowAddr(0), sectors: SectorRange::whole(1), buffer: BufferId(0) };
+        FlashRequest::single(phase, LunIndex(0), target)
+    }
+
+    #[test]
+    fn reads_overtake_programs_but_programs_and_erases_keep_their_order() {
+        let waiting = [request(Phase::Program), request(Phase::Erase), request(Phase::Read)];
+        assert_eq!(Policy::Fifo.choose(&mut waiting.iter()), 0);
+        assert_eq!(Policy::ReadsFirst.choose(&mut waiting.iter()), 2);
+        assert_eq!(Policy::ReadsFirst.choose(&mut waiting[..2].iter()), 0);
+    }
+}

@@ -7,7 +7,7 @@ use aster_wire::pcie::{
     MSIX_ENTRY_BYTES, MsixCapability, MsixControl, MsixEntry, MsixPointer, PcieCapability,
     PowerManagementCapability, PowerManagementControl, Status, pba_word_and_bit,
 };
-use zerocopy::IntoBytes;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Size of BAR0: NVMe registers and doorbells, then the MSI-X table and its pending bits.
 pub const BAR0_BYTES: u64 = 0x4000;
@@ -68,28 +68,15 @@ impl PciFunction {
     /// Back to the state after power-on: conventional or function-level reset (PCIe 4.0 §6.6).
     pub fn reset(&mut self) {
         let mut config = vec![0; CONFIG_BYTES];
-        let header = Header {
-            vendor_id: self.ids.vendor.into(),
-            device_id: self.ids.device.into(),
-            command: 0.into(),
-            status: Status(0).with_capability_list(true).0.into(),
-            revision_id: 1,
-            class_code: ClassCode::NVME,
-            cache_line_size: 0,
-            latency_timer: 0,
-            header_type: 0,
-            bist: 0,
-            bars: Default::default(),
-            cardbus_cis: 0.into(),
-            subsystem_vendor_id: self.ids.vendor.into(),
-            subsystem_id: self.ids.device.into(),
-            expansion_rom: 0.into(),
-            capabilities_pointer: CAPABILITIES_BEGIN,
-            interrupt_line: 0,
-            interrupt_pin: 0,
-            min_gnt: 0,
-            max_lat: 0,
-        };
+        let mut header = Header::new_zeroed();
+        header.vendor_id = self.ids.vendor.into();
+        header.device_id = self.ids.device.into();
+        header.status = Status(0).with_capability_list(true).0.into();
+        header.revision_id = 1;
+        header.class_code = ClassCode::NVME;
+        header.subsystem_vendor_id = self.ids.vendor.into();
+        header.subsystem_id = self.ids.device.into();
+        header.capabilities_pointer = CAPABILITIES_BEGIN;
         let mut put = |at: usize, bytes: &[u8]| config[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, header.as_bytes());
         put(PM, PowerManagementCapability::new(PCIE as u8).as_bytes());

@@ -1,0 +1,118 @@
+//! From power-on to the fast data interface (B12): every package boots in SDR and is identified before it is trusted.
+
+use crate::operations::{self, read_id, read_parameter_page, read_status, reset};
+use crate::Lun;
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::FlashError;
+use aster_ports::package::DataMode;
+use aster_txn::Descriptor;
+use aster_units::{BufferId, Duration, RowAddr};
+use aster_wire::onfi::feature::{FeatureAddress, TimingModeP1};
+use aster_wire::onfi::parameter_page::{COPIES_BYTES, COPIES_MIN};
+use aster_wire::onfi::{DataInterface, FEATURE_BYTES, ParameterPage, READ_ID_ONFI, SIGNATURE, command};
+use core::fmt;
+
+/// tITC: interface and timing mode change to the next command (ONFI 5.1 §4.21).
+const T_ITC: Duration = Duration::from_micros(1);
+
+/// Why a package was not taken into service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BootError {
+    /// An operation failed.
+    Flash(FlashError),
+    /// READ ID at 20h did not answer "ONFI".
+    NotOnfi {
+        /// The four bytes, first lowest.
+        signature: u32,
+    },
+    /// No copy of the parameter page is valid.
+    ParameterPage,
+    /// The package is not the one that the profile describes.
+    Shape {
+        /// What differs.
+        field: &'static str,
+        /// The profile's value.
+        profile: u32,
+        /// The package's value.
+        package: u32,
+    },
+}
+
+impl From<FlashError> for BootError {
+    fn from(error: FlashError) -> Self {
+        BootError::Flash(error)
+    }
+}
+
+impl fmt::Display for BootError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BootError::Flash(e) => e.fmt(f),
+            BootError::NotOnfi { signature } => write!(f, "the package's signature is {signature:08X}h, not \"ONFI\""),
+            BootError::ParameterPage => f.write_str("no copy of the parameter page is valid"),
+            BootError::Shape { field, profile, package } => {
+                write!(f, "the profile says {field} is {profile}, the package says {package}")
+            }
+        }
+    }
+}
+
+/// Takes the package of `lun`'s chip enable into service: RESET, READ ID, READ PARAMETER PAGE (to `scratch`, a buffer that
+/// holds bytes), SET FEATURES to the profile's data interface.
+///
+/// # Errors
+/// When the package doesn't answer as the profile says it should.
+pub async fn bring_up(lun: &Lun, dram: &SharedDram, scratch: BufferId) -> Result<ParameterPage, BootError> {
+    reset(lun).await?;
+    let signature = read_id(lun, READ_ID_ONFI).await? as u32;
+    if signature != u32::from_le_bytes(SIGNATURE) {
+        return Err(BootError::NotOnfi { signature });
+    }
+    read_parameter_page(lun, COPIES_MIN as u32, scratch).await?;
+    let page = {
+        let memory = dram.borrow();
+        ParameterPage::parse(&memory.page(scratch)[..COPIES_BYTES]).map_err(|_| BootError::ParameterPage)?
+    };
+    check_shape(lun, &page)?;
+    set_data_interface(lun).await?;
+    Ok(page)
+}
+
+fn check_shape(lun: &Lun, page: &ParameterPage) -> Result<(), BootError> {
+    let g = &lun.config().shape.geometry;
+    let pairs = [
+        ("page_bytes", g.page_bytes, page.page_bytes),
+        ("spare_bytes", u32::from(g.spare_bytes), u32::from(page.spare_bytes)),
+        ("pages_per_block", u32::from(g.pages_per_block), page.pages_per_block),
+        ("blocks_per_lun", g.blocks_per_lun, page.blocks_per_lun),
+        ("luns", u32::from(g.luns), u32::from(page.luns)),
+    ];
+    for (field, profile, package) in pairs {
+        if profile != package {
+            return Err(BootError::Shape { field, profile, package });
+        }
+    }
+    Ok(())
+}
+
+/// SET FEATURES 01h to the profile's data interface, for package and controller (ONFI 5.1 §5.31.1). The package answers
+/// in the new mode only, so its busy time is waited out rather than polled.
+async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
+    let (mode, timing_mode) = lun.config().data_mode;
+    let interface = match mode {
+        DataMode::Sdr => DataInterface::Sdr,
+        DataMode::NvDdr => DataInterface::NvDdr,
+        DataMode::NvDdr2 => DataInterface::NvDdr2,
+    };
+    let p1 = TimingModeP1::of(interface, timing_mode).0;
+    let mut txn = lun.txn("set data interface");
+    txn.cmd(command::SET_FEATURES).addr(FeatureAddress::TimingMode.raw());
+    txn.describe(Descriptor::mailbox_in(u64::from(p1))).data_write(FEATURE_BYTES as u32);
+    lun.issue_and_linger(txn, operations::T_FEAT + T_ITC).finished().await.map_err(FlashError::Transaction)?;
+    lun.port().set_mode(lun.way(), mode);
+    let status = read_status(lun, RowAddr(0)).await?;
+    if !status.ready() {
+        return Err(FlashError::NeverReady { row: RowAddr(0) }.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+use crate::operations::{erase_block, program_page, read_page, read_raw, read_status, read_transfer, read_trigger, reset};
+use crate::Lun;
+use aster_wire::onfi::Status;
+use aster_ports::channel::FrameReport;
+use aster_ports::flash::{
+    Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
+};
+use aster_units::Column;
+
+/// Serves I3 requests of one LUN with operations in software: the software-defined channel controller (B1).
+pub struct Controller {
+    lun: Lun,
+}
+
+impl Controller {
+    /// What this controller does.
+    pub const CAPABILITIES: Capabilities =
+        Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
+
+    /// A controller for `lun`.
+    pub fn new(lun: Lun) -> Self {
+        Controller { lun }
+    }
+
+    /// The LUN it drives.
+    pub fn lun(&self) -> &Lun {
+        &self.lun
+    }
+
+    /// Carries a request out, target after target.
+    pub async fn execute(&self, request: &FlashRequest) -> Outcomes {
+        self.lun.core().charge(self.lun.config().costs.request);
+        let mut outcomes = [Outcome::default(); MAX_TARGETS];
+        for (outcome, target) in outcomes.iter_mut().zip(request.targets()) {
+            *outcome = if request.flags.slc {
+                refused(FlashError::Unsupported)
+            } else {
+                self.one(request, target).await.unwrap_or_else(refused)
+            };
+        }
+        outcomes
+    }
+
+    async fn one(&self, request: &FlashRequest, target: &Target) -> Result<Outcome, FlashError> {
+        let (lun, row) = (&self.lun, target.row);
+        Ok(match (request.phase, request.flags.raw) {
+            (Phase::Read, false) => of_frame(read_page(lun, row, target.sectors, target.buffer).await?),
+            (Phase::Read, true) => {
+                self.read_spare(target).await?;
+                Outcome::default()
+            }
+            (Phase::Trigger, _) => {
+                read_trigger(lun, row).await?;
+                Outcome::default()
+            }
+            (Phase::Transfer, false) => of_frame(read_transfer(lun, row, target.sectors, target.buffer).await?),
+            (Phase::Program, false) => of_status(program_page(lun, row, target.buffer).await?),
+            (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
+            (Phase::Status, _) => of_status(read_status(lun, row).await?),
+            (Phase::Reset, _) => of_status(reset(lun).await?),
+            (Phase::Transfer | Phase::Program, true) => return Err(FlashError::Unsupported),
+        })
+    }
+
+    /// The raw bytes right behind the data area, where a factory mark is (P4), into the buffer's OOB.
+    async fn read_spare(&self, target: &Target) -> Result<(), FlashError> {
+        let page_bytes = self.lun.config().shape.geometry.page_bytes;
+        let length = u32::from(self.lun.config().layout.oob_bytes());
+        read_raw(&self.lun, target.row, Column(page_bytes as u16), length, target.buffer, page_bytes).await
+    }
+}
+
+fn refused(error: FlashError) -> Outcome {
+    Outcome { status: FlashStatus::Error(error), ..Outcome::default() }
+}
+
+fn of_status(status: Status) -> Outcome {
+    let status = if status.fail() { FlashStatus::Failed } else { FlashStatus::Done };
+    Outcome { status, ..Outcome::default() }
+}
+
+fn of_frame(frame: FrameReport) -> Outcome {
+    let bad = frame.failed_sectors != 0 || frame.oob_failed;
+    Outcome {
+        status: if bad { FlashStatus::Uncorrectable } else { FlashStatus::Done },
+        failed_sectors: frame.failed_sectors,
+        oob_failed: frame.oob_failed,
+        erased: frame.erased,
+        worst_chunk: frame.worst_chunk,
+        corrected: frame.corrected,
+    }
+}

@@ -1,0 +1,181 @@
+use aster_exec::Core;
+use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
+use aster_ports::flash::FlashError;
+use aster_ports::layout::PageLayout;
+use aster_ports::package::DataMode;
+use aster_txn::Txn;
+use aster_units::{CellMode, Duration, PageType, RowAddr};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use core::cell::RefMut;
+
+/// Core cycles that flash software costs (design §2, cost files). All zero on an ideal board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashCosts {
+    /// Taking a request and starting its operation.
+    pub request: u64,
+    /// Building and enqueueing a transaction.
+    pub transaction: u64,
+    /// Looking at a status and deciding.
+    pub poll: u64,
+}
+
+/// How an operation learns that a LUN is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PollPolicy {
+    /// Between a poll that found the LUN busy and the next.
+    pub interval: Duration,
+    /// Polls start when the typical time has passed, minus this much.
+    pub early: Duration,
+    /// Give up after so many times the typical time.
+    pub patience: u32,
+}
+
+impl Default for PollPolicy {
+    fn default() -> Self {
+        PollPolicy { interval: Duration::from_micros(1), early: Duration::ZERO, patience: 20 }
+    }
+}
+
+/// What flash software knows of its packages: typical array times, shapes, costs.
+#[derive(Clone, Copy, Debug)]
+pub struct FlashConfig {
+    /// Page format.
+    pub layout: PageLayout,
+    /// Array shape behind a chip enable.
+    pub shape: LunShape,
+    /// Typical tR by page type.
+    pub t_r: [Duration; 3],
+    /// Typical tPROG by page type.
+    pub t_prog: [Duration; 3],
+    /// Typical tBERS.
+    pub t_bers: Duration,
+    /// Typical reset time.
+    pub t_rst: Duration,
+    /// The mode to leave SDR for, with the ONFI timing mode number to announce by SET FEATURES.
+    pub data_mode: (DataMode, u8),
+    /// True when pages pass the scrambler.
+    pub scramble: bool,
+    /// How to poll.
+    pub poll: PollPolicy,
+    /// What software costs.
+    pub costs: FlashCosts,
+}
+
+/// The row address layout and cell use behind a chip enable.
+#[derive(Clone, Copy, Debug)]
+pub struct LunShape {
+    /// The drive's geometry.
+    pub geometry: aster_units::Geometry,
+    /// How cells are used.
+    pub cells: CellMode,
+}
+
+impl LunShape {
+    /// The page type of a row.
+    pub fn page_type(&self, row: RowAddr) -> PageType {
+        self.cells.page_type(self.geometry.split_row(row).2)
+    }
+}
+
+/// One LUN as flash software sees it: its channel's port, its chip enable and its slot.
+pub struct Lun {
+    core: Core,
+    port: Rc<ChannelPort>,
+    config: Rc<FlashConfig>,
+    slot: usize,
+    way: usize,
+}
+
+/// A transaction on its way. It only waits: nothing of the transaction is kept across the await.
+#[must_use = "a transaction's result tells whether it happened"]
+pub struct Issued<'a>(&'a Lun);
+
+impl Issued<'_> {
+    /// Waits for the end of the transaction.
+    pub async fn finished(self) -> Result<TxnResult, TxnFault> {
+        self.0.port.finished(self.0.slot).await
+    }
+}
+
+impl Lun {
+    /// The LUN `lun` behind chip enable `way` of `port`'s channel, driven by `core`.
+    pub fn new(core: &Core, port: &Rc<ChannelPort>, config: &Rc<FlashConfig>, way: usize, lun: usize) -> Self {
+        let ways = usize::from(config.shape.geometry.ways);
+        let slot = lun * ways + way;
+        Lun { core: core.clone(), port: Rc::clone(port), config: Rc::clone(config), slot, way }
+    }
+
+    /// The core that runs this LUN's operations.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+    /// What is known of the package.
+    pub fn config(&self) -> &FlashConfig {
+        &self.config
+    }
+    /// The channel's port.
+    pub fn port(&self) -> &ChannelPort {
+        &self.port
+    }
+    /// The chip enable.
+    pub fn way(&self) -> usize {
+        self.way
+    }
+    /// True when other LUNs share the chip enable, so that status and column commands must name the LUN.
+    pub fn shares_chip_enable(&self) -> bool {
+        self.config.shape.geometry.luns > 1
+    }
+
+    /// Starts a transaction on this LUN's chip enable; `name` shows in waveforms and errors.
+    #[inline]
+    pub fn txn(&self, name: &'static str) -> RefMut<'_, Box<Txn>> {
+        self.core.charge(self.config.costs.transaction);
+        let mut txn = self.port.txn(self.slot);
+        txn.begin(name, 1 << self.way);
+        txn
+    }
+
+    /// Closes and issues the transaction, now in the core's local time.
+    #[inline]
+    pub fn issue<'a>(&'a self, txn: RefMut<'a, Box<Txn>>) -> Issued<'a> {
+        self.issue_and_linger(txn, Duration::ZERO)
+    }
+
+    /// As [`Lun::issue`], but the result is delivered only `linger` after the end: for operations that know how long
+    /// the array takes.
+    #[inline]
+    pub fn issue_and_linger<'a>(&'a self, mut txn: RefMut<'a, Box<Txn>>, linger: Duration) -> Issued<'a> {
+        txn.end();
+        drop(txn);
+        self.port.issue(self.slot, self.core.now(), linger);
+        Issued(self)
+    }
+
+    /// Issues a transaction that makes the LUN busy for about `typical`, then polls until it is ready.
+    ///
+    /// # Errors
+    /// When a transaction fails or the LUN stays busy for longer than the policy's patience.
+    pub async fn until_ready(
+        &self,
+        txn: RefMut<'_, Box<Txn>>,
+        row: RowAddr,
+        typical: Duration,
+    ) -> Result<aster_wire::onfi::Status, FlashError> {
+        let policy = self.config.poll;
+        let first_poll = typical.saturating_sub(policy.early);
+        self.issue_and_linger(txn, first_poll).finished().await.map_err(FlashError::Transaction)?;
+        let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
+        loop {
+            let status = crate::operations::read_status(self, row).await?;
+            self.core.charge(self.config.costs.poll);
+            if status.ready() {
+                return Ok(status);
+            }
+            if self.core.exec().now() > give_up {
+                return Err(FlashError::NeverReady { row });
+            }
+            self.core.exec().sleep(policy.interval).await;
+        }
+    }
+}
