@@ -95,7 +95,7 @@ ensure_rustup() {
         fi
     fi
     curl --proto '=https' --tlsv1.2 -sSf "$rustup_installer" |
-        RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -q -y --no-modify-path --profile minimal --default-toolchain none >&2 ||
+        RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -q -y --no-modify-path --profile minimal --default-toolchain none >/dev/null ||
         fail "rustup could not be installed from $rustup_installer; install rustup by hand and try again"
 }
 
