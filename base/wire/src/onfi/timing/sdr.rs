@@ -86,9 +86,9 @@ const T_WH: Row = [30, 15, 15, 10, 10, 7];
 const T_WHR: Row = [120, 80, 80, 80, 80, 80];
 const T_WP: Row = [50, 25, 17, 15, 12, 10];
 const T_WW: Row = [100, 100, 100, 100, 100, 100];
-/// Microseconds: reset while reading, programming, erasing.
+/// Microseconds: reset while reading, programming, erasing. Mode 0 allows for the first reset after power-on.
 const T_RST: [[u64; 6]; 3] =
-    [[1000, 5, 5, 5, 5, 5], [1000, 10, 10, 10, 10, 10], [1000, 500, 500, 500, 500, 500]];
+    [[5000, 5, 5, 5, 5, 5], [5000, 10, 10, 10, 10, 10], [5000, 500, 500, 500, 500, 500]];
 
 pub(super) fn timing(mode: u8) -> Timing {
     let mode_index = usize::from(mode);

@@ -56,5 +56,6 @@ fn a_package_powers_on_in_sdr_mode_0_and_reports_its_own_tccs() {
     let timing = Timing::power_on();
     assert_eq!((timing.data_interface(), timing.mode), (DataInterface::Sdr, 0));
     assert_eq!((timing.t_wb, timing.t_whr), (ns(200), ns(120)));
+    assert_eq!((timing.t_rst.erase, Timing::sdr(5).unwrap().t_rst.erase), (us(5000), us(500)));
     assert_eq!(timing.with_ccs(ns(300)).t_ccs, ns(300));
 }
