@@ -1,0 +1,16 @@
+//! Wires a drive out of the rooms: reads a profile, builds NAND, channels, board, firmware and front end around one
+//! clock, and gives a run mode the few calls it needs (design §1, §6).
+#![forbid(unsafe_code)]
+
+mod arrivals;
+mod build;
+mod device;
+mod media;
+pub mod profile;
+
+pub use build::BuildError;
+pub use device::{Device, DriveStats};
+pub use media::Media;
+pub use profile::{Profile, ProfileError};
+
+pub use aster_units as units;

@@ -1,0 +1,110 @@
+use std::fmt;
+
+/// What is wrong with a profile, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProfileError {
+    /// The file, or the name of a shipped profile.
+    pub file: String,
+    /// Line from 1, when it is known.
+    pub line: Option<usize>,
+    /// The key, with its table: `ftl.buffer_entries`.
+    pub key: Option<String>,
+    /// What is wrong, and what to write instead.
+    pub reason: String,
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, ": {key}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+impl std::error::Error for ProfileError {}
+
+impl ProfileError {
+    pub(super) fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map(|span| line_of(text, span.start));
+        let message = error.message().trim().to_owned();
+        let (key, reason) = match unknown_field(&message) {
+            Some((key, known)) => {
+                let table = line.and_then(|l| table_at(text, l));
+                let reason = match nearest(&key, &known) {
+                    Some(near) => format!("unknown key; did you mean '{near}'? Known here: {}", known.join(", ")),
+                    None => format!("unknown key. Known here: {}", known.join(", ")),
+                };
+                (Some(table.map_or(key.clone(), |t| format!("{t}.{key}"))), reason)
+            }
+            None => (line.and_then(|l| key_at(text, l)), message),
+        };
+        ProfileError { file: file.to_owned(), line, key, reason }
+    }
+
+    pub(super) fn of_value(file: &str, text: &str, key: &str, reason: String) -> Self {
+        ProfileError { file: file.to_owned(), line: find_key(text, key), key: Some(key.to_owned()), reason }
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset.min(text.len())].matches('\n').count() + 1
+}
+
+/// The table whose header precedes `line`.
+fn table_at(text: &str, line: usize) -> Option<String> {
+    let header = text.lines().take(line).filter_map(|l| l.trim().strip_prefix('[')?.strip_suffix(']')).last()?;
+    Some(header.trim().to_owned())
+}
+
+/// The key assigned on `line`, with its table.
+fn key_at(text: &str, line: usize) -> Option<String> {
+    let (key, _) = text.lines().nth(line - 1)?.split_once('=')?;
+    let key = key.trim();
+    Some(match table_at(text, line) {
+        Some(table) => format!("{table}.{key}"),
+        None => key.to_owned(),
+    })
+}
+
+/// The line on which `table.key` is assigned.
+fn find_key(text: &str, key: &str) -> Option<usize> {
+    (1..=text.lines().count()).find(|&l| key_at(text, l).as_deref() == Some(key))
+}
+
+/// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart.
+fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (key, rest) = rest.split_once('`')?;
+    let known = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    Some((key.to_owned(), known))
+}
+
+/// The known key that takes the fewest edits, if they are few.
+fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|k| (distance(key, k), k))
+        .min_by_key(|(d, _)| *d)
+        .filter(|(d, k)| *d <= k.len().max(key.len()) / 2)
+        .map(|(_, k)| k.as_str())
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

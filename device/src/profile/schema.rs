@@ -1,0 +1,667 @@
+//! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
+
+use aster_units::{CellMode, Content, Geometry};
+use serde::Deserialize;
+
+/// One SSD.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What it is, for people.
+    pub description: String,
+    /// How page content is kept; a run may override it.
+    #[serde(default)]
+    pub content: ContentKind,
+    /// Decides every seeded choice: deviations, bad blocks, bit errors.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The NAND array.
+    pub geometry: GeometryProfile,
+    /// Use less than the whole array (C31).
+    #[serde(default)]
+    pub restrict: RestrictProfile,
+    /// The NAND package.
+    pub package: PackageProfile,
+    /// Channel bus and controller.
+    pub channel: ChannelProfile,
+    /// Error correction and page format.
+    pub ecc: EccProfile,
+    /// Memories of the board.
+    pub board: BoardProfile,
+    /// The host link.
+    pub link: LinkProfile,
+    /// Processor cores.
+    pub cores: CoresProfile,
+    /// Cycles that firmware spends; all zero when absent.
+    #[serde(default)]
+    pub costs: CostsProfile,
+    /// Flash scheduler.
+    #[serde(default)]
+    pub scheduler: SchedulerProfile,
+    /// Status polling.
+    #[serde(default)]
+    pub poll: PollProfile,
+    /// Flash translation layer.
+    pub ftl: FtlProfile,
+    /// NVMe controller.
+    pub host: HostProfile,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// See [`Content`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContentKind {
+    /// Every byte.
+    #[default]
+    Full,
+    /// A tag a 4 KiB sector.
+    Fingerprint,
+}
+
+impl From<ContentKind> for Content {
+    fn from(kind: ContentKind) -> Content {
+        match kind {
+            ContentKind::Full => Content::Full,
+            ContentKind::Fingerprint => Content::Fingerprint,
+        }
+    }
+}
+
+/// Shape of the array.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeometryProfile {
+    /// Channels.
+    pub channels: u16,
+    /// Chip enables a channel.
+    pub ways: u8,
+    /// LUNs a chip enable.
+    #[serde(default = "one")]
+    pub luns: u8,
+    /// Planes a LUN.
+    #[serde(default = "one")]
+    pub planes: u8,
+    /// Blocks a LUN, all planes together.
+    pub blocks_per_lun: u32,
+    /// Pages a block.
+    pub pages_per_block: u16,
+    /// Data bytes a page.
+    pub page_bytes: u32,
+    /// Spare bytes a page.
+    pub spare_bytes: u16,
+}
+
+fn one() -> u8 {
+    1
+}
+
+/// Capacity restriction (C31): what the firmware uses of the array. Absent keys restrict nothing.
+#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RestrictProfile {
+    /// Channels used.
+    pub channels: Option<u16>,
+    /// Ways used a channel.
+    pub ways: Option<u8>,
+    /// Blocks used a LUN.
+    pub blocks_per_lun: Option<u32>,
+}
+
+/// How a package's cells are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellUse {
+    /// One bit a cell.
+    Slc,
+    /// Two bits a cell.
+    Mlc,
+    /// Three bits a cell.
+    Tlc,
+}
+
+impl From<CellUse> for CellMode {
+    fn from(use_: CellUse) -> CellMode {
+        match use_ {
+            CellUse::Slc => CellMode::Slc,
+            CellUse::Mlc => CellMode::Mlc,
+            CellUse::Tlc => CellMode::Tlc,
+        }
+    }
+}
+
+/// The NAND package.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageProfile {
+    /// Manufacturer, at most 12 ASCII characters.
+    pub manufacturer: String,
+    /// Model, at most 20 ASCII characters.
+    pub model: String,
+    /// JEDEC manufacturer and device identifier, five bytes.
+    pub id: [u8; 5],
+    /// How the cells are used.
+    pub cells: CellUse,
+    /// tR in microseconds by page type: LSB, then CSB and MSB as the cells have them.
+    pub read_us: Vec<f64>,
+    /// tPROG in microseconds by page type.
+    pub program_us: Vec<f64>,
+    /// tBERS in microseconds.
+    pub erase_us: f64,
+    /// A die's offset from these times at most, ± microseconds (G5).
+    #[serde(default)]
+    pub die_deviation_us: f64,
+    /// A page's offset from its die's times at most, ± microseconds (G5).
+    #[serde(default)]
+    pub page_deviation_us: f64,
+    /// tCCS in nanoseconds: column change to data.
+    #[serde(default = "default_ccs")]
+    pub column_change_ns: u32,
+    /// Program/erase cycles that the maker promises.
+    #[serde(default = "default_endurance")]
+    pub endurance: u32,
+    /// Factory bad blocks in a thousand.
+    #[serde(default)]
+    pub factory_bad_per_mille: f64,
+    /// Programs that fail in a million.
+    #[serde(default)]
+    pub program_failures_per_million: f64,
+    /// Erases that fail in a million.
+    #[serde(default)]
+    pub erase_failures_per_million: f64,
+    /// Bit errors; none when absent.
+    #[serde(default)]
+    pub errors: ErrorsProfile,
+}
+
+fn default_ccs() -> u32 {
+    300
+}
+fn default_endurance() -> u32 {
+    3_000
+}
+
+/// Bit errors in errors per bit.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ErrorsProfile {
+    /// Of a fresh block.
+    pub fresh: f64,
+    /// More a thousand program/erase cycles.
+    pub cycle: f64,
+    /// More a squared thousand program/erase cycles.
+    pub cycle_squared: f64,
+    /// More a unit of ln(1 + hours since programmed).
+    pub retention: f64,
+    /// More a read of the block since its erase.
+    pub read: f64,
+    /// What the rate of a CSB page is multiplied by.
+    pub csb_factor: f64,
+    /// What the rate of an MSB page is multiplied by.
+    pub msb_factor: f64,
+}
+
+impl Default for ErrorsProfile {
+    fn default() -> Self {
+        ErrorsProfile {
+            fresh: 0.0,
+            cycle: 0.0,
+            cycle_squared: 0.0,
+            retention: 0.0,
+            read: 0.0,
+            csb_factor: 1.0,
+            msb_factor: 1.0,
+        }
+    }
+}
+
+/// ONFI data interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataModeName {
+    /// Asynchronous.
+    Sdr,
+    /// Source synchronous with a clock.
+    NvDdr,
+    /// Source synchronous without a clock; toggle mode.
+    NvDdr2,
+}
+
+/// Channel bus and controller.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelProfile {
+    /// Data interface after bring-up.
+    pub data_interface: DataModeName,
+    /// ONFI timing mode of that interface.
+    pub timing_mode: u8,
+    /// Controller clock period in nanoseconds.
+    #[serde(default = "default_clock")]
+    pub clock_ns: f64,
+    /// Cycles from a pushed transaction to its first bus cycle.
+    #[serde(default = "two")]
+    pub fifo_cycles: u32,
+    /// Cycles between two transactions.
+    #[serde(default = "two")]
+    pub gap_cycles: u32,
+}
+
+fn default_clock() -> f64 {
+    10.0
+}
+fn two() -> u32 {
+    2
+}
+
+/// Where parity lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacementName {
+    /// In the spare area.
+    #[default]
+    Spare,
+    /// Behind each chunk.
+    Interleaved,
+}
+
+/// Error correction and page format.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EccProfile {
+    /// The code's field is GF(2^field).
+    pub field: u32,
+    /// Errors a chunk that the code is designed for.
+    pub designed: usize,
+    /// Errors a chunk that are corrected; at most `designed` (G6).
+    pub corrected: usize,
+    /// Data bytes a chunk.
+    pub chunk_bytes: u16,
+    /// Where parity lies.
+    #[serde(default)]
+    pub placement: PlacementName,
+    /// Pages pass the scrambler (C20).
+    #[serde(default = "yes")]
+    pub scrambler: bool,
+    /// Nanoseconds from the last byte off the bus to data known good.
+    #[serde(default)]
+    pub detect_ns: u32,
+    /// Nanoseconds to correct one damaged chunk.
+    #[serde(default)]
+    pub correct_ns: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Memories of the board.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardProfile {
+    /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
+    pub dram_mb_per_s: u64,
+}
+
+/// The host link.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkProfile {
+    /// PCIe generation, 1 to 5.
+    pub generation: u8,
+    /// Lanes.
+    pub lanes: u8,
+    /// Lets transfers take no time at all.
+    #[serde(default)]
+    pub unlimited: bool,
+    /// One way through link and root complex, nanoseconds.
+    #[serde(default)]
+    pub latency_ns: u32,
+    /// Payload bytes a packet.
+    #[serde(default = "default_payload")]
+    pub packet_payload: u32,
+    /// Header, framing and acknowledgement bytes a packet.
+    #[serde(default = "default_overhead")]
+    pub packet_overhead: u32,
+    /// PCI vendor.
+    #[serde(default = "default_vendor")]
+    pub vendor_id: u16,
+    /// PCI device.
+    #[serde(default = "default_device")]
+    pub device_id: u16,
+}
+
+fn default_payload() -> u32 {
+    256
+}
+fn default_overhead() -> u32 {
+    26
+}
+fn default_vendor() -> u16 {
+    0x1d1d
+}
+fn default_device() -> u16 {
+    0xa57e
+}
+
+/// Processor cores.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoresProfile {
+    /// Clock in MHz.
+    pub frequency_mhz: f64,
+    /// Run flash operations on a core of their own.
+    #[serde(default)]
+    pub flash_core: bool,
+    /// Inter-processor interrupt between the two, nanoseconds.
+    #[serde(default)]
+    pub interrupt_ns: u32,
+}
+
+/// Cycles of firmware steps (design §2). A step that is absent costs nothing.
+#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CostsProfile {
+    /// NVMe manager and FTL: taking a command.
+    pub command: u64,
+    /// FTL: a slice of a command.
+    pub slice: u64,
+    /// FTL: translating a logical page.
+    pub translate: u64,
+    /// FTL: finding or allocating a data buffer entry.
+    pub buffer: u64,
+    /// FTL: asking for a host DMA.
+    pub dma: u64,
+    /// FTL: completing a command.
+    pub complete: u64,
+    /// FTL: moving a page in garbage collection.
+    pub move_page: u64,
+    /// Flash: taking a request.
+    pub flash_request: u64,
+    /// Flash: building and enqueueing a transaction.
+    pub transaction: u64,
+    /// Flash: looking at a status.
+    pub poll: u64,
+}
+
+/// How a LUN's next request is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulerPolicy {
+    /// In the order they came.
+    #[default]
+    Fifo,
+    /// Reads before programs and erases.
+    ReadsFirst,
+}
+
+/// Flash scheduler.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulerProfile {
+    /// How a LUN's next request is chosen.
+    #[serde(default)]
+    pub policy: SchedulerPolicy,
+    /// Flash requests in flight over the drive.
+    #[serde(default = "default_depth")]
+    pub depth: u16,
+}
+
+fn default_depth() -> u16 {
+    1024
+}
+
+impl Default for SchedulerProfile {
+    fn default() -> Self {
+        SchedulerProfile { policy: SchedulerPolicy::default(), depth: default_depth() }
+    }
+}
+
+/// Status polling.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PollProfile {
+    /// Between two polls of a busy LUN, nanoseconds.
+    pub interval_ns: u32,
+    /// How long before the typical time the first poll comes, nanoseconds.
+    pub early_ns: u32,
+    /// Give up after so many times the typical time.
+    pub patience: u32,
+}
+
+impl Default for PollProfile {
+    fn default() -> Self {
+        PollProfile { interval_ns: 1_000, early_ns: 0, patience: 20 }
+    }
+}
+
+/// Which LUN a logical page belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AssignerName {
+    /// Consecutive pages go channel after channel (C70, ChPrev).
+    #[default]
+    ChannelFirst,
+    /// Consecutive pages go way after way (WayPrev).
+    WayFirst,
+}
+
+/// Flash translation layer.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FtlProfile {
+    /// Physical over logical capacity, minus one, in percent.
+    pub over_provisioning_percent: f64,
+    /// Pages in the data buffer.
+    pub buffer_entries: u32,
+    /// Slices of commands in work at once.
+    #[serde(default = "default_workers")]
+    pub slice_workers: u16,
+    /// Read only the sectors asked for, not the whole page.
+    #[serde(default = "yes")]
+    pub partial_reads: bool,
+    /// Which LUN a logical page belongs to.
+    #[serde(default)]
+    pub assigner: AssignerName,
+    /// Garbage collection begins when a LUN has this many free blocks or fewer.
+    #[serde(default = "default_gc")]
+    pub gc_free_blocks: u32,
+    /// Pages that garbage collection of a LUN has in flight.
+    #[serde(default = "default_gc_depth")]
+    pub gc_depth: u8,
+}
+
+fn default_workers() -> u16 {
+    256
+}
+fn default_gc() -> u32 {
+    2
+}
+fn default_gc_depth() -> u8 {
+    2
+}
+
+/// Submission queue arbitration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArbitrationName {
+    /// Round robin.
+    #[default]
+    RoundRobin,
+    /// Weighted round robin with urgent class, if the host selects it.
+    Weighted,
+}
+
+/// NVMe controller.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostProfile {
+    /// I/O queue pairs, 1 to 64.
+    pub queue_pairs: u16,
+    /// Entries a queue, 2 to 4096.
+    pub queue_entries: u16,
+    /// Commands in work at once.
+    #[serde(default = "default_slots")]
+    pub command_slots: u16,
+    /// Largest transfer of a command in bytes, a power of two times 4 KiB.
+    #[serde(default = "default_transfer")]
+    pub transfer_bytes_max: u32,
+    /// Submission queue entries that one fetch brings at most.
+    #[serde(default = "default_fetch")]
+    pub fetch_batch: u8,
+    /// Logical block bytes of a new drive: 512 or 4096.
+    #[serde(default = "default_block")]
+    pub block_bytes: u32,
+    /// Submission queue arbitration offered.
+    #[serde(default)]
+    pub arbitration: ArbitrationName,
+    /// From a doorbell to the fetch of its entries, nanoseconds.
+    #[serde(default)]
+    pub fetch_ns: u32,
+    /// From the end of a command to its completion entry on the link, nanoseconds.
+    #[serde(default)]
+    pub completion_ns: u32,
+}
+
+fn default_slots() -> u16 {
+    256
+}
+fn default_transfer() -> u32 {
+    1 << 20
+}
+fn default_fetch() -> u8 {
+    8
+}
+fn default_block() -> u32 {
+    4096
+}
+
+impl Profile {
+    /// The array that the packages have.
+    pub fn array_geometry(&self) -> Geometry {
+        let g = &self.geometry;
+        Geometry {
+            channels: self.restrict.channels.unwrap_or(g.channels),
+            ways: self.restrict.ways.unwrap_or(g.ways),
+            luns: g.luns,
+            planes: g.planes,
+            blocks_per_lun: g.blocks_per_lun,
+            pages_per_block: g.pages_per_block,
+            page_bytes: g.page_bytes,
+            spare_bytes: g.spare_bytes,
+        }
+    }
+
+    /// The array that the firmware uses (C31).
+    pub fn used_geometry(&self) -> Geometry {
+        let blocks_per_lun = self.restrict.blocks_per_lun.unwrap_or(self.geometry.blocks_per_lun);
+        Geometry { blocks_per_lun, ..self.array_geometry() }
+    }
+
+    /// Checks what types can't: ranges and relations. Errors are (key, reason).
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let g = &self.geometry;
+        let full = Geometry { channels: g.channels, ways: g.ways, ..self.array_geometry() };
+        full.validate().map_err(|e| (geometry_key(e.field), format!("must be {}", e.must)))?;
+        self.used_geometry().validate().map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
+        let at_most = |key, used: Option<u32>, all: u32| match used {
+            Some(used) if used > all => Err((key, format!("restricts to {used}, but the geometry has only {all}"))),
+            _ => Ok(()),
+        };
+        at_most("restrict.channels", self.restrict.channels.map(u32::from), u32::from(g.channels))?;
+        at_most("restrict.ways", self.restrict.ways.map(u32::from), u32::from(g.ways))?;
+        at_most("restrict.blocks_per_lun", self.restrict.blocks_per_lun, g.blocks_per_lun)?;
+        let types = usize::from(CellMode::from(self.package.cells).bits());
+        for (key, times) in [("package.read_us", &self.package.read_us), ("package.program_us", &self.package.program_us)] {
+            if times.len() != types {
+                return Err((key, format!("must give {types} times, one a page type, but gives {}", times.len())));
+            }
+            if times.iter().any(|t| !(t.is_finite() && *t > 0.0 && *t < 1e6)) {
+                return Err((key, "must be times above 0 and below one second".to_owned()));
+            }
+        }
+        let range = |key, value: f64, low: f64, high: f64| {
+            if value.is_finite() && value >= low && value <= high {
+                Ok(())
+            } else {
+                Err((key, format!("must be from {low} to {high}, but is {value}")))
+            }
+        };
+        let p = &self.package;
+        range("package.erase_us", p.erase_us, 0.001, 1e7)?;
+        range("package.die_deviation_us", p.die_deviation_us, 0.0, 1e4)?;
+        range("package.page_deviation_us", p.page_deviation_us, 0.0, 1e4)?;
+        range("package.factory_bad_per_mille", p.factory_bad_per_mille, 0.0, 500.0)?;
+        range("package.program_failures_per_million", p.program_failures_per_million, 0.0, 1e6)?;
+        range("package.erase_failures_per_million", p.erase_failures_per_million, 0.0, 1e6)?;
+        for (key, rate) in [
+            ("package.errors.fresh", p.errors.fresh),
+            ("package.errors.cycle", p.errors.cycle),
+            ("package.errors.cycle_squared", p.errors.cycle_squared),
+            ("package.errors.retention", p.errors.retention),
+            ("package.errors.read", p.errors.read),
+        ] {
+            range(key, rate, 0.0, 0.5)?;
+        }
+        range("package.errors.csb_factor", p.errors.csb_factor, 0.0, 1e3)?;
+        range("package.errors.msb_factor", p.errors.msb_factor, 0.0, 1e3)?;
+        range("channel.clock_ns", self.channel.clock_ns, 0.1, 1e3)?;
+        range("channel.fifo_cycles", f64::from(self.channel.fifo_cycles), 0.0, 1e6)?;
+        range("channel.gap_cycles", f64::from(self.channel.gap_cycles), 0.0, 1e6)?;
+        range("ecc.designed", self.ecc.designed as f64, 1.0, 200.0)?;
+        range("ecc.corrected", self.ecc.corrected as f64, 1.0, self.ecc.designed as f64)?;
+        range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;
+        if ![1, 2, 4, 8, 16].contains(&self.link.lanes) {
+            return Err(("link.lanes", "must be 1, 2, 4, 8 or 16".to_owned()));
+        }
+        range("link.packet_payload", f64::from(self.link.packet_payload), 64.0, 4096.0)?;
+        range("link.packet_overhead", f64::from(self.link.packet_overhead), 0.0, 1024.0)?;
+        range("cores.frequency_mhz", self.cores.frequency_mhz, 1.0, 1e5)?;
+        range("scheduler.depth", f64::from(self.scheduler.depth), 1.0, 16_384.0)?;
+        range("poll.interval_ns", f64::from(self.poll.interval_ns), 1.0, 1e9)?;
+        range("poll.patience", f64::from(self.poll.patience), 2.0, 1e6)?;
+        range("ftl.over_provisioning_percent", self.ftl.over_provisioning_percent, 0.5, 900.0)?;
+        range("ftl.buffer_entries", f64::from(self.ftl.buffer_entries), 4.0, f64::from(1u32 << 24))?;
+        range("ftl.slice_workers", f64::from(self.ftl.slice_workers), 1.0, 4096.0)?;
+        range("ftl.gc_free_blocks", f64::from(self.ftl.gc_free_blocks), 1.0, f64::from(g.blocks_per_lun) / 2.0)?;
+        range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
+        let h = &self.host;
+        range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;
+        range("host.queue_entries", f64::from(h.queue_entries), 2.0, 4096.0)?;
+        range("host.command_slots", f64::from(h.command_slots), 1.0, 4096.0)?;
+        range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
+        if !h.transfer_bytes_max.is_power_of_two() || !(4096..=1 << 21).contains(&h.transfer_bytes_max) {
+            return Err(("host.transfer_bytes_max", "must be a power of two from 4096 to 2097152".to_owned()));
+        }
+        if ![512, 4096].contains(&h.block_bytes) {
+            return Err(("host.block_bytes", "must be 512 or 4096".to_owned()));
+        }
+        if h.block_bytes != 4096 && self.content == ContentKind::Fingerprint {
+            return Err(("host.block_bytes", "must be 4096 on a drive that keeps fingerprints".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn geometry_key(field: &str) -> &'static str {
+    match field {
+        "channels" => "geometry.channels",
+        "ways" => "geometry.ways",
+        "luns" => "geometry.luns",
+        "planes" => "geometry.planes",
+        "pages_per_block" => "geometry.pages_per_block",
+        "page_bytes" => "geometry.page_bytes",
+        "spare_bytes" => "geometry.spare_bytes",
+        _ => "geometry.blocks_per_lun",
+    }
+}
+
+fn restrict_key(field: &str) -> &'static str {
+    match field {
+        "channels" => "restrict.channels",
+        "ways" => "restrict.ways",
+        _ => "restrict.blocks_per_lun",
+    }
+}

@@ -1,0 +1,27 @@
+use super::{Profile, ProfileError};
+
+/// The shipped profiles by name.
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
+    ("ideal", include_str!("../../../profiles/ideal.toml")),
+    ("tiny", include_str!("../../../profiles/tiny.toml")),
+];
+
+/// A shipped profile by name.
+///
+/// # Errors
+/// When no profile has that name; the reason lists those there are.
+pub fn shipped(name: &str) -> Result<Profile, ProfileError> {
+    match SHIPPED.iter().find(|(n, _)| *n == name) {
+        Some((name, text)) => Profile::parse(&format!("profiles/{name}.toml"), text),
+        None => {
+            let names: Vec<_> = SHIPPED.iter().map(|(n, _)| *n).collect();
+            Err(ProfileError {
+                file: name.to_owned(),
+                line: None,
+                key: None,
+                reason: format!("no such file, and no shipped profile: those are {}", names.join(", ")),
+            })
+        }
+    }
+}
