@@ -1,0 +1,15 @@
+//! `make bench`: what the simulator itself costs. CPU time of this process, so other work on the machine matters little;
+//! compare ratios of one run.
+//!
+//! `bench [NAME ...]` runs only the measurements whose name contains one of the words.
+
+mod clock;
+mod executor;
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let run = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
+    if run("executor") {
+        executor::measure();
+    }
+}
