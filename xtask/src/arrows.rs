@@ -1,11 +1,11 @@
-//! Who may use whom (design §1). Anything absent from [`ARROWS`] is forbidden.
+//! Who may use whom (design §1). Anything absent from the table below is forbidden.
 
 use crate::Violation;
 use crate::workspace::{DependencyKind, Member};
 
 /// One row of the table: the crates in `from` may use the crates in `to`.
 ///
-/// A name is a folder (`base/units`), a whole room (`base/*`) or [`EVERYTHING`].
+/// A name is a folder (`base/units`), a whole room (`base/*`) or `*`, any crate.
 struct Arrow {
     from: &'static str,
     to: &'static [&'static str],
