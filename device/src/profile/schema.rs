@@ -141,8 +141,8 @@ pub struct PackageProfile {
     pub manufacturer: String,
     /// Model, at most 20 ASCII characters.
     pub model: String,
-    /// JEDEC manufacturer and device identifier, five bytes.
-    pub id: [u8; 5],
+    /// JEDEC manufacturer and device identifier, six bytes.
+    pub id: [u8; 6],
     /// How the cells are used.
     pub cells: CellUse,
     /// tR in microseconds by page type: LSB, then CSB and MSB as the cells have them.
@@ -165,13 +165,16 @@ pub struct PackageProfile {
     pub endurance: u32,
     /// Factory bad blocks in a thousand.
     #[serde(default)]
-    pub factory_bad_per_mille: f64,
+    pub factory_bad_per_mille: u16,
     /// Programs that fail in a million.
     #[serde(default)]
-    pub program_failures_per_million: f64,
+    pub program_failures_per_million: u32,
     /// Erases that fail in a million.
     #[serde(default)]
-    pub erase_failures_per_million: f64,
+    pub erase_failures_per_million: u32,
+    /// How much more often they fail a thousand program/erase cycles, as a share.
+    #[serde(default)]
+    pub failure_growth: f64,
     /// Bit errors; none when absent.
     #[serde(default)]
     pub errors: ErrorsProfile,
@@ -593,9 +596,10 @@ impl Profile {
         range("package.erase_us", p.erase_us, 0.001, 1e7)?;
         range("package.die_deviation_us", p.die_deviation_us, 0.0, 1e4)?;
         range("package.page_deviation_us", p.page_deviation_us, 0.0, 1e4)?;
-        range("package.factory_bad_per_mille", p.factory_bad_per_mille, 0.0, 500.0)?;
-        range("package.program_failures_per_million", p.program_failures_per_million, 0.0, 1e6)?;
-        range("package.erase_failures_per_million", p.erase_failures_per_million, 0.0, 1e6)?;
+        range("package.factory_bad_per_mille", f64::from(p.factory_bad_per_mille), 0.0, 500.0)?;
+        range("package.program_failures_per_million", f64::from(p.program_failures_per_million), 0.0, 1e6)?;
+        range("package.erase_failures_per_million", f64::from(p.erase_failures_per_million), 0.0, 1e6)?;
+        range("package.failure_growth", p.failure_growth, 0.0, 1e3)?;
         for (key, rate) in [
             ("package.errors.fresh", p.errors.fresh),
             ("package.errors.cycle", p.errors.cycle),

@@ -1,7 +1,7 @@
 //! From power-on to the fast data interface (B12): every package boots in SDR and is identified before it is trusted.
 
-use crate::operations::{self, read_id, read_parameter_page, read_status, reset};
 use crate::Lun;
+use crate::operations::{self, read_id, read_parameter_page, read_status, reset};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashError;
 use aster_ports::package::DataMode;
@@ -48,7 +48,9 @@ impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BootError::Flash(e) => e.fmt(f),
-            BootError::NotOnfi { signature } => write!(f, "the package's signature is {signature:08X}h, not \"ONFI\""),
+            BootError::NotOnfi { signature } => {
+                write!(f, "the package's signature is {signature:08X}h, not \"ONFI\"")
+            }
             BootError::ParameterPage => f.write_str("no copy of the parameter page is valid"),
             BootError::Shape { field, profile, package } => {
                 write!(f, "the profile says {field} is {profile}, the package says {package}")
@@ -64,7 +66,7 @@ impl fmt::Display for BootError {
 /// When the package doesn't answer as the profile says it should.
 pub async fn bring_up(lun: &Lun, dram: &SharedDram, scratch: BufferId) -> Result<ParameterPage, BootError> {
     reset(lun).await?;
-    let signature = read_id(lun, READ_ID_ONFI).await? as u32;
+    let signature = read_id(lun, READ_ID_ONFI, SIGNATURE.len() as u32).await? as u32;
     if signature != u32::from_le_bytes(SIGNATURE) {
         return Err(BootError::NotOnfi { signature });
     }
@@ -108,7 +110,10 @@ async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
     let mut txn = lun.txn("set data interface");
     txn.cmd(command::SET_FEATURES).addr(FeatureAddress::TimingMode.raw());
     txn.describe(Descriptor::mailbox_in(u64::from(p1))).data_write(FEATURE_BYTES as u32);
-    lun.issue_and_linger(txn, operations::T_FEAT + T_ITC).finished().await.map_err(FlashError::Transaction)?;
+    lun.issue_and_linger(txn, operations::T_FEAT + T_ITC)
+        .finished()
+        .await
+        .map_err(FlashError::Transaction)?;
     lun.port().set_mode(lun.way(), mode);
     let status = read_status(lun, RowAddr(0)).await?;
     if !status.ready() {

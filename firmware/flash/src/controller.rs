@@ -1,11 +1,13 @@
-use crate::operations::{erase_block, program_page, read_page, read_raw, read_status, read_transfer, read_trigger, reset};
 use crate::Lun;
-use aster_wire::onfi::Status;
+use crate::operations::{
+    erase_block, program_page, read_page, read_raw, read_status, read_transfer, read_trigger, reset,
+};
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
     Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
 };
 use aster_units::Column;
+use aster_wire::onfi::Status;
 
 /// Serves I3 requests of one LUN with operations in software: the software-defined channel controller (B1).
 pub struct Controller {
@@ -53,7 +55,9 @@ impl Controller {
                 read_trigger(lun, row).await?;
                 Outcome::default()
             }
-            (Phase::Transfer, false) => of_frame(read_transfer(lun, row, target.sectors, target.buffer).await?),
+            (Phase::Transfer, false) => {
+                of_frame(read_transfer(lun, row, target.sectors, target.buffer).await?)
+            }
             (Phase::Program, false) => of_status(program_page(lun, row, target.buffer).await?),
             (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
             (Phase::Status, _) => of_status(read_status(lun, row).await?),

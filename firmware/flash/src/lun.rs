@@ -1,3 +1,5 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
 use aster_exec::Core;
 use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
 use aster_ports::flash::FlashError;
@@ -5,8 +7,6 @@ use aster_ports::layout::PageLayout;
 use aster_ports::package::DataMode;
 use aster_txn::Txn;
 use aster_units::{CellMode, Duration, PageType, RowAddr};
-use alloc::boxed::Box;
-use alloc::rc::Rc;
 use core::cell::RefMut;
 
 /// Core cycles that flash software costs (design §2, cost files). All zero on an ideal board.
@@ -100,7 +100,13 @@ impl Issued<'_> {
 
 impl Lun {
     /// The LUN `lun` behind chip enable `way` of `port`'s channel, driven by `core`.
-    pub fn new(core: &Core, port: &Rc<ChannelPort>, config: &Rc<FlashConfig>, way: usize, lun: usize) -> Self {
+    pub fn new(
+        core: &Core,
+        port: &Rc<ChannelPort>,
+        config: &Rc<FlashConfig>,
+        way: usize,
+        lun: usize,
+    ) -> Self {
         let ways = usize::from(config.shape.geometry.ways);
         let slot = lun * ways + way;
         Lun { core: core.clone(), port: Rc::clone(port), config: Rc::clone(config), slot, way }

@@ -151,14 +151,14 @@ pub async fn reset(lun: &Lun) -> Result<Status, FlashError> {
     lun.until_ready(txn, RowAddr(0), lun.config().t_rst).await
 }
 
-/// READ ID at `address`: 00h for the JEDEC identifier, 20h for the ONFI signature; eight bytes, first lowest
+/// READ ID at `address`: 00h for the JEDEC identifier, 20h for the ONFI signature; up to eight bytes, first lowest
 /// (ONFI 5.1 §5.6).
 ///
 /// # Errors
 /// When the transaction fails.
-pub async fn read_id(lun: &Lun, address: u8) -> Result<u64, FlashError> {
+pub async fn read_id(lun: &Lun, address: u8, bytes: u32) -> Result<u64, FlashError> {
     let mut txn = lun.txn("read id");
-    txn.cmd(command::READ_ID).addr(address).describe(Descriptor::mailbox_out()).data_read(8);
+    txn.cmd(command::READ_ID).addr(address).describe(Descriptor::mailbox_out()).data_read(bytes);
     let result = lun.issue(txn).finished().await.map_err(transaction)?;
     Ok(result.mailbox)
 }

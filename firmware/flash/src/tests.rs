@@ -1,0 +1,419 @@
+//! Operations on a timed channel with real packages. Bus sequences are typed by hand from the standard.
+
+extern crate std;
+use crate::operations::*;
+use crate::{FlashConfig, FlashCosts, Lun, LunShape, PollPolicy, boot};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_channel::{BusTiming, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
+use aster_events::Recorder;
+use aster_exec::{Core, Exec};
+use aster_nand::{
+    ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandArray, NandConfig, NandInspect,
+    NandPackage,
+};
+use aster_ports::channel::{BusTap, ChannelPort, TxnError};
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::flash::FlashError;
+use aster_ports::layout::{PageLayout, Placement};
+use aster_ports::package::{BurstTiming, DataMode, ProtocolError};
+use aster_ports::resource::Bandwidth;
+use aster_txn::Latch;
+use aster_units::*;
+use aster_wire::onfi::{DataInterface, Timing};
+use core::cell::RefCell;
+use std::vec;
+
+const GEOMETRY: Geometry = Geometry {
+    channels: 1,
+    ways: 2,
+    luns: 1,
+    planes: 1,
+    blocks_per_lun: 8,
+    pages_per_block: 16,
+    page_bytes: 16_384,
+    spare_bytes: 1_664,
+};
+
+struct Bench {
+    exec: Exec,
+    core: Core,
+    port: Rc<ChannelPort>,
+    dram: SharedDram,
+    config: Rc<FlashConfig>,
+    inspect: NandInspect,
+    engine: Rc<Engine<NandPackage>>,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.exec.shut_down();
+    }
+}
+
+impl Bench {
+    fn new(geometry: Geometry, content: Content, placement: Placement) -> Self {
+        let exec = Exec::new();
+        let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
+        let layout = PageLayout::new(4, geometry.raw_page_bytes(), 256, 21, 16, placement).unwrap();
+        let t_ccs = Duration::from_nanos(300);
+        let config = NandConfig {
+            geometry,
+            layout,
+            content,
+            cells: CellMode::Mlc,
+            timing: ArrayTiming::COSMOS_MLC,
+            bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
+            identity: Identity::default(),
+            errors: ErrorModel::NONE,
+            failures: FailureModel::NONE,
+            seed: 1,
+        };
+        let recorder = Recorder::default();
+        let mut array = NandArray::new(config, None, &recorder).unwrap();
+        let dram = Dram::new(content, 4, 16, 8, 1, 0);
+        let luns = geometry.luns_per_channel() as usize;
+        let port = ChannelPort::new(&exec, ChannelId(0), usize::from(geometry.ways), luns);
+        let bus = |interface, mode| BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
+        let engine = Engine::start(
+            &port,
+            &dram,
+            array.take_packages(0),
+            EngineConfig {
+                clock: EngineClock::default(),
+                timing: vec![bus(DataInterface::Sdr, 0), bus(DataInterface::NvDdr2, 4)],
+                stages: StageConfig {
+                    layout,
+                    ecc: Some(Ecc::new(12, 14, 13, &layout).unwrap()),
+                    detect_latency: Duration::from_micros(3),
+                    correct_latency: Duration::from_micros(1),
+                },
+                longest_burst: geometry.raw_page_bytes(),
+                memory: Bandwidth::new(0),
+            },
+            &recorder,
+        );
+        let us = Duration::from_micros;
+        let config = Rc::new(FlashConfig {
+            layout,
+            shape: LunShape { geometry, cells: CellMode::Mlc },
+            t_r: [us(58), us(90), us(90)],
+            t_prog: [us(481), us(2_295), us(2_295)],
+            t_bers: us(5_000),
+            t_rst: us(5),
+            data_mode: (DataMode::NvDdr2, 4),
+            scramble: true,
+            poll: PollPolicy::default(),
+            costs: FlashCosts::default(),
+        });
+        Bench { exec, core, port, dram, config, inspect: array.inspect(), engine }
+    }
+
+    fn lun(&self, way: usize, lun: usize) -> Lun {
+        Lun::new(&self.core, &self.port, &self.config, way, lun)
+    }
+
+    /// Runs one operation to its end and gives its result.
+    fn run<T: 'static>(&self, operation: impl AsyncFnOnce() -> T + 'static) -> T {
+        let result = Rc::new(RefCell::new(None));
+        let slot = result.clone();
+        self.core.spawn(async move {
+            let value = operation().await;
+            *slot.borrow_mut() = Some(value);
+        });
+        for _ in 0..1_000_000 {
+            if result.borrow().is_some() {
+                break;
+            }
+            let Some(next) = self.exec.next_deadline() else { break };
+            self.exec.advance_to(next);
+        }
+        let value = result.borrow_mut().take();
+        value.expect("the operation ends")
+    }
+
+    fn bring_up(&self, way: usize) {
+        let (lun, dram) = (self.lun(way, 0), self.dram.clone());
+        let page = self.run(async move || {
+            let scratch = dram.borrow().metadata_buffer(0);
+            boot::bring_up(&lun, &dram, scratch).await
+        });
+        assert_eq!(page.unwrap().page_bytes, GEOMETRY.page_bytes);
+        assert_eq!(self.port.mode(way), DataMode::NvDdr2);
+    }
+
+    fn fill(&self, buffer: u32, salt: u64) {
+        let mut memory = self.dram.borrow_mut();
+        let (page, oob) = memory.page_and_oob_mut(BufferId(buffer));
+        let mut rng = Rng::new(salt);
+        page.iter_mut().chain(oob).for_each(|b| *b = rng.next_u64() as u8);
+    }
+
+    fn same(&self, a: u32, b: u32) -> bool {
+        let memory = self.dram.borrow();
+        memory.page_and_oob(BufferId(a)) == memory.page_and_oob(BufferId(b))
+    }
+
+    fn row(&self, block: u32, page: u16) -> RowAddr {
+        self.config.shape.geometry.row(0, BlockAddr(block), PageInBlock(page))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Seen {
+    Chips(u32),
+    Cmd(u8),
+    Addr(u8),
+    Out(usize),
+    In(usize),
+}
+
+struct Tap(Rc<RefCell<Vec<Seen>>>);
+impl BusTap for Tap {
+    fn transaction(&mut self, _: Instant, _: Instant, _: &'static str) {}
+    fn chips(&mut self, _: Instant, chips: u32) {
+        self.0.borrow_mut().push(Seen::Chips(chips));
+    }
+    fn latch(&mut self, _: Instant, _: Instant, latch: Latch) {
+        self.0.borrow_mut().push(match latch {
+            Latch::Command(c) => Seen::Cmd(c),
+            Latch::Address(a) => Seen::Addr(a),
+        });
+    }
+    fn burst(&mut self, _: BurstTiming, out: bool, bytes: &[u8]) {
+        self.0.borrow_mut().push(if out { Seen::Out(bytes.len()) } else { Seen::In(bytes.len()) });
+    }
+    fn ready(&mut self, _: Instant, _: usize, _: bool) {}
+}
+
+#[test]
+fn what_is_programmed_comes_back_in_both_contents_and_placements() {
+    for content in [Content::Full, Content::Fingerprint] {
+        for placement in [Placement::Spare, Placement::Interleaved] {
+            let bench = Bench::new(GEOMETRY, content, placement);
+            bench.bring_up(1);
+            bench.fill(0, 42);
+            let (lun, row) = (bench.lun(1, 0), bench.row(3, 0));
+            let report = bench.run(async move || {
+                assert!(!program_page(&lun, row, BufferId(0)).await.unwrap().fail());
+                read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap()
+            });
+            assert_eq!((report.corrected, report.failed_sectors, report.erased), (0, 0, false));
+            assert!(bench.same(0, 1), "{content:?} {placement:?}");
+        }
+    }
+}
+
+/// Algorithm 1 and 2 of the paper as ONFI draws them: READ (ONFI 5.1 §5.14) is 00h, two column and three row cycles, 30h;
+/// READ STATUS (§5.13) is 70h and one data output; CHANGE READ COLUMN (§5.16) is 05h, two column cycles, E0h, data output.
+#[test]
+fn a_read_shows_the_bus_cycles_of_algorithms_1_and_2() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Interleaved);
+    bench.bring_up(0);
+    bench.fill(0, 7);
+    let (lun, row) = (bench.lun(0, 0), bench.row(2, 0));
+    bench.run(async move || program_page(&lun, row, BufferId(0)).await.unwrap());
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    bench.engine.set_tap(Some(Box::new(Tap(seen.clone()))));
+    let lun = bench.lun(0, 0);
+    bench.run(async move || read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap());
+    use Seen::*;
+    let want = [
+        // Row 000020h: block 2 of 16 pages, page 0.
+        vec![Chips(1), Cmd(0x00), Addr(0), Addr(0), Addr(0x20), Addr(0), Addr(0), Cmd(0x30), Chips(0)],
+        vec![Chips(1), Cmd(0x70), Out(2), Chips(0)],
+        vec![Chips(1), Cmd(0x05), Addr(0), Addr(0), Cmd(0xe0), Out(64 * 277 + 41), Chips(0)],
+    ]
+    .concat();
+    assert_eq!(*seen.borrow(), want);
+}
+
+/// PAGE PROGRAM (ONFI 5.1 §5.20): 80h, five address cycles, data input, 10h. BLOCK ERASE (§5.11): 60h, three row cycles, D0h.
+#[test]
+fn program_and_erase_show_the_bus_cycles_of_the_standard() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Spare);
+    bench.bring_up(0);
+    bench.fill(0, 7);
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    bench.engine.set_tap(Some(Box::new(Tap(seen.clone()))));
+    let (lun, row) = (bench.lun(0, 0), bench.row(5, 0));
+    bench.run(async move || {
+        assert!(!program_page(&lun, row, BufferId(0)).await.unwrap().fail());
+        assert!(!erase_block(&lun, row).await.unwrap().fail());
+    });
+    use Seen::*;
+    let status = vec![Chips(1), Cmd(0x70), Out(2), Chips(0)];
+    let want = [
+        vec![
+            Chips(1),
+            Cmd(0x80),
+            Addr(0),
+            Addr(0),
+            Addr(0x50),
+            Addr(0),
+            Addr(0),
+            In(64 * 277 + 41),
+            Cmd(0x10),
+            Chips(0),
+        ],
+        status.clone(),
+        vec![Chips(1), Cmd(0x60), Addr(0x50), Addr(0), Addr(0), Cmd(0xd0), Chips(0)],
+        status,
+    ]
+    .concat();
+    assert_eq!(*seen.borrow(), want);
+}
+
+/// READ STATUS ENHANCED (ONFI 5.1 §5.13) is 78h and three row cycles; CHANGE READ COLUMN ENHANCED (§5.17) is 06h, five
+/// address cycles, E0h.
+#[test]
+fn luns_that_share_a_chip_enable_are_named_in_status_and_column_commands() {
+    let geometry = Geometry { luns: 2, ways: 1, ..GEOMETRY };
+    let bench = Bench::new(geometry, Content::Full, Placement::Interleaved);
+    bench.bring_up(0);
+    bench.fill(0, 9);
+    let row = geometry.row(1, BlockAddr(2), PageInBlock(0));
+    assert_eq!(row.0, 0xa0);
+    let lun = bench.lun(0, 1);
+    bench.run(async move || assert!(!program_page(&lun, row, BufferId(0)).await.unwrap().fail()));
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    bench.engine.set_tap(Some(Box::new(Tap(seen.clone()))));
+    let lun = bench.lun(0, 1);
+    bench.run(async move || read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap());
+    assert!(bench.same(0, 1));
+    use Seen::*;
+    let seen = seen.borrow();
+    let status = [Cmd(0x78), Addr(0xa0), Addr(0), Addr(0), Out(2)];
+    let column = [Cmd(0x06), Addr(0), Addr(0), Addr(0xa0), Addr(0), Addr(0), Cmd(0xe0)];
+    assert!(seen.windows(status.len()).any(|w| w == status), "{seen:?}");
+    assert!(seen.windows(column.len()).any(|w| w == column), "{seen:?}");
+}
+
+#[test]
+fn partial_reads_bring_just_their_sectors() {
+    for placement in [Placement::Spare, Placement::Interleaved] {
+        let bench = Bench::new(GEOMETRY, Content::Full, placement);
+        bench.bring_up(0);
+        bench.fill(0, 3);
+        bench.dram.borrow_mut().page_mut(BufferId(1)).fill(0x5a);
+        let (lun, row) = (bench.lun(0, 0), bench.row(1, 0));
+        bench.run(async move || {
+            program_page(&lun, row, BufferId(0)).await.unwrap();
+            read_page(&lun, row, SectorRange { first: 2, count: 1 }, BufferId(1)).await.unwrap();
+        });
+        let memory = bench.dram.borrow();
+        let (wrote, read) = (memory.page(BufferId(0)), memory.page(BufferId(1)));
+        assert_eq!(read[8192..12_288], wrote[8192..12_288]);
+        assert!(read[..8192].iter().chain(&read[12_288..]).all(|&b| b == 0x5a));
+    }
+}
+
+#[test]
+fn bit_errors_are_corrected_up_to_the_limit_and_reported_beyond_it() {
+    for content in [Content::Full, Content::Fingerprint] {
+        let bench = Bench::new(GEOMETRY, content, Placement::Spare);
+        bench.bring_up(0);
+        bench.fill(0, 11);
+        let (lun, row) = (bench.lun(0, 0), bench.row(4, 0));
+        bench.run(async move || program_page(&lun, row, BufferId(0)).await.unwrap());
+        // 13 wrong bits in the second chunk (C23), bytes 256 to 511.
+        let bits: Vec<u32> = (0..13).map(|i| 256 * 8 + 100 * i).collect();
+        assert!(bench.inspect.flip_bits(LunIndex(0), BlockAddr(4), PageInBlock(0), &bits));
+        let lun = bench.lun(0, 0);
+        let report =
+            bench.run(async move || read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap());
+        assert_eq!((report.failed_sectors, report.worst_chunk, report.corrected), (0, 13, 13), "{content:?}");
+        assert!(bench.same(0, 1));
+        assert!(bench.inspect.flip_bits(LunIndex(0), BlockAddr(4), PageInBlock(0), &[256 * 8 + 1]));
+        let lun = bench.lun(0, 0);
+        let report =
+            bench.run(async move || read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap());
+        assert_eq!(report.failed_sectors, 0b0001, "{content:?}: 14 wrong bits in a chunk of sector 0");
+    }
+}
+
+#[test]
+fn a_read_takes_the_time_that_its_cycles_add_up_to() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Interleaved);
+    bench.bring_up(0);
+    bench.fill(0, 1);
+    let (lun, row, exec) = (bench.lun(0, 0), bench.row(1, 0), bench.exec.clone());
+    bench.run(async move || program_page(&lun, row, BufferId(0)).await.unwrap());
+    let lun = bench.lun(0, 0);
+    let took = bench.run(async move || {
+        // Begin on a clock edge, as the derivation below does.
+        exec.sleep_until(exec.now().next_edge(Duration::from_micros(1))).await;
+        let from = exec.now();
+        read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap();
+        exec.now().since(from)
+    });
+    // NV-DDR2 mode 4 at a 10 ns clock, in cycles: tCS 20 ns = 2, a latch tWC 25 ns = 3, tWB 100 ns = 10, tCH 5 ns = 1,
+    // tWHR 80 ns = 8, tRPRE 15 + tDQSRE 25 ns = 4, tRPST 25 + 5 ns = 3, tCCS 300 ns = 30, a byte 5 ns; FIFO 2, gap 2.
+    let trigger = 2 + 2 + 7 * 3 + 10 + 1;
+    let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + 1;
+    let transfer = 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + 1;
+    let want = Duration::from_nanos(10) * (trigger + status + transfer) + Duration::from_micros(58 + 3);
+    assert_eq!(took, want);
+}
+
+#[test]
+fn an_illegal_transaction_ends_in_an_error_that_names_it_and_the_channel_stays_usable() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Spare);
+    bench.bring_up(0);
+    let lun = bench.lun(0, 0);
+    let fault = bench.run(async move || {
+        let mut txn = lun.txn("from nowhere");
+        txn.describe(aster_txn::Descriptor::mailbox_in(0)).data_write(2);
+        let fault = lun.issue(txn).finished().await.unwrap_err();
+        read_status(&lun, RowAddr(0)).await.expect("the channel is usable");
+        fault
+    });
+    assert_eq!(fault.name, "from nowhere");
+    assert_eq!(fault.error, TxnError::Protocol(ProtocolError::UnexpectedData));
+    let lun = bench.lun(0, 0);
+    let row = RowAddr(0x00ff_ffff);
+    let error = bench.run(async move || read_trigger(&lun, row).await.unwrap_err());
+    let FlashError::Transaction(fault) = error else { panic!("{error}") };
+    assert_eq!(fault.error, TxnError::Protocol(ProtocolError::Row { row }));
+}
+
+#[test]
+fn a_lun_that_never_gets_ready_is_given_up_in_bounded_time() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Spare);
+    bench.bring_up(0);
+    bench.inspect.force_busy(LunIndex(0), true);
+    let (lun, row) = (bench.lun(0, 0), bench.row(1, 0));
+    let error = bench.run(async move || erase_block(&lun, row).await.unwrap_err());
+    assert_eq!(error, FlashError::NeverReady { row });
+}
+
+#[test]
+fn two_luns_overlap_their_array_times_on_one_channel() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Interleaved);
+    bench.bring_up(0);
+    bench.bring_up(1);
+    for way in 0..2 {
+        bench.fill(way, u64::from(way));
+        let (lun, row) = (bench.lun(way as usize, 0), bench.row(1, 0));
+        bench.run(async move || program_page(&lun, row, BufferId(way)).await.unwrap());
+    }
+    let from = bench.exec.now();
+    let ends: Vec<_> = (0..2)
+        .map(|way| {
+            let (lun, row, exec) = (bench.lun(way, 0), bench.row(1, 0), bench.exec.clone());
+            let end = Rc::new(RefCell::new(None));
+            let slot = end.clone();
+            bench.core.spawn(async move {
+                read_page(&lun, row, SectorRange::whole(4), BufferId(4 + way as u32)).await.unwrap();
+                *slot.borrow_mut() = Some(exec.now());
+            });
+            end
+        })
+        .collect();
+    bench.exec.advance_to(from + Duration::from_micros(400));
+    let last = ends.iter().map(|e| e.borrow().expect("both reads end")).max().unwrap();
+    // One tR and two transfers, not two of each.
+    assert!(last.since(from) < Duration::from_micros(58 + 2 * 90 + 10), "{}", last.since(from));
+    assert!(bench.same(0, 4) && bench.same(1, 5));
+}

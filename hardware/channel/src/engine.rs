@@ -1,0 +1,380 @@
+use crate::stages::{StageConfig, Stages};
+use crate::timing::{BusTiming, CycleTable, EngineClock};
+use crate::walk::{Burst, Measure, Visit, walk};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::{Event, Recorder};
+use aster_exec::{Exec, Handler, HandlerId};
+use aster_ports::channel::{BusTap, ChannelPort, ENGINE_KICK, TxnError, TxnFault, TxnResult};
+use aster_ports::dram::{Buffers, SharedDram};
+use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Package, PageData};
+use aster_ports::resource::SharedBandwidth;
+use aster_txn::{Latch, Path, Txn};
+use aster_units::{Content, Duration, Instant};
+use core::cell::{Cell, Ref, RefCell};
+
+/// What an engine is made of.
+pub struct EngineConfig {
+    /// The controller clock and pipeline.
+    pub clock: EngineClock,
+    /// Bus timing of each data mode the channel can drive.
+    pub timing: Vec<BusTiming>,
+    /// The stream stages.
+    pub stages: StageConfig,
+    /// The longest burst: page and spare.
+    pub longest_burst: u32,
+    /// The memory that the Packetizer moves data to and from.
+    pub memory: SharedBandwidth,
+}
+
+/// What a channel has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelStats {
+    /// Transactions executed.
+    pub transactions: u64,
+    /// Transactions refused or objected to.
+    pub failed: u64,
+    /// Bytes of all bursts.
+    pub bytes: u64,
+    /// Time the channel was owned.
+    pub busy: Duration,
+}
+
+struct InFlight {
+    slot: usize,
+    start: Instant,
+    table: usize,
+}
+
+/// The timed engine of one channel with its packages, one a way.
+pub struct Engine<P: Package> {
+    exec: Exec,
+    port: Rc<ChannelPort>,
+    dram: SharedDram,
+    recorder: Recorder,
+    clock: EngineClock,
+    tables: Vec<CycleTable>,
+    longest_burst: u32,
+    memory: SharedBandwidth,
+    packages: RefCell<Vec<P>>,
+    stages: RefCell<Stages>,
+    in_flight: RefCell<Option<InFlight>>,
+    free_at: Cell<Instant>,
+    stats: Cell<ChannelStats>,
+    tap: RefCell<Option<Box<dyn BusTap>>>,
+    id: Cell<Option<HandlerId>>,
+}
+
+const FINISH: u64 = 0;
+
+impl<P: Package + 'static> Engine<P> {
+    /// Builds the engine of `port`'s channel and connects it.
+    pub fn start(
+        port: &Rc<ChannelPort>,
+        dram: &SharedDram,
+        packages: Vec<P>,
+        config: EngineConfig,
+        recorder: &Recorder,
+    ) -> Rc<Self> {
+        assert!(
+            config.timing.iter().any(|t| t.mode == DataMode::Sdr),
+            "packages boot in SDR: the engine must drive it"
+        );
+        let engine = Rc::new(Engine {
+            exec: port.exec().clone(),
+            port: Rc::clone(port),
+            dram: Rc::clone(dram),
+            recorder: recorder.clone(),
+            tables: config.timing.iter().map(|t| CycleTable::new(t, &config.clock)).collect(),
+            clock: config.clock,
+            longest_burst: config.longest_burst,
+            memory: config.memory,
+            packages: RefCell::new(packages),
+            stages: RefCell::new(Stages::new(config.stages)),
+            in_flight: RefCell::new(None),
+            free_at: Cell::default(),
+            stats: Cell::default(),
+            tap: RefCell::new(None),
+            id: Cell::new(None),
+        });
+        let id = port.exec().register(engine.clone());
+        engine.id.set(Some(id));
+        port.attach(id);
+        engine
+    }
+
+    /// The packages, one a way.
+    pub fn packages(&self) -> Ref<'_, Vec<P>> {
+        self.packages.borrow()
+    }
+    /// What the channel has done.
+    pub fn stats(&self) -> ChannelStats {
+        self.stats.get()
+    }
+    /// Shows all bus activity to `tap` from now on; `None` stops that.
+    pub fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
+        *self.tap.borrow_mut() = tap;
+    }
+
+    fn table_of(&self, slot: usize) -> usize {
+        let mode = self.port.mode(slot % self.packages.borrow().len());
+        // The firmware only sets modes that the board's controller has.
+        self.tables.iter().position(|t| t.mode == mode).expect("the way is in a mode that the engine drives")
+    }
+
+    fn start_next(&self) {
+        if self.in_flight.borrow().is_some() {
+            return;
+        }
+        let now = self.exec.now();
+        while let Some(slot) = self.port.next_pending(now) {
+            let table = self.table_of(slot);
+            let measured =
+                walk(&self.port.in_flight(slot), &self.tables[table], self.longest_burst, &mut Measure);
+            let sampled = now.next_edge(self.clock.period);
+            let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
+            let start = pushed.max(self.free_at.get());
+            match measured {
+                Ok(extent) => {
+                    let bus_end = self.tables[table].at(start, extent.cycles);
+                    let memory_end =
+                        self.memory.reserve(start, u64::from(extent.bytes)).next_edge(self.clock.period);
+                    let end = bus_end.max(memory_end);
+                    self.update(|s| {
+                        s.transactions += 1;
+                        s.bytes += u64::from(extent.bytes);
+                        s.busy += end.since(start);
+                    });
+                    *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table });
+                    self.recorder.emit(start, || Event::TransactionStarted {
+                        channel: self.port.id().0,
+                        slot: slot as u16,
+                    });
+                    self.exec.schedule(end, self.id.get().expect("registered in start"), FINISH);
+                    return;
+                }
+                Err((_, error)) => self.fail(slot, start, error),
+            }
+        }
+    }
+
+    fn fail(&self, slot: usize, at: Instant, error: TxnError) {
+        let name = self.port.in_flight(slot).name();
+        self.update(|s| s.failed += 1);
+        self.recorder.emit(at, || Event::TransactionFailed { channel: self.port.id().0, slot: slot as u16 });
+        self.port.complete(slot, Err(TxnFault { name, at, error }), at);
+    }
+
+    fn finish(&self) {
+        let Some(InFlight { slot, start, table }) = self.in_flight.borrow_mut().take() else { return };
+        let now = self.exec.now();
+        let table = &self.tables[table];
+        let outcome = {
+            let txn = self.port.in_flight(slot);
+            let mut packages = self.packages.borrow_mut();
+            let mut stages = self.stages.borrow_mut();
+            let mut dram = self.dram.borrow_mut();
+            let mut tap = self.tap.borrow_mut();
+            if let Some(tap) = tap.as_mut() {
+                tap.transaction(start, now, txn.name());
+            }
+            stages.reset();
+            let mut carry = Carry {
+                packages: &mut packages,
+                stages: &mut stages,
+                dram: &mut dram,
+                tap: tap.as_deref_mut(),
+                table,
+                start,
+                chips: 0,
+                mailbox: 0,
+            };
+            let walked = walk(&txn, table, self.longest_burst, &mut carry);
+            let mailbox = carry.mailbox;
+            if let Err((cycle, _)) = walked {
+                carry.release(cycle);
+            }
+            walked.map(|extent| (extent, mailbox, stages.finish()))
+        };
+        self.free_at.set(now + self.clock.period * u64::from(self.clock.gap));
+        match outcome {
+            Ok((extent, mailbox, (frame, latency))) => {
+                self.recorder.emit(now, || Event::TransactionEnded {
+                    channel: self.port.id().0,
+                    slot: slot as u16,
+                    bytes: extent.bytes,
+                });
+                let finished = now + latency;
+                self.port.complete(slot, Ok(TxnResult { finished, mailbox, frame }), finished);
+            }
+            Err((cycle, error)) => self.fail(slot, table.at(start, cycle), error),
+        }
+        self.start_next();
+    }
+
+    fn update(&self, f: impl FnOnce(&mut ChannelStats)) {
+        let mut stats = self.stats.get();
+        f(&mut stats);
+        self.stats.set(stats);
+    }
+}
+
+impl<P: Package + 'static> Handler for Engine<P> {
+    fn fire(&self, token: u64) {
+        match token {
+            FINISH => self.finish(),
+            ENGINE_KICK => self.start_next(),
+            _ => unreachable!("token {token}"),
+        }
+    }
+}
+
+/// Carries a transaction's effects to the selected packages and to memory.
+struct Carry<'a, P> {
+    packages: &'a mut [P],
+    stages: &'a mut Stages,
+    dram: &'a mut Buffers,
+    tap: Option<&'a mut (dyn BusTap + 'static)>,
+    table: &'a CycleTable,
+    start: Instant,
+    chips: u32,
+    mailbox: u64,
+}
+
+impl<P: Package> Carry<'_, P> {
+    #[inline]
+    fn selected(&mut self) -> impl Iterator<Item = &mut P> {
+        let chips = self.chips;
+        self.packages.iter_mut().enumerate().filter(move |(way, _)| chips >> way & 1 == 1).map(|(_, p)| p)
+    }
+
+    /// Lets go of the chips after an error: the bus must stay usable.
+    fn release(&mut self, cycle: u64) {
+        let at = self.table.at(self.start, cycle);
+        for package in self.selected() {
+            // The transaction has failed already; a second objection adds nothing.
+            let _ = package.select(at, false);
+        }
+    }
+}
+
+impl<P: Package> Visit for Carry<'_, P> {
+    #[inline]
+    fn begin(&mut self, chips: u32) -> Result<(), TxnError> {
+        if chips >> self.packages.len() != 0 {
+            return Err(TxnError::Chip);
+        }
+        self.chips = chips;
+        let at = self.start;
+        if let Some(tap) = self.tap.as_mut() {
+            tap.chips(at, chips);
+        }
+        self.selected().try_for_each(|p| p.select(at, true)).map_err(TxnError::Protocol)
+    }
+
+    #[inline]
+    fn latch(&mut self, edge: u64, latch: Latch) -> Result<(), TxnError> {
+        let at = self.table.at(self.start, edge);
+        if let Some(tap) = self.tap.as_mut() {
+            tap.latch(self.table.at(self.start, edge - u64::from(self.table.latch)), at, latch);
+        }
+        self.selected().try_for_each(|p| p.latch(at, latch)).map_err(TxnError::Protocol)
+    }
+
+    #[inline]
+    fn burst(&mut self, burst: Burst<'_>) -> Result<(), TxnError> {
+        let timing = BurstTiming {
+            first: self.table.at(self.start, burst.first),
+            last: self.table.at(self.start, burst.last),
+            mode: self.table.mode,
+        };
+        match burst.descriptor.direction {
+            aster_txn::Direction::Out => self.fetch(&burst, timing),
+            aster_txn::Direction::In => self.send(&burst, timing),
+        }
+    }
+
+    fn end(&mut self, cycle: u64) -> Result<(), TxnError> {
+        let at = self.table.at(self.start, cycle);
+        if let Some(tap) = self.tap.as_mut() {
+            tap.chips(at, 0);
+            for (way, package) in self.packages.iter().enumerate() {
+                tap.ready(at, way, package.ready(at));
+            }
+        }
+        self.selected().try_for_each(|p| p.select(at, false)).map_err(TxnError::Protocol)
+    }
+}
+
+impl<P: Package> Carry<'_, P> {
+    fn fetch(&mut self, burst: &Burst<'_>, timing: BurstTiming) -> Result<(), TxnError> {
+        use aster_ports::package::ProtocolError::{Contention, NotSelected};
+        if self.chips.count_ones() > 1 {
+            return Err(TxnError::Protocol(Contention));
+        }
+        let way = self.chips.trailing_zeros() as usize;
+        let package = self.packages.get_mut(way).ok_or(TxnError::Protocol(NotSelected))?;
+        let out = package.data_out(timing, burst.bytes).map_err(TxnError::Protocol)?;
+        if let Some(tap) = self.tap.as_mut() {
+            tap.burst(timing, true, &self.stages.bus_bytes(&out, burst.bytes));
+        }
+        let descriptor = burst.descriptor;
+        match descriptor.path {
+            Path::Mailbox => {
+                let DataOut::Bytes(bytes) = out else { return Err(TxnError::Frame) };
+                for (i, &byte) in bytes.iter().take(8).enumerate() {
+                    self.mailbox |= u64::from(byte) << (8 * i);
+                }
+                Ok(())
+            }
+            Path::Raw => self.stages.receive_unchecked(burst.bytes, descriptor, &out, self.dram),
+            Path::Page => self.stages.receive(burst.part, burst.bytes, descriptor, &out, self.dram),
+        }
+    }
+
+    fn send(&mut self, burst: &Burst<'_>, timing: BurstTiming) -> Result<(), TxnError> {
+        let descriptor = burst.descriptor;
+        let immediate = descriptor.immediate.to_le_bytes();
+        let data = match descriptor.path {
+            Path::Mailbox => DataIn::Bytes(immediate.get(..burst.bytes as usize).ok_or(TxnError::Frame)?),
+            Path::Raw => {
+                if self.dram.content_of(descriptor.buffer) != Content::Full {
+                    return Err(TxnError::Protocol(aster_ports::package::ProtocolError::NoBytes));
+                }
+                let from = descriptor.offset as usize;
+                let page = self.dram.page(descriptor.buffer);
+                DataIn::Bytes(page.get(from..from + burst.bytes as usize).ok_or(TxnError::Frame)?)
+            }
+            Path::Page => {
+                if burst.bytes != self.stages.layout().whole().length {
+                    return Err(TxnError::Frame);
+                }
+                let (data, oob) = self.dram.page_and_oob(descriptor.buffer);
+                let content = self.dram.content_of(descriptor.buffer);
+                DataIn::Page(PageData { content, data, oob, seed: descriptor.immediate as u32 })
+            }
+        };
+        if let Some(tap) = self.tap.as_mut() {
+            match &data {
+                DataIn::Bytes(bytes) => tap.burst(timing, false, bytes),
+                DataIn::Page(page) => {
+                    let raw = self.stages.code_word(page);
+                    tap.burst(timing, false, &raw[..burst.bytes as usize]);
+                }
+            }
+        }
+        let chips = self.chips;
+        for (_, package) in self.packages.iter_mut().enumerate().filter(|(way, _)| chips >> way & 1 == 1) {
+            let copy = match &data {
+                DataIn::Bytes(bytes) => DataIn::Bytes(bytes),
+                DataIn::Page(page) => DataIn::Page(*page),
+            };
+            package.data_in(timing, burst.bytes, copy).map_err(TxnError::Protocol)?;
+        }
+        Ok(())
+    }
+}
+
+// The engine hands whole transactions to the walk; this keeps the type from growing unnoticed.
+const _: () = assert!(size_of::<Txn>() <= 640);

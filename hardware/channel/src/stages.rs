@@ -1,0 +1,471 @@
+//! The stream stages between Packetizer and µFSM: ECC, then scrambler on the way in; the other way round on the way out
+//! (C19).
+//!
+//! A page that was written through the stages is kept plain by the package, with its bit errors beside it (design §4). Where
+//! no bit is wrong, the code word never exists; a chunk with wrong bits is encoded, damaged and really corrected. On a drive
+//! that keeps fingerprints there is nothing to decode: a chunk with more wrong bits than the code corrects fails, which is
+//! what a bounded-distance decoder does.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_codec::{Bch, BchError, BchScratch, Scrambler};
+use aster_ports::channel::{FrameReport, TxnError};
+use aster_ports::dram::Buffers;
+use aster_ports::layout::{PageLayout, SEED_BYTES, Span};
+use aster_ports::package::{DataOut, PageData, ProtocolError};
+use aster_txn::Descriptor;
+use aster_units::{Content, Duration, SECTOR_BYTES};
+
+/// The ECC stage: one code for data chunks, the same code shortened for seed and OOB.
+pub struct Ecc {
+    chunk: Bch,
+    oob: Bch,
+}
+
+impl Ecc {
+    /// Code words over GF(2^`m`) designed for `t` errors of which up to `limit` are corrected (G6), for `layout`.
+    ///
+    /// # Errors
+    /// When the code doesn't exist for these sizes.
+    pub fn new(m: u32, t: usize, limit: usize, layout: &PageLayout) -> Result<Self, BchError> {
+        Ok(Ecc {
+            chunk: Bch::with_limit(m, t, limit, usize::from(layout.chunk_bytes()))?,
+            oob: Bch::with_limit(m, t, limit, usize::from(SEED_BYTES) + usize::from(layout.oob_bytes()))?,
+        })
+    }
+}
+
+/// The stages of a channel.
+pub struct StageConfig {
+    /// Where data, parity and OOB lie.
+    pub layout: PageLayout,
+    /// The ECC stage; none when the layout has no parity.
+    pub ecc: Option<Ecc>,
+    /// From the last byte off the bus to data that is known good.
+    pub detect_latency: Duration,
+    /// Key equation and root search for one damaged chunk.
+    pub correct_latency: Duration,
+}
+
+struct Scratch {
+    data: Vec<u8>,
+    parity: Vec<u8>,
+    bch: BchScratch,
+}
+
+/// The stages with their working memory.
+pub struct Stages {
+    layout: PageLayout,
+    ecc: Option<(Ecc, Scratch)>,
+    detect_latency: Duration,
+    correct_latency: Duration,
+    // A raw page's bytes, gathered burst by burst.
+    raw: Box<[u8]>,
+    parts: usize,
+    report: FrameReport,
+    damaged_chunks: u64,
+}
+
+impl Stages {
+    /// Takes all working memory.
+    pub fn new(config: StageConfig) -> Self {
+        let layout = config.layout;
+        let ecc = config.ecc.map(|ecc| {
+            let longest = usize::from(layout.chunk_bytes())
+                .max(usize::from(SEED_BYTES + u16::from(layout.oob_bytes())));
+            let scratch = Scratch {
+                data: vec![0; longest],
+                parity: vec![0; usize::from(layout.parity_bytes())],
+                bch: BchScratch::new(&ecc.chunk),
+            };
+            (ecc, scratch)
+        });
+        Stages {
+            layout,
+            ecc,
+            detect_latency: config.detect_latency,
+            correct_latency: config.correct_latency,
+            raw: vec![0xff; layout.raw_bytes() as usize].into(),
+            parts: 0,
+            report: FrameReport::default(),
+            damaged_chunks: 0,
+        }
+    }
+
+    /// The page format.
+    pub fn layout(&self) -> &PageLayout {
+        &self.layout
+    }
+
+    /// A transaction begins.
+    pub(crate) fn reset(&mut self) {
+        self.parts = 0;
+        self.report = FrameReport::default();
+        self.damaged_chunks = 0;
+    }
+
+    /// What was found since [`Stages::reset`], and how long the stages took after the last byte.
+    pub(crate) fn finish(&self) -> (FrameReport, Duration) {
+        if self.parts == 0 {
+            return (self.report, Duration::ZERO);
+        }
+        (self.report, self.detect_latency + self.correct_latency * self.damaged_chunks)
+    }
+
+    /// Part `part` of the bursts that bring `descriptor`'s sectors, from the package to memory.
+    pub(crate) fn receive(
+        &mut self,
+        part: u8,
+        bytes: u32,
+        descriptor: &Descriptor,
+        out: &DataOut<'_>,
+        memory: &mut Buffers,
+    ) -> Result<(), TxnError> {
+        let bursts = self.layout.bursts(descriptor.sectors);
+        let spans = bursts.as_slice();
+        let span = *spans.get(usize::from(part)).ok_or(TxnError::Frame)?;
+        if span.length != bytes {
+            return Err(TxnError::Frame);
+        }
+        self.parts += 1;
+        match *out {
+            DataOut::Page { column, page, flips } => {
+                if column != span.column {
+                    return Err(TxnError::Frame);
+                }
+                if part == 0 {
+                    self.receive_plain(descriptor, page, flips, memory)?;
+                }
+            }
+            DataOut::Erased { column, flips } => {
+                if column != span.column {
+                    return Err(TxnError::Frame);
+                }
+                if part == 0 {
+                    self.receive_erased(descriptor, flips, memory);
+                }
+            }
+            DataOut::Bytes(raw) => {
+                let start = usize::from(span.column.0);
+                self.raw[start..start + raw.len()].copy_from_slice(raw);
+                if usize::from(part) + 1 == spans.len() {
+                    self.receive_raw(descriptor, memory)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A burst without stages: bus bytes into `descriptor.buffer` from its byte offset on; what lies beyond the page's
+    /// data goes to the buffer's OOB as far as that reaches.
+    pub(crate) fn receive_unchecked(
+        &mut self,
+        bytes: u32,
+        descriptor: &Descriptor,
+        out: &DataOut<'_>,
+        memory: &mut Buffers,
+    ) -> Result<(), TxnError> {
+        if memory.content_of(descriptor.buffer) != Content::Full {
+            return Err(TxnError::Protocol(ProtocolError::NoBytes));
+        }
+        let erased_or_literal = match out {
+            DataOut::Page { page, .. } => page.content == Content::Full,
+            _ => true,
+        };
+        if !erased_or_literal {
+            return Err(TxnError::Protocol(ProtocolError::NoBytes));
+        }
+        let raw = self.bus_bytes(out, bytes);
+        let (page, oob) = memory.page_and_oob_mut(descriptor.buffer);
+        let from = descriptor.offset as usize;
+        let in_page = page.len().saturating_sub(from).min(raw.len());
+        if in_page > 0 {
+            page[from..from + in_page].copy_from_slice(&raw[..in_page]);
+        }
+        let rest = &raw[in_page..];
+        let skip = (from + in_page).saturating_sub(page.len());
+        if let Some(target) = oob.get_mut(skip..) {
+            let n = target.len().min(rest.len());
+            target[..n].copy_from_slice(&rest[..n]);
+        }
+        Ok(())
+    }
+
+    /// The bytes that a burst of `bytes` shows on the bus. On a drive that keeps fingerprints a page's bytes are not
+    /// known; they show as FFh.
+    pub(crate) fn bus_bytes(&mut self, out: &DataOut<'_>, bytes: u32) -> Vec<u8> {
+        let (mut raw, column, flips) = match *out {
+            DataOut::Bytes(literal) => return literal.to_vec(),
+            DataOut::Page { column, page, flips } => (self.code_word(&page), column, flips),
+            DataOut::Erased { column, flips } => {
+                (vec![0xff; self.layout.raw_bytes() as usize], column, flips)
+            }
+        };
+        let whole = Span { column: aster_units::Column(0), length: raw.len() as u32 };
+        flip(&mut raw, (flips, whole));
+        let from = usize::from(column.0);
+        raw[from..from + bytes as usize].to_vec()
+    }
+
+    /// The whole raw page that the stages make of plain content: encoded, then scrambled (C19), FFh where nothing lies.
+    pub(crate) fn code_word(&mut self, page: &PageData<'_>) -> Vec<u8> {
+        let mut raw = vec![0xff; self.layout.raw_bytes() as usize];
+        if page.content == Content::Full {
+            let chunk_bytes = usize::from(self.layout.chunk_bytes());
+            let parity_bytes = usize::from(self.layout.parity_bytes());
+            for (chunk, data) in page.data.chunks_exact(chunk_bytes).enumerate() {
+                let at = usize::from(self.layout.chunk_data(chunk as u16).column.0);
+                let parity_at = usize::from(self.layout.chunk_parity(chunk as u16).column.0);
+                raw[at..at + chunk_bytes].copy_from_slice(data);
+                if let Some((ecc, _)) = &self.ecc {
+                    ecc.chunk.encode(data, &mut raw[parity_at..parity_at + parity_bytes]);
+                    descramble(page.seed, parity_at, &mut raw[parity_at..parity_at + parity_bytes]);
+                }
+                descramble(page.seed, at, &mut raw[at..at + chunk_bytes]);
+            }
+        }
+        let at = usize::from(self.layout.oob_span().column.0);
+        let head = usize::from(SEED_BYTES) + page.oob.len();
+        raw[at..at + 4].copy_from_slice(&page.seed.to_le_bytes());
+        raw[at + 4..at + head].copy_from_slice(page.oob);
+        if let Some((ecc, _)) = &self.ecc {
+            let (record, parity) = raw[at..].split_at_mut(head);
+            ecc.oob.encode(record, &mut parity[..ecc.oob.parity_bytes()]);
+        }
+        raw
+    }
+
+    fn receive_plain(
+        &mut self,
+        descriptor: &Descriptor,
+        page: PageData<'_>,
+        flips: &[u32],
+        memory: &mut Buffers,
+    ) -> Result<(), TxnError> {
+        if memory.content_of(descriptor.buffer) != page.content {
+            return Err(TxnError::Protocol(ProtocolError::NoBytes));
+        }
+        let sector_len = page.content.sector_len();
+        let (first, end) = (usize::from(descriptor.sectors.first), usize::from(descriptor.sectors.end()));
+        let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
+        let covered = first * sector_len..end * sector_len;
+        target[covered.clone()].copy_from_slice(&page.data[covered]);
+        oob.copy_from_slice(page.oob);
+        if !flips.is_empty() {
+            self.damage_and_correct(descriptor, page, flips, target, oob);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn damage_and_correct(
+        &mut self,
+        descriptor: &Descriptor,
+        page: PageData<'_>,
+        flips: &[u32],
+        target: &mut [u8],
+        oob: &mut [u8],
+    ) {
+        let per_sector = self.layout.chunks_per_sector();
+        let chunk_bytes = usize::from(self.layout.chunk_bytes());
+        for sector in descriptor.sectors.first..descriptor.sectors.end() {
+            for chunk in u16::from(sector) * per_sector..u16::from(sector + 1) * per_sector {
+                let (in_data, in_parity) = (
+                    within(flips, self.layout.chunk_data(chunk)),
+                    within(flips, self.layout.chunk_parity(chunk)),
+                );
+                if in_data.is_empty() && in_parity.is_empty() {
+                    continue;
+                }
+                self.damaged_chunks += 1;
+                let verdict = match page.content {
+                    Content::Full => {
+                        let at = usize::from(chunk) * chunk_bytes;
+                        let bytes = &mut target[at..at + chunk_bytes];
+                        let (data_span, parity_span) =
+                            (self.layout.chunk_data(chunk), self.layout.chunk_parity(chunk));
+                        correct(
+                            &mut self.ecc,
+                            Which::Chunk,
+                            bytes,
+                            (in_data, data_span),
+                            (in_parity, parity_span),
+                        )
+                    }
+                    Content::Fingerprint => count(&self.ecc, in_data.len() + in_parity.len()),
+                };
+                self.note(verdict, |report| report.failed_sectors |= 1 << sector);
+            }
+        }
+        let span = self.layout.oob_span();
+        let hit = within(flips, span);
+        if !hit.is_empty() {
+            self.damaged_chunks += 1;
+            let head = usize::from(SEED_BYTES) + oob.len();
+            let mut record = [0u8; 4 + 255];
+            record[..4].copy_from_slice(&page.seed.to_le_bytes());
+            record[4..head].copy_from_slice(oob);
+            let data_span = Span { column: span.column, length: head as u32 };
+            let parity_span = Span {
+                column: aster_units::Column(span.column.0 + head as u16),
+                length: u32::from(self.layout.parity_bytes()),
+            };
+            let (in_data, in_parity) = (within(flips, data_span), within(flips, parity_span));
+            let verdict = correct(
+                &mut self.ecc,
+                Which::Oob,
+                &mut record[..head],
+                (in_data, data_span),
+                (in_parity, parity_span),
+            );
+            oob.copy_from_slice(&record[4..head]);
+            self.note(verdict, |report| report.oob_failed = true);
+        }
+    }
+
+    fn receive_erased(&mut self, descriptor: &Descriptor, flips: &[u32], memory: &mut Buffers) {
+        let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
+        target.fill(0xff);
+        oob.fill(0xff);
+        self.report.erased = true;
+        // An all-ones page with few zeroes reads as erased; with more zeroes than the code could correct it is damage.
+        let per_sector = self.layout.chunks_per_sector();
+        for sector in descriptor.sectors.first..descriptor.sectors.end() {
+            for chunk in u16::from(sector) * per_sector..u16::from(sector + 1) * per_sector {
+                let zeroes = within(flips, self.layout.chunk_data(chunk)).len()
+                    + within(flips, self.layout.chunk_parity(chunk)).len();
+                if zeroes > 0 {
+                    let verdict = count(&self.ecc, zeroes);
+                    self.note(verdict, |report| {
+                        report.failed_sectors |= 1 << sector;
+                        report.erased = false;
+                    });
+                }
+            }
+        }
+    }
+
+    fn receive_raw(&mut self, descriptor: &Descriptor, memory: &mut Buffers) -> Result<(), TxnError> {
+        if memory.content_of(descriptor.buffer) != Content::Full {
+            return Err(TxnError::Protocol(ProtocolError::NoBytes));
+        }
+        let oob_span = self.layout.oob_span();
+        let head = usize::from(SEED_BYTES) + usize::from(self.layout.oob_bytes());
+        let oob_at = usize::from(oob_span.column.0);
+        let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
+
+        let verdict = decode(&mut self.ecc, Which::Oob, &mut self.raw, oob_at..oob_at + head, oob_at + head);
+        self.note(verdict, |report| report.oob_failed = true);
+        oob.copy_from_slice(&self.raw[oob_at + 4..oob_at + head]);
+        let mut seed = [0; 4];
+        seed.copy_from_slice(&self.raw[oob_at..oob_at + 4]);
+        let seed = u32::from_le_bytes(seed);
+
+        let per_sector = self.layout.chunks_per_sector();
+        let chunk_bytes = usize::from(self.layout.chunk_bytes());
+        for sector in descriptor.sectors.first..descriptor.sectors.end() {
+            for chunk in u16::from(sector) * per_sector..u16::from(sector + 1) * per_sector {
+                let data = usize::from(self.layout.chunk_data(chunk).column.0);
+                let parity = usize::from(self.layout.chunk_parity(chunk).column.0);
+                descramble(seed, data, &mut self.raw[data..data + chunk_bytes]);
+                let parity_bytes = usize::from(self.layout.parity_bytes());
+                descramble(seed, parity, &mut self.raw[parity..parity + parity_bytes]);
+                let verdict =
+                    decode(&mut self.ecc, Which::Chunk, &mut self.raw, data..data + chunk_bytes, parity);
+                self.note(verdict, |report| report.failed_sectors |= 1 << sector);
+                let at = usize::from(chunk) * chunk_bytes;
+                target[at..at + chunk_bytes].copy_from_slice(&self.raw[data..data + chunk_bytes]);
+            }
+        }
+        debug_assert_eq!(SECTOR_BYTES, usize::from(per_sector) * chunk_bytes);
+        Ok(())
+    }
+
+    fn note(&mut self, verdict: Option<usize>, failed: impl FnOnce(&mut FrameReport)) {
+        match verdict {
+            Some(corrected) => {
+                self.report.worst_chunk = self.report.worst_chunk.max(corrected.min(255) as u8);
+                self.report.corrected = self.report.corrected.saturating_add(corrected as u16);
+            }
+            None => failed(&mut self.report),
+        }
+    }
+}
+
+fn descramble(seed: u32, offset: usize, bytes: &mut [u8]) {
+    if seed != 0 {
+        Scrambler::apply_at(seed, offset, bytes);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Chunk,
+    Oob,
+}
+
+/// The flips inside a span; they are ascending bit positions.
+fn within(flips: &[u32], span: Span) -> &[u32] {
+    let (start, end) = (u32::from(span.column.0) * 8, span.end() * 8);
+    let from = flips.partition_point(|&f| f < start);
+    let to = flips.partition_point(|&f| f < end);
+    &flips[from..to]
+}
+
+/// What a bounded-distance decoder makes of `errors` wrong bits: their number, or `None` when it can't correct them.
+fn count(ecc: &Option<(Ecc, Scratch)>, errors: usize) -> Option<usize> {
+    let limit = ecc.as_ref().map_or(0, |(ecc, _)| ecc.chunk.limit());
+    (errors <= limit).then_some(errors)
+}
+
+/// Encodes plain `bytes`, flips bits, and corrects them. Without ECC the damage stays.
+fn correct(
+    ecc: &mut Option<(Ecc, Scratch)>,
+    which: Which,
+    bytes: &mut [u8],
+    data: (&[u32], Span),
+    parity: (&[u32], Span),
+) -> Option<usize> {
+    let Some((ecc, scratch)) = ecc else {
+        flip(bytes, data);
+        // Nothing checks: wrong data passes for good, as on a drive without ECC.
+        return Some(0);
+    };
+    let code = match which {
+        Which::Chunk => &ecc.chunk,
+        Which::Oob => &ecc.oob,
+    };
+    code.encode(bytes, &mut scratch.parity);
+    flip(bytes, data);
+    flip(&mut scratch.parity, parity);
+    code.decode(bytes, &mut scratch.parity, &mut scratch.bch).ok()
+}
+
+fn flip(bytes: &mut [u8], (flips, span): (&[u32], Span)) {
+    for &position in flips {
+        let bit = position - u32::from(span.column.0) * 8;
+        bytes[(bit / 8) as usize] ^= 0x80 >> (bit % 8);
+    }
+}
+
+/// Decodes a code word inside a raw page in place.
+fn decode(
+    ecc: &mut Option<(Ecc, Scratch)>,
+    which: Which,
+    raw: &mut [u8],
+    data: core::ops::Range<usize>,
+    parity: usize,
+) -> Option<usize> {
+    let Some((ecc, scratch)) = ecc else { return Some(0) };
+    let code = match which {
+        Which::Chunk => &ecc.chunk,
+        Which::Oob => &ecc.oob,
+    };
+    let n = data.len();
+    scratch.data[..n].copy_from_slice(&raw[data.clone()]);
+    scratch.parity.copy_from_slice(&raw[parity..parity + code.parity_bytes()]);
+    let corrected = code.decode(&mut scratch.data[..n], &mut scratch.parity, &mut scratch.bch).ok()?;
+    raw[data].copy_from_slice(&scratch.data[..n]);
+    Some(corrected)
+}
