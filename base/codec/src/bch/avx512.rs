@@ -3,7 +3,8 @@
 use core::arch::x86_64::*;
 
 use super::PARITY_WORDS_MAX;
-use super::divider::{BLOCK_BYTES, Folding, Line, Remainder};
+use super::divider::Remainder;
+use super::folding::{BLOCK_BYTES, Folding, Line};
 use super::pclmul;
 
 cpufeatures::new!(support, "pclmulqdq", "ssse3", "sse4.1", "avx512f", "avx512bw", "vpclmulqdq", "gfni");

@@ -1,45 +1,81 @@
 //! Chien's search: which positions make the locator vanish.
 
+use alloc::vec::Vec;
+
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::chien_avx512;
+use super::chien_sliced;
 use super::field::Field;
 
-/// Writes to `positions` the exponents p below `length` with Λ(α^−p) = 0, ascending, and returns how many there are.
-///
-/// `locator` holds Λ_0 … Λ_v, lowest first, v ≥ 1 and v ≤ `positions.len()`; `exponents` is working space of v elements.
-/// The search ends at the v-th root. Roots outside 0..`length` lie in the zeroes that shortening leaves out and aren't
-/// found, so that a count below v says that the word cannot be corrected.
-pub(super) fn search(
-    field: &Field,
-    locator: &[u16],
-    length: usize,
-    exponents: &mut [(u32, u32)],
-    positions: &mut [u32],
-) -> usize {
-    let order = field.order() as u32;
-    let degree = locator.len() - 1;
-    let mut terms = 0;
-    for (j, coefficient) in locator.iter().enumerate().skip(1) {
-        if *coefficient != 0 {
-            // Multiplying by α^−j adds order − j to the logarithm.
-            exponents[terms] = (field.log(*coefficient) as u32, order - j as u32);
-            terms += 1;
+/// The search on one backend. All walk the positions in order and move each term of the locator on by a fixed factor a
+/// step, as the hardware does; they differ in how many positions a step takes and how a multiplication is done.
+#[derive(Clone, Debug)]
+pub(super) enum Chien {
+    Sliced(chien_sliced::Steps),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(chien_avx512::Steps),
+}
+
+/// Working space of a search, made once.
+#[derive(Clone, Debug)]
+pub(super) enum ChienSpace {
+    Sliced(Vec<chien_sliced::Slices>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Vec<chien_avx512::Values>),
+}
+
+impl Chien {
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, reason = "there is one search to choose from")
+    )]
+    pub fn new(field: &Field, correction: usize, backend: Backend) -> Chien {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(steps) = chien_avx512::Steps::new(field, correction, backend) {
+            return Chien::Avx512(steps);
+        }
+        Chien::Sliced(chien_sliced::Steps::new(field, correction))
+    }
+
+    /// Working space for words of `length` bits.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, reason = "only the vector search's space grows with the word")
+    )]
+    pub fn space(&self, length: usize) -> ChienSpace {
+        match self {
+            Chien::Sliced(steps) => ChienSpace::Sliced(steps.space()),
+            #[cfg(target_arch = "x86_64")]
+            Chien::Avx512(_) => ChienSpace::Avx512(chien_avx512::values(length)),
         }
     }
-    let exponents = &mut exponents[..terms];
-    let mut found = 0;
-    for position in 0..length {
-        let mut value = locator[0];
-        for (exponent, step) in exponents.iter_mut() {
-            value ^= field.alpha_reduced(*exponent as usize);
-            let next = *exponent + *step;
-            *exponent = next.min(next.wrapping_sub(order));
-        }
-        if value == 0 {
-            positions[found] = position as u32;
-            found += 1;
-            if found == degree {
-                break;
+
+    /// Writes to `positions` the exponents p below `length` with Λ(α^−p) = 0, ascending, and returns how many there are.
+    ///
+    /// `locator` holds Λ_0 … Λ_v, lowest first, v ≤ `positions.len()`. Roots outside 0..`length` lie in the zeroes that
+    /// shortening leaves out and aren't found: a count below v says that the word cannot be corrected.
+    ///
+    /// # Panics
+    /// If `space` is that of another code.
+    pub fn roots(
+        &self,
+        field: &Field,
+        locator: &[u16],
+        length: usize,
+        space: &mut ChienSpace,
+        positions: &mut [u32],
+    ) -> usize {
+        match (self, space) {
+            (Chien::Sliced(steps), ChienSpace::Sliced(terms)) => {
+                steps.search(field, locator, length, terms, positions)
             }
+            #[cfg(target_arch = "x86_64")]
+            (Chien::Avx512(steps), ChienSpace::Avx512(values)) => {
+                steps.search(field, locator, length, values, positions)
+            }
+            #[cfg(target_arch = "x86_64")]
+            _ => panic!("the scratch is that of another backend"),
         }
     }
-    found
 }

@@ -74,7 +74,7 @@ impl Steps {
         Some(Steps { proof, matrices })
     }
 
-    /// As [`super::chien::search`]; `values` is working space from [`values`].
+    /// As [`super::chien::Chien::roots`]; `values` is working space from [`values`].
     pub fn search(
         &self,
         field: &Field,

@@ -3,9 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::chien::ChienSpace;
 use super::divider::Remainder;
 use super::key_equation::Solver;
-use super::{Bch, PARITY_WORDS_MAX, chien, load_word};
+use super::{Bch, PARITY_WORDS_MAX, load_word};
 
 /// The chunk has more errors than the code corrects, or than the limit accepts. Data and parity are as they were.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,10 +19,8 @@ pub struct BchScratch {
     odd: Vec<u16>,
     syndromes: Vec<u16>,
     solver: Solver,
-    exponents: Vec<(u32, u32)>,
     positions: Vec<u32>,
-    #[cfg(target_arch = "x86_64")]
-    values: Vec<super::chien_avx512::Values>,
+    chien: ChienSpace,
 }
 
 impl BchScratch {
@@ -31,13 +30,8 @@ impl BchScratch {
             odd: vec![0; code.syndromes.stride()],
             syndromes: vec![0; 2 * code.correction()],
             solver: Solver::new(code.correction()),
-            exponents: vec![(0, 0); code.correction()],
             positions: vec![0; code.correction()],
-            #[cfg(target_arch = "x86_64")]
-            values: code
-                .chien
-                .as_ref()
-                .map_or_else(Vec::new, |_| super::chien_avx512::values(code.word_bits())),
+            chien: code.chien.space(code.word_bits()),
         }
     }
 
@@ -134,21 +128,14 @@ impl Bch {
     /// # Errors
     /// [`Uncorrectable`] if not all roots lie within the word.
     pub fn locate_errors(&self, degree: usize, scratch: &mut BchScratch) -> Result<usize, Uncorrectable> {
-        let BchScratch { solver, exponents, positions, .. } = scratch;
+        let BchScratch { solver, chien, positions, .. } = scratch;
         let locator = &solver.locator[..=degree];
         let found = if degree == 1 {
             // 1 + Λ_1·x vanishes at 1/Λ_1, so the position is the logarithm itself.
             positions[0] = self.field.log(locator[1]) as u32;
             usize::from((positions[0] as usize) < self.word_bits())
         } else {
-            #[cfg(target_arch = "x86_64")]
-            if let Some(steps) = &self.chien {
-                steps.search(&self.field, locator, self.word_bits(), &mut scratch.values, positions)
-            } else {
-                chien::search(&self.field, locator, self.word_bits(), exponents, positions)
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            chien::search(&self.field, locator, self.word_bits(), exponents, positions)
+            self.chien.roots(&self.field, locator, self.word_bits(), chien, positions)
         };
         if found == degree { Ok(degree) } else { Err(Uncorrectable) }
     }

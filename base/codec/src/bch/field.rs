@@ -102,7 +102,8 @@ impl Field {
         self.power[self.log(a) + self.order - self.log(b)]
     }
 
-    /// α^`exponent` for an exponent below twice the order: the inner loops of the decoder need no reduction.
+    /// α^`exponent` for an exponent below twice the order, which needs no reduction.
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn alpha_reduced(&self, exponent: usize) -> u16 {
         self.power[exponent]

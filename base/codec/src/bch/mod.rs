@@ -18,9 +18,12 @@ mod backend;
 mod chien;
 #[cfg(target_arch = "x86_64")]
 mod chien_avx512;
+mod chien_sliced;
 mod decoder;
 mod divider;
 mod field;
+#[cfg(target_arch = "x86_64")]
+mod folding;
 mod generator;
 mod key_equation;
 #[cfg(target_arch = "x86_64")]
@@ -36,6 +39,7 @@ pub use backend::Backend;
 pub use decoder::{BchScratch, Uncorrectable};
 pub use field::{FIELD_DEGREE_MAX, FIELD_DEGREE_MIN, Field};
 
+use chien::Chien;
 use divider::{Divider, Remainder};
 use generator::Generator;
 use syndromes::SyndromeRows;
@@ -93,7 +97,8 @@ pub enum BchError {
 
 /// A binary BCH code for chunks of one size, with all the tables that coding needs.
 ///
-/// Tables take 6 bytes a field element, about 2·t·r bytes for syndromes, and for division either 16 KiB a word of parity
+/// Tables take 6 bytes a field element, about 2·t·r bytes for
+/// syndromes, at most 544·t for the search, and for division either 16 KiB a word of parity
 /// (portable) or data_bytes·w bytes (w = words of parity; carry-less backends).
 #[derive(Clone, Debug)]
 pub struct Bch {
@@ -105,8 +110,7 @@ pub struct Bch {
     backend: Backend,
     divider: Divider,
     syndromes: SyndromeRows,
-    #[cfg(target_arch = "x86_64")]
-    chien: Option<chien_avx512::Steps>,
+    chien: Chien,
 }
 
 impl Bch {
@@ -163,8 +167,7 @@ impl Bch {
             backend,
             divider,
             syndromes: SyndromeRows::new(&field, correction, parity_bits),
-            #[cfg(target_arch = "x86_64")]
-            chien: chien_avx512::Steps::new(&field, correction, backend),
+            chien: Chien::new(&field, correction, backend),
             field,
         })
     }

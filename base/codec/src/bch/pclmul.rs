@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::divider::{BLOCK_BYTES, Folding, Line, Remainder};
+use super::divider::Remainder;
+use super::folding::{BLOCK_BYTES, Folding, Line};
 
 cpufeatures::new!(support, "pclmulqdq", "ssse3", "sse4.1");
 
