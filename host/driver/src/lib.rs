@@ -1,2 +1,44 @@
+//! A user-space NVMe 1.4 driver: the host's side of BAR0 and of host memory.
+//!
+//! | where | what |
+//! |---|---|
+//! | [`Bar`] | register access, as of the host's now |
+//! | [`GuestMemory`] | the memory that the device's DMA reaches: bytes, and tags for `fingerprint` drives |
+//! | [`Config`] | how many queue pairs, how deep, how large a command |
+//! | [`Driver`] | brings the controller up, sends commands, takes completions |
+//!
+//! The driver lives on the host's own [`aster_exec::Exec`]. A run mode carries doorbells to the device and interrupts
+//! back ([`Driver::interrupt`]); waiting, as for CSTS.RDY, lets the host's clock move. Tasks on that executor await
+//! whole commands; a workload that must be fast uses slots and completions directly and awaits nothing:
+//! [`Driver::take_slot`], [`Driver::submit`], [`Driver::ring`], [`Driver::next_completion`].
+//!
+//! After [`Driver::new`] nothing on the I/O path allocates: each request slot owns its data buffer and its PRP list.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod admin;
+mod bar;
+mod buffers;
+mod config;
+mod driver;
+mod error;
+mod init;
+mod io;
+mod memory;
+mod queue;
+mod waiting;
+
+pub use bar::Bar;
+pub use buffers::{Data, DataMut};
+pub use config::{CompletionMode, Config, ConfigError};
+pub use driver::{Driver, SharedMemory};
+pub use error::{CommandName, DriverError, Overdue, Violation};
+pub use init::Namespace;
+pub use io::{Io, IoOp};
+pub use memory::{BYTES_BASE, GuestMemory, HOST_PAGE_BYTES, OutOfMemory, TAGS_BASE, Traffic};
+pub use queue::{Completion, QueueId, SlotId};
+
+#[cfg(test)]
+mod tests;

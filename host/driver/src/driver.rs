@@ -1,0 +1,244 @@
+use crate::bar::Bar;
+use crate::buffers::{Buffers, Data, DataMut};
+use crate::config::{ADMIN_ENTRIES, CompletionMode, Config};
+use crate::error::{DriverError, Overdue, Violation};
+use crate::init::Namespace;
+use crate::memory::{GuestMemory, HOST_PAGE_BYTES};
+use crate::queue::{Completion, QueueId, QueuePair, SlotId};
+use crate::waiting::Watch;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_exec::{Exec, HandlerId, WaitQueue};
+use aster_units::Instant;
+use aster_wire::nvme::identify::IdentifyController;
+use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
+use core::cell::{Cell, Ref, RefCell};
+
+/// Host memory, shared by the driver and the run mode that carries out the device's DMA in it.
+pub type SharedMemory = Rc<RefCell<GuestMemory>>;
+
+/// The driver of one controller. All methods take `&self`: tasks and the run mode share it.
+///
+/// Never call it while [`SharedMemory`] is borrowed.
+pub struct Driver<B: Bar> {
+    pub(crate) exec: Exec,
+    pub(crate) bar: RefCell<B>,
+    pub(crate) memory: SharedMemory,
+    pub(crate) config: Config,
+    pub(crate) pairs: RefCell<Vec<QueuePair>>,
+    pub(crate) slot_waiters: Box<[WaitQueue]>,
+    pub(crate) admin_pages: u64,
+    /// I/O queue pairs that exist in the controller.
+    pub(crate) live_pairs: Cell<u16>,
+    pub(crate) doorbell_stride: Cell<u8>,
+    pub(crate) namespace: Cell<Namespace>,
+    /// Bytes of one command's data at most, as granted.
+    pub(crate) transfer_bytes: Cell<u32>,
+    /// The same in logical blocks.
+    pub(crate) blocks_max: Cell<u32>,
+    pub(crate) identity: RefCell<Option<Box<IdentifyController>>>,
+    pub(crate) violation: Cell<Option<Violation>>,
+    pub(crate) watch: HandlerId,
+    pub(crate) watchdog_armed: Cell<bool>,
+    pub(crate) poll_armed: Cell<bool>,
+}
+
+impl<B: Bar + 'static> Driver<B> {
+    /// A driver for the controller behind `bar`. It takes its memory and touches no register; [`Driver::init`] does.
+    ///
+    /// # Errors
+    /// When the configuration is out of range, or `memory` is smaller than [`Config::memory`].
+    pub fn new(exec: &Exec, bar: B, memory: &SharedMemory, config: Config) -> Result<Rc<Self>, DriverError> {
+        config.validate()?;
+        let mut pairs = Vec::with_capacity(usize::from(config.queue_pairs) + 1);
+        let admin_pages;
+        {
+            let memory = &mut memory.borrow_mut();
+            pairs.push(QueuePair::new(QueueId::ADMIN, ADMIN_ENTRIES, memory)?);
+            admin_pages = memory.alloc(u64::from(ADMIN_ENTRIES - 1) * HOST_PAGE_BYTES, HOST_PAGE_BYTES)?;
+            for id in 1..=config.queue_pairs {
+                let mut pair = QueuePair::new(QueueId(id), config.depth + 1, memory)?;
+                pair.buffers = Some(Buffers::new(&config, u64::from(config.depth), memory)?);
+                pair.vector = config.vector_of(id);
+                pair.polled = config.completion != CompletionMode::Interrupt;
+                pairs.push(pair);
+            }
+        }
+        Ok(Rc::new_cyclic(|this| Driver {
+            exec: exec.clone(),
+            bar: RefCell::new(bar),
+            memory: Rc::clone(memory),
+            config,
+            slot_waiters: pairs.iter().map(|_| WaitQueue::default()).collect(),
+            pairs: RefCell::new(pairs),
+            admin_pages,
+            live_pairs: Cell::new(0),
+            doorbell_stride: Cell::new(0),
+            namespace: Cell::new(Namespace::NONE),
+            transfer_bytes: Cell::new(0),
+            blocks_max: Cell::new(0),
+            identity: RefCell::new(None),
+            violation: Cell::new(None),
+            watch: exec.register(Rc::new(Watch(this.clone()))),
+            watchdog_armed: Cell::new(false),
+            poll_armed: Cell::new(false),
+        }))
+    }
+
+    /// The host's executor.
+    pub fn exec(&self) -> &Exec {
+        &self.exec
+    }
+    /// What the driver was set up with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// The memory that the device's DMA reaches.
+    pub fn memory(&self) -> &SharedMemory {
+        &self.memory
+    }
+    /// The namespace in use; zero blocks before [`Driver::init`].
+    #[inline]
+    pub fn namespace(&self) -> Namespace {
+        self.namespace.get()
+    }
+    /// Identify controller as read by [`Driver::init`].
+    pub fn identity(&self) -> Option<Ref<'_, IdentifyController>> {
+        Ref::filter_map(self.identity.borrow(), |identity| identity.as_deref()).ok()
+    }
+    /// The I/O queue pairs that the controller granted.
+    pub fn queues(&self) -> impl Iterator<Item = QueueId> + use<B> {
+        (1..=self.live_pairs.get()).map(QueueId)
+    }
+    /// Commands that a queue pair holds in flight at most.
+    pub fn depth(&self, queue: QueueId) -> u16 {
+        self.pairs.borrow()[queue.index()].depth()
+    }
+    /// The MSI-X vector of a queue pair's completions; `None` when it is polled.
+    pub fn vector(&self, queue: QueueId) -> Option<u16> {
+        let pair = &self.pairs.borrow()[queue.index()];
+        (!pair.polled).then_some(pair.vector)
+    }
+    /// The first thing that the controller did against the protocol.
+    #[inline]
+    pub fn violation(&self) -> Option<Violation> {
+        self.violation.get()
+    }
+
+    // ---- requests without a task ----
+
+    /// Takes a free request slot; `None` when all are in use.
+    #[inline]
+    pub fn take_slot(&self, queue: QueueId) -> Option<SlotId> {
+        self.pairs.borrow_mut()[queue.index()].take()
+    }
+
+    /// Gives a slot back that is not in flight.
+    #[inline]
+    pub fn release_slot(&self, queue: QueueId, slot: SlotId) {
+        self.pairs.borrow_mut()[queue.index()].release(slot);
+        self.slot_waiters[queue.index()].wake_one(&self.exec);
+    }
+
+    /// Reads the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts that they are
+    /// within [`Config::transfer_bytes_max`].
+    #[inline]
+    pub fn data<R>(&self, queue: QueueId, slot: SlotId, bytes: u32, read: impl FnOnce(Data<'_>) -> R) -> R {
+        self.assert_buffer(bytes);
+        let (pairs, memory) = (self.pairs.borrow(), self.memory.borrow());
+        let buffers = pairs[queue.index()].buffers.as_ref().expect("an I/O queue has data buffers");
+        read(buffers.data(slot.0, bytes as usize, &memory).expect("the buffers were allocated"))
+    }
+
+    /// Changes the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts that they
+    /// are within [`Config::transfer_bytes_max`].
+    #[inline]
+    pub fn data_mut<R>(
+        &self,
+        queue: QueueId,
+        slot: SlotId,
+        bytes: u32,
+        fill: impl FnOnce(DataMut<'_>) -> R,
+    ) -> R {
+        self.assert_buffer(bytes);
+        let (pairs, mut memory) = (self.pairs.borrow(), self.memory.borrow_mut());
+        let buffers = pairs[queue.index()].buffers.as_ref().expect("an I/O queue has data buffers");
+        fill(buffers.data_mut(slot.0, bytes as usize, &mut memory).expect("the buffers were allocated"))
+    }
+
+    #[inline]
+    fn assert_buffer(&self, bytes: u32) {
+        assert!(bytes <= self.config.transfer_bytes_max, "{bytes} bytes are more than a slot's buffer");
+    }
+
+    /// Tells the controller of everything that was submitted to a queue and taken from its completions since the last
+    /// call: at most one doorbell each. Call it once after a batch.
+    #[inline]
+    pub fn ring(&self, queue: QueueId) {
+        let doorbells = self.pairs.borrow_mut()[queue.index()].doorbells();
+        if let Some(head) = doorbells.head {
+            self.write_doorbell(queue, DoorbellKind::CompletionHead, head);
+        }
+        if let Some(tail) = doorbells.tail {
+            self.write_doorbell(queue, DoorbellKind::SubmissionTail, tail);
+        }
+    }
+
+    #[inline]
+    fn write_doorbell(&self, queue: QueueId, kind: DoorbellKind, value: u16) {
+        let offset = Doorbell { queue: queue.0, kind }.offset(self.doorbell_stride.get());
+        // The largest doorbell lies far below 4 GiB: 16 bits of queue, 15 of stride.
+        self.bar.borrow_mut().write(offset as u32, 4, u64::from(value));
+    }
+
+    /// The next completion of a queue that no task awaits. The slot stays taken: submit it again or release it.
+    /// After the last one call [`Driver::ring`].
+    #[inline]
+    pub fn next_completion(&self, queue: QueueId) -> Option<Completion> {
+        let popped = self.pairs.borrow_mut()[queue.index()].pop(&self.memory.borrow(), &self.exec);
+        popped.unwrap_or_else(|violation| self.note_violation(violation))
+    }
+
+    #[cold]
+    fn note_violation<T>(&self, violation: Violation) -> Option<T> {
+        if self.violation.get().is_none() {
+            self.violation.set(Some(violation));
+        }
+        self.wake_all_waiting();
+        None
+    }
+
+    /// An interrupt has arrived, or somebody wants to look: takes the completions of the vector's queues, wakes the
+    /// tasks that await them and keeps the others for [`Driver::next_completion`]. An unknown vector does nothing.
+    pub fn interrupt(&self, vector: u16) {
+        for index in 0..=self.live_pairs.get() {
+            let queue = QueueId(index);
+            if self.vector(queue) == Some(vector) {
+                self.look(queue);
+            }
+        }
+    }
+
+    /// Takes a queue's completions.
+    pub(crate) fn look(&self, queue: QueueId) {
+        let collected = self.pairs.borrow_mut()[queue.index()].collect(&self.memory.borrow(), &self.exec);
+        if let Err(violation) = collected {
+            self.note_violation::<()>(violation);
+        }
+        self.ring(queue);
+    }
+
+    /// The command that has been in flight for longest over all I/O queues, if that is [`Config::command_timeout`] or
+    /// more at `now`. Looks at every slot: for now and then, not for each completion.
+    pub fn overdue(&self, now: Instant) -> Option<Overdue> {
+        let pairs = self.pairs.borrow();
+        let (pair, (slot, submitted)) = pairs
+            .iter()
+            .skip(1)
+            .filter_map(|pair| Some((pair, pair.oldest(|_| true)?)))
+            .min_by_key(|(_, (_, submitted))| *submitted)?;
+        let age = now.since(submitted);
+        (age >= self.config.command_timeout).then(|| pair.overdue(slot, age))
+    }
+}

@@ -1,0 +1,324 @@
+use crate::buffers::Buffers;
+use crate::error::{CommandName, Overdue, Violation};
+use crate::memory::{GuestMemory, HOST_PAGE_BYTES, OutOfMemory};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use aster_exec::{Exec, TaskId};
+use aster_units::{Duration, Instant};
+use aster_wire::nvme::cqe::CQE_BYTES;
+use aster_wire::nvme::sqe::SQE_BYTES;
+use aster_wire::nvme::{Cqe, Sqe, Status};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// A queue pair: submission and completion queue share their number. 0 is the admin queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct QueueId(pub u16);
+
+impl QueueId {
+    /// The admin queue.
+    pub const ADMIN: QueueId = QueueId(0);
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A request slot of a queue pair: one command with its data buffer. Its number is the command identifier.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SlotId(pub u16);
+
+impl SlotId {
+    /// As a slice index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A completed command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// Its slot, still taken.
+    pub slot: SlotId,
+    /// How it ended.
+    pub status: Status,
+    /// Dwords 0 and 1 of the completion.
+    pub result: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SlotState {
+    Free,
+    Taken,
+    InFlight,
+    /// Completed; its task has not looked yet.
+    Done(Completion),
+    /// In flight when the controller was reset; its task has not looked yet.
+    Lost,
+}
+
+/// What the driver remembers of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub(crate) state: SlotState,
+    /// The task that awaits the command; [`TaskId::NONE`] when the completion goes to whoever asks for it.
+    pub(crate) task: TaskId,
+    pub(crate) awaited: bool,
+    /// Its task gave up: the slot is freed when the completion comes.
+    pub(crate) abandoned: bool,
+    /// An Asynchronous Event Request may stay for ever.
+    pub(crate) endless: bool,
+    pub(crate) opcode: u8,
+    pub(crate) slba: Option<u64>,
+    pub(crate) submitted: Instant,
+}
+
+impl Slot {
+    const FREE: Slot = Slot {
+        state: SlotState::Free,
+        task: TaskId::NONE,
+        awaited: false,
+        abandoned: false,
+        endless: false,
+        opcode: 0,
+        slba: None,
+        submitted: Instant::ZERO,
+    };
+}
+
+/// How a command is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Following {
+    pub(crate) slba: Option<u64>,
+    pub(crate) awaited: bool,
+    pub(crate) endless: bool,
+}
+
+/// A submission and a completion queue with their request slots (NVMe 1.4 §4.1).
+///
+/// There is one slot less than entries, so that neither queue can overflow: what is in the submission queue is in
+/// flight, and so is what is in the completion queue.
+pub(crate) struct QueuePair {
+    pub(crate) id: QueueId,
+    pub(crate) vector: u16,
+    pub(crate) polled: bool,
+    pub(crate) sq: u64,
+    pub(crate) cq: u64,
+    pub(crate) buffers: Option<Buffers>,
+    entries: u16,
+    tail: u16,
+    rung_tail: u16,
+    head: u16,
+    rung_head: u16,
+    phase: bool,
+    free: Vec<u16>,
+    pub(crate) slots: Box<[Slot]>,
+    done: VecDeque<Completion>,
+}
+
+/// Commands of a pair on the way: doorbell values to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Doorbells {
+    pub(crate) head: Option<u16>,
+    pub(crate) tail: Option<u16>,
+}
+
+impl QueuePair {
+    /// Takes the memory of a pair of `entries` entries.
+    pub(crate) fn new(id: QueueId, entries: u16, memory: &mut GuestMemory) -> Result<Self, OutOfMemory> {
+        let sq = memory.alloc(ring_bytes(entries, SQE_BYTES), HOST_PAGE_BYTES)?;
+        let cq = memory.alloc(ring_bytes(entries, CQE_BYTES), HOST_PAGE_BYTES)?;
+        let slots = entries - 1;
+        Ok(QueuePair {
+            id,
+            vector: 0,
+            polled: false,
+            sq,
+            cq,
+            buffers: None,
+            entries,
+            tail: 0,
+            rung_tail: 0,
+            head: 0,
+            rung_head: 0,
+            phase: true,
+            free: Vec::with_capacity(usize::from(slots)),
+            slots: alloc::vec![Slot::FREE; usize::from(slots)].into_boxed_slice(),
+            done: VecDeque::with_capacity(usize::from(slots)),
+        })
+    }
+
+    /// Makes the pair empty, with `entries` entries (at most those it was made with). Commands in flight are lost:
+    /// their tasks are told, the others' slots are free.
+    pub(crate) fn reset(&mut self, entries: u16, memory: &mut GuestMemory, exec: &Exec) {
+        assert!(usize::from(entries) <= self.slots.len() + 1, "a queue does not grow");
+        self.entries = entries;
+        (self.tail, self.rung_tail, self.head, self.rung_head, self.phase) = (0, 0, 0, 0, true);
+        let bytes = usize::from(entries) * CQE_BYTES;
+        memory.bytes_mut(self.cq, bytes).expect("the queue was allocated").fill(0);
+        self.done.clear();
+        self.free.clear();
+        for slot in (0..entries - 1).rev() {
+            let s = &mut self.slots[usize::from(slot)];
+            let awaited = s.awaited && !s.abandoned && s.state != SlotState::Free;
+            if awaited {
+                if s.state == SlotState::InFlight {
+                    s.state = SlotState::Lost;
+                }
+                exec.wake(s.task);
+            } else {
+                *s = Slot::FREE;
+                self.free.push(slot);
+            }
+        }
+    }
+
+    /// The queues' entries.
+    pub(crate) fn entries(&self) -> u16 {
+        self.entries
+    }
+    /// Slots of the pair.
+    pub(crate) fn depth(&self) -> u16 {
+        self.entries - 1
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<SlotId> {
+        let slot = self.free.pop()?;
+        self.slots[usize::from(slot)].state = SlotState::Taken;
+        Some(SlotId(slot))
+    }
+
+    #[inline]
+    pub(crate) fn release(&mut self, slot: SlotId) {
+        let s = &mut self.slots[slot.index()];
+        assert!(
+            !matches!(s.state, SlotState::Free | SlotState::InFlight),
+            "slot {} of queue {} is released while {:?}",
+            slot.0,
+            self.id.0,
+            s.state
+        );
+        *s = Slot::FREE;
+        self.free.push(slot.0);
+    }
+
+    /// Puts a command into the submission queue; [`QueuePair::doorbells`] tells the controller.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        slot: SlotId,
+        sqe: &Sqe,
+        following: Following,
+        now: Instant,
+        memory: &mut GuestMemory,
+    ) {
+        let s = &mut self.slots[slot.index()];
+        assert!(s.state == SlotState::Taken, "slot {} of queue {} is {:?}", slot.0, self.id.0, s.state);
+        s.state = SlotState::InFlight;
+        s.awaited = following.awaited;
+        s.endless = following.endless;
+        s.opcode = sqe.opcode();
+        s.slba = following.slba;
+        s.submitted = now;
+        let at = self.sq + u64::from(self.tail) * SQE_BYTES as u64;
+        memory.bytes_mut(at, SQE_BYTES).expect("the queue was allocated").copy_from_slice(sqe.as_bytes());
+        self.tail = self.after(self.tail);
+    }
+
+    #[inline]
+    fn after(&self, index: u16) -> u16 {
+        if index + 1 == self.entries { 0 } else { index + 1 }
+    }
+
+    /// The next completion that no task awaits. Those that a task awaits are noted and the task is woken.
+    ///
+    /// # Errors
+    /// When the controller broke the protocol; the entry is consumed.
+    #[inline]
+    pub(crate) fn pop(&mut self, memory: &GuestMemory, exec: &Exec) -> Result<Option<Completion>, Violation> {
+        if let Some(completion) = self.done.pop_front() {
+            return Ok(Some(completion));
+        }
+        self.pop_entry(memory, exec)
+    }
+
+    /// Takes every entry out of the completion queue, keeping those that no task awaits for [`QueuePair::pop`].
+    pub(crate) fn collect(&mut self, memory: &GuestMemory, exec: &Exec) -> Result<(), Violation> {
+        while let Some(completion) = self.pop_entry(memory, exec)? {
+            self.done.push_back(completion);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn pop_entry(&mut self, memory: &GuestMemory, exec: &Exec) -> Result<Option<Completion>, Violation> {
+        loop {
+            let at = self.cq + u64::from(self.head) * CQE_BYTES as u64;
+            let bytes = memory.bytes(at, CQE_BYTES).expect("the queue was allocated");
+            let cqe = Cqe::ref_from_bytes(bytes).expect("an entry's bytes");
+            if cqe.phase() != self.phase {
+                return Ok(None);
+            }
+            self.head = self.after(self.head);
+            if self.head == 0 {
+                self.phase = !self.phase;
+            }
+            if let Some(completion) = self.note(cqe, exec)? {
+                return Ok(Some(completion));
+            }
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, cqe: &Cqe, exec: &Exec) -> Result<Option<Completion>, Violation> {
+        let (queue, cid, head) = (self.id, cqe.cid.get(), cqe.sq_head.get());
+        if cqe.sq_id.get() != queue.0 {
+            return Err(Violation::WrongQueue { queue, sq_id: cqe.sq_id.get() });
+        }
+        if head >= self.entries {
+            return Err(Violation::HeadOutside { queue, head });
+        }
+        let slot = self.slots.get_mut(usize::from(cid)).filter(|s| s.state == SlotState::InFlight);
+        let Some(slot) = slot else { return Err(Violation::UnknownCommand { queue, cid }) };
+        let completion = Completion { slot: SlotId(cid), status: cqe.status(), result: cqe.result_64() };
+        slot.state = SlotState::Done(completion);
+        if !slot.awaited {
+            return Ok(Some(completion));
+        }
+        exec.wake(slot.task);
+        if slot.abandoned {
+            self.release(SlotId(cid));
+        }
+        Ok(None)
+    }
+
+    /// What the controller has not been told yet; it counts as told from now on.
+    #[inline]
+    pub(crate) fn doorbells(&mut self) -> Doorbells {
+        let head = (self.head != self.rung_head).then_some(self.head);
+        let tail = (self.tail != self.rung_tail).then_some(self.tail);
+        (self.rung_head, self.rung_tail) = (self.head, self.tail);
+        Doorbells { head, tail }
+    }
+
+    /// The command in flight for longest among those that `which` picks, and when it was submitted.
+    pub(crate) fn oldest(&self, which: impl Fn(&Slot) -> bool) -> Option<(SlotId, Instant)> {
+        let in_flight = |s: &Slot| s.state == SlotState::InFlight && !s.endless && !s.abandoned;
+        (0u16..)
+            .zip(&self.slots)
+            .filter(|(_, s)| in_flight(s) && which(s))
+            .map(|(i, s)| (SlotId(i), s.submitted))
+            .min_by_key(|&(slot, submitted)| (submitted, slot))
+    }
+
+    /// Describes a command in flight that takes too long.
+    pub(crate) fn overdue(&self, slot: SlotId, age: Duration) -> Overdue {
+        let s = &self.slots[slot.index()];
+        Overdue { command: CommandName { queue: self.id, opcode: s.opcode }, slot, slba: s.slba, age }
+    }
+}
+
+fn ring_bytes(entries: u16, entry_bytes: usize) -> u64 {
+    u64::from(entries) * entry_bytes as u64
+}
