@@ -94,6 +94,11 @@ impl FlashRequest {
     pub fn targets(&self) -> &[Target] {
         &self.targets[..usize::from(self.count)]
     }
+    /// The targets, to change.
+    #[inline]
+    pub fn targets_mut(&mut self) -> &mut [Target] {
+        &mut self.targets[..usize::from(self.count)]
+    }
 }
 
 /// How a target ended.

@@ -9,7 +9,7 @@ use aster_events::{Event, Recorder};
 use aster_exec::{Exec, WaitQueue};
 use aster_flash::Controller;
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase};
-use aster_units::LunIndex;
+use aster_units::{Geometry, LunIndex};
 use core::cell::Cell;
 
 /// How a LUN's next request is chosen among those waiting.
@@ -69,6 +69,9 @@ pub struct Worker {
     pub controller: Controller,
     /// How the next one is chosen.
     pub policy: Policy,
+    /// The geometry of requests, and that of the packages: a restricted drive uses fewer blocks than its packages have,
+    /// so that LUN bits of a row lie elsewhere (C31).
+    pub addressing: (Geometry, Geometry),
     /// Opens when the package answers.
     pub gate: Rc<Gate>,
     /// Where events go.
@@ -82,6 +85,7 @@ impl Worker {
         self.gate.pass(&exec).await;
         loop {
             let (tag, request) = self.port.next(self.lun, |waiting| self.policy.choose(waiting)).await;
+            let request = self.readdress(request);
             let (kind, row) = (kind_of(request.phase), request.targets()[0].row.0);
             self.recorder.emit(exec.now(), || Event::FlashIssued { lun: self.lun.0, kind, row });
             let outcomes = self.controller.execute(&request).await;
@@ -99,6 +103,17 @@ impl Worker {
             });
             self.port.complete(tag, outcomes);
         }
+    }
+
+    fn readdress(&self, mut request: FlashRequest) -> FlashRequest {
+        let (used, array) = &self.addressing;
+        if used.lun_shift() != array.lun_shift() {
+            for target in request.targets_mut() {
+                let (lun, block, page) = used.split_row(target.row);
+                target.row = array.row(lun, block, page);
+            }
+        }
+        request
     }
 }
 
