@@ -1,2 +1,46 @@
+//! NAND packages: LUN state machines, page registers, cells, wear and errors, behind the port that a channel drives (I1).
+//!
+//! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s; a [`NandInspect`] looks at the
+//! cells from outside the bus and breaks them on purpose; [`NandCells`] are what survives power-off.
+//!
+//! - `command` decodes latches, `package` carries bursts, `lun` is a LUN's state, `register` its page registers;
+//! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and `identity` answer
+//!   for the target;
+//! - `store` keeps pages and blocks, in memory or through to an image;
+//! - `timing`, `errors` and `faults` say how long, how wrong and how broken.
+//!
+//! A package never owns a clock: every call carries the times of its bus cycles, and what the array does settles when
+//! the LUN is next looked at.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod array;
+mod bus;
+mod command;
+mod config;
+mod errors;
+mod faults;
+mod features;
+mod identity;
+mod inspect;
+mod lun;
+mod package;
+mod register;
+mod store;
+mod timing;
+
+pub use array::{NandArray, NandCells};
+pub use bus::BusConfig;
+pub use config::{NandConfig, NandError};
+pub use errors::{ErrorModel, Stress};
+pub use faults::FailureModel;
+pub use identity::Identity;
+pub use inspect::{BadBlock, BlockInfo, EraseSpread, NandInspect};
+pub use package::NandPackage;
+pub use store::Totals;
+pub use timing::{ArrayTiming, PerType, page_type};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! All packages of a drive, and the cells that outlive them.
+
+use crate::config::{NandConfig, NandError};
+use crate::inspect::NandInspect;
+use crate::lun::{Lun, SharedDie};
+use crate::package::{NandPackage, Power};
+use crate::store::{Die, Image, SharedImage};
+use crate::timing::DieTiming;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::Recorder;
+use aster_ports::medium::Medium;
+use aster_units::{Instant, LunAddr, LunIndex};
+use core::cell::RefCell;
+use core::fmt;
+
+/// The cells of a drive: what survives power-off. Cheap to clone; clones are the same cells.
+#[derive(Clone)]
+pub struct NandCells {
+    pub(crate) config: Rc<NandConfig>,
+    pub(crate) dies: Rc<[SharedDie]>,
+    pub(crate) image: Option<SharedImage>,
+    power: Rc<Power>,
+}
+
+impl fmt::Debug for NandCells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NandCells").field("dies", &self.dies.len()).finish_non_exhaustive()
+    }
+}
+
+impl NandCells {
+    /// How they are configured.
+    pub fn config(&self) -> &NandConfig {
+        &self.config
+    }
+    /// Power goes at `at`: when the packages are dropped, what their arrays had not finished by then is torn. Without this,
+    /// the last call on each package's bus counts.
+    pub fn power_off(&self, at: Instant) {
+        self.power.off_at.set(Some(at));
+    }
+    /// A handle that looks at the cells and breaks them on purpose.
+    pub fn inspect(&self) -> NandInspect {
+        NandInspect::new(self.clone())
+    }
+}
+
+/// The packages of a drive, until its channels take them.
+pub struct NandArray {
+    cells: NandCells,
+    // One list of packages a channel; empty once taken.
+    channels: Vec<Vec<NandPackage>>,
+}
+
+impl fmt::Debug for NandArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cells.fmt(f)
+    }
+}
+
+impl NandArray {
+    /// An array on fresh cells in memory, or on the image that lies on `medium`, which is made if the medium is empty.
+    /// Packages report their busy times to `recorder`.
+    ///
+    /// # Errors
+    /// When the configuration is out of range; when the medium fails, is too small, or holds a damaged image or one of
+    /// another array.
+    pub fn new(
+        config: NandConfig,
+        medium: Option<Box<dyn Medium>>,
+        recorder: &Recorder,
+    ) -> Result<Self, NandError> {
+        config.validate()?;
+        let config = Rc::new(config);
+        let image = match medium {
+            Some(medium) => Some(Rc::new(RefCell::new(Image::open(medium, &config)?))),
+            None => None,
+        };
+        let dies: Rc<[SharedDie]> = (0..config.geometry.total_luns())
+            .map(|lun| Rc::new(RefCell::new(Die::new(&config, LunIndex(lun), image.clone()))))
+            .collect();
+        if let Some(image) = &image {
+            for (lun, die) in dies.iter().enumerate() {
+                image.borrow_mut().restore(LunIndex(lun as u32), &mut die.borrow_mut())?;
+            }
+        }
+        NandArray::power_up(NandCells { config, dies, image, power: Rc::default() }, recorder)
+    }
+
+    /// Packages on cells that have lost their power: registers, features and data interface are as after power-on.
+    ///
+    /// # Errors
+    /// [`NandError::Powered`] while packages of these cells live.
+    pub fn power_up(cells: NandCells, recorder: &Recorder) -> Result<Self, NandError> {
+        let packages = cells.power.packages.get();
+        if packages > 0 {
+            return Err(NandError::Powered { packages });
+        }
+        cells.power.off_at.set(None);
+        let g = cells.config.geometry;
+        let package = |channel, way| {
+            let luns = (0..g.luns).map(|lun| {
+                let die = &cells.dies[g.lun_index(LunAddr { channel, way, lun }).index()];
+                let timing = DieTiming::new(cells.config.timing, cells.config.cells, die.borrow().seed());
+                Lun::new(die.clone(), timing, g.planes, &cells.config.layout, cells.config.content)
+            });
+            let place = LunAddr { channel, way, lun: 0 };
+            NandPackage::new(&cells.config, place, luns.collect(), recorder, &cells.power)
+        };
+        let channels = (0..g.channels).map(|c| (0..g.ways).map(|w| package(c, w)).collect()).collect();
+        Ok(NandArray { cells, channels })
+    }
+
+    /// The packages of a channel, one a way; none when they have been taken already or the channel doesn't exist.
+    pub fn take_packages(&mut self, channel: u16) -> Vec<NandPackage> {
+        self.channels.get_mut(usize::from(channel)).map(core::mem::take).unwrap_or_default()
+    }
+
+    /// The cells, to power up again once the packages are gone.
+    pub fn cells(&self) -> NandCells {
+        self.cells.clone()
+    }
+    /// A handle that looks at the cells and breaks them on purpose.
+    pub fn inspect(&self) -> NandInspect {
+        self.cells.inspect()
+    }
+
+    /// Bytes that a medium needs for the image of such an array. The image is sparse: what was never written takes no space.
+    pub fn image_bytes(config: &NandConfig) -> u64 {
+        Image::bytes(config)
+    }
+}

@@ -1,0 +1,343 @@
+//! A package behind one chip enable: data bursts and the [`Package`] port. The latches are in [`crate::command`].
+
+use crate::bus::Waits;
+use crate::command::{Phase, View};
+use crate::config::NandConfig;
+use crate::features::Features;
+use crate::identity;
+use crate::lun::{Lun, Work};
+use crate::register::Holds;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::{Event, Recorder};
+use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError};
+use aster_txn::Latch;
+use aster_units::{Column, Content, Duration, Instant, LunAddr};
+use aster_wire::onfi::command;
+use core::cell::Cell;
+
+/// What data out reads when no status command has come in between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// Nothing has been asked for.
+    Nothing,
+    /// The page register of the LUN selected.
+    Page,
+    /// The target's answer: identification, parameters, features.
+    Answer,
+}
+
+/// Status bytes that one burst may fetch: READ STATUS repeats its byte for as long as the host asks (ONFI 5.1 §5.13).
+const STATUS_BYTES_MAX: usize = 64;
+
+/// One NAND package: the LUNs behind a chip enable with their command decoder.
+pub struct NandPackage {
+    pub(crate) config: Rc<NandConfig>,
+    pub(crate) place: LunAddr,
+    pub(crate) luns: Vec<Lun>,
+    pub(crate) waits: Waits,
+    pub(crate) features: Features,
+    pub(crate) phase: Phase,
+    pub(crate) view: View,
+    pub(crate) source: Source,
+    /// The first cycle latched last, for errors.
+    pub(crate) command: u8,
+    /// The LUN that a row address named last: READ STATUS answers for it.
+    pub(crate) addressed: u8,
+    /// The LUN whose register drives data out; none after another LUN was addressed.
+    pub(crate) selected: Option<u8>,
+    pub(crate) answer: Vec<u8>,
+    pub(crate) answer_at: usize,
+    status: [u8; STATUS_BYTES_MAX],
+    recorder: Recorder,
+    enabled: bool,
+    last_seen: Instant,
+    power: Rc<Power>,
+}
+
+/// What the packages of an array have in common: how many live, and when their power went.
+#[derive(Debug, Default)]
+pub(crate) struct Power {
+    pub packages: Cell<u32>,
+    pub off_at: Cell<Option<Instant>>,
+}
+
+impl NandPackage {
+    pub(crate) fn new(
+        config: &Rc<NandConfig>,
+        place: LunAddr,
+        luns: Vec<Lun>,
+        recorder: &Recorder,
+        power: &Rc<Power>,
+    ) -> Self {
+        power.packages.set(power.packages.get() + 1);
+        NandPackage {
+            config: config.clone(),
+            place,
+            selected: (luns.len() == 1).then_some(0),
+            luns,
+            waits: Waits::new(&config.bus.power_on()),
+            features: Features::power_on(),
+            phase: Phase::Idle,
+            view: View::Data,
+            source: Source::Nothing,
+            command: command::RESET,
+            addressed: 0,
+            answer: Vec::with_capacity(1024),
+            answer_at: 0,
+            status: [0; STATUS_BYTES_MAX],
+            recorder: recorder.clone(),
+            enabled: false,
+            last_seen: Instant::ZERO,
+            power: power.clone(),
+        }
+    }
+
+    /// Reports that a LUN's array has started to work.
+    #[inline]
+    pub(crate) fn report(&self, at: Instant, lun: u8, (work, takes): (Work, Duration)) {
+        self.recorder.emit(at, || Event::ArrayBusy {
+            channel: self.place.channel,
+            way: self.place.way,
+            lun,
+            kind: work.kind(),
+            picoseconds: takes.as_picos(),
+        });
+    }
+
+    #[inline]
+    fn check_mode(&self, timing: &BurstTiming) -> Result<(), ProtocolError> {
+        if !self.enabled {
+            return Err(ProtocolError::NotSelected);
+        }
+        if timing.mode == self.waits.mode() { Ok(()) } else { Err(ProtocolError::DataMode) }
+    }
+
+    /// The LUN that drives data out, ready and with data.
+    #[inline]
+    fn source_lun(&mut self, at: Instant) -> Result<u8, ProtocolError> {
+        let lun = self.selected.ok_or(ProtocolError::UnexpectedData)?;
+        self.need_ready(at, lun, self.command)?;
+        if self.luns[usize::from(lun)].has_data() { Ok(lun) } else { Err(ProtocolError::UnexpectedData) }
+    }
+
+    fn status_out(
+        &mut self,
+        timing: BurstTiming,
+        lun: u8,
+        length: u32,
+    ) -> Result<DataOut<'_>, ProtocolError> {
+        self.waits.before_data_out(timing.first, None)?;
+        if length as usize > STATUS_BYTES_MAX {
+            return Err(ProtocolError::Length { available: STATUS_BYTES_MAX as u32, requested: length });
+        }
+        let state = &mut self.luns[usize::from(lun)];
+        state.settle(timing.first);
+        let status = state.status().0;
+        self.waits.data_out(timing.last);
+        let out = &mut self.status[..length as usize];
+        out.fill(status);
+        Ok(DataOut::Bytes(out))
+    }
+
+    fn answer_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+        for lun in 0..self.luns.len() as u8 {
+            self.need_ready(timing.first, lun, self.command)?;
+        }
+        let ready = self.luns[0].ready_since();
+        self.waits.before_data_out(timing.first, Some(ready))?;
+        let available = (self.answer.len() - self.answer_at) as u32;
+        if length > available {
+            return Err(ProtocolError::Length { available, requested: length });
+        }
+        self.waits.data_out(timing.last);
+        let from = self.answer_at;
+        self.answer_at += length as usize;
+        Ok(DataOut::Bytes(&self.answer[from..self.answer_at]))
+    }
+
+    #[inline]
+    fn page_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+        let index = self.source_lun(timing.first)?;
+        let lun = &mut self.luns[usize::from(index)];
+        self.waits.before_data_out(timing.first, Some(lun.ready_since()))?;
+        let raw = self.config.geometry.raw_page_bytes();
+        let column = lun.column;
+        if length > raw - column {
+            return Err(ProtocolError::Length { available: raw - column, requested: length });
+        }
+        lun.column += length;
+        self.waits.data_out(timing.last);
+        let register = lun.register(lun.plane);
+        let burst = column as usize..(column + length) as usize;
+        // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows nothing anyway.
+        let column = Column(column as u16);
+        Ok(match register.holds {
+            Holds::Nothing => unreachable!("source_lun answers only a LUN with data"),
+            Holds::Erased => DataOut::Erased { column, flips: &register.flips },
+            Holds::Page => DataOut::Page { column, page: register.page(), flips: &register.flips },
+            Holds::Bytes => DataOut::Bytes(&register.bytes[burst]),
+        })
+    }
+
+    fn page_in(&mut self, lun: u8, plane: u8, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
+        let raw = self.config.geometry.raw_page_bytes();
+        let state = &mut self.luns[usize::from(lun)];
+        let column = state.column;
+        if length > raw - column {
+            return Err(ProtocolError::Length { available: raw - column, requested: length });
+        }
+        let register = state.register_mut(plane);
+        match data {
+            DataIn::Page(page) => {
+                if column != 0 || register.holds != Holds::Erased {
+                    return Err(ProtocolError::Column { column: Column(column as u16) });
+                }
+                self.config.check_page(&page)?;
+                register.set_page(&page);
+            }
+            DataIn::Bytes(bytes) => {
+                if bytes.len() != length as usize {
+                    return Err(ProtocolError::Length { available: bytes.len() as u32, requested: length });
+                }
+                // Literal bytes over a page that is kept plain would need its code word.
+                if register.holds == Holds::Page {
+                    return Err(ProtocolError::UnexpectedData);
+                }
+                register.set_bytes(raw as usize, column as usize, bytes);
+            }
+        }
+        state.column += length;
+        Ok(())
+    }
+
+    fn feature_in(
+        &mut self,
+        timing: BurstTiming,
+        address: u8,
+        length: u32,
+        data: DataIn<'_>,
+    ) -> Result<(), ProtocolError> {
+        let DataIn::Bytes(bytes) = data else { return Err(ProtocolError::UnexpectedData) };
+        let Ok(value) = bytes.try_into() else {
+            return Err(ProtocolError::Length { available: 4, requested: length });
+        };
+        self.phase = Phase::Idle;
+        let switched = self.features.set(&self.config.bus, address, value);
+        self.waits.confirmed(timing.last);
+        self.all_busy(timing.last, self.config.timing.features);
+        if let Some(mode) = switched {
+            self.waits.switch(&mode, timing.last);
+        }
+        Ok(())
+    }
+
+    /// Every LUN is busy: a command of the target.
+    pub(crate) fn all_busy(&mut self, at: Instant, takes: Duration) {
+        for lun in 0..self.luns.len() {
+            let started = self.luns[lun].start_other(at, takes);
+            self.report(at, lun as u8, started);
+        }
+    }
+
+    pub(crate) fn unique_id(&mut self) {
+        identity::read_unique_id(&self.config, self.place, &mut self.answer);
+    }
+}
+
+impl NandConfig {
+    /// Whether a page from the stages fits this drive.
+    fn check_page(&self, page: &PageData<'_>) -> Result<(), ProtocolError> {
+        let wanted = usize::from(self.layout.sectors()) * page.content.sector_len();
+        if self.content == Content::Full && page.content == Content::Fingerprint {
+            return Err(ProtocolError::NoBytes);
+        }
+        for (wanted, found) in [(wanted, page.data.len()), (self.layout.oob_bytes().into(), page.oob.len())] {
+            if wanted != found {
+                return Err(ProtocolError::Length { available: wanted as u32, requested: found as u32 });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Package for NandPackage {
+    fn select(&mut self, at: Instant, on: bool) -> Result<(), ProtocolError> {
+        if on == self.enabled {
+            return Ok(());
+        }
+        if on {
+            self.waits.before_select(at)?;
+        } else {
+            self.waits.released(at);
+        }
+        self.enabled = on;
+        self.last_seen = self.last_seen.max(at);
+        Ok(())
+    }
+
+    #[inline]
+    fn latch(&mut self, at: Instant, latch: Latch) -> Result<(), ProtocolError> {
+        if !self.enabled {
+            return Err(ProtocolError::NotSelected);
+        }
+        self.last_seen = at;
+        let done = match self.waits.before_latch(at) {
+            Ok(()) => match latch {
+                Latch::Command(value) => self.on_command(at, value),
+                Latch::Address(value) => self.on_address(at, value),
+            },
+            Err(error) => Err(error),
+        };
+        if done.is_err() {
+            // What has been latched of a command so far is void; the next first cycle starts over.
+            self.phase = Phase::Idle;
+        }
+        done
+    }
+
+    #[inline]
+    fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+        self.check_mode(&timing)?;
+        self.last_seen = timing.last;
+        if !matches!(self.phase, Phase::Idle | Phase::Returning) {
+            self.phase = Phase::Idle;
+            return Err(ProtocolError::UnexpectedData);
+        }
+        match (self.view, self.source) {
+            (View::Status(lun), _) => self.status_out(timing, lun, length),
+            (View::Data, Source::Page) => self.page_out(timing, length),
+            (View::Data, Source::Answer) => self.answer_out(timing, length),
+            (View::Data, Source::Nothing) => Err(ProtocolError::UnexpectedData),
+        }
+    }
+
+    fn data_in(&mut self, timing: BurstTiming, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
+        self.check_mode(&timing)?;
+        self.last_seen = timing.last;
+        let done = match (self.waits.before_data_in(timing.first), self.phase) {
+            (Err(error), _) => Err(error),
+            (Ok(()), Phase::Loading(page)) => self.page_in(page.lun, page.at.plane, length, data),
+            (Ok(()), Phase::FeatureData { address }) => self.feature_in(timing, address, length, data),
+            _ => Err(ProtocolError::UnexpectedData),
+        };
+        if done.is_err() {
+            // The command that the data belonged to is void.
+            self.phase = Phase::Idle;
+        }
+        done
+    }
+
+    fn ready(&self, at: Instant) -> bool {
+        self.luns.iter().all(|lun| lun.ready(at))
+    }
+}
+
+impl Drop for NandPackage {
+    /// Power goes: at the time told to the array's handle, else after the last call on the bus.
+    fn drop(&mut self) {
+        let at = self.power.off_at.get().unwrap_or(self.last_seen);
+        self.luns.iter_mut().for_each(|lun| lun.cut(at));
+        self.power.packages.set(self.power.packages.get() - 1);
+    }
+}

@@ -1,0 +1,106 @@
+//! A plane's page register.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_ports::layout::PageLayout;
+use aster_ports::package::PageData;
+use aster_units::Content;
+
+/// What a page register holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Holds {
+    /// Nothing that a controller may rely on: after power-on, RESET, or a failed array operation.
+    Nothing,
+    /// All ones: an erased page, or a register just cleared for a program.
+    Erased,
+    /// Plain content that the stages would encode, in the register's scale.
+    Page,
+    /// Literal bytes of the raw page.
+    Bytes,
+}
+
+/// One page register with the bit errors of the read that filled it. Buffers grow to what a drive uses and stay.
+#[derive(Debug)]
+pub(crate) struct Register {
+    pub holds: Holds,
+    /// The scale of `data`.
+    pub content: Content,
+    pub data: Vec<u8>,
+    pub oob: Vec<u8>,
+    pub seed: u32,
+    /// Literal bytes, whole raw page.
+    pub bytes: Vec<u8>,
+    /// Bits that read wrong, ascending.
+    pub flips: Vec<u32>,
+}
+
+impl Register {
+    pub fn new(layout: &PageLayout, content: Content) -> Self {
+        Register {
+            holds: Holds::Nothing,
+            content,
+            data: vec![0; usize::from(layout.sectors()) * content.sector_len()],
+            oob: vec![0; usize::from(layout.oob_bytes())],
+            seed: 0,
+            bytes: Vec::new(),
+            flips: Vec::with_capacity(64),
+        }
+    }
+
+    /// Forgets everything.
+    #[inline]
+    pub fn invalidate(&mut self) {
+        self.holds = Holds::Nothing;
+        self.flips.clear();
+    }
+
+    /// All ones, as 80h leaves it (ONFI 5.1 §5.16).
+    #[inline]
+    pub fn clear(&mut self) {
+        self.holds = Holds::Erased;
+        self.flips.clear();
+    }
+
+    /// Takes a page over.
+    #[inline]
+    pub fn set_page(&mut self, page: &PageData<'_>) {
+        self.holds = Holds::Page;
+        self.content = page.content;
+        copy(&mut self.data, page.data);
+        copy(&mut self.oob, page.oob);
+        self.seed = page.seed;
+        self.flips.clear();
+    }
+
+    /// Puts literal bytes at `column`; columns never written read FFh.
+    pub fn set_bytes(&mut self, raw_bytes: usize, column: usize, from: &[u8]) {
+        if self.holds != Holds::Bytes {
+            self.fill_bytes(raw_bytes, 0xff);
+        }
+        self.bytes[column..column + from.len()].copy_from_slice(from);
+    }
+
+    /// Literal bytes, all `value`.
+    pub fn fill_bytes(&mut self, raw_bytes: usize, value: u8) {
+        self.holds = Holds::Bytes;
+        self.bytes.clear();
+        self.bytes.resize(raw_bytes, value);
+        self.flips.clear();
+    }
+
+    /// The page it holds, plain.
+    #[inline]
+    pub fn page(&self) -> PageData<'_> {
+        PageData { content: self.content, data: &self.data, oob: &self.oob, seed: self.seed }
+    }
+}
+
+#[inline]
+fn copy(into: &mut Vec<u8>, from: &[u8]) {
+    if into.len() == from.len() {
+        into.copy_from_slice(from);
+    } else {
+        into.clear();
+        into.extend_from_slice(from);
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of a block beside its pages' content: 32 bytes.
+
+use alloc::boxed::Box;
+use core::ops::BitOr;
+
+/// Properties of a block, as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Flags(pub u8);
+
+impl Flags {
+    /// Left the factory bad.
+    pub const FACTORY_BAD: Flags = Flags(1);
+    /// An operation on it failed.
+    pub const GROWN_BAD: Flags = Flags(2);
+    /// An erase was interrupted or failed.
+    pub const TORN: Flags = Flags(4);
+    /// Some page has an entry in the side table.
+    pub const SIDE: Flags = Flags(8);
+
+    /// True when any bit of `other` is set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+    pub const fn set(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+    pub const fn clear(&mut self, other: Flags) {
+        self.0 &= !other.0;
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// A block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Page memory, from the first program to the erase.
+    pub pages: Option<Box<[u8]>>,
+    /// P/E cycles.
+    pub erases: u32,
+    /// Reads since the erase.
+    pub reads: u32,
+    /// The array's age in hours when page 0 was programmed.
+    pub stamp: u32,
+    /// The page that must be programmed next; those below are programmed.
+    pub next: u16,
+    pub flags: Flags,
+}
+
+// 524,288 blocks of a big drive: 16 MiB.
+const _: () = assert!(size_of::<Block>() <= 32);
+
+impl Block {
+    pub fn new(factory_bad: bool) -> Self {
+        let flags = if factory_bad { Flags::FACTORY_BAD } else { Flags::default() };
+        Block { pages: None, erases: 0, reads: 0, stamp: 0, next: 0, flags }
+    }
+}

@@ -1,0 +1,407 @@
+//! The NAND image: a byte-addressed medium that holds the cells of a drive.
+//!
+//! All offsets follow from the configuration, so that the image is sparse and needs no journal: an operation is there once its last
+//! write is, in the order that the write methods give. Integers are little-endian.
+//!
+//! | offset | what |
+//! |---|---|
+//! | 0 | header: magic, version, the configuration's shape, age in hours, CRC-32C |
+//! | 4096 | block entries of 24 bytes, blocks of LUN 0 first: P/E cycles, reads, stamp, flags, CRC-32C |
+//! | next multiple of 4096 | page records, in the order of PPAs: P/E cycles + 1 when written, seed, form, OOB, fingerprints, CRC-32C |
+//! | next multiple of 4096 | page slots in the same order, each the raw page's bytes rounded up to a multiple of 4096 |
+//!
+//! A page is programmed when its record carries its block's P/E count: an erase makes all records of a block stale by writing
+//! the block's entry alone. A block entry of zeroes is a block that was never used.
+
+use super::block::{Block, Flags};
+use super::side::Form;
+use super::{Die, NandConfig};
+use crate::config::NandError;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_codec::checksum::crc32c;
+use aster_ports::layout::Placement;
+use aster_ports::medium::{Medium, MediumError};
+use aster_units::{BlockAddr, CellMode, Content, LunIndex, PageInBlock};
+use core::cell::RefCell;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"ASTRNAND");
+const VERSION: u64 = 1;
+/// The header's place, and the alignment of what follows.
+const ALIGN: u64 = 4096;
+/// Bytes of a block entry.
+const ENTRY_BYTES: usize = 24;
+/// Bytes of a page record beside OOB and fingerprints.
+const RECORD_FIXED: usize = 16;
+
+/// The medium shared by all LUNs.
+pub(crate) type SharedImage = Rc<RefCell<Image>>;
+
+/// What an image was made for: each field must be as configured.
+const FIELDS: usize = 17;
+fn fields(config: &NandConfig) -> [(&'static str, u64); FIELDS] {
+    let (g, l) = (&config.geometry, &config.layout);
+    [
+        ("magic", MAGIC),
+        ("version", VERSION),
+        ("channels", g.channels.into()),
+        ("ways", g.ways.into()),
+        ("luns", g.luns.into()),
+        ("planes", g.planes.into()),
+        ("blocks_per_lun", g.blocks_per_lun.into()),
+        ("pages_per_block", g.pages_per_block.into()),
+        ("page_bytes", g.page_bytes.into()),
+        ("spare_bytes", g.spare_bytes.into()),
+        ("chunk_bytes", l.chunk_bytes().into()),
+        ("parity_bytes", l.parity_bytes().into()),
+        ("interleaved", u64::from(l.placement() == Placement::Interleaved)),
+        ("oob_bytes", l.oob_bytes().into()),
+        ("fingerprint", u64::from(config.content == Content::Fingerprint)),
+        (
+            "bits a cell",
+            match config.cells {
+                CellMode::Slc => 1,
+                CellMode::Mlc => 2,
+                CellMode::Tlc => 3,
+            },
+        ),
+        ("seed", config.seed),
+    ]
+}
+const HEADER_BYTES: usize = 8 * FIELDS + 8;
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Where everything lies.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    blocks_per_lun: u64,
+    pages_per_block: u64,
+    record_bytes: u64,
+    records: u64,
+    slot_bytes: u64,
+    slots: u64,
+    end: u64,
+}
+
+impl Places {
+    fn of(config: &NandConfig) -> Self {
+        let g = &config.geometry;
+        let small = match config.content {
+            Content::Full => 0,
+            Content::Fingerprint => usize::from(config.layout.sectors()) * config.content.sector_len(),
+        };
+        let record_bytes =
+            (RECORD_FIXED + usize::from(config.layout.oob_bytes()) + small).next_multiple_of(8) as u64;
+        let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
+        let records = (ALIGN + blocks * ENTRY_BYTES as u64).next_multiple_of(ALIGN);
+        let slots = (records + g.total_pages() * record_bytes).next_multiple_of(ALIGN);
+        let slot_bytes = u64::from(g.raw_page_bytes()).next_multiple_of(ALIGN);
+        Places {
+            blocks_per_lun: g.blocks_per_lun.into(),
+            pages_per_block: g.pages_per_block.into(),
+            record_bytes,
+            records,
+            slot_bytes,
+            slots,
+            end: slots + g.total_pages() * slot_bytes,
+        }
+    }
+    fn block(&self, lun: LunIndex, block: BlockAddr) -> u64 {
+        u64::from(lun.0) * self.blocks_per_lun + u64::from(block.0)
+    }
+    fn entry(&self, lun: LunIndex, block: BlockAddr) -> u64 {
+        ALIGN + self.block(lun, block) * ENTRY_BYTES as u64
+    }
+    fn page(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> u64 {
+        self.block(lun, block) * self.pages_per_block + u64::from(page.0)
+    }
+    fn record(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> u64 {
+        self.records + self.page(lun, block, page) * self.record_bytes
+    }
+    fn slot(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> u64 {
+        self.slots + self.page(lun, block, page) * self.slot_bytes
+    }
+}
+
+/// What survives of a block's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BlockEntry {
+    erases: u32,
+    reads: u32,
+    stamp: u32,
+    flags: Flags,
+}
+
+/// The block has, or had, pages in this cycle: its records are worth reading.
+const OPENED: Flags = Flags(0x80);
+
+impl BlockEntry {
+    pub fn of(block: &Block) -> Self {
+        let mut flags = Flags(block.flags.0 & (Flags::GROWN_BAD | Flags::TORN).0);
+        if block.pages.is_some() {
+            flags.set(OPENED);
+        }
+        BlockEntry { erases: block.erases, reads: block.reads, stamp: block.stamp, flags }
+    }
+    pub fn apply(&self, block: &mut Block) {
+        block.erases = self.erases;
+        block.reads = self.reads;
+        block.stamp = self.stamp;
+        block.flags.set(Flags(self.flags.0 & (Flags::GROWN_BAD | Flags::TORN).0));
+    }
+    fn to_bytes(self) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
+        let words = [self.erases, self.reads, self.stamp, u32::from(self.flags.0), 0];
+        for (into, word) in bytes.chunks_exact_mut(4).zip(words) {
+            into.copy_from_slice(&word.to_le_bytes());
+        }
+        let crc = crc32c(&bytes[..20]);
+        bytes[20..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+    /// `None` when the bytes are damaged.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let entry = BlockEntry {
+            erases: u32_at(bytes, 0),
+            reads: u32_at(bytes, 4),
+            stamp: u32_at(bytes, 8),
+            flags: Flags(u32_at(bytes, 12) as u8),
+        };
+        let unused = bytes[..ENTRY_BYTES].iter().all(|b| *b == 0);
+        (unused || u32_at(bytes, 20) == crc32c(&bytes[..20])).then_some(entry)
+    }
+}
+
+/// A programmed page beside the bytes of its slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageRecord<'a> {
+    /// P/E cycles of its block.
+    pub erases: u32,
+    pub seed: u32,
+    pub form: Form,
+    pub torn: bool,
+    pub oob: &'a [u8],
+    /// Fingerprints.
+    pub small: &'a [u8],
+}
+
+const TORN_BIT: u8 = 0x80;
+
+impl Form {
+    const fn code(self) -> u8 {
+        match self {
+            Form::Plain => 1,
+            Form::Blank => 2,
+            Form::Raw => 3,
+            Form::Whole => 4,
+        }
+    }
+    const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Form::Plain),
+            2 => Some(Form::Blank),
+            3 => Some(Form::Raw),
+            4 => Some(Form::Whole),
+            _ => None,
+        }
+    }
+}
+
+impl PageRecord<'_> {
+    /// `into` is a whole record; what the page has no value for is zero.
+    fn write(&self, into: &mut [u8]) {
+        into.fill(0);
+        into[0..4].copy_from_slice(&self.erases.wrapping_add(1).to_le_bytes());
+        into[4..8].copy_from_slice(&self.seed.to_le_bytes());
+        into[8] = self.form.code() | if self.torn { TORN_BIT } else { 0 };
+        into[12..12 + self.oob.len()].copy_from_slice(self.oob);
+        let small = 12 + self.oob.len();
+        into[small..small + self.small.len()].copy_from_slice(self.small);
+        let crc_at = into.len() - 4;
+        let crc = crc32c(&into[..crc_at]);
+        into[crc_at..].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// The records of a block, page by page.
+pub(crate) struct Records<'a> {
+    bytes: core::slice::ChunksExact<'a, u8>,
+    oob_bytes: usize,
+    small_bytes: usize,
+}
+
+impl<'a> Records<'a> {
+    /// The next page's record, while pages are programmed in the block's cycle `erases`. A record that is damaged belongs to a
+    /// program that was cut off: its page is torn.
+    pub fn next(&mut self, erases: u32) -> Option<PageRecord<'a>> {
+        let bytes = self.bytes.next()?;
+        if u32_at(bytes, 0) != erases.wrapping_add(1) {
+            return None;
+        }
+        let crc_at = bytes.len() - 4;
+        let sound = u32_at(bytes, crc_at) == crc32c(&bytes[..crc_at]);
+        let form = Form::from_code(bytes[8] & !TORN_BIT).filter(|_| sound);
+        let oob_end = 12 + self.oob_bytes;
+        Some(PageRecord {
+            erases,
+            seed: u32_at(bytes, 4),
+            form: form.unwrap_or(Form::Blank),
+            torn: form.is_none() || bytes[8] & TORN_BIT != 0,
+            oob: &bytes[12..oob_end],
+            small: &bytes[oob_end..oob_end + self.small_bytes],
+        })
+    }
+}
+
+/// An image on its medium.
+pub(crate) struct Image {
+    medium: Box<dyn Medium>,
+    config: Rc<NandConfig>,
+    places: Places,
+    age_hours: u32,
+    record: Vec<u8>,
+}
+
+impl Image {
+    /// Bytes that the image of such an array takes.
+    pub fn bytes(config: &NandConfig) -> u64 {
+        Places::of(config).end
+    }
+
+    /// Opens the image on `medium`, or makes one when the medium begins with zeroes.
+    pub fn open(mut medium: Box<dyn Medium>, config: &Rc<NandConfig>) -> Result<Self, NandError> {
+        let places = Places::of(config);
+        if medium.size() < places.end {
+            // An image of another shape is the likelier reason: say so if it is one.
+            if medium.size() >= HEADER_BYTES as u64 {
+                check_header(&mut *medium, config)?;
+            }
+            return Err(NandError::Size { needed: places.end, found: medium.size() });
+        }
+        let age = check_header(&mut *medium, config)?;
+        let record = vec![0; places.record_bytes as usize];
+        let mut image = Image { medium, config: config.clone(), places, age_hours: age.unwrap_or(0), record };
+        if age.is_none() {
+            image.write_age(0)?;
+        }
+        Ok(image)
+    }
+
+    /// Writes the header, with the array's age.
+    pub fn write_age(&mut self, hours: u32) -> Result<(), MediumError> {
+        let mut header = [0; HEADER_BYTES];
+        for (into, (_, value)) in header.chunks_exact_mut(8).zip(fields(&self.config)) {
+            into.copy_from_slice(&value.to_le_bytes());
+        }
+        header[8 * FIELDS..8 * FIELDS + 4].copy_from_slice(&hours.to_le_bytes());
+        let crc = crc32c(&header[..HEADER_BYTES - 4]);
+        header[HEADER_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+        self.age_hours = hours;
+        self.medium.write_at(0, &header)
+    }
+
+    /// Rebuilds a LUN's cells.
+    pub fn restore(&mut self, lun: LunIndex, die: &mut Die) -> Result<(), NandError> {
+        die.set_hours(self.age_hours);
+        let blocks = self.places.blocks_per_lun as usize;
+        let mut entries = vec![0; blocks * ENTRY_BYTES];
+        let first = self.places.entry(lun, BlockAddr(0));
+        self.medium.read_at(first, &mut entries)?;
+        let mut records = vec![0; (self.places.pages_per_block * self.places.record_bytes) as usize];
+        for (index, bytes) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+            let block = BlockAddr(index as u32);
+            let Some(entry) = BlockEntry::parse(bytes) else {
+                let offset = self.places.entry(lun, block);
+                return Err(NandError::Damaged { offset, what: "a block entry's checksum is wrong" });
+            };
+            let used = if entry.flags.has(OPENED) {
+                self.medium.read_at(self.places.record(lun, block, PageInBlock(0)), &mut records)?;
+                &records[..]
+            } else {
+                &[]
+            };
+            let oob_bytes = usize::from(self.config.layout.oob_bytes());
+            let record_bytes = self.places.record_bytes as usize;
+            let small_bytes = match self.config.content {
+                Content::Full => 0,
+                Content::Fingerprint => usize::from(self.config.layout.sectors()) * 8,
+            };
+            let mut pages = Records { bytes: used.chunks_exact(record_bytes), oob_bytes, small_bytes };
+            die.restore(block, &entry, &mut pages);
+        }
+        Ok(())
+    }
+
+    /// Writes a block's entry.
+    pub fn write_entry(
+        &mut self,
+        lun: LunIndex,
+        block: BlockAddr,
+        entry: &BlockEntry,
+    ) -> Result<(), MediumError> {
+        self.medium.write_at(self.places.entry(lun, block), &entry.to_bytes())
+    }
+
+    /// Writes a page: its bytes first, then the record that makes them valid.
+    pub fn write_page(
+        &mut self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        bytes: &[u8],
+        record: &PageRecord<'_>,
+    ) -> Result<(), MediumError> {
+        if !bytes.is_empty() {
+            self.medium.write_at(self.places.slot(lun, block, page), bytes)?;
+        }
+        record.write(&mut self.record);
+        self.medium.write_at(self.places.record(lun, block, page), &self.record)
+    }
+
+    /// Reads the first bytes of a page's slot.
+    pub fn read_slot(
+        &mut self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        into: &mut [u8],
+    ) -> Result<(), MediumError> {
+        self.medium.read_at(self.places.slot(lun, block, page), into)
+    }
+
+    /// Gives the space of an erased block's slots back.
+    pub fn discard(&mut self, lun: LunIndex, block: BlockAddr) -> Result<(), MediumError> {
+        let first = self.places.slot(lun, block, PageInBlock(0));
+        self.medium.discard(first, self.places.pages_per_block * self.places.slot_bytes)
+    }
+}
+
+/// Compares the header with the configuration: the image's age in hours, or `None` when there is no image yet.
+fn check_header(medium: &mut dyn Medium, config: &NandConfig) -> Result<Option<u32>, NandError> {
+    let mut header = [0; HEADER_BYTES];
+    medium.read_at(0, &mut header)?;
+    if header.iter().all(|b| *b == 0) {
+        return Ok(None);
+    }
+    let mut values = header.chunks_exact(8).map(|b| u64::from(u32_at(b, 0)) | u64::from(u32_at(b, 4)) << 32);
+    if values.next() != Some(MAGIC) {
+        return Err(NandError::Damaged {
+            offset: 0,
+            what: "this is no NAND image: it doesn't begin with ASTRNAND",
+        });
+    }
+    if crc32c(&header[..HEADER_BYTES - 4]) != u32_at(&header, HEADER_BYTES - 4) {
+        return Err(NandError::Damaged { offset: 0, what: "the header's checksum is wrong" });
+    }
+    for ((field, config), image) in fields(config).into_iter().skip(1).zip(values) {
+        if image != config {
+            return Err(NandError::Mismatch { field, image, config });
+        }
+    }
+    Ok(Some(u32_at(&header, 8 * FIELDS)))
+}

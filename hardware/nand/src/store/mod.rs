@@ -1,0 +1,504 @@
+//! The cells of a LUN: what lies on its pages and what its blocks have been through.
+
+mod block;
+mod image;
+mod side;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use image::{Image, SharedImage};
+
+use crate::config::NandConfig;
+use crate::errors::{Stress, TORN_RATE, arrivals, settle_order};
+use crate::faults::InjectedFaults;
+use crate::register::{Holds, Register};
+use crate::timing::page_type;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_codec::seed_of_row;
+use aster_ports::medium::MediumError;
+use aster_units::{BlockAddr, Content, LunIndex, PageInBlock, mix64};
+pub(crate) use block::{Block, Flags};
+use image::{BlockEntry, PageRecord};
+use side::{Form, Side, SideTable};
+
+/// Operations that a LUN has carried out since its cells were made or reopened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Pages read from the array.
+    pub reads: u64,
+    /// Pages programmed, the failed ones included.
+    pub programs: u64,
+    /// Blocks erased, the failed ones included.
+    pub erases: u64,
+    /// Programs that ended with FAIL.
+    pub program_failures: u64,
+    /// Erases that ended with FAIL.
+    pub erase_failures: u64,
+}
+
+/// After so many reads of a block its count is written to the image, so that a killed process forgets fewer than that.
+const READS_BETWEEN_WRITES: u32 = 1024;
+
+/// One LUN's cells.
+pub(crate) struct Die {
+    config: Rc<NandConfig>,
+    lun: LunIndex,
+    lun_in_package: u8,
+    seed: u64,
+    errors_on: bool,
+    blocks: Box<[Block]>,
+    side: SideTable,
+    // Page memory of erased blocks, to be used again.
+    free: Vec<Box<[u8]>>,
+    // Bytes that a page takes in a block's page memory, and how many of them are data; the OOB follows.
+    stride: usize,
+    inline_data: usize,
+    image: Option<SharedImage>,
+    medium_error: Option<MediumError>,
+    programmed: u64,
+    /// Hours that have passed for the array.
+    hours: u32,
+    pub totals: Totals,
+    pub faults: InjectedFaults,
+    /// Operations started from now on never end.
+    pub stuck: bool,
+}
+
+impl Die {
+    /// The cells of a LUN, fresh from the factory.
+    pub fn new(config: &Rc<NandConfig>, lun: LunIndex, image: Option<SharedImage>) -> Self {
+        let seed = mix64(config.seed ^ mix64(u64::from(lun.0) + 1));
+        let blocks = (0..config.geometry.blocks_per_lun)
+            .map(|b| Block::new(config.failures.factory_bad(seed, BlockAddr(b))))
+            .collect();
+        let content = usize::from(config.layout.sectors()) * config.content.sector_len();
+        // An image keeps real bytes itself; fingerprints are small enough to stay in memory as well.
+        let inline_data = if image.is_some() && config.content == Content::Full { 0 } else { content };
+        Die {
+            config: config.clone(),
+            lun,
+            lun_in_package: config.geometry.lun_addr(lun).lun,
+            seed,
+            errors_on: !config.errors.is_off(),
+            blocks,
+            side: SideTable::new(config.geometry.raw_page_bytes() as usize),
+            free: Vec::new(),
+            stride: inline_data + usize::from(config.layout.oob_bytes()),
+            inline_data,
+            image,
+            medium_error: None,
+            programmed: 0,
+            hours: 0,
+            totals: Totals::default(),
+            faults: InjectedFaults::default(),
+            stuck: false,
+        }
+    }
+
+    /// The LUN's own seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+    pub fn block(&self, block: BlockAddr) -> &Block {
+        &self.blocks[block.index()]
+    }
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+    pub fn programmed(&self) -> u64 {
+        self.programmed
+    }
+    pub fn hours(&self) -> u32 {
+        self.hours
+    }
+    pub fn set_hours(&mut self, hours: u32) {
+        self.hours = hours;
+    }
+    pub fn medium_error(&self) -> Option<&MediumError> {
+        self.medium_error.as_ref()
+    }
+    /// Bytes of memory that the cells take.
+    pub fn memory_bytes(&self) -> u64 {
+        let page_memory = self.stride * usize::from(self.config.geometry.pages_per_block);
+        let used = self.blocks.iter().filter(|b| b.pages.is_some()).count() + self.free.len();
+        (used * page_memory + size_of_val(&*self.blocks)) as u64 + self.side.memory_bytes()
+    }
+
+    fn key(&self, block: BlockAddr, page: PageInBlock) -> u32 {
+        block.0 * u32::from(self.config.geometry.pages_per_block) + u32::from(page.0)
+    }
+    #[inline]
+    fn page_seed(&self, block: BlockAddr, page: PageInBlock, erases: u32) -> u64 {
+        mix64(self.seed ^ (u64::from(self.key(block, page)) << 32 | u64::from(erases)))
+    }
+    #[inline]
+    fn derived_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
+        seed_of_row(self.config.geometry.row(self.lun_in_package, block, page))
+    }
+
+    /// The array's side of a read: fills `register` and adds to the block's reads.
+    pub fn load(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
+        self.totals.reads += 1;
+        let state = &mut self.blocks[block.index()];
+        state.reads = state.reads.saturating_add(1);
+        let (flags, reads) = (state.flags, state.reads);
+        if self.image.is_some() && reads.is_multiple_of(READS_BETWEEN_WRITES) {
+            self.write_entry(block);
+        }
+        if flags.has(Flags::FACTORY_BAD) {
+            // The first spare byte of such a block must not read FFh (ONFI 5.1 §3.3.2); all bytes of ours read 00h.
+            register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0);
+            return;
+        }
+        let mut torn = flags.has(Flags::TORN);
+        if page.0 >= self.blocks[block.index()].next {
+            register.clear();
+        } else if flags.has(Flags::SIDE) && self.side.get(self.key(block, page)).is_some() {
+            torn |= self.load_side(block, page, register);
+        } else {
+            self.load_plain(block, page, register);
+        }
+        if self.errors_on || torn {
+            self.flip(block, page, torn, register);
+        }
+        settle_order(&mut register.flips);
+        if register.holds == Holds::Bytes {
+            for &bit in &register.flips {
+                register.bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
+            }
+            register.flips.clear();
+        }
+    }
+
+    #[inline]
+    fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
+        let state = &self.blocks[block.index()];
+        register.flips.clear();
+        register.holds = Holds::Page;
+        register.content = self.config.content;
+        register.seed = self.derived_seed(block, page);
+        if let Some(pages) = &state.pages {
+            let at = self.stride * page.index();
+            let (data, oob) = pages[at..at + self.stride].split_at(self.inline_data);
+            register.oob.copy_from_slice(oob);
+            if self.inline_data > 0 {
+                register.data.clear();
+                register.data.extend_from_slice(data);
+            }
+        }
+        if self.inline_data == 0 {
+            let length = usize::from(self.config.layout.sectors()) * self.config.content.sector_len();
+            register.data.resize(length, 0);
+            self.read_slot(block, page, &mut register.data);
+        }
+    }
+
+    /// What lies on a page that has an entry in the side table; true when it is torn.
+    #[cold]
+    fn load_side(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
+        let key = self.key(block, page);
+        let Some(entry) = self.side.get(key) else { unreachable!("looked up by the caller") };
+        let (form, seed, torn) = (entry.form, entry.seed, entry.torn);
+        match form {
+            Form::Plain => self.load_plain(block, page, register),
+            Form::Blank => register.clear(),
+            Form::Raw => {
+                register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0xff);
+                self.side_bytes(key, block, page, &mut register.bytes);
+            }
+            Form::Whole => {
+                // Seed and OOB as on any page; then the real bytes in place of fingerprints.
+                self.load_plain(block, page, register);
+                register.content = Content::Full;
+                register.data.resize(self.config.geometry.page_bytes as usize, 0);
+                self.side_bytes(key, block, page, &mut register.data);
+            }
+        }
+        if let Some(seed) = seed {
+            register.seed = seed;
+        }
+        if let Some(entry) = self.side.get(key) {
+            register.flips.extend_from_slice(&entry.injected);
+        }
+        torn
+    }
+
+    fn side_bytes(&mut self, key: u32, block: BlockAddr, page: PageInBlock, into: &mut [u8]) {
+        match self.side.get(key).and_then(|entry| entry.bytes.as_ref()) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => self.read_slot(block, page, into),
+        }
+    }
+
+    fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, into: &mut [u8]) {
+        let Some(image) = &self.image else { unreachable!("bytes outside memory lie on the image") };
+        if let Err(error) = image.borrow_mut().read_slot(self.lun, block, page, into) {
+            // The host must not get other bytes for good ones: zeroes with more errors than any code corrects.
+            into.fill(0);
+            self.medium_error = Some(error);
+        }
+    }
+
+    #[cold]
+    fn flip(&mut self, block: BlockAddr, page: PageInBlock, torn: bool, register: &mut Register) {
+        let state = &self.blocks[block.index()];
+        let seed = self.page_seed(block, page, state.erases);
+        let config = &self.config;
+        let bits = 8 * match register.holds {
+            Holds::Page => config.layout.whole().length,
+            _ => config.geometry.raw_page_bytes(),
+        };
+        let hours = if register.holds == Holds::Erased { 0 } else { self.hours.saturating_sub(state.stamp) };
+        let stress = Stress { erases: state.erases, hours, reads: state.reads };
+        let rate = config.errors.rate(page_type(config.cells, page), stress);
+        arrivals(seed, if torn { rate + TORN_RATE } else { rate }, bits, &mut register.flips);
+    }
+
+    /// The array's side of a program: true when it passes. `cut` says that power or RESET interrupted it.
+    pub fn program(&mut self, block: BlockAddr, page: PageInBlock, register: &Register, cut: bool) -> bool {
+        self.totals.programs += 1;
+        let state = &self.blocks[block.index()];
+        let refused =
+            state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD | Flags::TORN) || page.0 != state.next;
+        if refused {
+            self.totals.program_failures += 1;
+            return false;
+        }
+        let seed = self.page_seed(block, page, state.erases);
+        let fails =
+            self.config.failures.program_fails(seed, state.erases) || self.faults.take_program(block, page);
+        let kept = self.keep(block, page, register, fails || cut);
+        if fails {
+            self.blocks[block.index()].flags.set(Flags::GROWN_BAD);
+            self.write_entry(block);
+        }
+        let passed = !fails && !cut && kept;
+        self.totals.program_failures += u64::from(!passed);
+        passed
+    }
+
+    /// Puts the register's content on a page; true when the medium took it.
+    fn keep(&mut self, block: BlockAddr, page: PageInBlock, register: &Register, torn: bool) -> bool {
+        let form = match register.holds {
+            Holds::Bytes => Form::Raw,
+            Holds::Page if register.content == self.config.content => Form::Plain,
+            Holds::Page => Form::Whole,
+            Holds::Erased | Holds::Nothing => Form::Blank,
+        };
+        let seed = register.seed;
+        let other_seed = matches!(form, Form::Plain | Form::Whole) && seed != self.derived_seed(block, page);
+        self.open_page(block, page);
+        let state = &mut self.blocks[block.index()];
+        if matches!(form, Form::Plain | Form::Whole)
+            && let Some(pages) = &mut state.pages
+        {
+            let at = self.stride * page.index();
+            let (data, oob) = pages[at..at + self.stride].split_at_mut(self.inline_data);
+            oob.copy_from_slice(&register.oob);
+            if form == Form::Plain && self.inline_data > 0 {
+                data.copy_from_slice(&register.data);
+            }
+        }
+        let bytes: &[u8] = match form {
+            Form::Raw => &register.bytes,
+            Form::Whole => &register.data,
+            Form::Plain | Form::Blank => &[],
+        };
+        if form != Form::Plain || other_seed || torn {
+            state.flags.set(Flags::SIDE);
+            let key = self.key(block, page);
+            let bytes = if self.image.is_some() { &[] } else { bytes };
+            self.side.put(key, form, other_seed.then_some(seed), torn, bytes);
+        }
+        self.write_page(block, page, register, form, torn)
+    }
+
+    fn open_page(&mut self, block: BlockAddr, page: PageInBlock) {
+        let hours = self.hours;
+        let pages = usize::from(self.config.geometry.pages_per_block);
+        let state = &mut self.blocks[block.index()];
+        if page.0 == 0 {
+            state.stamp = hours;
+            // Fresh memory comes zeroed from the allocator; recycled memory isn't cleared, since `next` hides what is stale.
+            let memory = self.free.pop().unwrap_or_else(|| vec![0; self.stride * pages].into_boxed_slice());
+            state.pages = Some(memory);
+            self.write_entry(block);
+        }
+        self.blocks[block.index()].next = page.0 + 1;
+        self.programmed += 1;
+    }
+
+    fn write_page(
+        &mut self,
+        block: BlockAddr,
+        page: PageInBlock,
+        register: &Register,
+        form: Form,
+        torn: bool,
+    ) -> bool {
+        let Some(image) = &self.image else { return true };
+        let bytes: &[u8] = match form {
+            Form::Raw => &register.bytes,
+            Form::Whole => &register.data,
+            Form::Plain if self.inline_data == 0 => &register.data,
+            Form::Plain | Form::Blank => &[],
+        };
+        let record = PageRecord {
+            erases: self.blocks[block.index()].erases,
+            seed: register.seed,
+            form,
+            torn,
+            oob: &register.oob,
+            small: if form == Form::Plain && self.inline_data > 0 { &register.data } else { &[] },
+        };
+        let written = image.borrow_mut().write_page(self.lun, block, page, bytes, &record);
+        self.note(written)
+    }
+
+    fn note(&mut self, result: Result<(), MediumError>) -> bool {
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                self.medium_error = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Writes what survives power-off of a block's state, if there is an image.
+    fn write_entry(&mut self, block: BlockAddr) {
+        let Some(image) = &self.image else { return };
+        let entry = BlockEntry::of(&self.blocks[block.index()]);
+        let written = image.borrow_mut().write_entry(self.lun, block, &entry);
+        self.note(written);
+    }
+
+    /// The array's side of an erase: true when it passes.
+    pub fn erase(&mut self, block: BlockAddr) -> bool {
+        self.totals.erases += 1;
+        let state = &self.blocks[block.index()];
+        if state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD) {
+            self.totals.erase_failures += 1;
+            return false;
+        }
+        let erases = state.erases;
+        let seed = self.page_seed(block, PageInBlock(0), erases);
+        if self.config.failures.erase_fails(seed, erases) || self.faults.take_erase(block) {
+            self.blocks[block.index()].flags.set(Flags::GROWN_BAD);
+            self.half_erase(block);
+            self.totals.erase_failures += 1;
+            return false;
+        }
+        self.forget_pages(block);
+        let state = &mut self.blocks[block.index()];
+        state.erases = state.erases.saturating_add(1);
+        state.reads = 0;
+        state.stamp = 0;
+        state.flags.clear(Flags::TORN);
+        // The new count makes the image's page records stale before their bytes go.
+        self.write_entry(block);
+        let discarded = match &self.image {
+            Some(image) => image.borrow_mut().discard(self.lun, block),
+            None => Ok(()),
+        };
+        let passed = self.note(discarded);
+        self.totals.erase_failures += u64::from(!passed);
+        passed
+    }
+
+    fn forget_pages(&mut self, block: BlockAddr) {
+        let first = self.key(block, PageInBlock(0));
+        let state = &mut self.blocks[block.index()];
+        self.programmed -= u64::from(state.next);
+        state.next = 0;
+        if let Some(pages) = state.pages.take() {
+            self.free.push(pages);
+        }
+        if state.flags.has(Flags::SIDE) {
+            state.flags.clear(Flags::SIDE);
+            self.side.remove(first, u32::from(self.config.geometry.pages_per_block));
+        }
+    }
+
+    /// An erase that was interrupted: no page of the block is readable, and none can be programmed before an erase passes.
+    pub fn half_erase(&mut self, block: BlockAddr) {
+        let state = &mut self.blocks[block.index()];
+        if !state.flags.has(Flags::FACTORY_BAD) {
+            state.flags.set(Flags::TORN);
+            self.write_entry(block);
+        }
+    }
+
+    /// Makes bits of a page read wrong until its block is erased. On a page that isn't programmed it has no effect.
+    /// The injection lives in memory, not in an image.
+    pub fn inject_flips(&mut self, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
+        if page.0 >= self.blocks[block.index()].next {
+            return false;
+        }
+        let key = self.key(block, page);
+        self.blocks[block.index()].flags.set(Flags::SIDE);
+        self.side.entry(key).injected.extend_from_slice(bits);
+        true
+    }
+
+    /// Rebuilds a block from its image: state entry and page records.
+    pub(crate) fn restore(&mut self, block: BlockAddr, entry: &BlockEntry, records: &mut image::Records<'_>) {
+        entry.apply(&mut self.blocks[block.index()]);
+        let erases = self.blocks[block.index()].erases;
+        let mut page = PageInBlock(0);
+        while let Some(record) = records.next(erases) {
+            self.restore_page(block, page, &record);
+            page.0 += 1;
+        }
+    }
+
+    fn restore_page(&mut self, block: BlockAddr, page: PageInBlock, record: &PageRecord<'_>) {
+        let stamp = self.blocks[block.index()].stamp;
+        let pages = usize::from(self.config.geometry.pages_per_block);
+        let derived = self.derived_seed(block, page);
+        let key = self.key(block, page);
+        let state = &mut self.blocks[block.index()];
+        let memory = state.pages.get_or_insert_with(|| vec![0; self.stride * pages].into_boxed_slice());
+        let at = self.stride * page.index();
+        let (data, oob) = memory[at..at + self.stride].split_at_mut(self.inline_data);
+        oob.copy_from_slice(record.oob);
+        if record.form == Form::Plain && self.inline_data > 0 {
+            data.copy_from_slice(record.small);
+        }
+        state.stamp = stamp;
+        state.next = page.0 + 1;
+        self.programmed += 1;
+        let other_seed = matches!(record.form, Form::Plain | Form::Whole) && record.seed != derived;
+        if record.form != Form::Plain || other_seed || record.torn {
+            state.flags.set(Flags::SIDE);
+            self.side.put(key, record.form, other_seed.then_some(record.seed), record.torn, &[]);
+        }
+    }
+
+    /// Writes the read counts, which are otherwise only written now and then.
+    pub fn flush(&mut self) {
+        if self.image.is_none() {
+            return;
+        }
+        for block in 0..self.blocks.len() as u32 {
+            if !self.blocks[block as usize].reads.is_multiple_of(READS_BETWEEN_WRITES) {
+                self.write_entry(BlockAddr(block));
+            }
+        }
+    }
+}
+
+impl Drop for Die {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+// The side table's entries that have no bytes of their own.
+impl Side {
+    pub(crate) const PLAIN: Side =
+        Side { form: Form::Plain, seed: None, torn: false, bytes: None, injected: Vec::new() };
+}

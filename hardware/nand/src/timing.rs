@@ -1,0 +1,217 @@
+//! How long the array takes.
+
+use aster_units::{BlockAddr, CellMode, Duration, PageInBlock, PageType, mix64};
+
+/// Which bit of its cell a page is, by its number in the block.
+///
+/// SLC has LSB pages only. MLC alternates: even pages are LSB, odd pages the MSB of the same word line. TLC repeats LSB, CSB, MSB.
+pub const fn page_type(cells: CellMode, page: PageInBlock) -> PageType {
+    match cells {
+        CellMode::Slc => PageType::Lsb,
+        CellMode::Mlc if page.0.is_multiple_of(2) => PageType::Lsb,
+        CellMode::Mlc => PageType::Msb,
+        CellMode::Tlc => match page.0 % 3 {
+            0 => PageType::Lsb,
+            1 => PageType::Csb,
+            _ => PageType::Msb,
+        },
+    }
+}
+
+/// One duration for each type of page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PerType {
+    /// LSB pages.
+    pub lsb: Duration,
+    /// CSB pages; unused but on TLC.
+    pub csb: Duration,
+    /// MSB pages; unused on SLC.
+    pub msb: Duration,
+}
+
+impl PerType {
+    /// The same for all types.
+    pub const fn all(duration: Duration) -> Self {
+        PerType { lsb: duration, csb: duration, msb: duration }
+    }
+    /// The duration of pages of `kind`.
+    #[inline]
+    pub const fn of(&self, kind: PageType) -> Duration {
+        match kind {
+            PageType::Lsb => self.lsb,
+            PageType::Csb => self.csb,
+            PageType::Msb => self.msb,
+        }
+    }
+    fn least(&self) -> Duration {
+        self.lsb.min(self.csb).min(self.msb)
+    }
+}
+
+/// Busy times by their datasheet names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArrayTiming {
+    /// tR: array to register.
+    pub read: PerType,
+    /// tPROG: register to array.
+    pub program: PerType,
+    /// tBERS: block erase.
+    pub erase: Duration,
+    /// tRST when the LUN was idle or reading.
+    pub reset: Duration,
+    /// tRST when a program was in progress.
+    pub reset_program: Duration,
+    /// tRST when an erase was in progress.
+    pub reset_erase: Duration,
+    /// tFEAT: GET FEATURES and SET FEATURES.
+    pub features: Duration,
+    /// tR of READ PARAMETER PAGE and READ UNIQUE ID.
+    pub parameter: Duration,
+    /// How far a die's tR, tPROG and tBERS lie from these values at most (G5): one offset for the die, uniform in ± this.
+    pub deviation_die: Duration,
+    /// How far a page's (a block's for tBERS) lie from its die's at most, uniform in ± this.
+    pub deviation_page: Duration,
+}
+
+impl ArrayTiming {
+    const COMMON: ArrayTiming = ArrayTiming {
+        read: PerType::all(Duration::ZERO),
+        program: PerType::all(Duration::ZERO),
+        erase: Duration::from_millis(5),
+        // Within the maxima of tRST in ONFI 5.1, chapter 4: 5, 10 and 500 µs while reading, programming and erasing.
+        reset: Duration::from_micros(5),
+        reset_program: Duration::from_micros(10),
+        reset_erase: Duration::from_micros(500),
+        features: Duration::from_micros(1),
+        parameter: Duration::from_micros(25),
+        deviation_die: Duration::ZERO,
+        deviation_page: Duration::ZERO,
+    };
+    /// Cosmos+ modules used as SLC (C52).
+    pub const COSMOS_SLC: ArrayTiming = ArrayTiming {
+        read: PerType::all(Duration::from_micros(99)),
+        program: PerType::all(Duration::from_micros(486)),
+        ..Self::COMMON
+    };
+    /// Cosmos+ modules used as MLC (C52).
+    pub const COSMOS_MLC: ArrayTiming = ArrayTiming {
+        read: PerType {
+            lsb: Duration::from_micros(58),
+            csb: Duration::from_micros(58),
+            msb: Duration::from_micros(90),
+        },
+        program: PerType {
+            lsb: Duration::from_micros(481),
+            csb: Duration::from_micros(481),
+            msb: Duration::from_micros(2_295),
+        },
+        ..Self::COMMON
+    };
+
+    pub(crate) fn bad_field(&self) -> Option<(&'static str, &'static str)> {
+        let most = self.deviation_die + self.deviation_page;
+        [
+            ("timing.read", self.read.least()),
+            ("timing.program", self.program.least()),
+            ("timing.erase", self.erase),
+        ]
+        .into_iter()
+        .find(|(_, least)| *least <= most)
+        .map(|(name, _)| (name, "longer than both deviations together, so that no time becomes negative"))
+    }
+}
+
+/// A die's own array times: the base values with the die's seeded deviation.
+#[derive(Clone, Debug)]
+pub(crate) struct DieTiming {
+    base: ArrayTiming,
+    cells: CellMode,
+    seed: u64,
+    offset: i64,
+}
+
+fn uniform(hash: u64, amplitude: Duration) -> i64 {
+    let span = 2 * u128::from(amplitude.as_picos()) + 1;
+    ((u128::from(hash) * span) >> 64) as i64 - amplitude.as_picos() as i64
+}
+
+impl DieTiming {
+    /// `seed` belongs to this die.
+    pub fn new(base: ArrayTiming, cells: CellMode, seed: u64) -> Self {
+        let offset = uniform(mix64(seed ^ 0xd1e0_ff5e), base.deviation_die);
+        DieTiming { base, cells, seed, offset }
+    }
+
+    #[inline]
+    fn deviate(&self, base: Duration, which: u64) -> Duration {
+        let jitter = if self.base.deviation_page.is_zero() {
+            0
+        } else {
+            uniform(mix64(self.seed ^ which), self.base.deviation_page)
+        };
+        // Validated: the deviations together are shorter than every base value.
+        Duration::from_picos(base.as_picos().saturating_add_signed(self.offset + jitter))
+    }
+
+    #[inline]
+    pub fn read(&self, block: BlockAddr, page: PageInBlock) -> Duration {
+        let base = self.base.read.of(page_type(self.cells, page));
+        self.deviate(base, place(block, page))
+    }
+    #[inline]
+    pub fn program(&self, block: BlockAddr, page: PageInBlock) -> Duration {
+        let base = self.base.program.of(page_type(self.cells, page));
+        self.deviate(base, 1 << 60 | place(block, page))
+    }
+    #[inline]
+    pub fn erase(&self, block: BlockAddr) -> Duration {
+        self.deviate(self.base.erase, 2 << 60 | place(block, PageInBlock(0)))
+    }
+    pub fn base(&self) -> &ArrayTiming {
+        &self.base
+    }
+}
+
+const fn place(block: BlockAddr, page: PageInBlock) -> u64 {
+    (block.0 as u64) << 16 | page.0 as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mlc_pages_alternate_and_take_the_times_of_table_5() {
+        let die = DieTiming::new(ArrayTiming::COSMOS_MLC, CellMode::Mlc, 1);
+        let b = BlockAddr(3);
+        assert_eq!(die.read(b, PageInBlock(0)), Duration::from_micros(58));
+        assert_eq!(die.read(b, PageInBlock(1)), Duration::from_micros(90));
+        assert_eq!(die.program(b, PageInBlock(2)), Duration::from_micros(481));
+        assert_eq!(die.program(b, PageInBlock(3)), Duration::from_micros(2_295));
+        assert_eq!(die.erase(b), Duration::from_millis(5));
+    }
+
+    #[test]
+    fn deviation_stays_in_its_amplitude_repeats_and_differs_by_die_and_page() {
+        let us = Duration::from_micros;
+        let base = ArrayTiming { deviation_die: us(10), deviation_page: us(5), ..ArrayTiming::COSMOS_SLC };
+        let sample = |seed| {
+            let die = DieTiming::new(base, CellMode::Slc, seed);
+            (0..256u16).map(|p| die.read(BlockAddr(7), PageInBlock(p))).collect::<alloc::vec::Vec<_>>()
+        };
+        let (a, b) = (sample(1), sample(2));
+        assert_eq!(a, sample(1));
+        assert_ne!(a, b);
+        for times in [&a, &b] {
+            let (min, max) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+            assert!(*min >= us(84) && *max <= us(114), "{min} {max}");
+            assert!(*max - *min > us(8) && *max - *min <= us(10), "page jitter spans its range: {min} {max}");
+        }
+    }
+
+    #[test]
+    fn a_deviation_as_long_as_a_time_is_refused_by_name() {
+        let base = ArrayTiming { deviation_die: Duration::from_micros(99), ..ArrayTiming::COSMOS_SLC };
+        assert_eq!(base.bad_field().unwrap().0, "timing.read");
+    }
+}
