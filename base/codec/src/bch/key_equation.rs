@@ -66,3 +66,42 @@ impl Solver {
         (length <= limit && locator[length] != 0).then_some(length)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All syndromes of a code for three errors over GF(2^5), most of which no set of three errors has.
+    #[test]
+    fn a_locator_generates_its_syndromes_and_has_full_degree() {
+        let field = Field::new(5).unwrap();
+        let mut solver = Solver::new(3);
+        let mut refused = 0;
+        for word in 0..1u16 << 15 {
+            let mut syndromes = [word & 31, 0, word >> 5 & 31, 0, word >> 10, 0];
+            for j in 1..=3 {
+                syndromes[2 * j - 1] = field.square(syndromes[j - 1]);
+            }
+            let Some(degree) = solver.solve(&field, &syndromes, 3) else {
+                refused += 1;
+                continue;
+            };
+            assert_ne!(solver.locator[degree], 0, "{syndromes:?}");
+            assert!(solver.locator[degree + 1..].iter().all(|coefficient| *coefficient == 0));
+            for n in degree..6 {
+                let sum =
+                    (0..=degree).fold(0, |sum, i| sum ^ field.multiply(solver.locator[i], syndromes[n - i]));
+                assert_eq!(sum, 0, "{syndromes:?} at S_{}", n + 1);
+            }
+        }
+        assert!(refused > 0);
+    }
+
+    #[test]
+    fn a_recurrence_that_starts_at_the_last_syndrome_is_too_long() {
+        let field = Field::new(12).unwrap();
+        let mut syndromes = [0; 28];
+        syndromes[26] = 1;
+        assert_eq!(Solver::new(14).solve(&field, &syndromes, 14), None);
+    }
+}
