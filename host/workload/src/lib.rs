@@ -27,6 +27,7 @@ mod oracle;
 mod permutation;
 mod plan;
 mod request;
+pub mod runner;
 mod skew;
 pub mod trace;
 

@@ -1,6 +1,7 @@
 //! A controller that is just enough of one: what it does not know it answers with Invalid Opcode.
 
-use crate::{Bar, GuestMemory, SharedMemory};
+// Not `crate`: the tests of another crate of this room use the same file.
+use super::{Bar, GuestMemory, SharedMemory};
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec;

@@ -2,7 +2,9 @@ extern crate std;
 
 mod fake;
 
-use crate::{CompletionMode, Config, DataMut, Driver, DriverError, Io, IoOp, QueueId};
+use crate::{
+    Bar, CompletionMode, Config, DataMut, Driver, DriverError, GuestMemory, Io, IoOp, QueueId, SharedMemory,
+};
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use alloc::vec;

@@ -1,0 +1,165 @@
+use super::statistics::Failure;
+use crate::content::{self, Identity};
+use crate::{Drive, Oracle, ReadToken, RequestKind, WriteToken};
+use alloc::vec::Vec;
+use aster_driver::{Data, DataMut};
+
+/// What the drive holds, as far as the host knows. It outlives a run: hand it to the next one.
+pub struct Contents {
+    drive: Drive,
+    seed: u64,
+    version: u32,
+    oracle: Option<Oracle>,
+    /// Versions of the blocks of one command, kept to be reused.
+    found: Vec<u32>,
+}
+
+/// What the oracle knows a command in flight by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Token {
+    None,
+    Write(WriteToken),
+    Read(ReadToken),
+}
+
+impl Contents {
+    /// Writes carry address and version; what tasks with [`crate::Job::verify`] read is checked to be whole and to be at
+    /// its own address, whichever version it is. Takes no memory.
+    pub fn unversioned(drive: Drive, seed: u64) -> Self {
+        Contents { drive, seed, version: 0, oracle: None, found: Vec::new() }
+    }
+
+    /// Reads are checked for their version too. The drive is all zero now. 4 bytes a block that is written; every write
+    /// of the run is followed.
+    pub fn versioned(drive: Drive, seed: u64) -> Self {
+        let oracle = Some(Oracle::new(drive.bytes / u64::from(drive.block_bytes)));
+        Contents { oracle, ..Contents::unversioned(drive, seed) }
+    }
+
+    /// The drive that this is the content of.
+    pub fn drive(&self) -> Drive {
+        self.drive
+    }
+
+    /// Which versions each block may hold; `None` when versions are not followed.
+    pub fn oracle(&self) -> Option<&Oracle> {
+        self.oracle.as_ref()
+    }
+
+    /// What was in flight will never complete, as after a power cut or a reset: its blocks hold what they held, or
+    /// what was being written.
+    pub fn abandon_all(&mut self) {
+        if let Some(oracle) = &mut self.oracle {
+            oracle.abandon_all();
+        }
+    }
+
+    /// A version for the next write.
+    #[inline]
+    pub(super) fn next_version(&mut self) -> u32 {
+        self.version = content::next_version(self.version);
+        self.version
+    }
+
+    /// Puts `version` of the blocks from `slba` into a command's buffer.
+    #[inline]
+    pub(super) fn fill(&self, slba: u64, version: u32, into: DataMut<'_>) {
+        match into {
+            DataMut::Tags(tags) => {
+                for (tag, block) in tags.iter_mut().zip(slba..) {
+                    *tag = content::tag(block, version).to_le_bytes();
+                }
+            }
+            DataMut::Bytes(bytes) => {
+                for (bytes, block) in bytes.chunks_exact_mut(self.drive.block_bytes as usize).zip(slba..) {
+                    content::fill(bytes, Identity { block, version, seed: self.seed });
+                }
+            }
+        }
+    }
+
+    /// A command is about to be submitted.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        kind: RequestKind,
+        slba: u64,
+        blocks: u32,
+        version: u32,
+        verify: bool,
+    ) -> Token {
+        let Some(oracle) = &mut self.oracle else { return Token::None };
+        if slba.checked_add(u64::from(blocks)).is_none_or(|end| end > oracle.blocks()) {
+            // Beyond the drive: the controller will refuse it.
+            return Token::None;
+        }
+        match kind {
+            RequestKind::Write => Token::Write(oracle.begin_write(slba, u64::from(blocks), version)),
+            RequestKind::Trim | RequestKind::WriteZeroes => {
+                Token::Write(oracle.begin_write(slba, u64::from(blocks), 0))
+            }
+            RequestKind::Read if verify => Token::Read(oracle.begin_read(slba, u64::from(blocks))),
+            RequestKind::Read | RequestKind::Flush => Token::None,
+        }
+    }
+
+    /// A command that is no checked read has completed.
+    #[inline]
+    pub(super) fn end(&mut self, token: Token, succeeded: bool, slba: u64, blocks: u32) {
+        let Some(oracle) = &mut self.oracle else { return };
+        match token {
+            Token::None => {}
+            Token::Write(token) if succeeded => oracle.complete_write(token),
+            Token::Write(token) => oracle.abandon_write(token),
+            Token::Read(token) => {
+                // A failed read found nothing. It is closed where that says nothing about the blocks; where they may
+                // hold several versions it stays open, which only costs memory.
+                self.found.clear();
+                for block in slba..slba + u64::from(blocks) {
+                    let acceptable = oracle.acceptable(block);
+                    let [only] = acceptable[..] else { return };
+                    self.found.push(only);
+                }
+                let closed = oracle.complete_read(token, &self.found);
+                debug_assert!(closed.is_ok(), "what is acceptable is accepted");
+            }
+        }
+    }
+
+    /// Checks what a read brought.
+    pub(super) fn check(
+        &mut self,
+        token: Token,
+        slba: u64,
+        blocks: u32,
+        data: Data<'_>,
+    ) -> Result<(), Failure> {
+        self.found.clear();
+        self.found.reserve(blocks as usize);
+        let outcome = self.find(slba, data);
+        if let Err(mismatch) = outcome {
+            self.end(token, false, slba, blocks);
+            return Err(mismatch.into());
+        }
+        match (&mut self.oracle, token) {
+            (Some(oracle), Token::Read(token)) => Ok(oracle.complete_read(token, &self.found)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn find(&mut self, slba: u64, data: Data<'_>) -> Result<(), content::Mismatch> {
+        match data {
+            Data::Tags(tags) => {
+                for (tag, block) in tags.iter().zip(slba..) {
+                    self.found.push(content::version_of_tag(u64::from_le_bytes(*tag), block)?);
+                }
+            }
+            Data::Bytes(bytes) => {
+                for (bytes, block) in bytes.chunks_exact(self.drive.block_bytes as usize).zip(slba..) {
+                    self.found.push(content::version_of(bytes, block, self.seed)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}

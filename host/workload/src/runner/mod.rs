@@ -1,0 +1,346 @@
+//! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. The one part of this crate
+//! that knows a driver.
+//!
+//! A [`Task`] is a source of requests with its pace: a copy of a [`Job`], or a trace. [`Runner`] gives each task a queue
+//! pair, keeps its requests in flight, times and counts them ([`Statistics`], [`LatencySink`]) and checks what comes back
+//! ([`Contents`]).
+//!
+//! The run mode drives it: [`Runner::start`], then [`Runner::on_interrupt`] for each interrupt and [`Runner::on_timer`]
+//! at [`Runner::next_deadline`], always after it has advanced the host's executor to that time. Completions are handled
+//! at once, without a task: record, next request, submit, one doorbell a batch. Nothing is allocated for a request but
+//! by the oracle of verified contents.
+
+mod contents;
+mod precondition;
+mod statistics;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use contents::Contents;
+pub use precondition::{Precondition, precondition};
+pub use statistics::{Failure, KindStatistics, LatencySink, Statistics};
+pub use task::Task;
+
+use crate::{Drive, Job};
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_driver::{Bar, Completion, CompletionMode, Driver, Overdue, QueueId, SlotId, Violation};
+use aster_units::{Duration, Instant};
+use contents::Token;
+use core::fmt;
+use task::{Running, Stage};
+
+/// What happens to a task after a failed request or wrong content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnFailure {
+    /// It issues nothing more and ends when what is in flight has completed. Other tasks go on.
+    #[default]
+    EndTask,
+    /// It goes on and counts.
+    Continue,
+}
+
+/// Why a run cannot go on at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A command did not complete in the driver's time limit.
+    Overdue(Overdue),
+    /// The controller broke the protocol.
+    Protocol(Violation),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Overdue(overdue) => overdue.fmt(f),
+            Fault::Protocol(violation) => violation.fmt(f),
+        }
+    }
+}
+impl core::error::Error for Fault {}
+
+/// Whose command a slot carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) task: u32,
+    pub(crate) flight: u32,
+    pub(crate) slba: u64,
+    pub(crate) blocks: u32,
+    pub(crate) token: Token,
+}
+
+impl Owner {
+    const NOBODY: Owner = Owner { task: u32::MAX, flight: 0, slba: 0, blocks: 0, token: Token::None };
+}
+
+/// What all tasks share.
+pub(crate) struct Shared<B: Bar, L> {
+    pub(crate) driver: Rc<Driver<B>>,
+    pub(crate) contents: Contents,
+    pub(crate) sink: L,
+    pub(crate) on_failure: OnFailure,
+    /// By queue (from 0) and slot.
+    pub(crate) owners: Vec<Vec<Owner>>,
+}
+
+struct Queue {
+    id: QueueId,
+    vector: Option<u16>,
+    tasks: Vec<usize>,
+}
+
+/// Overdue commands are looked for this often in one time limit.
+const CHECKS_PER_TIMEOUT: u64 = 4;
+/// The vector of the admin queue.
+const ADMIN_VECTOR: u16 = 0;
+/// What [`Runner::progress`] counts a whole task as.
+pub const WHOLE_TASK: u64 = 1_000_000;
+
+/// Runs tasks on a drive.
+pub struct Runner<B: Bar, L> {
+    shared: Shared<B, L>,
+    tasks: Vec<Running>,
+    queues: Vec<Queue>,
+    wave: u32,
+    in_flight: u64,
+    next_wake: Option<Instant>,
+    next_check: Instant,
+    next_poll: Option<Instant>,
+    fault: Option<Fault>,
+}
+
+impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
+    /// Runs `tasks` on the drive behind `driver`, which has been brought up. `contents` says what the drive holds;
+    /// `sink` gets each measured latency, under the task's index in `tasks`.
+    pub fn new(
+        driver: &Rc<Driver<B>>,
+        tasks: Vec<Task>,
+        contents: Contents,
+        sink: L,
+        on_failure: OnFailure,
+    ) -> Self {
+        let ids: Vec<QueueId> = driver.queues().collect();
+        assert!(!ids.is_empty(), "the driver has been brought up and has queues");
+        assert_eq!(contents.drive(), drive_of(driver), "the contents are those of this drive");
+        let tasks: Vec<Running> = tasks
+            .into_iter()
+            .enumerate()
+            .map(|(i, task)| Running::new(i, task, ids[i % ids.len()]))
+            .collect();
+        let tasks_of = |id| tasks.iter().enumerate().filter(move |(_, t)| t.queue == id).map(|(i, _)| i);
+        let queues = ids
+            .iter()
+            .map(|&id| Queue { id, vector: driver.vector(id), tasks: tasks_of(id).collect() })
+            .collect();
+        let owners = ids.iter().map(|&id| vec![Owner::NOBODY; usize::from(driver.depth(id))]).collect();
+        Runner {
+            shared: Shared { driver: Rc::clone(driver), contents, sink, on_failure, owners },
+            tasks,
+            queues,
+            wave: 0,
+            in_flight: 0,
+            next_wake: None,
+            next_check: Instant::MAX,
+            next_poll: None,
+            fault: None,
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.shared.driver.exec().now()
+    }
+
+    /// Issues the first requests. Call it once.
+    pub fn start(&mut self) {
+        let now = self.now();
+        self.next_check = now + self.check_period();
+        self.begin_wave(now);
+        self.settle(now);
+    }
+
+    /// An interrupt has arrived: handles completions and issues what may follow.
+    pub fn on_interrupt(&mut self, vector: u16) {
+        if vector == ADMIN_VECTOR {
+            self.shared.driver.interrupt(vector);
+        }
+        let now = self.now();
+        for queue in 0..self.queues.len() {
+            if self.queues[queue].vector == Some(vector) {
+                self.reap(queue, now);
+            }
+        }
+        self.settle(now);
+    }
+
+    /// The time of [`Runner::next_deadline`] has come. Earlier calls do no harm.
+    pub fn on_timer(&mut self) {
+        let now = self.now();
+        if self.next_poll.is_some_and(|at| at <= now) {
+            self.next_poll = None;
+            for queue in 0..self.queues.len() {
+                self.reap(queue, now);
+            }
+        }
+        if self.next_wake.is_some_and(|at| at <= now) {
+            for queue in 0..self.queues.len() {
+                self.pump(queue, now);
+            }
+        }
+        if self.next_check <= now {
+            self.next_check = now + self.check_period();
+            if let Some(overdue) = self.shared.driver.overdue(now) {
+                self.fault.get_or_insert(Fault::Overdue(overdue));
+            }
+        }
+        self.settle(now);
+    }
+
+    fn check_period(&self) -> Duration {
+        (self.shared.driver.config().command_timeout / CHECKS_PER_TIMEOUT).max(Duration::from_picos(1))
+    }
+
+    /// When [`Runner::on_timer`] wants to be called next; `None` when only an interrupt can bring the run forward.
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if self.fault.is_some() {
+            return None;
+        }
+        let check = (self.in_flight > 0).then_some(self.next_check);
+        [self.next_wake, self.next_poll, check].into_iter().flatten().min()
+    }
+
+    /// Issues nothing more. What is in flight completes and counts; then the run is done.
+    pub fn stop(&mut self) {
+        let now = self.now();
+        for task in &mut self.tasks {
+            task.stop(now);
+        }
+        self.settle(now);
+    }
+
+    /// True when nothing is in flight and nothing will be, or the run cannot go on ([`Runner::fault`]).
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.fault.is_some() || self.tasks.iter().all(|task| task.stage == Stage::Done)
+    }
+
+    /// Why the run cannot go on; `None` as long as it can.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace counts only when it is through.
+    pub fn progress(&self) -> (u64, u64) {
+        let now = self.now();
+        let done = self.tasks.iter().map(|task| task.progress(now)).sum();
+        (done, self.tasks.len() as u64 * WHOLE_TASK)
+    }
+
+    /// What the tasks have done so far, in their order.
+    pub fn statistics(&self) -> impl Iterator<Item = &Statistics> {
+        self.tasks.iter().map(|task| &task.statistics)
+    }
+
+    /// Requests in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Gives back what the drive holds and the sink, to go on with another run or to report.
+    pub fn finish(self) -> (Vec<Statistics>, Contents, L) {
+        let statistics = self.tasks.into_iter().map(|task| task.statistics).collect();
+        (statistics, self.shared.contents, self.shared.sink)
+    }
+
+    /// Handles the completions of a queue and lets its tasks go on.
+    fn reap(&mut self, queue: usize, now: Instant) {
+        let id = self.queues[queue].id;
+        while let Some(completion) = self.shared.driver.next_completion(id) {
+            self.complete(queue, &completion, now);
+        }
+        self.pump(queue, now);
+    }
+
+    #[inline]
+    fn complete(&mut self, queue: usize, completion: &Completion, now: Instant) {
+        let slot = completion.slot;
+        let owner = core::mem::replace(&mut self.shared.owners[queue][slot.index()], Owner::NOBODY);
+        if let Some(task) = self.tasks.get_mut(owner.task as usize) {
+            task.complete(&mut self.shared, &owner, completion, now);
+        } else {
+            // Submitted past the runner, to a queue that is the runner's: the slot is still somebody else's to release.
+            unreachable!("slot {} of queue {} was not submitted by the runner", slot.0, queue + 1);
+        }
+    }
+
+    /// Lets a queue's tasks issue what they may, then rings.
+    fn pump(&mut self, queue: usize, now: Instant) {
+        for &task in &self.queues[queue].tasks {
+            self.tasks[task].pump(&mut self.shared, now);
+        }
+        self.shared.driver.ring(self.queues[queue].id);
+    }
+
+    fn begin_wave(&mut self, now: Instant) {
+        for task in &mut self.tasks {
+            if task.wave == self.wave {
+                task.begin(now);
+            }
+        }
+        for queue in 0..self.queues.len() {
+            self.pump(queue, now);
+        }
+    }
+
+    /// After anything happened: begins the next wave when its time has come, and works out the next deadline.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            let (mut busy, mut waiting) = (false, None);
+            (self.in_flight, self.next_wake) = (0, None);
+            for task in &self.tasks {
+                self.in_flight += u64::from(task.in_flight());
+                self.next_wake = [self.next_wake, task.wake_at].into_iter().flatten().min();
+                match task.stage {
+                    Stage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
+                    Stage::Main | Stage::ReadBack => busy = true,
+                    Stage::Done => {}
+                }
+            }
+            match waiting {
+                Some(wave) if !busy => {
+                    self.wave = wave;
+                    self.begin_wave(now);
+                }
+                _ => break,
+            }
+        }
+        if let Some(violation) = self.shared.driver.violation() {
+            self.fault.get_or_insert(Fault::Protocol(violation));
+        }
+        if let CompletionMode::Polled { period } = self.shared.driver.config().completion {
+            self.next_poll = (self.in_flight > 0).then(|| self.next_poll.unwrap_or(now + period));
+        }
+    }
+}
+
+/// The drive behind a driver that has been brought up, as workloads are laid out on it.
+pub fn drive_of<B: Bar + 'static>(driver: &Driver<B>) -> Drive {
+    let namespace = driver.namespace();
+    Drive { bytes: namespace.bytes(), block_bytes: namespace.block_bytes }
+}
+
+impl<B: Bar, L> Shared<B, L> {
+    pub(crate) fn own(&mut self, queue: QueueId, slot: SlotId, owner: Owner) {
+        self.owners[usize::from(queue.0) - 1][slot.index()] = owner;
+    }
+}
+
+/// The wave of each job: those that come after all earlier ones begin a new one.
+pub(crate) fn waves(jobs: &[Job]) -> impl Iterator<Item = (u32, &Job)> {
+    jobs.iter().enumerate().scan(0, |wave, (i, job)| {
+        *wave += u32::from(job.after_previous && i > 0);
+        Some((*wave, job))
+    })
+}

@@ -1,0 +1,156 @@
+use crate::trace::TraceError;
+use crate::{RequestKind, Unexpected, content};
+use alloc::string::String;
+use aster_units::{Duration, Instant};
+use aster_wire::nvme::Status;
+
+/// Takes the latency of each measured request, from being issued to being complete with all its commands.
+pub trait LatencySink {
+    /// A request of the task with this index has completed.
+    fn record(&mut self, task: usize, kind: RequestKind, latency: Duration);
+}
+
+impl LatencySink for () {
+    fn record(&mut self, _task: usize, _kind: RequestKind, _latency: Duration) {}
+}
+
+/// Why a request counts as failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failure {
+    /// The drive refused or failed a command.
+    #[error("{kind:?} of {blocks} blocks at LBA {slba} failed: {status}")]
+    Command {
+        /// What was asked for.
+        kind: RequestKind,
+        /// First logical block of the command.
+        slba: u64,
+        /// Logical blocks of the command.
+        blocks: u32,
+        /// The drive's answer.
+        status: Status,
+    },
+    /// A block is not what it says, or says that it is another.
+    #[error("wrong content: {0}")]
+    Content(#[from] content::Mismatch),
+    /// A block holds a version that it cannot hold.
+    #[error("wrong content: {0}")]
+    Version(#[from] Unexpected),
+    /// The trace could not be read on.
+    #[error("{0}")]
+    Trace(#[from] TraceError),
+}
+
+/// What a task's requests of one kind came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KindStatistics {
+    /// Requests completed without error.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The sum of their latencies.
+    pub latency_sum: Duration,
+    /// The longest latency.
+    pub latency_max: Duration,
+}
+
+/// What a task has done. Requests issued in the ramp time, and those that only read back, are not in the figures of
+/// their kind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statistics {
+    /// The task's name.
+    pub name: String,
+    /// By kind: the order is [`Statistics::KINDS`].
+    pub kinds: [KindStatistics; Statistics::KINDS.len()],
+    /// When the task's wave began; `None` until then.
+    pub started: Option<Instant>,
+    /// When the first measured request was issued.
+    pub measured_from: Option<Instant>,
+    /// When the last measured request completed.
+    pub measured_until: Option<Instant>,
+    /// When the task was through; `None` until then.
+    pub ended: Option<Instant>,
+    /// Requests that failed or brought wrong content.
+    pub failures: u64,
+    /// The first failure.
+    pub first_failure: Option<Failure>,
+    /// Logical blocks whose content was checked, right or wrong.
+    pub checked_blocks: u64,
+}
+
+impl Statistics {
+    /// The kinds in the order of [`Statistics::kinds`].
+    pub const KINDS: [RequestKind; 5] = [
+        RequestKind::Read,
+        RequestKind::Write,
+        RequestKind::Flush,
+        RequestKind::Trim,
+        RequestKind::WriteZeroes,
+    ];
+
+    pub(super) fn new(name: String) -> Self {
+        Statistics {
+            name,
+            kinds: Default::default(),
+            started: None,
+            measured_from: None,
+            measured_until: None,
+            ended: None,
+            failures: 0,
+            first_failure: None,
+            checked_blocks: 0,
+        }
+    }
+
+    /// The figures of one kind.
+    pub fn of(&self, kind: RequestKind) -> &KindStatistics {
+        &self.kinds[index(kind)]
+    }
+
+    /// From the first measured request issued to the last completed: what rates are counted over.
+    pub fn measured(&self) -> Duration {
+        match (self.measured_from, self.measured_until) {
+            (Some(from), Some(until)) => until.since(from),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Measured requests of all kinds.
+    pub fn requests(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.requests).sum()
+    }
+
+    #[inline]
+    pub(super) fn record(
+        &mut self,
+        kind: RequestKind,
+        bytes: u64,
+        issued: Instant,
+        now: Instant,
+    ) -> Duration {
+        let latency = now.since(issued);
+        let kind = &mut self.kinds[index(kind)];
+        kind.requests += 1;
+        kind.bytes += bytes;
+        kind.latency_sum += latency;
+        kind.latency_max = kind.latency_max.max(latency);
+        self.measured_until = Some(now);
+        latency
+    }
+
+    #[cold]
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failures += 1;
+        self.first_failure.get_or_insert(failure);
+    }
+}
+
+#[inline]
+const fn index(kind: RequestKind) -> usize {
+    match kind {
+        RequestKind::Read => 0,
+        RequestKind::Write => 1,
+        RequestKind::Flush => 2,
+        RequestKind::Trim => 3,
+        RequestKind::WriteZeroes => 4,
+    }
+}

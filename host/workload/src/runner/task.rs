@@ -1,0 +1,453 @@
+use super::contents::Token;
+use super::statistics::{Failure, LatencySink, Statistics};
+use super::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
+use crate::trace::TraceError;
+use crate::{
+    Drive, Generator, Issuer, Job, Mix, Pace, Plan, PlanError, Request, RequestKind, Source, Step,
+    WrittenBlocks,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_driver::{Bar, Completion, Io, IoOp, QueueId};
+use aster_units::{Duration, Instant};
+
+/// One source of requests with its pace, to be run on one queue pair.
+pub struct Task {
+    name: String,
+    wave: u32,
+    source: AnySource,
+    pace: Pace,
+    verify: bool,
+    plan: Option<Plan>,
+}
+
+impl Task {
+    /// The copies of some jobs, laid out on `drive`. A job that comes after the previous ones waits for all of them;
+    /// others run beside each other. `run_seed` matters to jobs that are not repeatable.
+    ///
+    /// # Errors
+    /// The first job that does not fit the drive.
+    pub fn of_jobs(jobs: &[Job], drive: Drive, run_seed: u64) -> Result<Vec<Task>, PlanError> {
+        let mut tasks = Vec::new();
+        for (wave, job) in waves(jobs) {
+            tasks.extend(job.plans(drive, run_seed)?.into_iter().map(|plan| Task::of_plan(plan, wave)));
+        }
+        Ok(tasks)
+    }
+
+    fn of_plan(plan: Plan, wave: u32) -> Task {
+        let job = &plan.job;
+        let name = if job.copies > 1 { format!("{}.{}", job.name, plan.copy) } else { job.name.clone() };
+        Task {
+            name,
+            wave,
+            source: AnySource::Plan(Box::new(Generator::new(&plan))),
+            pace: plan.pace(),
+            verify: job.verify,
+            plan: Some(plan),
+        }
+    }
+
+    /// A trace, or another source that a run may fail to read on. With `verify` what it reads is checked; the trace's
+    /// own content is unknown, so it writes the content of [`super::Contents`].
+    pub fn of_trace(
+        name: String,
+        source: Box<dyn Source<Error = TraceError>>,
+        pace: Pace,
+        verify: bool,
+    ) -> Task {
+        Task { name, wave: 0, source: AnySource::Trace(source), pace, verify, plan: None }
+    }
+}
+
+/// The sources that a task may have.
+enum AnySource {
+    Plan(Box<Generator>),
+    Trace(Box<dyn Source<Error = TraceError>>),
+    ReadBack(Box<WrittenBlocks>),
+}
+
+impl Source for AnySource {
+    type Error = TraceError;
+
+    #[inline]
+    fn next_request(&mut self) -> Result<Option<Request>, TraceError> {
+        match self {
+            AnySource::Plan(generator) => {
+                let Ok(next) = generator.next_request();
+                Ok(next)
+            }
+            AnySource::Trace(trace) => trace.next_request(),
+            AnySource::ReadBack(written) => {
+                let Ok(next) = written.next_request();
+                Ok(next)
+            }
+        }
+    }
+
+    fn closing_request(&mut self) -> Option<Request> {
+        match self {
+            AnySource::Plan(generator) => generator.closing_request(),
+            AnySource::Trace(trace) => trace.closing_request(),
+            AnySource::ReadBack(written) => written.closing_request(),
+        }
+    }
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Its wave has not begun.
+    Waiting,
+    /// Its requests run.
+    Main,
+    /// What it wrote is read back.
+    ReadBack,
+    /// Nothing is in flight, nothing will be.
+    Done,
+}
+
+/// A request in flight: one or several commands.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    request: Request,
+    /// Bytes whose commands have been submitted.
+    sent: u32,
+    /// Commands in flight.
+    commands: u32,
+    issued: Instant,
+    measured: bool,
+    failed: bool,
+}
+
+impl Flight {
+    const NONE: Flight = Flight {
+        request: Request::FLUSH,
+        sent: 0,
+        commands: 0,
+        issued: Instant::ZERO,
+        measured: false,
+        failed: false,
+    };
+}
+
+/// A task being run.
+pub(super) struct Running {
+    index: usize,
+    pub(super) wave: u32,
+    pub(super) queue: QueueId,
+    pub(super) stage: Stage,
+    /// When the source or the pace wants to go on; `None` while only completions matter.
+    pub(super) wake_at: Option<Instant>,
+    pub(super) statistics: Statistics,
+    issuer: Issuer<AnySource>,
+    pace: Pace,
+    verify: bool,
+    plan: Option<Plan>,
+    /// One for each request that may be in flight.
+    flights: Box<[Flight]>,
+    free: Vec<u32>,
+    /// Flights with commands that have found no slot yet, oldest first.
+    unsent: VecDeque<u32>,
+    stopping: bool,
+    stage_began: Instant,
+    /// Bytes and requests completed in this stage, measured or not: for the progress.
+    stage_bytes: u64,
+    stage_requests: u64,
+    written_bytes: u64,
+}
+
+impl Running {
+    pub(super) fn new(index: usize, task: Task, queue: QueueId) -> Self {
+        let depth = task.pace.queue_depth;
+        Running {
+            index,
+            wave: task.wave,
+            queue,
+            stage: Stage::Waiting,
+            wake_at: None,
+            statistics: Statistics::new(task.name),
+            issuer: Issuer::new(task.source, task.pace),
+            pace: task.pace,
+            verify: task.verify,
+            plan: task.plan,
+            flights: vec![Flight::NONE; depth as usize].into_boxed_slice(),
+            free: (0..depth).rev().collect(),
+            unsent: VecDeque::with_capacity(depth as usize),
+            stopping: false,
+            stage_began: Instant::ZERO,
+            stage_bytes: 0,
+            stage_requests: 0,
+            written_bytes: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        self.issuer.in_flight()
+    }
+
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.stage = Stage::Main;
+        self.stage_began = now;
+        self.statistics.started = Some(now);
+    }
+
+    /// Issues nothing more.
+    pub(super) fn stop(&mut self, now: Instant) {
+        self.stopping = true;
+        self.wake_at = None;
+        if self.stage == Stage::Waiting {
+            self.stage = Stage::Done;
+        }
+        self.drop_unsent();
+        self.end_if_drained(now);
+    }
+
+    /// Forgets the commands that have found no slot. Their requests are in no statistics: not all of their bytes moved.
+    fn drop_unsent(&mut self) {
+        while let Some(index) = self.unsent.pop_front() {
+            let flight = &mut self.flights[index as usize];
+            flight.measured = false;
+            flight.request.length = flight.sent;
+            if flight.commands == 0 {
+                self.free.push(index);
+                let elapsed = flight.issued.since(self.stage_began);
+                self.issuer.completed(elapsed);
+            }
+        }
+    }
+
+    fn end_if_drained(&mut self, now: Instant) {
+        let running = matches!(self.stage, Stage::Main | Stage::ReadBack);
+        if running && self.stopping && self.issuer.in_flight() == 0 {
+            self.stage = Stage::Done;
+            self.statistics.ended = Some(now);
+        }
+    }
+
+    /// Issues what may be issued now.
+    #[inline]
+    pub(super) fn pump<B: Bar + 'static, L: LatencySink>(&mut self, shared: &mut Shared<B, L>, now: Instant) {
+        if !matches!(self.stage, Stage::Main | Stage::ReadBack) {
+            return;
+        }
+        loop {
+            if self.stopping {
+                return self.end_if_drained(now);
+            }
+            while let Some(&index) = self.unsent.front() {
+                if !self.send(index, shared) {
+                    return;
+                }
+                self.unsent.pop_front();
+            }
+            self.wake_at = None;
+            match self.issuer.step(now.since(self.stage_began)) {
+                Ok(Step::Issue(request)) => self.issue(request, shared, now),
+                Ok(Step::WaitUntil(elapsed)) => {
+                    self.wake_at = Some(self.stage_began + elapsed);
+                    return;
+                }
+                Ok(Step::WaitForCompletion) => return,
+                Ok(Step::Finished) if self.next_stage(now) => {}
+                Ok(Step::Finished) => return,
+                Err(error) => {
+                    self.statistics.fail(Failure::Trace(error));
+                    self.stopping = true;
+                }
+            }
+        }
+    }
+
+    /// The stage's requests are through. True when another stage follows.
+    fn next_stage(&mut self, now: Instant) -> bool {
+        let read_back = self.plan.as_ref().filter(|plan| {
+            let job = &plan.job;
+            job.verify && job.read_back && self.stage == Stage::Main && job.mix != Mix::Read
+        });
+        let written = match (read_back, self.issuer.source()) {
+            (Some(plan), AnySource::Plan(generator)) => WrittenBlocks::new(plan, generator.issued()),
+            _ => {
+                self.stage = Stage::Done;
+                self.statistics.ended = Some(now);
+                return false;
+            }
+        };
+        self.stage = Stage::ReadBack;
+        self.stage_began = now;
+        self.written_bytes = self.stage_bytes;
+        (self.stage_bytes, self.stage_requests) = (0, 0);
+        self.issuer =
+            Issuer::new(AnySource::ReadBack(Box::new(written)), Pace::unlimited(self.pace.queue_depth));
+        true
+    }
+
+    #[inline]
+    fn issue<B: Bar + 'static, L: LatencySink>(
+        &mut self,
+        request: Request,
+        shared: &mut Shared<B, L>,
+        now: Instant,
+    ) {
+        let index = self.free.pop().expect("the pace allows no more requests than there are flights");
+        let measured = self.stage == Stage::Main && self.issuer.is_measured(now.since(self.stage_began));
+        if measured && self.statistics.measured_from.is_none() {
+            self.statistics.measured_from = Some(now);
+        }
+        self.flights[index as usize] =
+            Flight { request, sent: 0, commands: 0, issued: now, measured, failed: false };
+        if !self.send(index, shared) {
+            self.unsent.push_back(index);
+        }
+    }
+
+    /// Submits the commands of a request that are still to be submitted. False when there was no slot for all.
+    #[inline]
+    fn send<B: Bar + 'static, L>(&mut self, index: u32, shared: &mut Shared<B, L>) -> bool {
+        let flight = &mut self.flights[index as usize];
+        let Request { kind, offset, length, fua, .. } = flight.request;
+        let op = op_of(kind);
+        let block_bytes = shared.contents.drive().block_bytes;
+        loop {
+            let Some(slot) = shared.driver.take_slot(self.queue) else { return false };
+            let left = (length - flight.sent) / block_bytes;
+            let blocks = left.min(shared.driver.blocks_max(op));
+            let slba = (offset + u64::from(flight.sent)) / u64::from(block_bytes);
+            let mut version = 0;
+            if kind == RequestKind::Write {
+                version = shared.contents.next_version();
+                let contents = &shared.contents;
+                shared.driver.data_mut(self.queue, slot, blocks * block_bytes, |into| {
+                    contents.fill(slba, version, into);
+                });
+            }
+            let token = shared.contents.begin(kind, slba, blocks, version, self.verify);
+            shared.own(
+                self.queue,
+                slot,
+                Owner { task: self.index as u32, flight: index, slba, blocks, token },
+            );
+            shared.driver.submit(self.queue, slot, &Io { op, slba, blocks, fua });
+            flight.commands += 1;
+            flight.sent += blocks * block_bytes;
+            if flight.sent == length {
+                return true;
+            }
+        }
+    }
+
+    /// A command has completed.
+    #[inline]
+    pub(super) fn complete<B: Bar + 'static, L: LatencySink>(
+        &mut self,
+        shared: &mut Shared<B, L>,
+        owner: &Owner,
+        completion: &Completion,
+        now: Instant,
+    ) {
+        let flight = &mut self.flights[owner.flight as usize];
+        let kind = flight.request.kind;
+        let outcome = outcome(shared, self.queue, owner, completion, kind, self.verify);
+        shared.driver.release_slot(self.queue, completion.slot);
+        if self.verify && kind == RequestKind::Read && completion.status.is_success() {
+            self.statistics.checked_blocks += u64::from(owner.blocks);
+        }
+        flight.commands -= 1;
+        if let Err(failure) = outcome {
+            flight.failed = true;
+            self.statistics.fail(failure);
+            if shared.on_failure == OnFailure::EndTask {
+                self.stopping = true;
+                self.wake_at = None;
+            }
+        }
+        let Flight { request, sent, commands, issued, measured, failed } = *flight;
+        if commands == 0 && sent == request.length {
+            self.stage_requests += u64::from(kind != RequestKind::Flush);
+            self.stage_bytes += u64::from(request.length);
+            if measured && !failed {
+                let latency = self.statistics.record(kind, u64::from(request.length), issued, now);
+                shared.sink.record(self.index, kind, latency);
+            }
+            self.free.push(owner.flight);
+            self.issuer.completed(now.since(self.stage_began));
+        }
+        if self.stopping {
+            self.drop_unsent();
+        }
+    }
+
+    /// How far the task is, in parts of [`WHOLE_TASK`].
+    pub(super) fn progress(&self, now: Instant) -> u64 {
+        let part = |done: u64, total: u64| {
+            (u128::from(done) * u128::from(WHOLE_TASK) / u128::from(total.max(1))).min(u128::from(WHOLE_TASK))
+                as u64
+        };
+        let reads_back =
+            self.plan.as_ref().is_some_and(|p| p.job.verify && p.job.read_back && p.job.mix != Mix::Read);
+        match self.stage {
+            Stage::Waiting => 0,
+            Stage::Done => WHOLE_TASK,
+            Stage::ReadBack => WHOLE_TASK / 2 + part(self.stage_bytes, self.written_bytes) / 2,
+            Stage::Main => {
+                let by_time = self.pace.run_time.map(|run| {
+                    let all = [self.pace.start_delay, self.pace.ramp_time, run];
+                    let total = all.into_iter().map(Duration::as_picos).fold(0, u64::saturating_add);
+                    part(now.since(self.stage_began).as_picos(), total)
+                });
+                let by_amount = self.plan.as_ref().filter(|plan| !plan.job.time_based).map(|plan| {
+                    let bytes = plan.io_bytes.saturating_mul(u64::from(plan.job.loops));
+                    let by_bytes = part(self.stage_bytes, bytes);
+                    by_bytes.max(plan.job.number_ios.map_or(0, |n| part(self.stage_requests, n)))
+                });
+                let done = by_time.into_iter().chain(by_amount).max().unwrap_or(0);
+                if reads_back { done / 2 } else { done }
+            }
+        }
+    }
+}
+
+#[inline]
+const fn op_of(kind: RequestKind) -> IoOp {
+    match kind {
+        RequestKind::Read => IoOp::Read,
+        RequestKind::Write => IoOp::Write,
+        RequestKind::Flush => IoOp::Flush,
+        RequestKind::Trim => IoOp::Deallocate,
+        RequestKind::WriteZeroes => IoOp::WriteZeroes { deallocate: false },
+    }
+}
+
+/// What came of a command: its status, and its data where they are checked.
+#[inline]
+fn outcome<B: Bar + 'static, L>(
+    shared: &mut Shared<B, L>,
+    queue: QueueId,
+    owner: &Owner,
+    completion: &Completion,
+    kind: RequestKind,
+    verify: bool,
+) -> Result<(), Failure> {
+    let Owner { slba, blocks, token, .. } = *owner;
+    let status = completion.status;
+    if !status.is_success() {
+        shared.contents.end(token, false, slba, blocks);
+        return Err(Failure::Command { kind, slba, blocks, status });
+    }
+    if verify && kind == RequestKind::Read {
+        let bytes = blocks * shared.contents.drive().block_bytes;
+        let contents = &mut shared.contents;
+        return shared
+            .driver
+            .data(queue, completion.slot, bytes, |data| contents.check(token, slba, blocks, data));
+    }
+    if token != Token::None {
+        shared.contents.end(token, true, slba, blocks);
+    }
+    Ok(())
+}
