@@ -159,7 +159,7 @@ impl Die {
         } else if flags.has(Flags::SIDE) && self.side.get(self.key(block, page)).is_some() {
             torn |= self.load_side(block, page, register);
         } else {
-            self.load_plain(block, page, register);
+            torn |= !self.load_plain(block, page, register);
         }
         if self.errors_on || torn {
             self.flip(block, page, torn, register);
@@ -173,8 +173,9 @@ impl Die {
         }
     }
 
+    /// Loads content in the drive's scale; false when the medium did not give it.
     #[inline]
-    fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
+    fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
         let state = &self.blocks[block.index()];
         register.flips.clear();
         register.holds = Holds::Page;
@@ -192,54 +193,63 @@ impl Die {
         if self.inline_data == 0 {
             let length = usize::from(self.config.layout.sectors()) * self.config.content.sector_len();
             register.data.resize(length, 0);
-            self.read_slot(block, page, &mut register.data);
+            return self.read_slot(block, page, &mut register.data);
         }
+        true
     }
 
-    /// What lies on a page that has an entry in the side table; true when it is torn.
+    /// What lies on a page that has an entry in the side table; true when it is torn or the medium did not give it.
     #[cold]
     fn load_side(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
         let key = self.key(block, page);
         let Some(entry) = self.side.get(key) else { unreachable!("looked up by the caller") };
         let (form, seed, torn) = (entry.form, entry.seed, entry.torn);
-        match form {
+        let readable = match form {
             Form::Plain => self.load_plain(block, page, register),
-            Form::Blank => register.clear(),
+            Form::Blank => {
+                register.clear();
+                true
+            }
             Form::Raw => {
                 register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0xff);
-                self.side_bytes(key, block, page, &mut register.bytes);
+                self.side_bytes(key, block, page, &mut register.bytes)
             }
             Form::Whole => {
                 // Seed and OOB as on any page; then the real bytes in place of fingerprints.
                 self.load_plain(block, page, register);
                 register.content = Content::Full;
                 register.data.resize(self.config.geometry.page_bytes as usize, 0);
-                self.side_bytes(key, block, page, &mut register.data);
+                self.side_bytes(key, block, page, &mut register.data)
             }
-        }
+        };
         if let Some(seed) = seed {
             register.seed = seed;
         }
         if let Some(entry) = self.side.get(key) {
             register.flips.extend_from_slice(&entry.injected);
         }
-        torn
+        torn || !readable
     }
 
-    fn side_bytes(&mut self, key: u32, block: BlockAddr, page: PageInBlock, into: &mut [u8]) {
+    fn side_bytes(&mut self, key: u32, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> bool {
         match self.side.get(key).and_then(|entry| entry.bytes.as_ref()) {
-            Some(bytes) => into.copy_from_slice(bytes),
+            Some(bytes) => {
+                into.copy_from_slice(bytes);
+                true
+            }
             None => self.read_slot(block, page, into),
         }
     }
 
-    fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, into: &mut [u8]) {
+    /// False when the medium fails: the page then reads as zeroes with more errors than any code corrects, so that nobody takes
+    /// it for good data.
+    fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> bool {
         let Some(image) = &self.image else { unreachable!("bytes outside memory lie on the image") };
-        if let Err(error) = image.borrow_mut().read_slot(self.lun, block, page, into) {
-            // The host must not get other bytes for good ones: zeroes with more errors than any code corrects.
+        let read = image.borrow_mut().read_slot(self.lun, block, page, into);
+        if read.is_err() {
             into.fill(0);
-            self.medium_error = Some(error);
         }
+        self.note(read)
     }
 
     #[cold]

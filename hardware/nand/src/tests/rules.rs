@@ -1,1 +1,248 @@
+//! Each rule of NAND violated once.
 
+use super::bench::*;
+use crate::{ErrorModel, FailureModel};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_ports::package::{Package, ProtocolError};
+use aster_units::{BlockAddr, Column, Content, Duration, PageInBlock, RowAddr};
+
+const FAIL: u8 = 0xe1;
+
+#[test]
+fn a_busy_lun_takes_status_and_reset_only() {
+    let (mut bus, _) = one(config(Content::Full));
+    for command in [0x00, 0x05, 0x06, 0x60, 0x80, 0x90, 0xec, 0xed, 0xee, 0xef] {
+        bus.start_read(0, 0);
+        assert_eq!(bus.try_cmd(command), Err(ProtocolError::Busy { lun: 0, command }), "{command:02X}h");
+        assert_eq!(bus.status(), 0x80);
+        let row = bus.row(0, 0);
+        assert_eq!(bus.cmd(0x78).addr(&row).out(1).bytes(), [0x80]);
+        assert_eq!(bus.until_ready(), 0xe0);
+    }
+    bus.start_read(0, 0).cmd(0xff);
+    assert_eq!(bus.until_ready(), 0xe0);
+}
+
+#[test]
+fn data_out_of_a_busy_lun_is_an_error() {
+    let (mut bus, _) = one(config(Content::Full));
+    bus.start_read(0, 0);
+    assert_eq!(bus.try_out(1), Err(ProtocolError::Busy { lun: 0, command: 0x00 }));
+}
+
+#[test]
+fn a_page_programmed_twice_fails_and_keeps_what_it_had() {
+    let (mut bus, _) = one(config(Content::Full));
+    assert_eq!(bus.program(1, 0, 0x11), 0xe0);
+    assert_eq!(bus.program(1, 0, 0x22), FAIL);
+    expect_page(&bus.read(1, 0), 0x11);
+    assert_eq!(bus.program(1, 1, 0x33), 0xe0, "FAIL is of the last operation");
+}
+
+#[test]
+fn pages_out_of_order_fail() {
+    let (mut bus, inspect) = one(config(Content::Full));
+    assert_eq!(bus.program(1, 1, 1), FAIL);
+    assert_eq!(bus.program(1, 0, 1), 0xe0);
+    assert_eq!(bus.program(1, 2, 1), FAIL);
+    assert_eq!(bus.read(1, 2), Out::Erased { flips: vec![] });
+    assert_eq!(inspect.totals(LUN).program_failures, 2);
+}
+
+#[test]
+fn a_factory_bad_block_refuses_everything_and_marks_itself() {
+    let mut c = config(Content::Full);
+    c.failures = FailureModel { factory_bad_per_mille: 300, ..FailureModel::NONE };
+    let (mut bus, inspect) = one(c);
+    let bad = inspect.bad_blocks(LUN);
+    assert!(!bad.is_empty());
+    let block = bad[0].0.0;
+    assert_eq!(bus.program(block, 0, 1), FAIL);
+    assert_eq!(bus.erase(block), FAIL);
+    // ONFI 5.1 §3.3.2: the first spare byte of the first page is not FFh.
+    bus.start_read(block, 0).until_ready();
+    assert_eq!(bus.cmd(0x00).cmd(0x05).addr(&[0x00, 0x20]).cmd(0xe0).out(1).bytes(), [0x00]);
+    assert_eq!(bus.erase(0), 0xe0, "block 0 is good");
+}
+
+#[test]
+fn an_injected_program_failure_retires_the_block() {
+    let (mut bus, inspect) = one(config(Content::Fingerprint));
+    inspect.fail_program(LUN, BlockAddr(2), PageInBlock(1));
+    assert_eq!(bus.program(2, 0, 1), 0xe0);
+    assert_eq!(bus.program(2, 1, 2), FAIL);
+    assert_eq!(inspect.bad_blocks(LUN), [(BlockAddr(2), crate::BadBlock::Grown)]);
+    expect_page(&bus.read(2, 0), 1);
+    assert!(bus.read(2, 1).flips().len() > 100, "the page is torn");
+    assert_eq!(bus.program(2, 2, 3), FAIL);
+    assert_eq!(bus.erase(2), FAIL);
+    inspect.fail_next_program(LUN);
+    assert_eq!(bus.program(3, 0, 1), FAIL);
+}
+
+#[test]
+fn an_injected_erase_failure_retires_the_block() {
+    let (mut bus, inspect) = one(config(Content::Full));
+    bus.program(2, 0, 1);
+    inspect.fail_erase(LUN, BlockAddr(2));
+    assert_eq!(bus.erase(1), 0xe0);
+    assert_eq!(bus.erase(2), FAIL);
+    assert_eq!(bus.erase(2), FAIL);
+    assert!(bus.read(2, 0).flips().len() > 100);
+    inspect.fail_next_erase(LUN);
+    assert_eq!(bus.erase(4), FAIL);
+    assert_eq!(inspect.bad_blocks(LUN).len(), 2);
+    assert_eq!(inspect.totals(LUN).erase_failures, 3);
+}
+
+#[test]
+fn seeded_failures_come_at_their_rate() {
+    let mut c = config(Content::Fingerprint);
+    c.failures = FailureModel { program_per_million: 20_000, ..FailureModel::NONE };
+    let (mut bus, inspect) = one(c);
+    let (mut failed, mut programs) = (0, 0);
+    for _ in 0..40 {
+        for block in 0..16 {
+            if inspect.block(LUN, BlockAddr(block)).bad.is_some() {
+                continue;
+            }
+            bus.erase(block);
+            for page in 0..8 {
+                programs += 1;
+                if bus.program(block, page, 1) == FAIL {
+                    failed += 1;
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(failed, inspect.bad_blocks(LUN).len());
+    assert!(programs > 200 && failed >= 5, "{failed} of {programs}");
+}
+
+#[test]
+fn addresses_outside_the_array_are_named() {
+    let (mut bus, _) = one(config(Content::Full));
+    // 16 blocks of 8 pages: row bits 0–2 page, 3–6 block; bit 7 is beyond.
+    bus.cmd(0x00).addr(&[0, 0, 0x80, 0]);
+    assert_eq!(bus.try_addr(0), Err(ProtocolError::Row { row: RowAddr(0x80) }));
+    bus.cmd(0x60).addr(&[0, 0]);
+    assert_eq!(bus.try_addr(1), Err(ProtocolError::Row { row: RowAddr(0x1_0000) }));
+    bus.cmd(0x80).addr(&[0x00, 0x24, 0, 0]);
+    assert_eq!(bus.try_addr(0), Err(ProtocolError::Column { column: Column(0x2400) }));
+}
+
+#[test]
+fn a_burst_past_the_register_is_an_error() {
+    let (mut bus, _) = one(config(Content::Full));
+    bus.start_read(0, 0).until_ready();
+    assert_eq!(
+        bus.cmd(0x00).try_out(9_217),
+        Err(ProtocolError::Length { available: 9_216, requested: 9_217 })
+    );
+    let row = bus.row(0, 0);
+    bus.cmd(0x80).addr(&[0xff, 0x23]).addr(&row);
+    assert_eq!(bus.try_bytes_in(&[1, 2]), Err(ProtocolError::Length { available: 1, requested: 2 }));
+}
+
+#[test]
+fn cycles_that_no_command_asked_for_are_errors_and_void_what_came_before() {
+    let (mut bus, _) = one(config(Content::Full));
+    assert_eq!(bus.try_cmd(0x30), Err(ProtocolError::UnexpectedCommand { command: 0x30 }));
+    assert_eq!(bus.try_cmd(0x10), Err(ProtocolError::UnexpectedCommand { command: 0x10 }));
+    assert_eq!(bus.try_cmd(0x1d), Err(ProtocolError::UnexpectedCommand { command: 0x1d }));
+    assert_eq!(bus.try_addr(0), Err(ProtocolError::UnexpectedAddress));
+    assert_eq!(bus.try_out(1), Err(ProtocolError::UnexpectedData));
+    assert_eq!(bus.try_bytes_in(&[0]), Err(ProtocolError::UnexpectedData));
+    // A confirm of another command, a sixth address, a first cycle in the middle of an address.
+    bus.cmd(0x60).addr(&[0, 0, 0]);
+    assert_eq!(bus.try_cmd(0x30), Err(ProtocolError::UnexpectedCommand { command: 0x30 }));
+    assert_eq!(
+        bus.try_cmd(0xd0),
+        Err(ProtocolError::UnexpectedCommand { command: 0xd0 }),
+        "the erase is void"
+    );
+    bus.cmd(0x00).addr(&[0, 0, 0, 0, 0]);
+    assert_eq!(bus.try_addr(0), Err(ProtocolError::UnexpectedAddress));
+    bus.cmd(0x80).addr(&[0, 0]);
+    assert_eq!(bus.try_cmd(0x60), Err(ProtocolError::UnexpectedCommand { command: 0x60 }));
+    bus.cmd(0x80).addr(&[0, 0, 0, 0, 0]);
+    assert_eq!(bus.try_out(1), Err(ProtocolError::UnexpectedData));
+    // And yet the package works.
+    assert_eq!(bus.program(0, 0, 1), 0xe0);
+    expect_page(&bus.read(0, 0), 1);
+}
+
+#[test]
+fn a_lun_forced_busy_never_becomes_ready() {
+    let (mut bus, inspect) = one(config(Content::Full));
+    inspect.force_busy(LUN, true);
+    bus.start_read(0, 0).wait(Duration::from_secs(1));
+    assert_eq!(bus.status(), 0x80);
+    bus.cmd(0xff).wait(Duration::from_secs(1));
+    assert_eq!(bus.status(), 0x80);
+    let now = bus.now;
+    assert!(!bus.package.ready(now));
+    inspect.force_busy(LUN, false);
+    bus.cmd(0xff);
+    assert_eq!(bus.until_ready(), 0xe0);
+}
+
+#[test]
+fn injected_flips_last_until_the_erase() {
+    let (mut bus, inspect) = one(config(Content::Full));
+    assert!(!inspect.flip_bits(LUN, BlockAddr(1), PageInBlock(0), &[1]));
+    bus.program(1, 0, 1);
+    assert!(inspect.flip_bits(LUN, BlockAddr(1), PageInBlock(0), &[70_000, 3]));
+    assert!(inspect.flip_random_bits(LUN, BlockAddr(1), PageInBlock(0), (256, 256), 14, 9));
+    let first = bus.read(1, 0);
+    let flips = first.flips();
+    assert_eq!(flips.len(), 16);
+    assert!(flips.is_sorted() && flips[0] == 3 && flips[15] == 70_000);
+    assert!(flips[1..15].iter().all(|b| (2048..4096).contains(b)));
+    assert_eq!(bus.read(1, 0), first);
+    bus.erase(1);
+    bus.program(1, 0, 2);
+    expect_page(&bus.read(1, 0), 2);
+}
+
+#[test]
+fn flips_of_raw_pages_are_in_the_bytes() {
+    let (mut bus, inspect) = one(config(Content::Full));
+    let row = bus.row(1, 0);
+    bus.cmd(0x80).addr(&[0, 0]).addr(&row).bytes_in(&[0; 9_216]).cmd(0x10).until_ready();
+    inspect.flip_bits(LUN, BlockAddr(1), PageInBlock(0), &[0, 15]);
+    assert_eq!(&bus.read(1, 0).bytes()[..3], [0x80, 0x01, 0x00]);
+}
+
+#[test]
+fn errors_repeat_and_only_grow_with_age_and_reads() {
+    let mut c = config(Content::Fingerprint);
+    c.errors = ErrorModel { fresh: 2e-5, retention: 1e-5, read: 1e-8, ..ErrorModel::NONE };
+    let (mut bus, inspect) = one(c);
+    bus.program(1, 0, 1);
+    let mut before = bus.read(1, 0).flips().to_vec();
+    for hours in [10, 100, 1_000, 10_000] {
+        inspect.set_age_hours(hours).unwrap();
+        let now = bus.read(1, 0).flips().to_vec();
+        assert!(before.iter().all(|b| now.contains(b)) && now.is_sorted());
+        before = now;
+    }
+    assert!(before.len() > 3, "{before:?}");
+    // What is programmed now is fresh.
+    bus.program(2, 0, 1);
+    let fresh = bus.read(2, 0).flips().len();
+    assert!(fresh < before.len());
+    for _ in 0..20_000 {
+        bus.start_read(1, 0).wait(Duration::from_millis(1));
+    }
+    let now = bus.read(1, 0).flips().to_vec();
+    assert!(now.len() > before.len() && before.iter().all(|b| now.contains(b)));
+    let gone: Vec<u32> = {
+        bus.erase(1);
+        bus.program(1, 0, 1);
+        bus.read(1, 0).flips().to_vec()
+    };
+    assert!(gone.len() < now.len());
+}
