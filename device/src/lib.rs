@@ -8,9 +8,9 @@ mod device;
 mod media;
 pub mod profile;
 
-pub use build::BuildError;
+pub use build::{BuildError, nand_image_bytes};
 pub use device::{Device, DriveStats};
-pub use media::Media;
+pub use media::{Media, NVRAM_BYTES};
 pub use profile::{Profile, ProfileError};
 
 pub use aster_units as units;

@@ -1,0 +1,13 @@
+//! Experiments: the demo, the user's own runs, and the reports both print.
+#![forbid(unsafe_code)]
+
+pub mod demo;
+pub mod measure;
+pub mod report;
+mod latency;
+pub mod own;
+mod tree;
+pub mod wave;
+
+pub use aster_device as device;
+pub use aster_run_virtual as run;

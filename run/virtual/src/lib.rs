@@ -1,0 +1,14 @@
+//! Runs a drive in deterministic virtual time: a host value and a device value, each with its own clock, advanced in
+//! turn (design §1, §2). A run is a function of profile, workload and seed.
+#![forbid(unsafe_code)]
+
+mod image;
+mod machine;
+mod pci;
+
+pub use image::{ImageError, open_image};
+pub use machine::{Machine, RunError, VirtualBar};
+
+pub use aster_driver as driver;
+pub use aster_events as events;
+pub use aster_workload as workload;

@@ -1,0 +1,305 @@
+//! From a profile to the configurations of the rooms.
+
+use crate::profile::{
+    ArbitrationName, AssignerName, DataModeName, PlacementName, Profile, ProfileError, SchedulerPolicy,
+};
+use aster_board::{LinkConfig, PciIds};
+use aster_channel::{BusTiming, Ecc, EngineClock, EngineConfig, StageConfig};
+use aster_flash::{FlashConfig, FlashCosts, LunShape, PollPolicy};
+use aster_hostif::{BlockSize, HostIfConfig};
+use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType};
+use aster_ports::layout::{PageLayout, Placement};
+use aster_ports::package::DataMode;
+use aster_ports::resource::SharedBandwidth;
+use aster_sched::Policy;
+use aster_units::{CellMode, Content, Duration, Frequency};
+use aster_wire::onfi::parameter_page::Endurance;
+use aster_wire::onfi::{DataInterface, Timing};
+
+/// OOB bytes that the FTL gets with every page.
+pub(crate) const OOB_BYTES: u8 = 16;
+
+/// Why a profile doesn't make a drive.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The profile is wrong.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A value that only shows when parts meet.
+    #[error("{key}: {reason}")]
+    Value {
+        /// The profile's key.
+        key: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The NAND image or array.
+    #[error(transparent)]
+    Nand(#[from] NandError),
+    /// The front end's configuration.
+    #[error("host: {0}")]
+    Host(#[from] aster_hostif::ConfigError),
+    /// The FTL's configuration.
+    #[error("ftl: {0}")]
+    Ftl(#[from] aster_ftl::ConfigError),
+}
+
+fn value(key: &'static str, reason: impl ToString) -> BuildError {
+    BuildError::Value { key, reason: reason.to_string() }
+}
+
+pub(crate) fn micros(us: f64) -> Duration {
+    Duration::from_nanos_f64(us * 1e3)
+}
+
+fn nanos(ns: u32) -> Duration {
+    Duration::from_nanos(u64::from(ns))
+}
+
+/// Times by page type as LSB, CSB, MSB; what the cells don't have repeats its neighbour.
+fn per_type(times: &[f64]) -> [Duration; 3] {
+    match *times {
+        [lsb] => [micros(lsb); 3],
+        [lsb, msb] => [micros(lsb), micros(msb), micros(msb)],
+        [lsb, csb, msb, ..] => [micros(lsb), micros(csb), micros(msb)],
+        [] => [Duration::ZERO; 3],
+    }
+}
+
+impl From<PlacementName> for Placement {
+    fn from(name: PlacementName) -> Placement {
+        match name {
+            PlacementName::Spare => Placement::Spare,
+            PlacementName::Interleaved => Placement::Interleaved,
+        }
+    }
+}
+
+fn interface(name: DataModeName) -> (DataInterface, DataMode) {
+    match name {
+        DataModeName::Sdr => (DataInterface::Sdr, DataMode::Sdr),
+        DataModeName::NvDdr => (DataInterface::NvDdr, DataMode::NvDdr),
+        DataModeName::NvDdr2 => (DataInterface::NvDdr2, DataMode::NvDdr2),
+    }
+}
+
+pub(crate) fn layout(profile: &Profile) -> Result<PageLayout, BuildError> {
+    let g = profile.array_geometry();
+    let parity_bits = profile.ecc.field as usize * profile.ecc.designed;
+    PageLayout::new(
+        g.sectors_per_page(),
+        g.raw_page_bytes(),
+        profile.ecc.chunk_bytes,
+        parity_bits.div_ceil(8) as u16,
+        OOB_BYTES,
+        profile.ecc.placement.into(),
+    )
+    .map_err(|e| value("ecc", e))
+}
+
+pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, BuildError> {
+    let p = &profile.package;
+    let of = |times: &[f64]| {
+        let [lsb, csb, msb] = per_type(times);
+        PerType { lsb, csb, msb }
+    };
+    let padded = |key, text: &str, into: &mut [u8]| {
+        if text.len() > into.len() || !text.is_ascii() {
+            return Err(value(key, format!("must be at most {} ASCII characters", into.len())));
+        }
+        into.fill(b' ');
+        into[..text.len()].copy_from_slice(text.as_bytes());
+        Ok(())
+    };
+    let (mut manufacturer, mut model) = ([0; 12], [0; 20]);
+    padded("package.manufacturer", &p.manufacturer, &mut manufacturer)?;
+    padded("package.model", &p.model, &mut model)?;
+    let t_ccs = nanos(p.column_change_ns);
+    Ok(NandConfig {
+        geometry: profile.array_geometry(),
+        layout: layout(profile)?,
+        content,
+        cells: p.cells.into(),
+        timing: ArrayTiming {
+            read: of(&p.read_us),
+            program: of(&p.program_us),
+            erase: micros(p.erase_us),
+            deviation_die: micros(p.die_deviation_us),
+            deviation_page: micros(p.page_deviation_us),
+            ..ArrayTiming::COSMOS_MLC
+        },
+        bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
+        identity: Identity { id: p.id, manufacturer, model, endurance: endurance(p.endurance) },
+        errors: ErrorModel {
+            fresh: p.errors.fresh,
+            cycle: p.errors.cycle,
+            cycle_squared: p.errors.cycle_squared,
+            retention: p.errors.retention,
+            read: p.errors.read,
+            csb_factor: p.errors.csb_factor,
+            msb_factor: p.errors.msb_factor,
+        },
+        failures: FailureModel {
+            factory_bad_per_mille: p.factory_bad_per_mille,
+            program_per_million: p.program_failures_per_million,
+            erase_per_million: p.erase_failures_per_million,
+            growth_per_thousand_cycles: p.failure_growth,
+        },
+        seed: profile.seed,
+    })
+}
+
+/// As a parameter page says it: value times a power of ten, rounded down.
+fn endurance(cycles: u32) -> Endurance {
+    let (mut value, mut exponent) = (cycles, 0);
+    while value > 255 {
+        value /= 10;
+        exponent += 1;
+    }
+    Endurance { value: value as u8, exponent }
+}
+
+/// Bytes that the NAND image of a profile's drive takes; sparse until written.
+///
+/// # Errors
+/// When the profile doesn't make a drive.
+pub fn nand_image_bytes(profile: &Profile, content: Option<Content>) -> Result<u64, BuildError> {
+    let config = nand(profile, content.unwrap_or(profile.content.into()))?;
+    config.validate()?;
+    Ok(aster_nand::NandArray::image_bytes(&config))
+}
+
+pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
+    let p = &profile.package;
+    let (_, mode) = interface(profile.channel.data_interface);
+    Ok(FlashConfig {
+        layout: layout(profile)?,
+        shape: LunShape { geometry: profile.array_geometry(), cells: CellMode::from(p.cells) },
+        t_r: per_type(&p.read_us),
+        t_prog: per_type(&p.program_us),
+        t_bers: micros(p.erase_us),
+        t_rst: ArrayTiming::COSMOS_MLC.reset,
+        data_mode: (mode, profile.channel.timing_mode),
+        scramble: profile.ecc.scrambler,
+        poll: PollPolicy {
+            interval: nanos(profile.poll.interval_ns),
+            early: nanos(profile.poll.early_ns),
+            patience: profile.poll.patience,
+        },
+        costs: FlashCosts {
+            request: profile.costs.flash_request,
+            transaction: profile.costs.transaction,
+            poll: profile.costs.poll,
+        },
+    })
+}
+
+pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<EngineConfig, BuildError> {
+    let layout = layout(profile)?;
+    let t_ccs = nanos(profile.package.column_change_ns);
+    let timing = |interface, mode| {
+        let timing = Timing::of(interface, mode).map_err(|e| value("channel.timing_mode", e))?;
+        Ok::<_, BuildError>(BusTiming::of_onfi(&timing, t_ccs))
+    };
+    let (fast, mode) = interface(profile.channel.data_interface);
+    let mut modes = vec![timing(fast, profile.channel.timing_mode)?];
+    if mode != DataMode::Sdr {
+        modes.push(timing(DataInterface::Sdr, 0)?);
+    }
+    let e = &profile.ecc;
+    Ok(EngineConfig {
+        clock: EngineClock {
+            period: Duration::from_nanos_f64(profile.channel.clock_ns),
+            fifo_latency: profile.channel.fifo_cycles,
+            gap: profile.channel.gap_cycles,
+        },
+        timing: modes,
+        stages: StageConfig {
+            layout,
+            ecc: Some(Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?),
+            detect_latency: nanos(e.detect_ns),
+            correct_latency: nanos(e.correct_ns),
+        },
+        longest_burst: profile.array_geometry().raw_page_bytes(),
+        memory: memory.clone(),
+    })
+}
+
+pub(crate) fn link(profile: &Profile) -> LinkConfig {
+    let l = &profile.link;
+    if l.unlimited {
+        return LinkConfig::default();
+    }
+    LinkConfig {
+        bytes_per_second: lane_bytes_per_second(l.generation) * u64::from(l.lanes),
+        latency: nanos(l.latency_ns),
+        packet_overhead: l.packet_overhead,
+        packet_payload: l.packet_payload,
+    }
+}
+
+/// Bytes a second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on (PCIe 4.0 §4.2).
+fn lane_bytes_per_second(generation: u8) -> u64 {
+    match generation {
+        1 => 250_000_000,
+        2 => 500_000_000,
+        n => (8_000_000_000u64 << (n - 3)) * 128 / 130 / 8,
+    }
+}
+
+pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
+    let l = &profile.link;
+    PciIds { vendor: l.vendor_id, device: l.device_id, link_speed: l.generation, lanes: l.lanes }
+}
+
+pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
+    Frequency::from_hertz((profile.cores.frequency_mhz * 1e6) as u64)
+        .ok_or_else(|| value("cores.frequency_mhz", "must not be 0"))
+}
+
+pub(crate) fn policy(profile: &Profile) -> Policy {
+    match profile.scheduler.policy {
+        SchedulerPolicy::Fifo => Policy::Fifo,
+        SchedulerPolicy::ReadsFirst => Policy::ReadsFirst,
+    }
+}
+
+pub(crate) fn host(
+    profile: &Profile,
+    name: &str,
+    content: Content,
+    namespace_bytes: u64,
+    block_size: BlockSize,
+) -> HostIfConfig {
+    let h = &profile.host;
+    let mut model: String = format!("Aster {name}").chars().filter(|c| matches!(c, ' '..='~')).collect();
+    model.truncate(40);
+    HostIfConfig {
+        queue_pairs: h.queue_pairs,
+        queue_entries: u32::from(h.queue_entries),
+        slots: h.command_slots,
+        dma_requests: h.command_slots.saturating_mul(4),
+        transfer_pages_log2: (h.transfer_bytes_max / 4096).trailing_zeros() as u8,
+        serial: format!("ASTER{:012X}", profile.seed & 0xffff_ffff_ffff),
+        model,
+        firmware_revision: env!("CARGO_PKG_VERSION").chars().take(8).collect(),
+        vendor_id: profile.link.vendor_id,
+        subsystem_vendor_id: profile.link.vendor_id,
+        ieee_oui: [0; 3],
+        namespace_bytes,
+        offers_512: content == Content::Full,
+        block_size,
+        volatile_write_cache: true,
+        weighted_round_robin: h.arbitration == ArbitrationName::Weighted,
+        arbitration_burst_log2: 3,
+        fetch_batch: h.fetch_batch,
+        vectors: h.queue_pairs + 1,
+        fetch_latency: nanos(h.fetch_ns),
+        completion_latency: nanos(h.completion_ns),
+        history: Default::default(),
+    }
+}
+
+pub(crate) fn way_first(profile: &Profile) -> bool {
+    profile.ftl.assigner == AssignerName::WayFirst
+}

@@ -1,0 +1,398 @@
+use crate::arrivals::{Arrivals, Write};
+use crate::build::{self, BuildError, OOB_BYTES};
+use crate::media::{Media, NandSource};
+use crate::profile::Profile;
+use aster_board::{BAR0_BYTES, Link, LinkStats, PciFunction};
+use aster_channel::{ChannelStats, Engine};
+use aster_events::Recorder;
+use aster_exec::{Core, CoreStats, Exec};
+use aster_flash::{Controller, Lun, boot};
+use aster_ftl::{Ftl, FtlHandle};
+use aster_hostif::{BlockSize, FrontEnd};
+use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, NandPackage, Totals};
+use aster_ports::channel::{BusTap, ChannelPort};
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::flash::FlashPort;
+use aster_ports::link::{BadAddress, LinkOp, LinkPort};
+use aster_ports::medium::SharedNvram;
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_sched::{Gate, Worker};
+use aster_units::{BufferId, ChannelId, Content, Duration, Geometry, Instant, LunAddr};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Metadata buffers that bring-up uses: one a way of a channel, channels after each other in time.
+const BRING_UP_BUFFERS: u32 = 1;
+
+/// A whole drive: one value on one thread with one clock (design §1).
+pub struct Device {
+    exec: Exec,
+    recorder: Recorder,
+    content: Content,
+    geometry: Geometry,
+    dram: SharedDram,
+    link_port: Rc<LinkPort>,
+    link: Rc<Link>,
+    pci: RefCell<PciFunction>,
+    front: Rc<FrontEnd>,
+    arrivals: Rc<Arrivals>,
+    engines: Vec<Rc<Engine<NandPackage>>>,
+    cores: Vec<Core>,
+    ftl: FtlHandle,
+    cells: NandCells,
+    nvram: SharedNvram,
+    memory: SharedBandwidth,
+    bring_up_error: Rc<RefCell<Option<String>>>,
+}
+
+/// What the parts of a drive have done so far.
+#[derive(Clone, Debug)]
+pub struct DriveStats {
+    /// The FTL's counters.
+    pub ftl: aster_ftl::Stats,
+    /// Reads, programs and erases of the cells.
+    pub nand: Totals,
+    /// How the erases spread.
+    pub erases: EraseSpread,
+    /// Each channel.
+    pub channels: Vec<ChannelStats>,
+    /// The host link.
+    pub link: LinkStats,
+    /// Each core: FTL, then flash if it has its own.
+    pub cores: Vec<CoreStats>,
+    /// Bytes through DRAM.
+    pub dram_bytes: u64,
+}
+
+impl Device {
+    /// Builds a drive and powers it on. `name` shows as its model; `content` overrides the profile's.
+    ///
+    /// # Errors
+    /// When the profile doesn't make a drive, or the media don't belong to it.
+    pub fn power_on(
+        name: &str,
+        profile: &Profile,
+        content: Option<Content>,
+        media: Media,
+        recorder: &Recorder,
+    ) -> Result<Self, BuildError> {
+        let content = content.unwrap_or(profile.content.into());
+        let exec = Exec::new();
+        let Media { nand, nvram } = media;
+        let mut array = match nand {
+            NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
+            NandSource::Image(medium) => NandArray::new(build::nand(profile, content)?, Some(medium), recorder)?,
+            NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
+        };
+        let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
+        let array_geometry = profile.array_geometry();
+        let geometry = profile.used_geometry();
+
+        let ftl_config = build::ftl(profile, content);
+        let namespace_bytes = ftl_config.logical_pages() * u64::from(geometry.page_bytes);
+        let block_size = stored_block_size(&nvram).unwrap_or(match profile.host.block_bytes {
+            512 if content == Content::Full => BlockSize::Bytes512,
+            _ => BlockSize::Bytes4096,
+        });
+        let host_config = build::host(profile, name, content, namespace_bytes, block_size);
+        host_config.check()?;
+        let metadata = ftl_config.metadata_buffers();
+        let dram = Dram::new(
+            content,
+            geometry.sectors_per_page(),
+            OOB_BYTES,
+            ftl_config.data_buffers(),
+            metadata + BRING_UP_BUFFERS,
+            host_config.sram_bytes(),
+        );
+        let scratch = dram.borrow().metadata_buffer(metadata);
+
+        let frequency = build::frequency(profile)?;
+        let ftl_core = Core::new(&exec, frequency);
+        let (flash_core, interrupt) = if profile.cores.flash_core {
+            let latency = Duration::from_nanos(u64::from(profile.cores.interrupt_ns));
+            (Core::new(&exec, frequency), Interrupt { latency })
+        } else {
+            (ftl_core.clone(), Interrupt::default())
+        };
+        let mut cores = vec![ftl_core.clone()];
+        if profile.cores.flash_core {
+            cores.push(flash_core.clone());
+        }
+
+        // Channels, and a worker for each LUN.
+        let flash_port = FlashPort::new(&exec, geometry.total_luns(), profile.scheduler.depth, interrupt);
+        let flash_config = Rc::new(build::flash(profile)?);
+        let gate = Rc::new(Gate::default());
+        let mut engines = Vec::new();
+        let mut ports = Vec::new();
+        for channel in 0..array_geometry.channels {
+            let luns = array_geometry.luns_per_channel() as usize;
+            let port = ChannelPort::new(&exec, ChannelId(channel), usize::from(array_geometry.ways), luns);
+            let engine_config = build::engine(profile, &memory)?;
+            engines.push(Engine::start(&port, &dram, array.take_packages(channel), engine_config, recorder));
+            for lun in 0..array_geometry.luns {
+                for way in 0..array_geometry.ways {
+                    let handle = Lun::new(&flash_core, &port, &flash_config, usize::from(way), usize::from(lun));
+                    let worker = Worker {
+                        lun: geometry.lun_index(LunAddr { channel, way, lun }),
+                        port: Rc::clone(&flash_port),
+                        controller: Controller::new(handle),
+                        policy: build::policy(profile),
+                        addressing: (geometry, array_geometry),
+                        gate: Rc::clone(&gate),
+                        recorder: recorder.clone(),
+                    };
+                    flash_core.spawn(worker.run());
+                }
+            }
+            ports.push(port);
+        }
+        let bring_up_error = Rc::new(RefCell::new(None));
+        flash_core.spawn(bring_up(
+            exec.clone(),
+            (0..usize::from(array_geometry.ways))
+                .flat_map(|way| ports.iter().map(move |port| (way, Rc::clone(port))))
+                .map(|(way, port)| Lun::new(&flash_core, &port, &flash_config, way, 0))
+                .collect(),
+            dram.clone(),
+            scratch,
+            gate,
+            Rc::clone(&bring_up_error),
+        ));
+
+        // Front end and FTL.
+        let link_port = LinkPort::new(&exec, host_config.link_operations());
+        let link = Link::start(&exec, &link_port, build::link(profile), memory.clone(), recorder);
+        let command_port = host_config.command_port(&exec);
+        let vectors = host_config.vectors;
+        let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
+        let kept = nvram.clone();
+        front.on_format(Box::new(move |size| store_block_size(&kept, size)));
+        let ftl = Ftl::start(
+            &ftl_core,
+            ftl_config,
+            dram.clone(),
+            command_port,
+            flash_port,
+            nvram.clone(),
+            recorder.clone(),
+        )?;
+        let target = Rc::clone(&front);
+        let deliver = Box::new(move |w: Write| target.mmio_write(w.offset, w.size, w.value));
+        let arrivals = Arrivals::start(&exec, link.latency(), deliver);
+        Ok(Device {
+            exec,
+            recorder: recorder.clone(),
+            content,
+            geometry,
+            dram,
+            link_port,
+            link,
+            pci: RefCell::new(PciFunction::new(build::pci_ids(profile), vectors)),
+            front,
+            arrivals,
+            engines,
+            cores,
+            ftl,
+            cells: array.cells(),
+            nvram,
+            memory,
+            bring_up_error,
+        })
+    }
+
+    // ---- time ----
+
+    /// The drive's clock.
+    pub fn now(&self) -> Instant {
+        self.exec.now()
+    }
+    /// When the drive next has something to do.
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.exec.next_deadline()
+    }
+    /// Does everything that is due by `until`.
+    #[inline]
+    pub fn advance_to(&self, until: Instant) {
+        self.exec.advance_to(until);
+    }
+    /// Moves the clock to `at` before input from outside.
+    #[inline]
+    pub fn catch_up(&self, at: Instant) {
+        self.exec.catch_up(at);
+    }
+    /// The executor's counts of work.
+    pub fn counts(&self) -> aster_exec::Counts {
+        self.exec.counts()
+    }
+
+    // ---- the host's side ----
+
+    /// Reads configuration space.
+    pub fn config_read(&self, offset: u16, size: u8) -> u32 {
+        self.pci.borrow().config_read(offset, size)
+    }
+    /// Writes configuration space. A function-level reset takes effect at once.
+    pub fn config_write(&self, offset: u16, size: u8, value: u32) {
+        let reset = {
+            let mut pci = self.pci.borrow_mut();
+            pci.config_write(offset, size, value);
+            pci.take_reset_request()
+        };
+        if reset {
+            self.front.function_reset();
+            self.pci.borrow_mut().reset();
+        }
+    }
+    /// Reads BAR0 as of now.
+    pub fn bar_read(&self, offset: u32, size: u8) -> u64 {
+        if u64::from(offset) + u64::from(size) > BAR0_BYTES {
+            return u64::MAX;
+        }
+        match self.pci.borrow().bar_read(offset, size) {
+            Some(value) => value,
+            None => self.front.mmio_read(offset, size),
+        }
+    }
+    /// A posted write to BAR0, sent now; it arrives one link latency later.
+    #[inline]
+    pub fn bar_write(&self, offset: u32, size: u8, value: u64) {
+        if offset < aster_board::MSIX_TABLE_OFFSET {
+            self.arrivals.send(Write { offset, size, value });
+        } else if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
+            self.pci.borrow_mut().bar_write(offset, size, value);
+        }
+    }
+    /// The next operation that the drive asks the run mode to carry out.
+    #[inline]
+    pub fn next_out(&self) -> Option<LinkOp> {
+        self.link_port.next_out()
+    }
+    /// Answers a DMA.
+    #[inline]
+    pub fn done(&self, op: &LinkOp, result: Result<(), BadAddress>) {
+        if result.is_err() {
+            self.pci.borrow_mut().note_master_abort();
+        }
+        self.link_port.done(op, result);
+    }
+    /// True when the host lets the drive reach its memory.
+    #[inline]
+    pub fn is_bus_master(&self) -> bool {
+        self.pci.borrow().is_bus_master()
+    }
+    /// The message of an interrupt, unless it is masked.
+    #[inline]
+    pub fn message(&self, vector: u16) -> Option<(u64, u32)> {
+        self.pci.borrow_mut().message(vector)
+    }
+    /// A message that was masked before and may go now.
+    pub fn next_released(&self) -> Option<(u64, u32)> {
+        self.pci.borrow_mut().next_released()
+    }
+    /// The drive's memory, for DMA.
+    pub fn dram(&self) -> &Dram {
+        &self.dram
+    }
+
+    // ---- looking at it ----
+
+    /// How page content is kept.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+    /// The array that the firmware uses.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+    /// Where events go.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+    /// What everything has done.
+    pub fn stats(&self) -> DriveStats {
+        let inspect = self.cells.inspect();
+        DriveStats {
+            ftl: self.ftl.stats(),
+            nand: inspect.totals_of_drive(),
+            erases: inspect.erase_spread(),
+            channels: self.engines.iter().map(|e| e.stats()).collect(),
+            link: self.link.stats(),
+            cores: self.cores.iter().map(Core::stats).collect(),
+            dram_bytes: self.memory.moved(),
+        }
+    }
+    /// Looks at the cells, and breaks them on purpose.
+    pub fn nand(&self) -> NandInspect {
+        self.cells.inspect()
+    }
+    /// The FTL.
+    pub fn ftl(&self) -> &FtlHandle {
+        &self.ftl
+    }
+    /// Why the drive can't serve, if bring-up or boot failed.
+    pub fn fault(&self) -> Option<String> {
+        self.bring_up_error.borrow().clone().or_else(|| self.ftl.boot_error().map(|e| e.to_string()))
+    }
+    /// Shows a channel's bus activity to `tap` from now on.
+    pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
+        if let Some(engine) = self.engines.get(channel) {
+            engine.set_tap(tap);
+        }
+    }
+
+    /// Cuts the power now. What survives powers the next device on.
+    pub fn power_off(self) -> Media {
+        self.cells.power_off(self.exec.now());
+        let media = Media::kept(self.cells.clone(), self.nvram.clone());
+        drop(self);
+        media
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.exec.shut_down();
+    }
+}
+
+async fn bring_up(
+    exec: Exec,
+    luns: Vec<Lun>,
+    dram: SharedDram,
+    scratch: BufferId,
+    gate: Rc<Gate>,
+    error: Rc<RefCell<Option<String>>>,
+) {
+    for lun in &luns {
+        if let Err(e) = boot::bring_up(lun, &dram, scratch).await {
+            let place = format!("channel {} way {}: {e}", lun.port().id(), lun.way());
+            *error.borrow_mut() = Some(place);
+            return;
+        }
+    }
+    gate.open(&exec);
+}
+
+// The block format lives at the end of the NVRAM, apart from what the FTL keeps.
+const FORMAT_MAGIC: [u8; 4] = *b"LBAF";
+
+fn stored_block_size(nvram: &SharedNvram) -> Option<BlockSize> {
+    let mut record = [0; 5];
+    nvram.read(nvram.size() - record.len(), &mut record);
+    match record {
+        [b'L', b'B', b'A', b'F', 9] => Some(BlockSize::Bytes512),
+        [b'L', b'B', b'A', b'F', 12] => Some(BlockSize::Bytes4096),
+        _ => None,
+    }
+}
+
+fn store_block_size(nvram: &SharedNvram, size: BlockSize) {
+    let mut record = [0; 5];
+    record[..4].copy_from_slice(&FORMAT_MAGIC);
+    record[4] = size.log2();
+    nvram.write(nvram.size() - record.len(), &record);
+}

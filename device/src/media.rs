@@ -1,0 +1,34 @@
+//! What survives power-off.
+
+use aster_nand::NandCells;
+use aster_ports::medium::{Medium, Nvram, SharedNvram};
+
+/// The parts of a drive that keep their content without power: NAND cells and NVRAM.
+pub struct Media {
+    pub(crate) nand: NandSource,
+    pub(crate) nvram: SharedNvram,
+}
+
+pub(crate) enum NandSource {
+    Fresh,
+    Cells(NandCells),
+    Image(Box<dyn Medium>),
+}
+
+/// Bytes of the board's NVRAM.
+pub const NVRAM_BYTES: usize = 64 << 10;
+
+impl Media {
+    /// Fresh cells in memory and an empty NVRAM: a drive from the factory.
+    pub fn fresh() -> Self {
+        Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES) }
+    }
+    /// Cells and NVRAM of a device that has lost its power ([`crate::Device::power_off`]).
+    pub(crate) fn kept(cells: NandCells, nvram: SharedNvram) -> Self {
+        Media { nand: NandSource::Cells(cells), nvram }
+    }
+    /// Cells on `nand` (an image, which is made if it is empty) and an NVRAM.
+    pub fn on_image(nand: Box<dyn Medium>, nvram: SharedNvram) -> Self {
+        Media { nand: NandSource::Image(nand), nvram }
+    }
+}

@@ -1,0 +1,252 @@
+//! The main job: a file tree through a whole drive and back, then the four classic workloads.
+
+use crate::measure::{Progress, drive_of, measure};
+use crate::report::RunReport;
+use crate::tree::{files_of, tar_of};
+use aster_device::Media;
+use aster_device::profile::{Profile, ProfileError, shipped};
+use aster_run_virtual::driver::{Config, DriverError, QueueId};
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::{ImageError, Machine, RunError, open_image};
+use aster_units::Content;
+use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection, PlanError};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The drive of the demo.
+pub const PROFILE: &str = "cosmos-plus";
+/// Blocks of each LUN that it uses (C31): 64 GiB, its over-provisioning, and what the firmware keeps for itself.
+pub const BLOCKS_PER_LUN: u32 = 288;
+/// What it exports at least.
+pub const EXPORTED_BYTES: u64 = 64 << 30;
+
+/// Bytes of one command of the copy.
+const COPY_BYTES: usize = 128 << 10;
+
+/// What was copied through the drive.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct CopyReport {
+    /// Files in the tree.
+    pub files: usize,
+    /// Bytes of the tar stream.
+    pub bytes: u64,
+    /// Checksum of what went in (SHA-256).
+    pub written_sha256: String,
+    /// Checksum of what came back after the drive was rebuilt from its image.
+    pub read_sha256: String,
+    /// Simulated seconds from power-on of the fresh drive to its clean shutdown.
+    pub write_simulated_s: f64,
+    /// Simulated seconds from power-on of the rebuilt drive to the last byte read.
+    pub read_simulated_s: f64,
+}
+
+impl CopyReport {
+    /// True when every byte came back.
+    pub fn is_identical(&self) -> bool {
+        self.written_sha256 == self.read_sha256
+    }
+}
+
+/// Everything that the demo found.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct DemoReport {
+    /// The profile.
+    pub profile: String,
+    /// Exported bytes.
+    pub exported_bytes: u64,
+    /// The copy.
+    pub copy: CopyReport,
+    /// The workloads.
+    pub runs: Vec<RunReport>,
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The shipped profile.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The image.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The machine.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The driver.
+    #[error("driver: {0}")]
+    Driver(#[from] DriverError),
+    /// A workload.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The tree.
+    #[error("{path}: {error}", path = path.display())]
+    Tree {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// The profile of the demo: `cosmos-plus`, restricted to 64 GiB.
+///
+/// # Errors
+/// When the shipped profile is broken.
+pub fn profile() -> Result<Profile, DemoError> {
+    let mut profile = shipped(PROFILE)?;
+    profile.restrict.blocks_per_lun = Some(BLOCKS_PER_LUN);
+    Ok(profile)
+}
+
+fn config(profile: &Profile) -> Config {
+    Config {
+        queue_pairs: 1,
+        depth: profile.host.queue_entries - 1,
+        transfer_bytes_max: COPY_BYTES as u32,
+        ..Config::default()
+    }
+}
+
+/// Copies the tree below `root` as a tar stream to a fresh drive on the image at `image`, shuts it down, rebuilds
+/// the drive from the image alone, reads everything back and compares. `prepare` sees the fresh machine first.
+///
+/// # Errors
+/// When the tree or the image can't be used, or the drive fails.
+pub fn copy_tree(
+    root: &Path,
+    image: &Path,
+    prepare: impl FnOnce(&Machine),
+    progress: Progress<'_>,
+) -> Result<CopyReport, DemoError> {
+    let tree = |error| DemoError::Tree { path: root.to_owned(), error };
+    let (stream, files) = tar_of(root).map_err(tree)?;
+    let profile = profile()?;
+    let recorder = Recorder::default();
+    let power_on = || -> Result<Machine, DemoError> {
+        let media = open_image(image, &profile, Some(Content::Full))?;
+        let config = config(&profile);
+        let machine = Machine::power_on(PROFILE, &profile, Some(Content::Full), media, &recorder, config)?;
+        Ok(machine)
+    };
+
+    let machine = power_on()?;
+    prepare(&machine);
+    machine.boot()?;
+    let block = machine.driver().namespace().block_bytes as usize;
+    let chunks = stream.len().div_ceil(COPY_BYTES).max(1);
+    for (i, chunk) in stream.chunks(COPY_BYTES).enumerate() {
+        let mut bytes = chunk.to_vec();
+        bytes.resize(bytes.len().next_multiple_of(block), 0);
+        let driver = machine.driver().clone();
+        let slba = (i * COPY_BYTES / block) as u64;
+        machine.block_on("writing the tree", async move {
+            driver.write(QueueId(1), slba, &bytes, false).await
+        })??;
+        progress(0.5 * i as f64 / chunks as f64);
+    }
+    let write_simulated_s = machine.now().as_picos() as f64 / 1e12;
+    // Nothing of this machine is kept: the next drive comes from profile, NAND image and NVRAM alone.
+    drop(machine.shut_down()?);
+
+    let machine = power_on()?;
+    machine.boot()?;
+    let mut back = Vec::with_capacity(stream.len());
+    while back.len() < stream.len() {
+        let bytes = (stream.len() - back.len()).min(COPY_BYTES).next_multiple_of(block);
+        let driver = machine.driver().clone();
+        let slba = (back.len() / block) as u64;
+        let chunk = machine.block_on("reading the tree", async move {
+            let mut bytes = vec![0; bytes];
+            driver.read(QueueId(1), slba, &mut bytes).await.map(|()| bytes)
+        })??;
+        let wanted = chunk.len().min(stream.len() - back.len());
+        back.extend_from_slice(&chunk[..wanted]);
+        progress(0.5 + 0.5 * back.len() as f64 / stream.len() as f64);
+    }
+    let read_simulated_s = machine.now().as_picos() as f64 / 1e12;
+    drop(machine.shut_down()?);
+    let found = files_of(&back).map_err(tree)?;
+    let sum = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect::<String>();
+    Ok(CopyReport {
+        files: found.min(files),
+        bytes: stream.len() as u64,
+        written_sha256: sum(&stream),
+        read_sha256: sum(&back),
+        write_simulated_s,
+        read_simulated_s,
+    })
+}
+
+/// Overwritten at random after the fill, in percent of the drive, so that what follows meets garbage collection.
+const OVERWRITE_PERCENT: u32 = 30;
+
+/// The four workloads of the demo, with the requests that each is measured over.
+fn workloads() -> Vec<Job> {
+    let job = |name: &str, access, mix, block: u32, queue_depth, requests| Job {
+        name: name.into(),
+        access,
+        mix,
+        block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
+        number_ios: Some(requests),
+        size: Some(Extent::Percent(100)),
+        queue_depth,
+        random_map: false,
+        after_previous: true,
+        ..Job::default()
+    };
+    vec![
+        job("4 KiB random read", Access::Random, Mix::Read, 4 << 10, 128, 400_000),
+        job("4 KiB random write", Access::Random, Mix::Write, 4 << 10, 128, 300_000),
+        job("128 KiB sequential read", Access::Sequential, Mix::Read, 128 << 10, 16, 60_000),
+        job("128 KiB sequential write", Access::Sequential, Mix::Write, 128 << 10, 16, 40_000),
+    ]
+}
+
+/// Runs the four workloads on a preconditioned drive that keeps fingerprints. `stage` is told what begins.
+///
+/// # Errors
+/// When the drive fails.
+pub fn measure_workloads(
+    mut stage: impl FnMut(&str),
+    progress: Progress<'_>,
+) -> Result<(Vec<RunReport>, u64), DemoError> {
+    let profile = profile()?;
+    let content = Some(Content::Fingerprint);
+    let machine = Machine::power_on(
+        PROFILE,
+        &profile,
+        content,
+        Media::fresh(),
+        &Recorder::default(),
+        config(&profile),
+    )?;
+    machine.boot()?;
+    let drive = drive_of(&machine);
+    let how = Precondition {
+        bytes: None,
+        fill_block: 128 << 10,
+        overwrite_block: 16 << 10,
+        overwrite_percent: OVERWRITE_PERCENT,
+        queue_depth: 128,
+        seed: 1,
+    };
+    let mut contents = Contents::unversioned(drive, 1);
+    let mut runs = Vec::new();
+    for job in precondition(drive.bytes, &how) {
+        stage(if job.access == Access::Sequential { "precondition: fill" } else { "precondition: overwrite at random" });
+        let tasks = Task::of_jobs(&[job], drive, 1)?;
+        (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
+    }
+    for job in workloads() {
+        stage(&job.name);
+        let name = job.name.clone();
+        let tasks = Task::of_jobs(&[job], drive, 1)?;
+        let (report, back) = measure(&machine, &name, tasks, contents, OnFailure::EndTask, progress)?;
+        contents = back;
+        runs.push(report);
+    }
+    Ok((runs, drive.bytes))
+}

@@ -1,0 +1,144 @@
+//! Runs tasks on a machine and says what came of it.
+
+use crate::latency::Latencies;
+use crate::report::{EraseReport, KindReport, LatencyReport, RunReport, TaskReport};
+use aster_device::{DriveStats, Media};
+use aster_run_virtual::{Machine, RunError};
+use aster_units::{Content, Duration};
+use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
+use aster_workload::{Drive, RequestKind};
+use hdrhistogram::Histogram;
+use std::time::Instant;
+
+/// Follows long work: called with a share from 0 to 1; `false` asks to stop.
+pub type Progress<'a> = &'a mut dyn FnMut(f64) -> bool;
+
+/// The drive behind a machine, as workloads see it.
+pub fn drive_of(machine: &Machine) -> Drive {
+    let namespace = machine.driver().namespace();
+    Drive { bytes: namespace.blocks * u64::from(namespace.block_bytes), block_bytes: namespace.block_bytes }
+}
+
+/// Runs `tasks` and measures them. `contents` says what the drive holds, and is given back.
+///
+/// # Errors
+/// When the run can't go on; failing requests are in the report instead.
+pub fn measure(
+    machine: &Machine,
+    name: &str,
+    tasks: Vec<Task>,
+    contents: Contents,
+    on_failure: OnFailure,
+    progress: Progress<'_>,
+) -> Result<(RunReport, Contents), RunError> {
+    let count = tasks.len();
+    let before = machine.device().stats();
+    let (started, wall) = (machine.now(), Instant::now());
+    let mut runner = Runner::new(machine.driver(), tasks, contents, Latencies::new(count), on_failure);
+    machine.run(&mut runner, |runner| {
+        let (done, total) = runner.progress();
+        progress(done as f64 / total.max(1) as f64)
+    })?;
+    let wall_s = wall.elapsed().as_secs_f64();
+    let simulated = machine.now().since(started);
+    let after = machine.device().stats();
+    let (statistics, contents, latencies) = runner.finish();
+    let tasks = statistics.iter().enumerate().map(|(i, s)| task_report(s, i, &latencies)).collect();
+    Ok((run_report(name, tasks, &before, &after, simulated, wall_s), contents))
+}
+
+fn run_report(
+    name: &str,
+    tasks: Vec<TaskReport>,
+    before: &DriveStats,
+    after: &DriveStats,
+    simulated: Duration,
+    wall_s: f64,
+) -> RunReport {
+    let busy: f64 = after
+        .channels
+        .iter()
+        .zip(&before.channels)
+        .map(|(a, b)| a.busy.saturating_sub(b.busy).as_secs_f64())
+        .sum();
+    let host = after.ftl.host_pages_written() - before.ftl.host_pages_written();
+    let programs = after.nand.programs - before.nand.programs;
+    let seconds = simulated.as_secs_f64();
+    RunReport {
+        name: name.to_owned(),
+        tasks,
+        waf: (host > 0.0).then(|| programs as f64 / host),
+        channel_utilisation: if seconds > 0.0 { busy / seconds / after.channels.len() as f64 } else { 0.0 },
+        flash_reads: after.nand.reads - before.nand.reads,
+        flash_programs: programs,
+        flash_erases: after.nand.erases - before.nand.erases,
+        erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
+        simulated_s: seconds,
+        wall_s,
+    }
+}
+
+fn task_report(statistics: &Statistics, task: usize, latencies: &Latencies) -> TaskReport {
+    let seconds = statistics.measured().as_secs_f64();
+    let read = statistics.of(RequestKind::Read);
+    let (mut requests, mut bytes) = (0, 0);
+    for kind in Statistics::KINDS.into_iter().filter(|k| *k != RequestKind::Read) {
+        requests += statistics.of(kind).requests;
+        bytes += statistics.of(kind).bytes;
+    }
+    let kind = |kind, requests: u64, bytes: u64, histogram: &Histogram<u64>| KindReport {
+        kind,
+        requests,
+        bytes,
+        iops: rate(requests as f64, seconds),
+        mb_per_s: rate(bytes as f64 / 1e6, seconds),
+        latency: latency_report(histogram),
+    };
+    let mut kinds = Vec::new();
+    if read.requests > 0 {
+        kinds.push(kind("read", read.requests, read.bytes, latencies.of(task, false)));
+    }
+    if requests > 0 {
+        kinds.push(kind("write", requests, bytes, latencies.of(task, true)));
+    }
+    TaskReport {
+        name: statistics.name.clone(),
+        kinds,
+        checked_blocks: statistics.checked_blocks,
+        failures: statistics.failures,
+        first_failure: statistics.first_failure.as_ref().map(ToString::to_string),
+    }
+}
+
+fn rate(amount: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { amount / seconds } else { 0.0 }
+}
+
+fn latency_report(histogram: &Histogram<u64>) -> Option<LatencyReport> {
+    let us = |q| histogram.value_at_quantile(q) as f64 / 1e3;
+    (!histogram.is_empty()).then(|| LatencyReport {
+        mean_us: histogram.mean() / 1e3,
+        p50_us: us(0.5),
+        p99_us: us(0.99),
+        p999_us: us(0.999),
+        max_us: histogram.max() as f64 / 1e3,
+    })
+}
+
+/// A drive from the factory.
+pub fn fresh() -> Media {
+    Media::fresh()
+}
+
+/// Contents without versions: blocks carry their address, which is enough to tell a wrong one.
+pub fn unversioned(machine: &Machine, seed: u64) -> Contents {
+    Contents::unversioned(drive_of(machine), seed)
+}
+
+/// How a content kind is called in profiles and reports.
+pub fn content_name(content: Content) -> &'static str {
+    match content {
+        Content::Full => "full",
+        Content::Fingerprint => "fingerprint",
+    }
+}

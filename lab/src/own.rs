@@ -1,0 +1,171 @@
+//! The user's own work on a drive: a fio job file or a trace.
+
+use crate::measure::{Progress, drive_of, measure};
+use crate::report::RunReport;
+use aster_device::Media;
+use aster_device::profile::Profile;
+use aster_run_virtual::driver::Config;
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::{Machine, RunError};
+use aster_units::{Content, Instant};
+use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
+use aster_workload::trace::{Format, Replay, Trace};
+use aster_workload::{Job, Pace, PlanError, fio};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// A fio job file.
+    Jobs {
+        /// Its text.
+        text: String,
+        /// Its name, for errors.
+        name: String,
+    },
+    /// A trace.
+    Trace {
+        /// Its text.
+        text: String,
+        /// Its name, for errors.
+        name: String,
+        /// Its format; found out when absent.
+        format: Option<Format>,
+        /// How to replay it.
+        replay: Replay,
+        /// Requests in flight at most.
+        queue_depth: u32,
+        /// Check what it reads.
+        verify: bool,
+    },
+}
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The profile's name.
+    pub name: String,
+    /// The drive.
+    pub profile: Profile,
+    /// Overrides the profile's content.
+    pub content: Option<Content>,
+    /// Fills the drive before, and overwrites so many percent of it at random.
+    pub precondition_percent: Option<u32>,
+    /// Seeds what the work leaves to chance.
+    pub seed: u64,
+    /// Go on after a failed request.
+    pub keep_going: bool,
+}
+
+/// Why the user's work could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The job file.
+    #[error("{name}: {error}")]
+    Jobs {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        error: fio::JobFileError,
+    },
+    /// A job doesn't fit the drive.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The trace.
+    #[error("{name}: {error}")]
+    Trace {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        error: String,
+    },
+    /// The run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Most outstanding requests that one queue pair of the driver is set up for.
+const DEPTH_MAX: u32 = 1024;
+
+/// Powers a drive on and runs the work. Gives the report, and the machine to go on with.
+///
+/// # Errors
+/// When the work can't be understood or the run can't go on.
+pub fn run(
+    setup: &Setup,
+    work: Work,
+    media: Media,
+    recorder: &Recorder,
+    prepare: impl FnOnce(&Machine),
+    progress: Progress<'_>,
+) -> Result<(RunReport, Machine), WorkError> {
+    let (jobs, name) = match &work {
+        Work::Jobs { text, name } => {
+            let jobs = fio::parse(text).map_err(|error| WorkError::Jobs { name: name.clone(), error })?;
+            (jobs, name.clone())
+        }
+        Work::Trace { name, .. } => (Vec::new(), name.clone()),
+    };
+    let machine = Machine::power_on(
+        &setup.name,
+        &setup.profile,
+        setup.content,
+        media,
+        recorder,
+        driver_config(setup, &jobs, &work),
+    )?;
+    machine.boot()?;
+    let drive = drive_of(&machine);
+    let mut contents = Contents::unversioned(drive, setup.seed);
+    if let Some(percent) = setup.precondition_percent {
+        let how = Precondition {
+            bytes: None,
+            fill_block: 128 << 10,
+            overwrite_block: 16 << 10,
+            overwrite_percent: percent,
+            queue_depth: 64,
+            seed: setup.seed,
+        };
+        let tasks = Task::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
+        (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
+    }
+    prepare(&machine);
+    let tasks = match work {
+        Work::Jobs { .. } => Task::of_jobs(&jobs, drive, setup.seed)?,
+        Work::Trace { text, name, format, replay, queue_depth, verify } => {
+            let first = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+            let trace_error = |error: String| WorkError::Trace { name: name.clone(), error };
+            let format = format.or_else(|| Format::detect(first)).ok_or_else(|| {
+                trace_error("neither blkparse text, MSR Cambridge CSV nor a fio iolog: name the format".into())
+            })?;
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            let trace = Trace::new(lines.into_iter(), format, drive, replay);
+            let pace = Pace::unlimited(queue_depth);
+            vec![Task::of_trace(name.clone(), Box::new(trace), pace, verify)]
+        }
+    };
+    let on_failure = if setup.keep_going { OnFailure::Continue } else { OnFailure::EndTask };
+    let (report, _) = measure(&machine, &name, tasks, contents, on_failure, progress)?;
+    Ok((report, machine))
+}
+
+fn driver_config(setup: &Setup, jobs: &[Job], work: &Work) -> Config {
+    let depth = match work {
+        Work::Jobs { .. } => jobs.iter().map(|j| j.queue_depth).max().unwrap_or(1),
+        Work::Trace { queue_depth, .. } => *queue_depth,
+    };
+    let depth = if setup.precondition_percent.is_some() { depth.max(64) } else { depth };
+    let copies: u32 = jobs.iter().map(|j| j.copies).sum::<u32>().max(1);
+    let pairs = copies.min(u32::from(setup.profile.host.queue_pairs)) as u16;
+    Config {
+        queue_pairs: pairs,
+        depth: (depth.min(DEPTH_MAX) as u16).min(setup.profile.host.queue_entries - 1),
+        transfer_bytes_max: setup.profile.host.transfer_bytes_max.min(128 << 10),
+        vectors: pairs + 1,
+        ..Config::default()
+    }
+}
+
+/// The simulated time of a machine, for messages.
+pub fn clock(machine: &Machine) -> Instant {
+    machine.now()
+}

@@ -1,0 +1,50 @@
+//! A file tree as a tar stream.
+
+use std::io;
+use std::path::Path;
+
+/// Folders that are no part of a project's own tree.
+const LEFT_OUT: [&str; 3] = [".git", "target", "node_modules"];
+
+/// The tree below `root` as one tar stream, in the order of names, so that the same tree gives the same bytes.
+///
+/// # Errors
+/// When a file can't be read.
+pub(crate) fn tar_of(root: &Path) -> io::Result<(Vec<u8>, usize)> {
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.mode(tar::HeaderMode::Deterministic);
+    let mut files = 0;
+    add(&mut archive, root, Path::new(""), &mut files)?;
+    Ok((archive.into_inner()?, files))
+}
+
+fn add(archive: &mut tar::Builder<Vec<u8>>, root: &Path, below: &Path, files: &mut usize) -> io::Result<()> {
+    let mut entries: Vec<_> = root.join(below).read_dir()?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(|e| e.file_name());
+    for entry in entries {
+        let name = below.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            if !LEFT_OUT.iter().any(|l| entry.file_name() == *l) {
+                add(archive, root, &name, files)?;
+            }
+        } else if kind.is_file() && entry.path().extension().is_none_or(|e| e != "aster") {
+            archive.append_path_with_name(entry.path(), &name)?;
+            *files += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Files in a tar stream.
+///
+/// # Errors
+/// When it is no tar stream.
+pub(crate) fn files_of(stream: &[u8]) -> io::Result<usize> {
+    let mut files = 0;
+    for entry in tar::Archive::new(stream).entries()? {
+        let entry = entry?;
+        files += usize::from(entry.header().entry_type().is_file());
+    }
+    Ok(files)
+}

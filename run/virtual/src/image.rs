@@ -1,0 +1,203 @@
+//! A drive's image in a file: NVRAM and NAND, sparse, written through.
+
+use aster_device::profile::Profile;
+use aster_device::{BuildError, Media, NVRAM_BYTES};
+use aster_ports::medium::{Medium, MediumError, Nvram};
+use aster_units::Content;
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+const MAGIC: &[u8; 16] = b"ASTER DRIVE V1\n\0";
+const NVRAM_AT: u64 = 4096;
+const NAND_AT: u64 = 1 << 20;
+
+/// Why an image can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// The operating system refused.
+    #[error("{path}: {error}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+    /// Another process has it open.
+    #[error("{path}: another process uses this drive", path = path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a file of another kind.
+    #[error("{path}: not a drive image (the first 16 bytes differ)", path = path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It has lost its end.
+    #[error("{path}: truncated: {found} bytes, but this profile's drive has {needed}", path = path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes there.
+        found: u64,
+        /// Bytes needed.
+        needed: u64,
+    },
+    /// The NVRAM can't be read.
+    #[error("{path}: {error}", path = path.display())]
+    Medium {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        error: MediumError,
+    },
+    /// The profile makes no drive.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// A window of a file.
+struct FileMedium {
+    file: Rc<File>,
+    base: u64,
+    size: u64,
+}
+
+fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError {
+    MediumError { offset, reason: error.to_string() }
+}
+
+impl FileMedium {
+    fn bounded(&self, offset: u64, length: u64) -> Result<u64, MediumError> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.size => Ok(self.base + offset),
+            _ => Err(failed(offset, &"beyond the end of the image")),
+        }
+    }
+}
+
+impl Medium for FileMedium {
+    fn size(&self) -> u64 {
+        self.size
+    }
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
+        let at = self.bounded(offset, into.len() as u64)?;
+        self.file.read_exact_at(into, at).map_err(|e| failed(offset, &e))
+    }
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
+        let at = self.bounded(offset, from.len() as u64)?;
+        self.file.write_all_at(from, at).map_err(|e| failed(offset, &e))
+    }
+    fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
+        let at = self.bounded(offset, length)?;
+        let punched = fallocate(&*self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length);
+        match punched {
+            Ok(()) => Ok(()),
+            // File systems without holes: zeroes do as well.
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                let zeroes = [0; 4096];
+                let mut done = 0;
+                while done < length {
+                    let n = (length - done).min(zeroes.len() as u64);
+                    self.file.write_all_at(&zeroes[..n as usize], at + done).map_err(|e| failed(offset, &e))?;
+                    done += n;
+                }
+                Ok(())
+            }
+            Err(e) => Err(failed(offset, &e)),
+        }
+    }
+}
+
+/// Opens the image at `path`, or makes it when there is none. It stays locked for as long as the drive uses it.
+///
+/// # Errors
+/// When the file can't be used as this profile's drive.
+pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> Result<Media, ImageError> {
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io_error)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(ImageError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => return Err(io_error(error)),
+    }
+    let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
+    let needed = NAND_AT + nand_bytes;
+    let found = file.metadata().map_err(io_error)?.len();
+    if found == 0 {
+        file.set_len(needed).map_err(io_error)?;
+        file.write_all_at(MAGIC, 0).map_err(io_error)?;
+    } else {
+        let mut magic = [0; MAGIC.len()];
+        if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
+            return Err(ImageError::Foreign { path: path.to_owned() });
+        }
+        if found < needed {
+            return Err(ImageError::Truncated { path: path.to_owned(), found, needed });
+        }
+    }
+    let file = Rc::new(file);
+    let window = |base, size| Box::new(FileMedium { file: Rc::clone(&file), base, size });
+    let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
+        .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
+    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn medium(path: &Path) -> FileMedium {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+        file.set_len(1 << 20).unwrap();
+        FileMedium { file: Rc::new(file), base: 4096, size: 1 << 16 }
+    }
+
+    #[test]
+    fn a_window_keeps_to_its_bounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut m = medium(&dir.path().join("m"));
+        m.write_at(65_530, &[1; 6]).unwrap();
+        assert!(m.write_at(65_531, &[1; 6]).is_err());
+        let mut back = [0; 6];
+        m.read_at(65_530, &mut back).unwrap();
+        assert_eq!(back, [1; 6]);
+        assert!(m.read_at(u64::MAX, &mut back).is_err());
+    }
+
+    #[test]
+    fn what_is_discarded_reads_as_zeroes() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut m = medium(&dir.path().join("m"));
+        m.write_at(0, &[7; 16_384]).unwrap();
+        m.discard(4096, 8192).unwrap();
+        let mut back = vec![1; 16_384];
+        m.read_at(0, &mut back).unwrap();
+        assert!(back[..4096].iter().chain(&back[12_288..]).all(|&b| b == 7));
+        assert!(back[4096..12_288].iter().all(|&b| b == 0));
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("letter.txt");
+        std::fs::write(&path, "Dear Aster,").unwrap();
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Foreign { .. })));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "Dear Aster,");
+    }
+
+    #[test]
+    fn a_second_user_is_kept_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.aster");
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let _media = open_image(&path, &profile, None).unwrap();
+        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::InUse { .. })));
+    }
+}

@@ -1,0 +1,267 @@
+use crate::pci::{MESSAGE_ADDRESS, enumerate};
+use aster_device::profile::Profile;
+use aster_device::{BuildError, Device, Media};
+use aster_driver::{Bar, Config, Driver, DriverError, SharedMemory};
+use aster_events::Recorder;
+use aster_exec::Exec;
+use aster_ports::link::{BadAddress, LinkOp, carry_out};
+use aster_units::{Content, Duration, Instant};
+use aster_workload::runner::{Fault, LatencySink, Runner};
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+/// Why a run can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The profile or the media don't make a drive.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The host's PCI layer found no NVMe function.
+    #[error("the drive's PCI function doesn't look like an NVMe controller")]
+    Enumeration,
+    /// The drive could not be taken into service by its own firmware.
+    #[error("the drive reports: {0}")]
+    Drive(String),
+    /// The driver gave up.
+    #[error("driver: {0}")]
+    Driver(#[from] DriverError),
+    /// The workload can't go on.
+    #[error("{0}")]
+    Workload(Fault),
+    /// Neither host nor drive has anything left to do, but the work isn't done.
+    #[error("host and drive both wait for ever at {at}: {what}")]
+    Stalled {
+        /// When.
+        at: Instant,
+        /// What was being done.
+        what: &'static str,
+    },
+}
+
+/// The driver's view of BAR0: accesses happen at the host's now.
+pub struct VirtualBar {
+    host: Exec,
+    device: Rc<Device>,
+}
+
+impl Bar for VirtualBar {
+    fn read(&mut self, offset: u32, size: u8) -> u64 {
+        self.device.catch_up(self.host.now());
+        self.device.bar_read(offset, size)
+    }
+    #[inline]
+    fn write(&mut self, offset: u32, size: u8, value: u64) {
+        self.device.catch_up(self.host.now());
+        self.device.bar_write(offset, size, value);
+    }
+}
+
+/// A host and a drive on one thread, two clocks.
+pub struct Machine {
+    host: Exec,
+    memory: SharedMemory,
+    driver: Rc<Driver<VirtualBar>>,
+    device: Rc<Device>,
+}
+
+impl Machine {
+    /// Powers a drive on in a host whose driver is set up as `config` says. No time has passed yet.
+    ///
+    /// # Errors
+    /// When the profile or the media don't make a drive, or the driver's configuration is out of range.
+    pub fn power_on(
+        name: &str,
+        profile: &Profile,
+        content: Option<Content>,
+        media: Media,
+        recorder: &Recorder,
+        config: Config,
+    ) -> Result<Self, RunError> {
+        let device = Rc::new(Device::power_on(name, profile, content, media, recorder)?);
+        let config = Config { content: device.content(), ..config };
+        config.validate().map_err(DriverError::from)?;
+        let host = Exec::new();
+        let memory: SharedMemory = Rc::new(RefCell::new(config.memory()));
+        let bar = VirtualBar { host: host.clone(), device: Rc::clone(&device) };
+        let driver = Driver::new(&host, bar, &memory, config)?;
+        Ok(Machine { host, memory, driver, device })
+    }
+
+    /// Enumerates the function and brings the driver up.
+    ///
+    /// # Errors
+    /// When the drive doesn't come up.
+    pub fn boot(&self) -> Result<(), RunError> {
+        enumerate(&self.device).ok_or(RunError::Enumeration)?;
+        let driver = Rc::clone(&self.driver);
+        self.block_on("initialising the controller", async move { driver.init().await })??;
+        Ok(())
+    }
+
+    /// The driver.
+    pub fn driver(&self) -> &Rc<Driver<VirtualBar>> {
+        &self.driver
+    }
+    /// The drive.
+    pub fn device(&self) -> &Rc<Device> {
+        &self.device
+    }
+    /// The host's executor: for tasks that use the driver.
+    pub fn host(&self) -> &Exec {
+        &self.host
+    }
+    /// The later of the two clocks.
+    pub fn now(&self) -> Instant {
+        self.host.now().max(self.device.now())
+    }
+
+    /// Advances whichever of host and drive has the earlier deadline, the host first on ties. `false` when both wait.
+    #[inline]
+    pub fn step(&self) -> bool {
+        match (self.host.next_deadline(), self.device.next_deadline()) {
+            (Some(host), device) if device.is_none_or(|device| host <= device) => self.host.advance_to(host),
+            (_, Some(device)) => {
+                self.device.advance_to(device);
+                self.carry(|vector| self.driver.interrupt(vector));
+            }
+            (_, None) => return false,
+        }
+        true
+    }
+
+    /// Runs `runner` to its end. `tick` is called between steps every few thousand of them, for progress; when it says
+    /// `false`, the runner issues nothing more and the run ends when what is in flight has completed.
+    ///
+    /// # Errors
+    /// When both sides wait for ever, or the runner can't go on.
+    pub fn run<L: LatencySink>(
+        &self,
+        runner: &mut Runner<VirtualBar, L>,
+        mut tick: impl FnMut(&Runner<VirtualBar, L>) -> bool,
+    ) -> Result<(), RunError> {
+        const STEPS_A_TICK: u32 = 16_384;
+        self.host.catch_up(self.now());
+        runner.start();
+        let mut steps = 0;
+        while !runner.is_done() {
+            let timer = runner.next_deadline();
+            let host = [self.host.next_deadline(), timer].into_iter().flatten().min();
+            match (host, self.device.next_deadline()) {
+                (Some(host), device) if device.is_none_or(|device| host <= device) => {
+                    self.host.advance_to(host);
+                    if timer.is_some_and(|at| at <= host) {
+                        runner.on_timer();
+                    }
+                }
+                (_, Some(device)) => {
+                    self.device.advance_to(device);
+                    self.carry(|vector| runner.on_interrupt(vector));
+                }
+                (_, None) => {
+                    return Err(match self.device.fault() {
+                        Some(fault) => RunError::Drive(fault),
+                        None => RunError::Stalled { at: self.now(), what: "running the workload" },
+                    });
+                }
+            }
+            steps += 1;
+            if steps == STEPS_A_TICK {
+                steps = 0;
+                if !tick(runner) {
+                    runner.stop();
+                }
+            }
+        }
+        match runner.fault() {
+            Some(fault) => Err(RunError::Workload(fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// Carries out what the drive asks of host memory, and delivers its interrupts.
+    #[inline]
+    fn carry(&self, mut interrupt: impl FnMut(u16)) {
+        while let Some(op) = self.device.next_out() {
+            match op {
+                LinkOp::Dma { .. } => {
+                    let result = if self.device.is_bus_master() {
+                        carry_out(&op, &mut *self.memory.borrow_mut(), self.device.dram())
+                    } else {
+                        Err(BadAddress(0))
+                    };
+                    self.device.done(&op, result);
+                }
+                LinkOp::Interrupt { vector } => {
+                    if let Some((MESSAGE_ADDRESS, data)) = self.device.message(vector) {
+                        self.host.catch_up(self.device.now());
+                        interrupt(data as u16);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs `work` as a task of the host to its end.
+    ///
+    /// # Errors
+    /// When both sides wait for ever before it has ended.
+    pub fn block_on<T: 'static>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = T> + 'static,
+    ) -> Result<T, RunError> {
+        let result = Rc::new(RefCell::new(None));
+        let slot = Rc::clone(&result);
+        self.host.spawn(async move {
+            let value = work.await;
+            *slot.borrow_mut() = Some(value);
+        });
+        loop {
+            if let Some(value) = result.borrow_mut().take() {
+                return Ok(value);
+            }
+            if !self.step() {
+                return Err(match self.device.fault() {
+                    Some(fault) => RunError::Drive(fault),
+                    None => RunError::Stalled { at: self.now(), what },
+                });
+            }
+        }
+    }
+
+    /// Lets `duration` pass while the drive does what it has to do in the background.
+    pub fn idle(&self, duration: Duration) {
+        let until = self.now() + duration;
+        loop {
+            let next = [self.host.next_deadline(), self.device.next_deadline()].into_iter().flatten().min();
+            if next.is_none_or(|next| next > until) {
+                break;
+            }
+            self.step();
+        }
+        self.host.catch_up(until);
+        self.device.catch_up(until);
+    }
+
+    /// Shuts the controller down as NVMe asks (CC.SHN), then removes the power.
+    ///
+    /// # Errors
+    /// When the shutdown doesn't complete.
+    pub fn shut_down(self) -> Result<Media, RunError> {
+        let driver = Rc::clone(&self.driver);
+        self.block_on("shutting the controller down", async move { driver.shut_down().await })??;
+        Ok(self.cut_power())
+    }
+
+    /// Removes the power now, whatever is going on.
+    pub fn cut_power(self) -> Media {
+        self.host.shut_down();
+        let Machine { driver, device, .. } = self;
+        drop(driver);
+        match Rc::try_unwrap(device) {
+            Ok(device) => device.power_off(),
+            Err(_) => panic!("somebody still holds the drive whose power is cut"),
+        }
+    }
+}
