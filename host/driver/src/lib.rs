@@ -2,6 +2,7 @@
 //!
 //! | where | what |
 //! |---|---|
+//! | [`pci`] | finds the controller on PCIe: BAR0, bus mastering, MSI-X |
 //! | [`Bar`] | register access, as of the host's now |
 //! | [`GuestMemory`] | the memory that the device's DMA reaches: bytes, and tags for `fingerprint` drives |
 //! | [`Config`] | how many queue pairs, how deep, how large a command |
@@ -27,6 +28,7 @@ mod error;
 mod init;
 mod io;
 mod memory;
+pub mod pci;
 mod queue;
 mod waiting;
 
