@@ -148,3 +148,52 @@ impl NandConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::config;
+    use alloc::format;
+    use aster_ports::layout::Placement;
+    use aster_units::Duration;
+
+    fn refused(change: impl FnOnce(&mut NandConfig)) -> alloc::string::String {
+        let mut c = config(Content::Full);
+        assert_eq!(c.validate(), Ok(()));
+        change(&mut c);
+        format!("{}", c.validate().unwrap_err())
+    }
+
+    #[test]
+    fn every_bound_is_checked_by_name() {
+        let layout = PageLayout::new(1, 9_216, 256, 21, 16, Placement::Spare).unwrap();
+        type Change = fn(&mut NandConfig);
+        let cases: [(&str, Change); 13] = [
+            ("planes must be 1, 2, 4 or 8", |c| c.geometry.planes = 3),
+            ("timing.read", |c| c.timing.deviation_page = Duration::from_micros(58)),
+            ("timing.erase", |c| c.timing.erase = Duration::ZERO),
+            ("timing.program", |c| c.timing.program.msb = Duration::ZERO),
+            ("errors.fresh", |c| c.errors.fresh = -1.0),
+            ("errors.read", |c| c.errors.read = f64::NAN),
+            ("errors.msb_factor", |c| c.errors.msb_factor = f64::INFINITY),
+            ("failures.factory_bad_per_mille must be under 1000", |c| {
+                c.failures.factory_bad_per_mille = 1_000
+            }),
+            ("failures.program_per_million", |c| c.failures.program_per_million = 1_000_001),
+            ("failures.erase_per_million", |c| c.failures.erase_per_million = 1_000_001),
+            ("failures.growth", |c| c.failures.growth_per_thousand_cycles = -0.5),
+            ("bus.sdr_mode_max must be from 0 to 5", |c| c.bus.sdr_mode_max = 6),
+            ("bus.nv_ddr2_mode_max must be from 0 to 7", |c| c.bus.nv_ddr2_mode_max = Some(8)),
+        ];
+        for (name, change) in cases {
+            let message = refused(change);
+            assert!(message.contains(name), "{message} doesn't name {name}");
+        }
+        assert_eq!(
+            refused(|c| c.layout = layout),
+            "the page layout is for 1 sectors a page, but the geometry has 2"
+        );
+        assert!(refused(|c| c.geometry.spare_bytes = 2_000).contains("9216 bytes a page with spare"));
+        assert!(refused(|c| c.bus.nv_ddr_mode_max = Some(6)).contains("bus.nv_ddr_mode_max"));
+    }
+}

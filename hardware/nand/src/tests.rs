@@ -4,6 +4,9 @@
 extern crate std;
 
 mod bench;
+
+pub(crate) use bench::{TestMedium, config};
+
 mod commands;
 mod multi_lun;
 mod power;
