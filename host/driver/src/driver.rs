@@ -9,7 +9,7 @@ use crate::waiting::Watch;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::{Exec, HandlerId, WaitQueue};
+use aster_exec::{Exec, HandlerId};
 use aster_units::Instant;
 use aster_wire::nvme::identify::IdentifyController;
 use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
@@ -27,7 +27,6 @@ pub struct Driver<B: Bar> {
     pub(crate) memory: SharedMemory,
     pub(crate) config: Config,
     pub(crate) pairs: RefCell<Vec<QueuePair>>,
-    pub(crate) slot_waiters: Box<[WaitQueue]>,
     pub(crate) admin_pages: u64,
     /// I/O queue pairs that exist in the controller.
     pub(crate) live_pairs: Cell<u16>,
@@ -70,7 +69,6 @@ impl<B: Bar + 'static> Driver<B> {
             bar: RefCell::new(bar),
             memory: Rc::clone(memory),
             config,
-            slot_waiters: pairs.iter().map(|_| WaitQueue::default()).collect(),
             pairs: RefCell::new(pairs),
             admin_pages,
             live_pairs: Cell::new(0),
@@ -137,8 +135,7 @@ impl<B: Bar + 'static> Driver<B> {
     /// Gives a slot back that is not in flight.
     #[inline]
     pub fn release_slot(&self, queue: QueueId, slot: SlotId) {
-        self.pairs.borrow_mut()[queue.index()].release(slot);
-        self.slot_waiters[queue.index()].wake_one(&self.exec);
+        self.pairs.borrow_mut()[queue.index()].release(slot, &self.exec);
     }
 
     /// Reads the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts that they are

@@ -3,8 +3,9 @@ use crate::error::{CommandName, Overdue, Violation};
 use crate::memory::{GuestMemory, HOST_PAGE_BYTES, OutOfMemory};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::{Exec, TaskId};
+use aster_exec::{Exec, TaskId, WaitQueue};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::sqe::SQE_BYTES;
@@ -112,6 +113,8 @@ pub(crate) struct QueuePair {
     rung_head: u16,
     phase: bool,
     free: Vec<u16>,
+    /// Tasks that wait for a free slot.
+    pub(crate) waiters: Rc<WaitQueue>,
     pub(crate) slots: Box<[Slot]>,
     done: VecDeque<Completion>,
 }
@@ -143,6 +146,7 @@ impl QueuePair {
             rung_head: 0,
             phase: true,
             free: Vec::with_capacity(usize::from(slots)),
+            waiters: Rc::default(),
             slots: alloc::vec![Slot::FREE; usize::from(slots)].into_boxed_slice(),
             done: VecDeque::with_capacity(usize::from(slots)),
         })
@@ -171,6 +175,7 @@ impl QueuePair {
                 self.free.push(slot);
             }
         }
+        self.waiters.wake_all(exec);
     }
 
     /// The queues' entries.
@@ -190,7 +195,7 @@ impl QueuePair {
     }
 
     #[inline]
-    pub(crate) fn release(&mut self, slot: SlotId) {
+    pub(crate) fn release(&mut self, slot: SlotId, exec: &Exec) {
         let s = &mut self.slots[slot.index()];
         assert!(
             !matches!(s.state, SlotState::Free | SlotState::InFlight),
@@ -201,6 +206,7 @@ impl QueuePair {
         );
         *s = Slot::FREE;
         self.free.push(slot.0);
+        self.waiters.wake_one(exec);
     }
 
     /// Puts a command into the submission queue; [`QueuePair::doorbells`] tells the controller.
@@ -288,7 +294,7 @@ impl QueuePair {
         }
         exec.wake(slot.task);
         if slot.abandoned {
-            self.release(SlotId(cid));
+            self.release(SlotId(cid), exec);
         }
         Ok(None)
     }

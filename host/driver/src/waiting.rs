@@ -5,7 +5,7 @@ use crate::config::CompletionMode;
 use crate::driver::Driver;
 use crate::error::{CommandName, DriverError};
 use crate::queue::{Completion, QueueId, SlotId, SlotState};
-use alloc::rc::Weak;
+use alloc::rc::{Rc, Weak};
 use aster_exec::Handler;
 use core::future::poll_fn;
 use core::task::Poll;
@@ -28,7 +28,8 @@ impl<B: Bar + 'static> Handler for Watch<B> {
 impl<B: Bar + 'static> Driver<B> {
     /// Waits for a free slot.
     pub(crate) async fn await_slot(&self, queue: QueueId) -> SlotId {
-        self.slot_waiters[queue.index()].wait(&self.exec, || self.take_slot(queue)).await
+        let waiters = Rc::clone(&self.pairs.borrow()[queue.index()].waiters);
+        waiters.wait(&self.exec, || self.take_slot(queue)).await
     }
 
     /// Waits until an awaited command has completed. The slot stays taken on success and is the driver's after an error.
@@ -49,9 +50,7 @@ impl<B: Bar + 'static> Driver<B> {
             let ended = match state {
                 SlotState::Done(completion) => return Poll::Ready(Ok(completion)),
                 SlotState::Lost => {
-                    pair.release(slot);
-                    drop(pairs);
-                    self.slot_waiters[queue.index()].wake_one(&self.exec);
+                    pair.release(slot, &self.exec);
                     return Poll::Ready(Err(DriverError::Reset));
                 }
                 SlotState::InFlight => {

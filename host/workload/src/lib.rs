@@ -1,4 +1,4 @@
-//! What a host asks of the drive, as pure values: nothing here knows a driver, a queue or a wall clock.
+//! What a host asks of the drive, as pure values: nothing here knows a wall clock, and only [`runner`] knows a driver.
 //!
 //! | where | what |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | [`trace`] | blkparse text, MSR Cambridge CSV, fio iolog 2 and 3 as sources |
 //! | [`content`] | block content and fingerprints that carry address and version |
 //! | [`Oracle`] | which versions each block may hold, with writes in flight |
+//! | [`runner`] | all of it carried out on a driver, timed, counted and checked |
 //!
 //! A source is a function of its description and a seed: the same description gives the same requests on every
 //! machine. After construction a generator allocates nothing.

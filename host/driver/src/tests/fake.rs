@@ -88,6 +88,9 @@ pub(crate) struct Fake {
     sqs: BTreeMap<u16, Ring>,
     cqs: BTreeMap<u16, Ring>,
     waiting_events: Vec<u16>,
+    /// (queue, command identifier) of commands that were taken and not completed.
+    swallowed: Vec<(u16, u16)>,
+    released: Vec<(u16, u16)>,
 }
 
 /// The handle that the driver gets.
@@ -121,6 +124,8 @@ impl Fake {
             sqs: BTreeMap::new(),
             cqs: BTreeMap::new(),
             waiting_events: Vec::new(),
+            swallowed: Vec::new(),
+            released: Vec::new(),
         }))
     }
 
@@ -176,6 +181,8 @@ impl Fake {
             self.sqs.clear();
             self.cqs.clear();
             self.waiting_events.clear();
+            self.swallowed.clear();
+            self.released.clear();
             self.csts = self.csts.with_shutdown(ShutdownStatus::Normal);
             if cc.en() {
                 assert_eq!((cc.iosqes(), cc.iocqes(), cc.page_bytes()), (6, 4, 4096));
@@ -209,10 +216,18 @@ impl Fake {
             self.most_fetched = self.most_fetched.max(fetched.len());
             for sqe in fetched {
                 let answer = if queue == 0 { self.admin(&sqe) } else { self.io(&sqe) };
-                let Some((status, result)) = answer else { continue };
+                let Some((status, result)) = answer else {
+                    if queue != 0 {
+                        self.swallowed.push((queue, sqe.cid()));
+                    }
+                    continue;
+                };
                 let cid = if queue == 0 { sqe.cid() } else { sqe.cid() + self.manners.cid_offset };
                 vectors.push(self.complete(queue, cid, status, result));
             }
+        }
+        while let Some((queue, cid)) = self.released.pop() {
+            vectors.push(self.complete(queue, cid, Status::SUCCESS, 0));
         }
         if let Some(event) = self.events.pop()
             && let Some(cid) = self.waiting_events.pop()
@@ -221,6 +236,12 @@ impl Fake {
         }
         vectors.dedup();
         vectors
+    }
+
+    /// Completes with the next work what was swallowed, and swallows nothing more.
+    pub(crate) fn release_swallowed(&mut self) {
+        self.manners.swallow = None;
+        self.released.append(&mut self.swallowed);
     }
 
     fn complete(&mut self, queue: u16, cid: u16, status: Status, result: u32) -> u16 {

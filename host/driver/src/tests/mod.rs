@@ -371,3 +371,25 @@ fn data_is_reached_only_through_its_own_slot() {
         (2..4).all(|lba| fake.store[&lba] == [1; 4096]) && (4..6).all(|lba| fake.store[&lba] == [2; 4096])
     );
 }
+
+#[test]
+fn a_late_completion_frees_the_slot_of_a_task_that_gave_up() {
+    let config = Config { command_timeout: Duration::from_secs(5), depth: 1, ..Config::default() };
+    let bench = Bench::up(config, Manners { swallow: Some(77), ..Manners::default() });
+    let error = bench.run(|driver| async move { driver.read(Q1, 77, &mut vec![0; 4096]).await.unwrap_err() });
+    assert!(matches!(error, DriverError::TimedOut(_)));
+    assert_eq!(bench.driver.take_slot(Q1), None);
+    bench.fake.borrow_mut().release_swallowed();
+    bench.run(|driver| async move { driver.read(Q1, 78, &mut vec![0; 4096]).await.unwrap() });
+}
+
+#[test]
+fn a_namespace_that_is_not_active_and_memory_that_is_too_small_are_refused() {
+    let bench = Bench::new(Config { namespace: Some(9), ..Config::default() }, Manners::default());
+    assert_eq!(bench.run(|driver| async move { driver.init().await }), Err(DriverError::NoNamespace(9)));
+    let (exec, config) = (Exec::new(), Config::default());
+    let small = Rc::new(RefCell::new(GuestMemory::new(1 << 20, 0)));
+    let fake = Fake::new(&small, Content::Full, Manners::default());
+    let refused = Driver::new(&exec, FakeBar(fake), &small, config).err();
+    assert!(matches!(refused, Some(DriverError::OutOfMemory(_))));
+}

@@ -7,6 +7,7 @@ use aster_driver::{Data, DataMut};
 /// What the drive holds, as far as the host knows. It outlives a run: hand it to the next one.
 pub struct Contents {
     drive: Drive,
+    block_log2: u32,
     seed: u64,
     version: u32,
     oracle: Option<Oracle>,
@@ -26,7 +27,9 @@ impl Contents {
     /// Writes carry address and version; what tasks with [`crate::Job::verify`] read is checked to be whole and to be at
     /// its own address, whichever version it is. Takes no memory.
     pub fn unversioned(drive: Drive, seed: u64) -> Self {
-        Contents { drive, seed, version: 0, oracle: None, found: Vec::new() }
+        let block_log2 = drive.block_bytes.trailing_zeros();
+        assert!(drive.block_bytes == 1 << block_log2, "a logical block is a power of two: {drive:?}");
+        Contents { drive, block_log2, seed, version: 0, oracle: None, found: Vec::new() }
     }
 
     /// Reads are checked for their version too. The drive is all zero now. 4 bytes a block that is written; every write
@@ -39,6 +42,12 @@ impl Contents {
     /// The drive that this is the content of.
     pub fn drive(&self) -> Drive {
         self.drive
+    }
+
+    /// Bytes of a logical block as a power of two.
+    #[inline]
+    pub(super) fn block_log2(&self) -> u32 {
+        self.block_log2
     }
 
     /// Which versions each block may hold; `None` when versions are not followed.

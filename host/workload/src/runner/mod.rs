@@ -267,11 +267,10 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     fn complete(&mut self, queue: usize, completion: &Completion, now: Instant) {
         let slot = completion.slot;
         let owner = core::mem::replace(&mut self.shared.owners[queue][slot.index()], Owner::NOBODY);
-        if let Some(task) = self.tasks.get_mut(owner.task as usize) {
-            task.complete(&mut self.shared, &owner, completion, now);
-        } else {
-            // Submitted past the runner, to a queue that is the runner's: the slot is still somebody else's to release.
-            unreachable!("slot {} of queue {} was not submitted by the runner", slot.0, queue + 1);
+        match self.tasks.get_mut(owner.task as usize) {
+            Some(task) => task.complete(&mut self.shared, &owner, completion, now),
+            // A command that an earlier run gave up has completed after all.
+            None => self.shared.driver.release_slot(self.queues[queue].id, slot),
         }
     }
 

@@ -312,17 +312,17 @@ impl Running {
         let flight = &mut self.flights[index as usize];
         let Request { kind, offset, length, fua, .. } = flight.request;
         let op = op_of(kind);
-        let block_bytes = shared.contents.drive().block_bytes;
+        let block_log2 = shared.contents.block_log2();
         loop {
             let Some(slot) = shared.driver.take_slot(self.queue) else { return false };
-            let left = (length - flight.sent) / block_bytes;
+            let left = (length - flight.sent) >> block_log2;
             let blocks = left.min(shared.driver.blocks_max(op));
-            let slba = (offset + u64::from(flight.sent)) / u64::from(block_bytes);
+            let slba = (offset + u64::from(flight.sent)) >> block_log2;
             let mut version = 0;
             if kind == RequestKind::Write {
                 version = shared.contents.next_version();
                 let contents = &shared.contents;
-                shared.driver.data_mut(self.queue, slot, blocks * block_bytes, |into| {
+                shared.driver.data_mut(self.queue, slot, blocks << block_log2, |into| {
                     contents.fill(slba, version, into);
                 });
             }
@@ -334,7 +334,7 @@ impl Running {
             );
             shared.driver.submit(self.queue, slot, &Io { op, slba, blocks, fua });
             flight.commands += 1;
-            flight.sent += blocks * block_bytes;
+            flight.sent += blocks << block_log2;
             if flight.sent == length {
                 return true;
             }

@@ -392,3 +392,39 @@ fn preconditioning_fills_and_overwrites_what_it_is_told_to() {
     assert_eq!(written, [8 << 20, 12 << 20]);
     assert_eq!(bench.fake.borrow().store.len(), 2048);
 }
+
+#[test]
+fn a_command_that_an_earlier_run_gave_up_does_not_disturb_the_next() {
+    let config = Config { command_timeout: Duration::from_secs(2), depth: 4, ..Config::default() };
+    let bench = Bench::new(config, Manners { swallow: Some(9), ..Manners::default() });
+    let job = Job { queue_depth: 4, number_ios: Some(20), ..Job::default() };
+    let mut runner = bench.jobs(std::slice::from_ref(&job), Contents::versioned(bench.drive(), 1));
+    bench.run(&mut runner, |_| false);
+    assert!(runner.fault().is_some());
+    let (_, mut contents, _) = runner.finish();
+    contents.abandon_all();
+    bench.fake.borrow_mut().release_swallowed();
+    let mut runner = bench.jobs(&[Job { number_ios: Some(200), ..job }], contents);
+    bench.run(&mut runner, |_| false);
+    assert_eq!((runner.fault(), runner.statistics().next().unwrap().requests()), (None, 200));
+    assert_eq!((0..5).filter(|_| bench.driver.take_slot(QueueId(1)).is_some()).count(), 4);
+}
+
+#[test]
+fn a_failed_read_leaves_the_versions_as_they_were() {
+    let fail = Some((20, Status::UNRECOVERED_READ_ERROR));
+    let bench = Bench::new(Config::default(), Manners::default());
+    let mut runner = bench.jobs(&[write_job("fill")], Contents::versioned(bench.drive(), 1));
+    bench.run(&mut runner, |_| false);
+    let (_, contents, _) = runner.finish();
+    bench.fake.borrow_mut().manners.fail = fail;
+    let reads = Task::of_jobs(&[Job { verify: true, ..Job::default() }], bench.drive(), 1).unwrap();
+    let mut runner = bench.runner(reads, contents, OnFailure::Continue);
+    bench.run(&mut runner, |_| false);
+    let (statistics, contents, _) = runner.finish();
+    assert_eq!((statistics[0].failures, statistics[0].checked_blocks), (1, fake::BLOCKS - 1));
+    bench.fake.borrow_mut().manners.fail = None;
+    let mut runner = bench.jobs(&[Job { verify: true, ..Job::default() }], contents);
+    bench.run(&mut runner, |_| false);
+    assert_eq!(runner.statistics().next().unwrap().failures, 0);
+}
