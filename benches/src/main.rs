@@ -3,6 +3,7 @@
 //!
 //! `bench [NAME ...]` runs only the measurements whose name contains one of the words.
 
+mod array;
 mod clock;
 mod executor;
 
@@ -11,5 +12,8 @@ fn main() {
     let run = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
     if run("executor") {
         executor::measure();
+    }
+    if run("array") {
+        array::measure();
     }
 }

@@ -99,7 +99,7 @@ struct Slot {
     txn: RefCell<Box<Txn>>,
     issued: Cell<Instant>,
     linger: Cell<Duration>,
-    result: Cell<Option<Result<TxnResult, TxnFault>>>,
+    result: Cell<Option<Result<TxnResult, Box<TxnFault>>>>,
     waiter: WaitCell,
 }
 
@@ -187,7 +187,7 @@ impl ChannelPort {
 
     /// Waits for the slot's transaction.
     #[inline]
-    pub async fn finished(&self, slot: usize) -> Result<TxnResult, TxnFault> {
+    pub async fn finished(&self, slot: usize) -> Result<TxnResult, Box<TxnFault>> {
         let s = &self.slots[slot];
         s.waiter.wait(&self.exec, || s.result.take()).await
     }
@@ -206,7 +206,7 @@ impl ChannelPort {
     }
     /// Engine side: delivers a result, to be seen from `visible` on (and after the linger asked for).
     #[inline]
-    pub fn complete(&self, slot: usize, result: Result<TxnResult, TxnFault>, visible: Instant) {
+    pub fn complete(&self, slot: usize, result: Result<TxnResult, Box<TxnFault>>, visible: Instant) {
         let s = &self.slots[slot];
         let visible = if result.is_ok() { visible + s.linger.get() } else { visible };
         s.result.set(Some(result));

@@ -111,15 +111,15 @@ pub enum FlashStatus {
     Failed,
     /// Some sectors could not be corrected (C40).
     Uncorrectable,
-    /// The operation was refused or timed out.
-    Error(FlashError),
+    /// The operation was refused or timed out; [`FlashPort::faults`] says why.
+    Error,
 }
 
 /// Why an operation could not be carried out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FlashError {
     /// A transaction failed.
-    Transaction(TxnFault),
+    Transaction(Box<TxnFault>),
     /// The LUN did not become ready in the time the package allows.
     NeverReady {
         /// The row it worked on.
@@ -197,7 +197,11 @@ pub struct FlashPort {
     free: RefCell<Vec<u16>>,
     free_waiters: WaitQueue,
     lanes: Box<[Lane]>,
+    faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
 }
+
+/// Faults that a port remembers.
+const FAULTS: usize = 16;
 
 impl FlashPort {
     /// A port to `luns` LUNs with at most `depth` requests in flight; both cores are told by `interrupt`.
@@ -215,6 +219,7 @@ impl FlashPort {
             free: RefCell::new((0..depth).rev().collect()),
             free_waiters: WaitQueue::with_capacity(usize::from(depth)),
             lanes: (0..luns).map(lane).collect(),
+            faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
         })
     }
 
@@ -248,25 +253,19 @@ impl FlashPort {
         self.finished(tag).await
     }
 
-    /// Controller side: the requests waiting for `lun`, oldest first; `choose` picks one by its index.
+    /// Controller side: takes a request to `lun`. Where several wait, `choose` sees the phases of the oldest [`CHOICE`],
+    /// oldest first, and picks one by its index.
     #[inline]
     pub fn try_next(
         &self,
         lun: LunIndex,
-        choose: impl FnOnce(&mut dyn Iterator<Item = &FlashRequest>) -> usize,
+        choose: impl FnOnce(&mut dyn Iterator<Item = Phase>) -> usize,
     ) -> Option<(Tag, FlashRequest)> {
         let mut available = self.lanes[lun.index()].available.borrow_mut();
         let index = match available.len() {
             0 => return None,
             1 => 0,
-            waiting => {
-                let mut requests: [FlashRequest; CHOICE] = [self.request(available[0]); CHOICE];
-                let seen = waiting.min(CHOICE);
-                for (i, r) in requests[..seen].iter_mut().enumerate().skip(1) {
-                    *r = self.request(available[i]);
-                }
-                choose(&mut requests[..seen].iter())
-            }
+            _ => choose(&mut available.iter().take(CHOICE).map(|&tag| self.request(tag).phase)),
         };
         let tag = available.remove(index)?;
         Some((tag, self.request(tag)))
@@ -275,7 +274,7 @@ impl FlashPort {
     pub async fn next(
         &self,
         lun: LunIndex,
-        choose: impl Fn(&mut dyn Iterator<Item = &FlashRequest>) -> usize,
+        choose: impl Fn(&mut dyn Iterator<Item = Phase>) -> usize,
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
@@ -286,6 +285,18 @@ impl FlashPort {
         slot.request.set(None);
         slot.outcomes.set(Some(outcomes));
         self.interrupt.raise(&self.exec, &slot.waiter);
+    }
+    /// Controller side: says why a target ended in [`FlashStatus::Error`].
+    pub fn note_fault(&self, lun: LunIndex, error: FlashError) {
+        let mut faults = self.faults.borrow_mut();
+        if faults.len() == FAULTS {
+            faults.pop_front();
+        }
+        faults.push_back((lun, error));
+    }
+    /// The last errors of operations, oldest first.
+    pub fn faults(&self) -> Vec<(LunIndex, FlashError)> {
+        self.faults.borrow().iter().cloned().collect()
     }
     /// Requests waiting for `lun`.
     pub fn queued(&self, lun: LunIndex) -> usize {

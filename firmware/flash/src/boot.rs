@@ -16,7 +16,7 @@ use core::fmt;
 const T_ITC: Duration = Duration::from_micros(1);
 
 /// Why a package was not taken into service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootError {
     /// An operation failed.
     Flash(FlashError),

@@ -29,15 +29,17 @@ impl Controller {
         &self.lun
     }
 
-    /// Carries a request out, target after target.
-    pub async fn execute(&self, request: &FlashRequest) -> Outcomes {
+    /// Carries a request out, target after target. `fault` is told why a target ended in an error.
+    pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
         self.lun.core().charge(self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         for (outcome, target) in outcomes.iter_mut().zip(request.targets()) {
-            *outcome = if request.flags.slc {
-                refused(FlashError::Unsupported)
-            } else {
-                self.one(request, target).await.unwrap_or_else(refused)
+            *outcome = match self.one(request, target).await {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    fault(error);
+                    Outcome { status: FlashStatus::Error, ..Outcome::default() }
+                }
             };
         }
         outcomes
@@ -45,6 +47,9 @@ impl Controller {
 
     async fn one(&self, request: &FlashRequest, target: &Target) -> Result<Outcome, FlashError> {
         let (lun, row) = (&self.lun, target.row);
+        if request.flags.slc {
+            return Err(FlashError::Unsupported);
+        }
         Ok(match (request.phase, request.flags.raw) {
             (Phase::Read, false) => of_frame(read_page(lun, row, target.sectors, target.buffer).await?),
             (Phase::Read, true) => {
@@ -72,10 +77,6 @@ impl Controller {
         let length = u32::from(self.lun.config().layout.oob_bytes());
         read_raw(&self.lun, target.row, Column(page_bytes as u16), length, target.buffer, page_bytes).await
     }
-}
-
-fn refused(error: FlashError) -> Outcome {
-    Outcome { status: FlashStatus::Error(error), ..Outcome::default() }
 }
 
 fn of_status(status: Status) -> Outcome {

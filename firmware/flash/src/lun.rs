@@ -93,7 +93,7 @@ pub struct Issued<'a>(&'a Lun);
 
 impl Issued<'_> {
     /// Waits for the end of the transaction.
-    pub async fn finished(self) -> Result<TxnResult, TxnFault> {
+    pub async fn finished(self) -> Result<TxnResult, Box<TxnFault>> {
         self.0.port.finished(self.0.slot).await
     }
 }

@@ -1,6 +1,7 @@
 //! The operations. Between their transactions the channel belongs to others.
 
 use crate::Lun;
+use alloc::boxed::Box;
 use aster_codec::seed_of_row;
 use aster_ports::channel::{FrameReport, TxnFault};
 use aster_ports::flash::FlashError;
@@ -14,7 +15,7 @@ const STATUS_BURST: u32 = 2;
 /// Parameters of SET and GET FEATURES: P1 to P4 (ONFI 5.1 §5.31).
 const FEATURE_BYTES: u32 = 4;
 
-fn transaction(fault: TxnFault) -> FlashError {
+fn transaction(fault: Box<TxnFault>) -> FlashError {
     FlashError::Transaction(fault)
 }
 

@@ -24,15 +24,15 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The index of the request to serve, among requests given oldest first.
-    pub fn choose(self, mut waiting: &mut dyn Iterator<Item = &FlashRequest>) -> usize {
+    /// The index of the request to serve, among phases given oldest first.
+    pub fn choose(self, mut waiting: &mut dyn Iterator<Item = Phase>) -> usize {
         match self {
             Policy::Fifo => 0,
             Policy::ReadsFirst => {
                 // A read must not overtake the erase or program of what it reads: the FTL reads only pages whose program
                 // has ended and erases only blocks that nobody reads, so any read may go first.
-                Iterator::position(&mut waiting, |r| {
-                    matches!(r.phase, Phase::Read | Phase::Trigger | Phase::Transfer)
+                Iterator::position(&mut waiting, |phase| {
+                    matches!(phase, Phase::Read | Phase::Trigger | Phase::Transfer)
                 })
                 .unwrap_or(0)
             }
@@ -88,7 +88,7 @@ impl Worker {
             let request = self.readdress(request);
             let (kind, row) = (kind_of(request.phase), request.targets()[0].row.0);
             self.recorder.emit(exec.now(), || Event::FlashIssued { lun: self.lun.0, kind, row });
-            let outcomes = self.controller.execute(&request).await;
+            let outcomes = self.controller.execute(&request, |error| self.port.note_fault(self.lun, error)).await;
             self.recorder.emit(exec.now(), || Event::FlashFinished {
                 lun: self.lun.0,
                 kind,
@@ -97,7 +97,7 @@ impl Worker {
                     FlashStatus::Done => 0,
                     FlashStatus::Failed => 1,
                     FlashStatus::Uncorrectable => 2,
-                    FlashStatus::Error(_) => 3,
+                    FlashStatus::Error => 3,
                 },
                 corrected: outcomes[0].corrected,
             });
@@ -129,19 +129,12 @@ fn kind_of(phase: Phase) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_ports::flash::Target;
-    use aster_units::{BufferId, RowAddr, SectorRange};
-
-    fn request(phase: Phase) -> FlashRequest {
-        let target = Target { row: RowAddr(0), sectors: SectorRange::whole(1), buffer: BufferId(0) };
-        FlashRequest::single(phase, LunIndex(0), target)
-    }
 
     #[test]
     fn reads_overtake_programs_but_programs_and_erases_keep_their_order() {
-        let waiting = [request(Phase::Program), request(Phase::Erase), request(Phase::Read)];
-        assert_eq!(Policy::Fifo.choose(&mut waiting.iter()), 0);
-        assert_eq!(Policy::ReadsFirst.choose(&mut waiting.iter()), 2);
-        assert_eq!(Policy::ReadsFirst.choose(&mut waiting[..2].iter()), 0);
+        let waiting = [Phase::Program, Phase::Erase, Phase::Read];
+        assert_eq!(Policy::Fifo.choose(&mut waiting.iter().copied()), 0);
+        assert_eq!(Policy::ReadsFirst.choose(&mut waiting.iter().copied()), 2);
+        assert_eq!(Policy::ReadsFirst.choose(&mut waiting[..2].iter().copied()), 0);
     }
 }

@@ -1,6 +1,6 @@
 use crate::stages::{StageConfig, Stages};
 use crate::timing::{BusTiming, CycleTable, EngineClock};
-use crate::walk::{Burst, Measure, Visit, walk};
+use crate::walk::{Burst, Plan, Step};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -60,6 +60,7 @@ pub struct Engine<P: Package> {
     packages: RefCell<Vec<P>>,
     stages: RefCell<Stages>,
     in_flight: RefCell<Option<InFlight>>,
+    plan: RefCell<Plan>,
     free_at: Cell<Instant>,
     stats: Cell<ChannelStats>,
     tap: RefCell<Option<Box<dyn BusTap>>>,
@@ -93,6 +94,7 @@ impl<P: Package + 'static> Engine<P> {
             packages: RefCell::new(packages),
             stages: RefCell::new(Stages::new(config.stages)),
             in_flight: RefCell::new(None),
+            plan: RefCell::new(Plan::new()),
             free_at: Cell::default(),
             stats: Cell::default(),
             tap: RefCell::new(None),
@@ -129,33 +131,33 @@ impl<P: Package + 'static> Engine<P> {
         }
         let now = self.exec.now();
         while let Some(slot) = self.port.next_pending(now) {
-            let table = self.table_of(slot);
-            let measured =
-                walk(&self.port.in_flight(slot), &self.tables[table], self.longest_burst, &mut Measure);
+            let index = self.table_of(slot);
+            let table = &self.tables[index];
             let sampled = now.next_edge(self.clock.period);
             let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
             let start = pushed.max(self.free_at.get());
-            match measured {
-                Ok(extent) => {
-                    let bus_end = self.tables[table].at(start, extent.cycles);
-                    let memory_end =
-                        self.memory.reserve(start, u64::from(extent.bytes)).next_edge(self.clock.period);
-                    let end = bus_end.max(memory_end);
-                    self.update(|s| {
-                        s.transactions += 1;
-                        s.bytes += u64::from(extent.bytes);
-                        s.busy += end.since(start);
-                    });
-                    *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table });
-                    self.recorder.emit(start, || Event::TransactionStarted {
-                        channel: self.port.id().0,
-                        slot: slot as u16,
-                    });
-                    self.exec.schedule(end, self.id.get().expect("registered in start"), FINISH);
-                    return;
-                }
-                Err((_, error)) => self.fail(slot, start, error),
+            let ways = self.packages.borrow().len();
+            let mut plan = self.plan.borrow_mut();
+            let made = plan.make(&self.port.in_flight(slot), table, ways, self.longest_burst);
+            let (cycles, bytes) = (plan.cycles, plan.bytes);
+            drop(plan);
+            if let Err((_, error)) = made {
+                self.fail(slot, start, error);
+                continue;
             }
+            let bus_end = table.at(start, cycles);
+            let memory_end = self.memory.reserve(start, u64::from(bytes)).next_edge(self.clock.period);
+            let end = bus_end.max(memory_end);
+            self.update(|s| {
+                s.transactions += 1;
+                s.bytes += u64::from(bytes);
+                s.busy += end.since(start);
+            });
+            *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index });
+            self.recorder
+                .emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });
+            self.exec.schedule(end, self.id.get().expect("registered in start"), FINISH);
+            return;
         }
     }
 
@@ -163,7 +165,7 @@ impl<P: Package + 'static> Engine<P> {
         let name = self.port.in_flight(slot).name();
         self.update(|s| s.failed += 1);
         self.recorder.emit(at, || Event::TransactionFailed { channel: self.port.id().0, slot: slot as u16 });
-        self.port.complete(slot, Err(TxnFault { name, at, error }), at);
+        self.port.complete(slot, Err(Box::new(TxnFault { name, at, error })), at);
     }
 
     fn finish(&self) {
@@ -181,6 +183,7 @@ impl<P: Package + 'static> Engine<P> {
             }
             stages.reset();
             let mut carry = Carry {
+                txn: &txn,
                 packages: &mut packages,
                 stages: &mut stages,
                 dram: &mut dram,
@@ -190,20 +193,18 @@ impl<P: Package + 'static> Engine<P> {
                 chips: 0,
                 mailbox: 0,
             };
-            let walked = walk(&txn, table, self.longest_burst, &mut carry);
+            let plan = self.plan.borrow();
+            let carried = carry.out(&plan);
             let mailbox = carry.mailbox;
-            if let Err((cycle, _)) = walked {
-                carry.release(cycle);
-            }
-            walked.map(|extent| (extent, mailbox, stages.finish()))
+            carried.map(|()| (plan.bytes, mailbox, stages.finish()))
         };
         self.free_at.set(now + self.clock.period * u64::from(self.clock.gap));
         match outcome {
-            Ok((extent, mailbox, (frame, latency))) => {
+            Ok((bytes, mailbox, (frame, latency))) => {
                 self.recorder.emit(now, || Event::TransactionEnded {
                     channel: self.port.id().0,
                     slot: slot as u16,
-                    bytes: extent.bytes,
+                    bytes,
                 });
                 let finished = now + latency;
                 self.port.complete(slot, Ok(TxnResult { finished, mailbox, frame }), finished);
@@ -232,6 +233,7 @@ impl<P: Package + 'static> Handler for Engine<P> {
 
 /// Carries a transaction's effects to the selected packages and to memory.
 struct Carry<'a, P> {
+    txn: &'a Txn,
     packages: &'a mut [P],
     stages: &'a mut Stages,
     dram: &'a mut Buffers,
@@ -243,34 +245,44 @@ struct Carry<'a, P> {
 }
 
 impl<P: Package> Carry<'_, P> {
-    #[inline]
-    fn selected(&mut self) -> impl Iterator<Item = &mut P> {
-        let chips = self.chips;
-        self.packages.iter_mut().enumerate().filter(move |(way, _)| chips >> way & 1 == 1).map(|(_, p)| p)
-    }
-
-    /// Lets go of the chips after an error: the bus must stay usable.
-    fn release(&mut self, cycle: u64) {
-        let at = self.table.at(self.start, cycle);
-        for package in self.selected() {
-            // The transaction has failed already; a second objection adds nothing.
-            let _ = package.select(at, false);
+    /// Carries the plan out step by step. After an error the chips are let go: the bus must stay usable.
+    fn out(&mut self, plan: &Plan) -> Result<(), (u64, TxnError)> {
+        self.begin(plan.chips).map_err(|e| (0, e))?;
+        for step in &plan.steps {
+            let (cycle, done) = match step {
+                Step::Latch { edge, latch } => (*edge, self.latch(*edge, *latch)),
+                Step::Burst(burst) => (burst.last, self.burst(burst)),
+            };
+            if let Err(error) = done {
+                // The transaction has failed already; an objection to the release adds nothing.
+                let _ = self.end(cycle);
+                return Err((cycle, error));
+            }
         }
+        self.end(plan.cycles).map_err(|e| (plan.cycles, e))
     }
-}
 
-impl<P: Package> Visit for Carry<'_, P> {
+    /// Calls `each` with every selected package.
     #[inline]
+    fn selected(
+        &mut self,
+        mut each: impl FnMut(&mut P) -> Result<(), aster_ports::package::ProtocolError>,
+    ) -> Result<(), TxnError> {
+        let mut chips = self.chips;
+        while chips != 0 {
+            each(&mut self.packages[chips.trailing_zeros() as usize]).map_err(TxnError::Protocol)?;
+            chips &= chips - 1;
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, chips: u32) -> Result<(), TxnError> {
-        if chips >> self.packages.len() != 0 {
-            return Err(TxnError::Chip);
-        }
         self.chips = chips;
         let at = self.start;
         if let Some(tap) = self.tap.as_mut() {
             tap.chips(at, chips);
         }
-        self.selected().try_for_each(|p| p.select(at, true)).map_err(TxnError::Protocol)
+        self.selected(|p| p.select(at, true))
     }
 
     #[inline]
@@ -279,20 +291,17 @@ impl<P: Package> Visit for Carry<'_, P> {
         if let Some(tap) = self.tap.as_mut() {
             tap.latch(self.table.at(self.start, edge - u64::from(self.table.latch)), at, latch);
         }
-        self.selected().try_for_each(|p| p.latch(at, latch)).map_err(TxnError::Protocol)
+        self.selected(|p| p.latch(at, latch))
     }
 
     #[inline]
-    fn burst(&mut self, burst: Burst<'_>) -> Result<(), TxnError> {
+    fn burst(&mut self, burst: &Burst) -> Result<(), TxnError> {
         let timing = BurstTiming {
             first: self.table.at(self.start, burst.first),
             last: self.table.at(self.start, burst.last),
             mode: self.table.mode,
         };
-        match burst.descriptor.direction {
-            aster_txn::Direction::Out => self.fetch(&burst, timing),
-            aster_txn::Direction::In => self.send(&burst, timing),
-        }
+        if burst.out { self.fetch(burst, timing) } else { self.send(burst, timing) }
     }
 
     fn end(&mut self, cycle: u64) -> Result<(), TxnError> {
@@ -303,12 +312,12 @@ impl<P: Package> Visit for Carry<'_, P> {
                 tap.ready(at, way, package.ready(at));
             }
         }
-        self.selected().try_for_each(|p| p.select(at, false)).map_err(TxnError::Protocol)
+        self.selected(|p| p.select(at, false))
     }
 }
 
 impl<P: Package> Carry<'_, P> {
-    fn fetch(&mut self, burst: &Burst<'_>, timing: BurstTiming) -> Result<(), TxnError> {
+    fn fetch(&mut self, burst: &Burst, timing: BurstTiming) -> Result<(), TxnError> {
         use aster_ports::package::ProtocolError::{Contention, NotSelected};
         if self.chips.count_ones() > 1 {
             return Err(TxnError::Protocol(Contention));
@@ -319,7 +328,7 @@ impl<P: Package> Carry<'_, P> {
         if let Some(tap) = self.tap.as_mut() {
             tap.burst(timing, true, &self.stages.bus_bytes(&out, burst.bytes));
         }
-        let descriptor = burst.descriptor;
+        let descriptor = &self.txn.descriptors()[usize::from(burst.descriptor)];
         match descriptor.path {
             Path::Mailbox => {
                 let DataOut::Bytes(bytes) = out else { return Err(TxnError::Frame) };
@@ -333,8 +342,8 @@ impl<P: Package> Carry<'_, P> {
         }
     }
 
-    fn send(&mut self, burst: &Burst<'_>, timing: BurstTiming) -> Result<(), TxnError> {
-        let descriptor = burst.descriptor;
+    fn send(&mut self, burst: &Burst, timing: BurstTiming) -> Result<(), TxnError> {
+        let descriptor = &self.txn.descriptors()[usize::from(burst.descriptor)];
         let immediate = descriptor.immediate.to_le_bytes();
         let data = match descriptor.path {
             Path::Mailbox => DataIn::Bytes(immediate.get(..burst.bytes as usize).ok_or(TxnError::Frame)?),
@@ -364,13 +373,15 @@ impl<P: Package> Carry<'_, P> {
                 }
             }
         }
-        let chips = self.chips;
-        for (_, package) in self.packages.iter_mut().enumerate().filter(|(way, _)| chips >> way & 1 == 1) {
+        let mut chips = self.chips;
+        while chips != 0 {
+            let package = &mut self.packages[chips.trailing_zeros() as usize];
             let copy = match &data {
                 DataIn::Bytes(bytes) => DataIn::Bytes(bytes),
                 DataIn::Page(page) => DataIn::Page(*page),
             };
             package.data_in(timing, burst.bytes, copy).map_err(TxnError::Protocol)?;
+            chips &= chips - 1;
         }
         Ok(())
     }
