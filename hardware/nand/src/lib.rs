@@ -3,7 +3,7 @@
 //! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s; a [`NandInspect`] looks at the
 //! cells from outside the bus and breaks them on purpose; [`NandCells`] are what survives power-off.
 //!
-//! - `command` decodes latches, `package` carries bursts, `lun` is a LUN's state, `register` its page registers;
+//! - `command` decodes latches by the states of `phase`, `package` carries bursts, `lun` is a LUN's state, `register` its page registers;
 //! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and `identity` answer
 //!   for the target;
 //! - `store` keeps pages and blocks, in memory or through to an image;
@@ -27,6 +27,7 @@ mod identity;
 mod inspect;
 mod lun;
 mod package;
+mod phase;
 mod register;
 mod store;
 mod timing;

@@ -1,11 +1,11 @@
 //! A package behind one chip enable: data bursts and the [`Package`] port. The latches are in [`crate::command`].
 
 use crate::bus::Waits;
-use crate::command::{Phase, View};
 use crate::config::NandConfig;
 use crate::features::Features;
 use crate::identity;
 use crate::lun::{Lun, Work};
+use crate::phase::{Phase, View};
 use crate::register::Holds;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -193,7 +193,7 @@ impl NandPackage {
                 if column != 0 || register.holds != Holds::Erased {
                     return Err(ProtocolError::Column { column: Column(column as u16) });
                 }
-                self.config.check_page(&page)?;
+                self.config.check_page(&page, length)?;
                 register.set_page(&page);
             }
             DataIn::Bytes(bytes) => {
@@ -246,13 +246,18 @@ impl NandPackage {
 }
 
 impl NandConfig {
-    /// Whether a page from the stages fits this drive.
-    fn check_page(&self, page: &PageData<'_>) -> Result<(), ProtocolError> {
+    /// Whether a page from the stages, in a burst of `length` bytes, fits this drive.
+    fn check_page(&self, page: &PageData<'_>, length: u32) -> Result<(), ProtocolError> {
         let wanted = usize::from(self.layout.sectors()) * page.content.sector_len();
         if self.content == Content::Full && page.content == Content::Fingerprint {
             return Err(ProtocolError::NoBytes);
         }
-        for (wanted, found) in [(wanted, page.data.len()), (self.layout.oob_bytes().into(), page.oob.len())] {
+        let lengths = [
+            (self.layout.whole().length as usize, length as usize),
+            (wanted, page.data.len()),
+            (self.layout.oob_bytes().into(), page.oob.len()),
+        ];
+        for (wanted, found) in lengths {
             if wanted != found {
                 return Err(ProtocolError::Length { available: wanted as u32, requested: found as u32 });
             }
@@ -300,8 +305,10 @@ impl Package for NandPackage {
     fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
         self.check_mode(&timing)?;
         self.last_seen = timing.last;
-        if !matches!(self.phase, Phase::Idle | Phase::Returning) {
-            self.phase = Phase::Idle;
+        // Data ends the wait for an address after 00h; in the middle of a command it voids the command.
+        let between = matches!(self.phase, Phase::Idle | Phase::Returning);
+        self.phase = Phase::Idle;
+        if !between {
             return Err(ProtocolError::UnexpectedData);
         }
         match (self.view, self.source) {

@@ -2,6 +2,9 @@
 
 mod block;
 mod image;
+mod load;
+mod record;
+mod restore;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -9,10 +12,8 @@ mod tests;
 pub(crate) use image::{Image, SharedImage};
 
 use crate::config::NandConfig;
-use crate::errors::{Stress, TORN_RATE, arrivals, settle_order};
 use crate::faults::InjectedFaults;
 use crate::register::{Holds, Register};
-use crate::timing::page_type;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -21,8 +22,8 @@ use aster_codec::seed_of_row;
 use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, Content, LunIndex, PageInBlock, mix64};
 pub(crate) use block::{Block, Flags};
-use image::{BlockEntry, PageRecord};
-use side::{Form, Side, SideTable};
+use record::{BlockEntry, PageRecord};
+use side::{Form, SideTable};
 
 /// Operations that a LUN has carried out since its cells were made or reopened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -137,134 +138,6 @@ impl Die {
     #[inline]
     fn derived_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
         seed_of_row(self.config.geometry.row(self.lun_in_package, block, page))
-    }
-
-    /// The array's side of a read: fills `register` and adds to the block's reads.
-    pub fn load(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
-        self.totals.reads += 1;
-        let state = &mut self.blocks[block.index()];
-        state.reads = state.reads.saturating_add(1);
-        let (flags, reads) = (state.flags, state.reads);
-        if self.image.is_some() && reads.is_multiple_of(READS_BETWEEN_WRITES) {
-            self.write_entry(block);
-        }
-        if flags.has(Flags::FACTORY_BAD) {
-            // The first spare byte of such a block must not read FFh (ONFI 5.1 §3.3.2); all bytes of ours read 00h.
-            register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0);
-            return;
-        }
-        let mut torn = flags.has(Flags::TORN);
-        if page.0 >= self.blocks[block.index()].next {
-            register.clear();
-        } else if flags.has(Flags::SIDE) && self.side.get(self.key(block, page)).is_some() {
-            torn |= self.load_side(block, page, register);
-        } else {
-            torn |= !self.load_plain(block, page, register);
-        }
-        if self.errors_on || torn {
-            self.flip(block, page, torn, register);
-        }
-        settle_order(&mut register.flips);
-        if register.holds == Holds::Bytes {
-            for &bit in &register.flips {
-                register.bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
-            }
-            register.flips.clear();
-        }
-    }
-
-    /// Loads content in the drive's scale; false when the medium did not give it.
-    #[inline]
-    fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
-        let state = &self.blocks[block.index()];
-        register.flips.clear();
-        register.holds = Holds::Page;
-        register.content = self.config.content;
-        register.seed = self.derived_seed(block, page);
-        if let Some(pages) = &state.pages {
-            let at = self.stride * page.index();
-            let (data, oob) = pages[at..at + self.stride].split_at(self.inline_data);
-            register.oob.copy_from_slice(oob);
-            if self.inline_data > 0 {
-                register.data.clear();
-                register.data.extend_from_slice(data);
-            }
-        }
-        if self.inline_data == 0 {
-            let length = usize::from(self.config.layout.sectors()) * self.config.content.sector_len();
-            register.data.resize(length, 0);
-            return self.read_slot(block, page, &mut register.data);
-        }
-        true
-    }
-
-    /// What lies on a page that has an entry in the side table; true when it is torn or the medium did not give it.
-    #[cold]
-    fn load_side(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
-        let key = self.key(block, page);
-        let Some(entry) = self.side.get(key) else { unreachable!("looked up by the caller") };
-        let (form, seed, torn) = (entry.form, entry.seed, entry.torn);
-        let readable = match form {
-            Form::Plain => self.load_plain(block, page, register),
-            Form::Blank => {
-                register.clear();
-                true
-            }
-            Form::Raw => {
-                register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0xff);
-                self.side_bytes(key, block, page, &mut register.bytes)
-            }
-            Form::Whole => {
-                // Seed and OOB as on any page; then the real bytes in place of fingerprints.
-                self.load_plain(block, page, register);
-                register.content = Content::Full;
-                register.data.resize(self.config.geometry.page_bytes as usize, 0);
-                self.side_bytes(key, block, page, &mut register.data)
-            }
-        };
-        if let Some(seed) = seed {
-            register.seed = seed;
-        }
-        if let Some(entry) = self.side.get(key) {
-            register.flips.extend_from_slice(&entry.injected);
-        }
-        torn || !readable
-    }
-
-    fn side_bytes(&mut self, key: u32, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> bool {
-        match self.side.get(key).and_then(|entry| entry.bytes.as_ref()) {
-            Some(bytes) => {
-                into.copy_from_slice(bytes);
-                true
-            }
-            None => self.read_slot(block, page, into),
-        }
-    }
-
-    /// False when the medium fails: the page then reads as zeroes with more errors than any code corrects, so that nobody takes
-    /// it for good data.
-    fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> bool {
-        let Some(image) = &self.image else { unreachable!("bytes outside memory lie on the image") };
-        let read = image.borrow_mut().read_slot(self.lun, block, page, into);
-        if read.is_err() {
-            into.fill(0);
-        }
-        self.note(read)
-    }
-
-    #[cold]
-    fn flip(&mut self, block: BlockAddr, page: PageInBlock, torn: bool, register: &mut Register) {
-        let state = &self.blocks[block.index()];
-        let seed = self.page_seed(block, page, state.erases);
-        let config = &self.config;
-        let bits = 8 * match register.holds {
-            Holds::Page => config.layout.whole().length,
-            _ => config.geometry.raw_page_bytes(),
-        };
-        let hours = if register.holds == Holds::Erased { 0 } else { self.hours.saturating_sub(state.stamp) };
-        let stress = Stress { erases: state.erases, hours, reads: state.reads };
-        let rate = config.errors.rate(page_type(config.cells, page), stress);
-        arrivals(seed, if torn { rate + TORN_RATE } else { rate }, bits, &mut register.flips);
     }
 
     /// The array's side of a program: true when it passes. `cut` says that power or RESET interrupted it.
@@ -454,40 +327,6 @@ impl Die {
         true
     }
 
-    /// Rebuilds a block from its image: state entry and page records.
-    pub(crate) fn restore(&mut self, block: BlockAddr, entry: &BlockEntry, records: &mut image::Records<'_>) {
-        entry.apply(&mut self.blocks[block.index()]);
-        let erases = self.blocks[block.index()].erases;
-        let mut page = PageInBlock(0);
-        while let Some(record) = records.next(erases) {
-            self.restore_page(block, page, &record);
-            page.0 += 1;
-        }
-    }
-
-    fn restore_page(&mut self, block: BlockAddr, page: PageInBlock, record: &PageRecord<'_>) {
-        let stamp = self.blocks[block.index()].stamp;
-        let pages = usize::from(self.config.geometry.pages_per_block);
-        let derived = self.derived_seed(block, page);
-        let key = self.key(block, page);
-        let state = &mut self.blocks[block.index()];
-        let memory = state.pages.get_or_insert_with(|| vec![0; self.stride * pages].into_boxed_slice());
-        let at = self.stride * page.index();
-        let (data, oob) = memory[at..at + self.stride].split_at_mut(self.inline_data);
-        oob.copy_from_slice(record.oob);
-        if record.form == Form::Plain && self.inline_data > 0 {
-            data.copy_from_slice(record.small);
-        }
-        state.stamp = stamp;
-        state.next = page.0 + 1;
-        self.programmed += 1;
-        let other_seed = matches!(record.form, Form::Plain | Form::Whole) && record.seed != derived;
-        if record.form != Form::Plain || other_seed || record.torn {
-            state.flags.set(Flags::SIDE);
-            self.side.put(key, record.form, other_seed.then_some(record.seed), record.torn, &[]);
-        }
-    }
-
     /// Writes the read counts, which are otherwise only written now and then.
     pub fn flush(&mut self) {
         if self.image.is_none() {
@@ -505,10 +344,4 @@ impl Drop for Die {
     fn drop(&mut self) {
         self.flush();
     }
-}
-
-// The side table's entries that have no bytes of their own.
-impl Side {
-    pub(crate) const PLAIN: Side =
-        Side { form: Form::Plain, seed: None, torn: false, bytes: None, injected: Vec::new() };
 }

@@ -30,6 +30,12 @@ pub(crate) struct Side {
     pub injected: Vec<u32>,
 }
 
+impl Side {
+    /// A page without anything of its own.
+    const PLAIN: Side =
+        Side { form: Form::Plain, seed: None, torn: false, bytes: None, injected: Vec::new() };
+}
+
 /// The entries of a LUN by page number in the LUN.
 #[derive(Debug)]
 pub(crate) struct SideTable {

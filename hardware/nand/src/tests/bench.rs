@@ -170,7 +170,8 @@ impl Bus {
         let row = self.row(block, page);
         self.cmd(0x80).addr(&[0, 0]).addr(&row);
         let timing = self.timing();
-        self.package.data_in(timing, 9_085, DataIn::Page(*data))
+        // 8192 data, 32 chunks of 21 parity, 4 seed, 16 OOB, 21 parity.
+        self.package.data_in(timing, 8_905, DataIn::Page(*data))
     }
     pub fn program(&mut self, block: u32, page: u16, fill: u8) -> u8 {
         let content = self.content();

@@ -169,6 +169,13 @@ fn cycles_that_no_command_asked_for_are_errors_and_void_what_came_before() {
     assert_eq!(bus.try_cmd(0x60), Err(ProtocolError::UnexpectedCommand { command: 0x60 }));
     bus.cmd(0x80).addr(&[0, 0, 0, 0, 0]);
     assert_eq!(bus.try_out(1), Err(ProtocolError::UnexpectedData));
+    bus.start_read(0, 0).until_ready();
+    bus.cmd(0x00).out(4);
+    assert_eq!(
+        bus.try_addr(0),
+        Err(ProtocolError::UnexpectedAddress),
+        "data has ended the wait for an address"
+    );
     // And yet the package works.
     assert_eq!(bus.program(0, 0, 1), 0xe0);
     expect_page(&bus.read(0, 0), 1);
