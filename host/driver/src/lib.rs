@@ -2,7 +2,6 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | [`pci`] | finds the controller on PCIe: BAR0, bus mastering, MSI-X |
 //! | [`Bar`] | register access, as of the host's now |
 //! | [`GuestMemory`] | the memory that the device's DMA reaches: bytes, and tags for `fingerprint` drives |
 //! | [`Config`] | how many queue pairs, how deep, how large a command |
@@ -28,7 +27,6 @@ mod error;
 mod init;
 mod io;
 mod memory;
-pub mod pci;
 mod queue;
 mod waiting;
 

@@ -105,6 +105,7 @@ pub struct Runner<B: Bar, L> {
     queues: Vec<Queue>,
     wave: u32,
     in_flight: u64,
+    all_through: bool,
     next_wake: Option<Instant>,
     next_check: Instant,
     next_poll: Option<Instant>,
@@ -141,6 +142,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             queues,
             wave: 0,
             in_flight: 0,
+            all_through: false,
             next_wake: None,
             next_check: Instant::MAX,
             next_poll: None,
@@ -223,7 +225,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     /// True when nothing is in flight and nothing will be, or the run cannot go on ([`Runner::fault`]).
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.fault.is_some() || self.tasks.iter().all(|task| task.stage == Stage::Done)
+        self.fault.is_some() || self.all_through
     }
 
     /// Why the run cannot go on; `None` as long as it can.
@@ -312,7 +314,10 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
                     self.wave = wave;
                     self.begin_wave(now);
                 }
-                _ => break,
+                _ => {
+                    self.all_through = !busy && waiting.is_none();
+                    break;
+                }
             }
         }
         if let Some(violation) = self.shared.driver.violation() {
