@@ -5,6 +5,7 @@ use crate::profile::{
 };
 use aster_board::{LinkConfig, PciIds};
 use aster_channel::{BusTiming, Ecc, EngineClock, EngineConfig, StageConfig};
+use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PollPolicy};
 use aster_hostif::{BlockSize, HostIfConfig};
 use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType};
@@ -300,6 +301,40 @@ pub(crate) fn host(
     }
 }
 
-pub(crate) fn way_first(profile: &Profile) -> bool {
-    profile.ftl.assigner == AssignerName::WayFirst
+pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> FtlConfig {
+    let f = &profile.ftl;
+    let c = &profile.costs;
+    FtlConfig {
+        geometry: profile.used_geometry(),
+        content,
+        capacity: Capacity::OverProvisioning(f.over_provisioning_percent),
+        buffer_entries: f.buffer_entries,
+        slice_workers: f.slice_workers,
+        command_slots,
+        partial_reads: f.partial_reads,
+        assigner: match f.assigner {
+            AssignerName::ChannelFirst => Assigner::ChannelFirst,
+            AssignerName::WayFirst => Assigner::WayFirst,
+        },
+        gc_reserve_blocks: 1,
+        gc_free_blocks: f.gc_free_blocks,
+        gc_depth: f.gc_depth,
+        costs: FtlCosts {
+            command: c.command,
+            slice: c.slice,
+            translate: c.translate,
+            buffer: c.buffer,
+            dma: c.dma,
+            complete: c.complete,
+            move_page: c.move_page,
+        },
+    }
+}
+
+/// Flash requests in flight: as many as the firmware's workers can send at once, since the order in which requests are
+/// queued is the order of pages in a block.
+pub(crate) fn flash_depth(profile: &Profile) -> u16 {
+    let g = profile.used_geometry();
+    let workers = u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 2);
+    workers.min(u32::from(u16::MAX)) as u16
 }

@@ -89,7 +89,8 @@ impl Device {
         let array_geometry = profile.array_geometry();
         let geometry = profile.used_geometry();
 
-        let ftl_config = build::ftl(profile, content);
+        let mut ftl_config = build::ftl(profile, content, 1);
+        ftl_config.validate()?;
         let namespace_bytes = ftl_config.logical_pages() * u64::from(geometry.page_bytes);
         let block_size = stored_block_size(&nvram).unwrap_or(match profile.host.block_bytes {
             512 if content == Content::Full => BlockSize::Bytes512,
@@ -97,6 +98,7 @@ impl Device {
         });
         let host_config = build::host(profile, name, content, namespace_bytes, block_size);
         host_config.check()?;
+        ftl_config.command_slots = host_config.command_slots();
         let metadata = ftl_config.metadata_buffers();
         let dram = Dram::new(
             content,
@@ -122,7 +124,7 @@ impl Device {
         }
 
         // Channels, and a worker for each LUN.
-        let flash_port = FlashPort::new(&exec, geometry.total_luns(), profile.scheduler.depth, interrupt);
+        let flash_port = FlashPort::new(&exec, geometry.total_luns(), build::flash_depth(profile), interrupt);
         let flash_config = Rc::new(build::flash(profile)?);
         let gate = Rc::new(Gate::default());
         let mut engines = Vec::new();

@@ -61,13 +61,14 @@ fn run_report(
         .zip(&before.channels)
         .map(|(a, b)| a.busy.saturating_sub(b.busy).as_secs_f64())
         .sum();
-    let host = after.ftl.host_pages_written() - before.ftl.host_pages_written();
+    let host = after.ftl.host_bytes_written - before.ftl.host_bytes_written;
+    let stored = after.ftl.flash_bytes_written - before.ftl.flash_bytes_written;
     let programs = after.nand.programs - before.nand.programs;
     let seconds = simulated.as_secs_f64();
     RunReport {
         name: name.to_owned(),
         tasks,
-        waf: (host > 0.0).then(|| programs as f64 / host),
+        waf: (host > 0).then(|| stored as f64 / host as f64),
         channel_utilisation: if seconds > 0.0 { busy / seconds / after.channels.len() as f64 } else { 0.0 },
         flash_reads: after.nand.reads - before.nand.reads,
         flash_programs: programs,

@@ -68,7 +68,7 @@ pub struct RunReport {
     pub name: String,
     /// The tasks.
     pub tasks: Vec<TaskReport>,
-    /// Flash pages programmed over host pages written; absent without host writes.
+    /// Bytes programmed over bytes written by the host; absent without host writes.
     pub waf: Option<f64>,
     /// Share of the time that channels were owned, mean over channels.
     pub channel_utilisation: f64,

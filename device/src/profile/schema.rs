@@ -401,26 +401,14 @@ pub enum SchedulerPolicy {
 }
 
 /// Flash scheduler.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerProfile {
     /// How a LUN's next request is chosen.
     #[serde(default)]
     pub policy: SchedulerPolicy,
-    /// Flash requests in flight over the drive.
-    #[serde(default = "default_depth")]
-    pub depth: u16,
 }
 
-fn default_depth() -> u16 {
-    1024
-}
-
-impl Default for SchedulerProfile {
-    fn default() -> Self {
-        SchedulerProfile { policy: SchedulerPolicy::default(), depth: default_depth() }
-    }
-}
 
 /// Status polling.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -623,7 +611,6 @@ impl Profile {
         range("link.packet_payload", f64::from(self.link.packet_payload), 64.0, 4096.0)?;
         range("link.packet_overhead", f64::from(self.link.packet_overhead), 0.0, 1024.0)?;
         range("cores.frequency_mhz", self.cores.frequency_mhz, 1.0, 1e5)?;
-        range("scheduler.depth", f64::from(self.scheduler.depth), 1.0, 16_384.0)?;
         range("poll.interval_ns", f64::from(self.poll.interval_ns), 1.0, 1e9)?;
         range("poll.patience", f64::from(self.poll.patience), 2.0, 1e6)?;
         range("ftl.over_provisioning_percent", self.ftl.over_provisioning_percent, 0.5, 900.0)?;
