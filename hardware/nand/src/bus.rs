@@ -112,13 +112,12 @@ impl Waits {
         }
     }
 
-    /// Goes over to another mode at `at`; bursts wait tITC from then.
+    /// Goes over to another mode at `at`, with CE# low; bursts wait tITC from then.
     pub fn switch(&mut self, timing: &Timing, at: Instant) {
         *self = Waits {
             latched: self.latched,
             confirmed: self.confirmed,
             data_out: self.data_out,
-            released: self.released,
             switched: Some(at),
             ..Waits::new(timing)
         };
@@ -159,8 +158,8 @@ impl Waits {
     #[inline]
     pub fn latched(&mut self, at: Instant) {
         self.latched = Some(at);
+        // tCCS is to the data of the column chosen, not to what another command brings.
         self.column_changed = None;
-        self.addressed_for_data = None;
     }
     /// The latch at `at` was one after which a LUN goes busy.
     #[inline]

@@ -210,6 +210,18 @@ mod tests {
     }
 
     #[test]
+    fn dies_have_their_own_offsets() {
+        let us = Duration::from_micros;
+        let base = ArrayTiming { deviation_die: us(10), ..ArrayTiming::COSMOS_SLC };
+        let of_die =
+            |seed, page| DieTiming::new(base, CellMode::Slc, seed).program(BlockAddr(1), PageInBlock(page));
+        let offsets: alloc::collections::BTreeSet<_> = (0..64).map(|seed| of_die(seed, 0)).collect();
+        assert!(offsets.len() > 60);
+        assert!(offsets.iter().all(|t| *t >= us(476) && *t <= us(496)));
+        assert_eq!(of_die(5, 0), of_die(5, 100), "without jitter a die's pages take the same time");
+    }
+
+    #[test]
     fn a_deviation_as_long_as_a_time_is_refused_by_name() {
         let base = ArrayTiming { deviation_die: Duration::from_micros(99), ..ArrayTiming::COSMOS_SLC };
         assert_eq!(base.bad_field().unwrap().0, "timing.read");

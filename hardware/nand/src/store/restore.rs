@@ -19,7 +19,6 @@ impl Die {
     }
 
     fn restore_page(&mut self, block: BlockAddr, page: PageInBlock, record: &PageRecord<'_>) {
-        let stamp = self.blocks[block.index()].stamp;
         let pages = usize::from(self.config.geometry.pages_per_block);
         let derived = self.derived_seed(block, page);
         let key = self.key(block, page);
@@ -31,7 +30,6 @@ impl Die {
         if record.form == Form::Plain && self.inline_data > 0 {
             data.copy_from_slice(record.small);
         }
-        state.stamp = stamp;
         state.next = page.0 + 1;
         self.programmed += 1;
         let other_seed = matches!(record.form, Form::Plain | Form::Whole) && record.seed != derived;

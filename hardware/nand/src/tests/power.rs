@@ -50,6 +50,10 @@ fn reset_during_a_read_leaves_the_register_without_data() {
     bus.start_read(1, 0).cmd(0xff).until_ready();
     assert!(bus.cmd(0x00).try_out(1).is_err());
     expect_page(&bus.read(1, 0), 7);
+    bus.cmd(0xff).until_ready();
+    let row = bus.row(1, 0);
+    bus.cmd(0x06).addr(&[0, 0]).addr(&row).cmd(0xe0);
+    assert!(bus.try_out(1).is_err(), "not by selecting it either");
 }
 
 #[test]

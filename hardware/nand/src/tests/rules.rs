@@ -224,6 +224,15 @@ fn flips_of_raw_pages_are_in_the_bytes() {
 }
 
 #[test]
+fn an_erased_page_loses_no_charge() {
+    let mut c = config(Content::Fingerprint);
+    c.errors = ErrorModel { retention: 1e-3, ..ErrorModel::NONE };
+    let (mut bus, inspect) = one(c);
+    inspect.set_age_hours(1_000).unwrap();
+    assert!(bus.read(1, 0).flips().is_empty());
+}
+
+#[test]
 fn errors_repeat_and_only_grow_with_age_and_reads() {
     let mut c = config(Content::Fingerprint);
     c.errors = ErrorModel { fresh: 2e-5, retention: 1e-5, read: 1e-8, ..ErrorModel::NONE };
@@ -237,10 +246,14 @@ fn errors_repeat_and_only_grow_with_age_and_reads() {
         before = now;
     }
     assert!(before.len() > 3, "{before:?}");
-    // What is programmed now is fresh.
-    bus.program(2, 0, 1);
-    let fresh = bus.read(2, 0).flips().len();
-    assert!(fresh < before.len());
+    inspect.set_age_hours(1).unwrap();
+    assert_eq!(inspect.age_hours(), 10_000, "time doesn't go back");
+    // What is programmed now is as fresh as in an array that hasn't aged.
+    let (mut young, _) = one(inspect.config().clone());
+    for bus in [&mut bus, &mut young] {
+        bus.program(2, 0, 1);
+    }
+    assert_eq!(bus.read(2, 0), young.read(2, 0));
     for _ in 0..20_000 {
         bus.start_read(1, 0).wait(Duration::from_millis(1));
     }

@@ -114,6 +114,15 @@ fn t_ccs_from_a_column_change_to_data() {
 }
 
 #[test]
+fn t_ccs_does_not_hold_up_a_status_read() {
+    let (mut bus, _) = one(config(Content::Full));
+    prepare_register(&mut bus);
+    bus.cmd(0x00).cmd(0x05).addr(&[0, 0]).cmd(0xe0);
+    bus.gap = Duration::from_nanos(120);
+    assert_eq!(bus.status(), 0xe0, "240 ns after E0h");
+}
+
+#[test]
 fn t_adl_from_the_address_to_data_in() {
     boundary(
         "tADL",
