@@ -237,6 +237,8 @@ impl NandPackage {
     /// Puts the answer of a target command up for data out.
     fn answer(&mut self, at: Instant, setup: Setup, address: u8) -> Result<(), ProtocolError> {
         let timing = self.config.timing;
+        self.answer.clear();
+        self.answer_at = 0;
         let busy = match setup {
             Setup::ReadId => {
                 if !identity::read_id(&self.config, address, &mut self.answer) {
@@ -256,12 +258,10 @@ impl NandPackage {
                 Some(timing.parameter)
             }
             _ => {
-                self.answer.clear();
                 self.answer.extend_from_slice(&self.features.get(address));
                 Some(timing.features)
             }
         };
-        self.answer_at = 0;
         self.source = Source::Answer;
         self.view = View::Data;
         if let Some(takes) = busy {

@@ -33,9 +33,8 @@ impl Default for Identity {
     }
 }
 
-/// What READ ID answers at `address`; nothing at an address that ONFI doesn't define.
+/// What READ ID answers at `address`, appended; nothing at an address that ONFI doesn't define.
 pub(crate) fn read_id(config: &NandConfig, address: u8, into: &mut Vec<u8>) -> bool {
-    into.clear();
     match address {
         READ_ID_JEDEC => into.extend_from_slice(&config.identity.id),
         READ_ID_ONFI => into.extend_from_slice(&SIGNATURE),
@@ -107,7 +106,6 @@ pub(crate) fn parameter_page(config: &NandConfig) -> ParameterPage {
 
 /// READ PARAMETER PAGE: all copies.
 pub(crate) fn read_parameter_page(config: &NandConfig, into: &mut Vec<u8>) {
-    into.clear();
     let page = parameter_page(config).to_bytes();
     (0..COPIES_MIN).for_each(|_| into.extend_from_slice(&page));
 }
@@ -117,7 +115,6 @@ const UNIQUE_ID_COPIES: usize = 16;
 
 /// READ UNIQUE ID: derived from seed and place.
 pub(crate) fn read_unique_id(config: &NandConfig, at: LunAddr, into: &mut Vec<u8>) {
-    into.clear();
     let place = u64::from(at.channel) << 8 | u64::from(at.way);
     let low = mix64(config.seed ^ mix64(place ^ 0x1d));
     let id = [low.to_le_bytes(), mix64(low ^ place).to_le_bytes()].concat();

@@ -9,6 +9,7 @@ pub(crate) use bench::{TestMedium, config};
 
 mod commands;
 mod multi_lun;
+mod noise;
 mod power;
 mod rules;
 mod waits;

@@ -134,6 +134,7 @@ fn read_id_answers_jedec_and_onfi() {
     assert_eq!(bus.cmd(0x90).addr(&[0x00]).out(2).bytes(), [0x00, 0xa5]);
     bus.cmd(0x90);
     assert_eq!(bus.try_addr(0x55), Err(ProtocolError::UnexpectedAddress));
+    assert_eq!(bus.try_out(1), Err(ProtocolError::Length { available: 0, requested: 1 }));
 }
 
 /// CRC of the parameter page by ONFI 5.1 §5.7.1: polynomial 8005h, preset 4F4Eh, bit by bit.
