@@ -211,7 +211,7 @@ impl NandPackage {
                 Phase::Loading(target)
             }
             Setup::Erase => {
-                // The page bits of the row are not looked at (ONFI 5.1 §5.9).
+                // The page bits of the row are not looked at (ONFI 5.1, BLOCK ERASE).
                 let row = RowAddr(bits as u32 & !((1 << self.config.geometry.page_bits()) - 1));
                 let target = self.address(at, row)?;
                 Phase::Pending(Pending::Erase(target.lun, target.at.block))

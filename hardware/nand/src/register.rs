@@ -54,7 +54,7 @@ impl Register {
         self.flips.clear();
     }
 
-    /// All ones, as 80h leaves it (ONFI 5.1 §5.16).
+    /// All ones, as 80h leaves it (ONFI 5.1, PAGE PROGRAM).
     #[inline]
     pub fn clear(&mut self) {
         self.holds = Holds::Erased;

@@ -190,7 +190,9 @@ impl Image {
             let record_bytes = self.places.record_bytes as usize;
             let small_bytes = match self.config.content {
                 Content::Full => 0,
-                Content::Fingerprint => usize::from(self.config.layout.sectors()) * 8,
+                Content::Fingerprint => {
+                    usize::from(self.config.layout.sectors()) * self.config.content.sector_len()
+                }
             };
             let mut pages = Records::new(used, record_bytes, oob_bytes, small_bytes);
             die.restore(block, &entry, &mut pages);

@@ -18,7 +18,7 @@ impl Die {
             self.write_entry(block);
         }
         if flags.has(Flags::FACTORY_BAD) {
-            // The first spare byte of such a block must not read FFh (ONFI 5.1 §3.3.2); all bytes of ours read 00h.
+            // The first spare byte of such a block must not read FFh (ONFI 5.1, factory defect mapping); all bytes of ours read 00h.
             register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0);
             return;
         }

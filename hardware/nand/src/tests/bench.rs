@@ -156,7 +156,7 @@ impl Bus {
         let RowAddr(row) = GEOMETRY.row(0, BlockAddr(block), PageInBlock(page));
         [row as u8, (row >> 8) as u8, (row >> 16) as u8]
     }
-    /// READ PAGE, ONFI 5.1 §5.12: 00h, C1 C2 R1 R2 R3, 30h; then 00h returns from status to data.
+    /// READ PAGE (ONFI 5.1): 00h, C1 C2 R1 R2 R3, 30h; then 00h returns from status to data.
     pub fn start_read(&mut self, block: u32, page: u16) -> &mut Self {
         let row = self.row(block, page);
         self.cmd(0x00).addr(&[0, 0]).addr(&row).cmd(0x30)
@@ -165,7 +165,7 @@ impl Bus {
         self.start_read(block, page).until_ready();
         self.cmd(0x00).out(9_216)
     }
-    /// PAGE PROGRAM, ONFI 5.1 §5.16: 80h, C1 C2 R1 R2 R3, data, 10h.
+    /// PAGE PROGRAM (ONFI 5.1): 80h, C1 C2 R1 R2 R3, data, 10h.
     pub fn load(&mut self, block: u32, page: u16, data: &PageData<'_>) -> Result<(), ProtocolError> {
         let row = self.row(block, page);
         self.cmd(0x80).addr(&[0, 0]).addr(&row);
@@ -180,7 +180,7 @@ impl Bus {
         self.load(block, page, &PageData { content, data: &data, oob: &oob, seed }).unwrap();
         self.cmd(0x10).until_ready()
     }
-    /// BLOCK ERASE, ONFI 5.1 §5.9: 60h, R1 R2 R3, D0h.
+    /// BLOCK ERASE (ONFI 5.1): 60h, R1 R2 R3, D0h.
     pub fn erase(&mut self, block: u32) -> u8 {
         let row = self.row(block, 0);
         self.cmd(0x60).addr(&row).cmd(0xd0).until_ready()

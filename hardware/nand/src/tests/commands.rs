@@ -43,7 +43,7 @@ fn the_array_takes_the_time_of_its_page_type() {
 #[test]
 fn change_read_column_moves_within_the_register() {
     let (mut bus, _) = one(config(Content::Full));
-    // Raw bytes: 80h, address, data; 85h C1 C2, data; 10h (ONFI 5.1 §5.16, §5.17).
+    // Raw bytes: 80h, address, data; 85h C1 C2, data; 10h (ONFI 5.1, PAGE PROGRAM and CHANGE WRITE COLUMN).
     let row = bus.row(2, 0);
     bus.cmd(0x80).addr(&[0, 0]).addr(&row).bytes_in(&[1, 2, 3]);
     bus.cmd(0x85).addr(&[0x00, 0x23]).bytes_in(&[9, 8]).bytes_in(&[7]).cmd(0x10);
@@ -51,9 +51,9 @@ fn change_read_column_moves_within_the_register() {
     bus.start_read(2, 0).until_ready();
     assert_eq!(bus.cmd(0x00).out(4), Out::Bytes(vec![1, 2, 3, 0xff]));
     assert_eq!(bus.out(1), Out::Bytes(vec![0xff]), "the column goes on");
-    // 05h C1 C2 E0h (ONFI 5.1 §5.14).
+    // 05h C1 C2 E0h (ONFI 5.1, CHANGE READ COLUMN).
     assert_eq!(bus.cmd(0x05).addr(&[0xff, 0x22]).cmd(0xe0).out(5), Out::Bytes(vec![0xff, 9, 8, 7, 0xff]));
-    // 06h C1 C2 R1 R2 R3 E0h (ONFI 5.1 §5.15).
+    // 06h C1 C2 R1 R2 R3 E0h (ONFI 5.1, CHANGE READ COLUMN ENHANCED).
     assert_eq!(bus.cmd(0x06).addr(&[1, 0]).addr(&row).cmd(0xe0).out(2), Out::Bytes(vec![2, 3]));
     let error = bus.cmd(0x05).addr(&[0xff, 0x23]).cmd(0xe0).try_out(2);
     assert_eq!(error, Err(ProtocolError::Length { available: 1, requested: 2 }));

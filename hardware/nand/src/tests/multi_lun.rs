@@ -77,7 +77,7 @@ fn a_register_is_read_through_06h_after_another_lun_was_addressed() {
     }
     // Each 78h turned the other LUN's output off.
     assert_eq!(bus.cmd(0x00).try_out(1), Err(ProtocolError::UnexpectedData));
-    // 06h C1 C2 R1 R2 R3 E0h (ONFI 5.1 §5.15).
+    // 06h C1 C2 R1 R2 R3 E0h (ONFI 5.1, CHANGE READ COLUMN ENHANCED).
     assert_eq!(bus.cmd(0x06).addr(&[1, 0]).addr(&row(0, 0, 0)).cmd(0xe0).out(1).bytes(), [11]);
     assert_eq!(bus.cmd(0x06).addr(&[1, 0]).addr(&row(1, 0, 0)).cmd(0xe0).out(1).bytes(), [21]);
     // 78h to LUN 0 turns LUN 1's output off.

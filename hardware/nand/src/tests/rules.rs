@@ -60,7 +60,7 @@ fn a_factory_bad_block_refuses_everything_and_marks_itself() {
     let block = bad[0].0.0;
     assert_eq!(bus.program(block, 0, 1), FAIL);
     assert_eq!(bus.erase(block), FAIL);
-    // ONFI 5.1 §3.3.2: the first spare byte of the first page is not FFh.
+    // ONFI 5.1, factory defect mapping: the first spare byte of the first page is not FFh.
     bus.start_read(block, 0).until_ready();
     assert_eq!(bus.cmd(0x00).cmd(0x05).addr(&[0x00, 0x20]).cmd(0xe0).out(1).bytes(), [0x00]);
     assert_eq!(bus.erase(0), 0xe0, "block 0 is good");
