@@ -16,6 +16,8 @@ impl Flags {
     pub const TORN: Flags = Flags(4);
     /// Some page has an entry in the side table.
     pub const SIDE: Flags = Flags(8);
+    /// Page 0 came without a scrambler's seed; those after it are expected to.
+    pub const UNSCRAMBLED: Flags = Flags(16);
 
     /// True when any bit of `other` is set.
     #[inline]

@@ -135,8 +135,12 @@ impl Die {
     fn page_seed(&self, block: BlockAddr, page: PageInBlock, erases: u32) -> u64 {
         mix64(self.seed ^ (u64::from(self.key(block, page)) << 32 | u64::from(erases)))
     }
+    /// The seed that a page has unless the side table says otherwise: that of its row, or 0 on a drive without scrambler.
     #[inline]
     fn derived_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
+        if self.blocks[block.index()].flags.has(Flags::UNSCRAMBLED) {
+            return 0;
+        }
         seed_of_row(self.config.geometry.row(self.lun_in_package, block, page))
     }
 
@@ -172,7 +176,11 @@ impl Die {
             Holds::Erased | Holds::Nothing => Form::Blank,
         };
         let seed = register.seed;
-        let other_seed = matches!(form, Form::Plain | Form::Whole) && seed != self.derived_seed(block, page);
+        let seeded = matches!(form, Form::Plain | Form::Whole);
+        if seeded && seed == 0 && page.0 == 0 {
+            self.blocks[block.index()].flags.set(Flags::UNSCRAMBLED);
+        }
+        let other_seed = seeded && seed != self.derived_seed(block, page);
         self.open_page(block, page);
         let state = &mut self.blocks[block.index()];
         if matches!(form, Form::Plain | Form::Whole)
@@ -280,7 +288,7 @@ impl Die {
         state.erases = state.erases.saturating_add(1);
         state.reads = 0;
         state.stamp = 0;
-        state.flags.clear(Flags::TORN);
+        state.flags.clear(Flags::TORN | Flags::UNSCRAMBLED);
         // The new count makes the image's page records stale before their bytes go.
         self.write_entry(block);
         let discarded = match &self.image {

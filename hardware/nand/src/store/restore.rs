@@ -20,6 +20,10 @@ impl Die {
 
     fn restore_page(&mut self, block: BlockAddr, page: PageInBlock, record: &PageRecord<'_>) {
         let pages = usize::from(self.config.geometry.pages_per_block);
+        let seeded = matches!(record.form, Form::Plain | Form::Whole);
+        if seeded && record.seed == 0 && page.0 == 0 {
+            self.blocks[block.index()].flags.set(Flags::UNSCRAMBLED);
+        }
         let derived = self.derived_seed(block, page);
         let key = self.key(block, page);
         let state = &mut self.blocks[block.index()];
@@ -32,7 +36,7 @@ impl Die {
         }
         state.next = page.0 + 1;
         self.programmed += 1;
-        let other_seed = matches!(record.form, Form::Plain | Form::Whole) && record.seed != derived;
+        let other_seed = seeded && record.seed != derived;
         if record.form != Form::Plain || other_seed || record.torn {
             state.flags.set(Flags::SIDE);
             self.side.put(key, record.form, other_seed.then_some(record.seed), record.torn, &[]);
