@@ -12,7 +12,7 @@ mod transaction;
 
 pub use descriptor::{Descriptor, Direction, Path};
 pub use instruction::{Instruction, Instructions, Latch, Latches, WordError, opcode};
-pub use transaction::{MAX_DESCRIPTORS, MAX_WORDS, Txn};
+pub use transaction::{Fault, MAX_DESCRIPTORS, MAX_OPS, MAX_WORDS, Op, Txn};
 
 #[cfg(test)]
 mod tests;

@@ -4,15 +4,22 @@ use aster_units::{Column, Duration, RowAddr};
 use std::vec;
 use std::vec::Vec;
 
-fn decode(txn: &Txn) -> Vec<Instruction<'_>> {
-    txn.instructions().collect::<Result<_, _>>().unwrap()
+fn encode(txn: &Txn) -> Vec<u64> {
+    let mut words = [0; MAX_WORDS];
+    let n = txn.words(&mut words);
+    words[..n].to_vec()
+}
+
+fn decode(words: &[u64]) -> Vec<Instruction<'_>> {
+    Instructions::new(words).collect::<Result<_, _>>().unwrap()
 }
 
 #[test]
 fn a_read_latches_command_column_row_and_confirm_in_one_instruction() {
     let mut txn = Txn::default();
     txn.begin("read", 0b10).cmd(0x00).col_row(Column(0x0102), RowAddr(0x03_04_05)).cmd(0x30).end();
-    let got = decode(&txn);
+    let words = encode(&txn);
+    let got = decode(&words);
     assert_eq!(got[0], Instruction::Begin { chips: 2 });
     let Instruction::CommandAddress(latches) = got[1] else { panic!("{:?}", got[1]) };
     let want = [0x02u8, 0x01, 0x05, 0x04, 0x03].map(Latch::Address);
@@ -21,16 +28,16 @@ fn a_read_latches_command_column_row_and_confirm_in_one_instruction() {
     all.push(Latch::Command(0x30));
     assert_eq!(latches.collect::<Vec<_>>(), all);
     assert_eq!(got[2], Instruction::End);
-    assert_eq!(txn.words().len(), 5, "BEGIN, C/A header, two words of latches, END");
+    assert_eq!(words.len(), 5, "BEGIN, C/A header, two words of latches, END");
 }
 
 #[test]
 fn bursts_name_the_descriptor_given_last() {
     let mut txn = Txn::default();
     txn.begin("status", 1).cmd(0x70).describe(Descriptor::mailbox_out()).data_read(4).end();
-    assert_eq!(decode(&txn)[2], Instruction::DataRead { bytes: 4, descriptor: 0 });
+    assert_eq!(decode(&encode(&txn))[2], Instruction::DataRead { bytes: 4, descriptor: 0 });
     txn.begin("wait", 1).timer(Duration::from_picos(1_001)).end();
-    assert_eq!(decode(&txn)[1], Instruction::Timer { nanoseconds: 2 });
+    assert_eq!(decode(&encode(&txn))[1], Instruction::Timer { nanoseconds: 2 });
 }
 
 #[test]
@@ -59,4 +66,49 @@ fn illegal_words_are_named_by_index_and_reason() {
         let error = Instructions::new(&words).find_map(Result::err).unwrap();
         assert_eq!(error, WordError { index, reason });
     }
+}
+
+#[test]
+fn words_that_are_loaded_are_the_words_that_come_out() {
+    let mut txn = Txn::default();
+    txn.begin("page", 0b101).cmd(0x80).col_row(Column(3), RowAddr(0x112233));
+    txn.describe(Descriptor::mailbox_in(7)).data_write(18_028).cmd(0x10).timer(Duration::from_nanos(70)).end();
+    assert_eq!(txn.fault(), None);
+    let words = encode(&txn);
+    let mut again = Txn::default();
+    again.load_words("page", &words);
+    assert_eq!((again.fault(), again.ops(), again.chips()), (None, txn.ops(), 0b101));
+    assert_eq!(encode(&again), words);
+}
+
+#[test]
+fn streams_that_are_not_framed_are_named() {
+    let begin = 1u64 << 60 | 1;
+    let end = 6u64 << 60;
+    for words in [&[][..], &[begin][..], &[end][..], &[begin, begin, end][..], &[begin, end, end][..]] {
+        let mut txn = Txn::default();
+        txn.load_words("bad", words);
+        assert_eq!(txn.fault(), Some(Fault::Unframed), "{words:x?}");
+    }
+    let mut txn = Txn::default();
+    txn.load_words("bad", &[begin, 0xf << 60, end]);
+    assert_eq!(txn.fault(), Some(Fault::Word(WordError { index: 1, reason: "unknown opcode" })));
+}
+
+#[test]
+fn the_builder_refuses_what_the_word_buffer_would() {
+    let mut txn = Txn::default();
+    txn.begin("bursts", 1).describe(Descriptor::mailbox_out());
+    for _ in 0..MAX_WORDS - 2 {
+        txn.data_read(2);
+    }
+    txn.end();
+    assert!(!txn.overflowed());
+    assert_eq!(encode(&txn).len(), MAX_WORDS);
+    txn.begin("bursts", 1).describe(Descriptor::mailbox_out());
+    for _ in 0..MAX_WORDS - 1 {
+        txn.data_read(2);
+    }
+    txn.end();
+    assert!(txn.overflowed());
 }

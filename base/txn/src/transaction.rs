@@ -1,4 +1,4 @@
-use crate::{Descriptor, Instructions, Latch, opcode};
+use crate::{Descriptor, Instruction, Instructions, Latch, WordError, opcode};
 use aster_units::{Column, Duration, RowAddr};
 
 /// Words a transaction holds at most: the depth of the RTL's instruction buffer.
@@ -6,30 +6,67 @@ pub const MAX_WORDS: usize = 32;
 /// Descriptors a transaction holds at most.
 pub const MAX_DESCRIPTORS: usize = 8;
 
+/// Operations a transaction holds at most; as many latches as fit into [`MAX_WORDS`] words.
+pub const MAX_OPS: usize = 4 * MAX_WORDS;
+
+/// One step of a transaction: what a word stream says, taken apart. The timed engine works on these; [`Txn::words`] gives
+/// the words that the RTL takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// A command latch.
+    Command(u8),
+    /// An address latch.
+    Address(u8),
+    /// Bytes to the package, from the descriptor of this index.
+    DataWrite(u32, u8),
+    /// Bytes from the package, to the descriptor of this index.
+    DataRead(u32, u8),
+    /// A pause of at least so many nanoseconds.
+    Timer(u32),
+}
+
 /// A transaction under construction or in flight. The builder methods append; one that doesn't fit sets a flag which
 /// the engine turns into an error, so that building stays free of branches for the author.
 #[derive(Clone, Debug)]
 pub struct Txn {
     name: &'static str,
-    words: [u64; MAX_WORDS],
-    descriptors: [Descriptor; MAX_DESCRIPTORS],
-    length: u8,
+    chips: u32,
+    length: u16,
     described: u8,
-    // The word of the C/A Writer instruction that further latches extend; 0 when there is none (word 0 is BEGIN).
-    latching: u8,
+    // Words that the operations take when encoded; kept so that the RTL's limit holds for the timed engine too.
+    encoded: u16,
+    // Latches since the last operation that was none.
+    latches: u16,
+    ended: bool,
     overflowed: bool,
+    fault: Option<Fault>,
+    ops: [Op; MAX_OPS],
+    descriptors: [Descriptor; MAX_DESCRIPTORS],
+}
+
+/// Why a word stream is no transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A word is illegal.
+    Word(WordError),
+    /// The stream doesn't begin with BEGIN, doesn't end with END, or goes on after it.
+    Unframed,
 }
 
 impl Default for Txn {
     fn default() -> Self {
         Txn {
             name: "",
-            words: [0; MAX_WORDS],
-            descriptors: [Descriptor::mailbox_out(); MAX_DESCRIPTORS],
+            chips: 0,
             length: 0,
             described: 0,
-            latching: 0,
+            encoded: 0,
+            latches: 0,
+            ended: false,
             overflowed: false,
+            fault: None,
+            ops: [Op::Timer(0); MAX_OPS],
+            descriptors: [Descriptor::mailbox_out(); MAX_DESCRIPTORS],
         }
     }
 }
@@ -43,11 +80,14 @@ impl Txn {
     #[inline]
     pub fn begin(&mut self, name: &'static str, chips: u32) -> &mut Self {
         self.name = name;
+        self.chips = chips;
         self.length = 0;
         self.described = 0;
-        self.latching = 0;
+        self.encoded = 1;
+        self.latches = 0;
+        self.ended = false;
         self.overflowed = false;
-        self.push(word(opcode::BEGIN, 0, 0, chips));
+        self.fault = None;
         self
     }
 
@@ -55,15 +95,15 @@ impl Txn {
     pub fn name(&self) -> &'static str {
         self.name
     }
-    /// The words so far.
+    /// The chip enables, one bit each.
     #[inline]
-    pub fn words(&self) -> &[u64] {
-        &self.words[..usize::from(self.length)]
+    pub fn chips(&self) -> u32 {
+        self.chips
     }
-    /// Decodes the words.
+    /// What happens between BEGIN and END.
     #[inline]
-    pub fn instructions(&self) -> Instructions<'_> {
-        Instructions::new(self.words())
+    pub fn ops(&self) -> &[Op] {
+        &self.ops[..usize::from(self.length)]
     }
     /// The descriptors that its bursts refer to.
     #[inline]
@@ -71,26 +111,114 @@ impl Txn {
         &self.descriptors[..usize::from(self.described)]
     }
     /// True when something did not fit.
+    #[inline]
     pub fn overflowed(&self) -> bool {
-        self.overflowed
+        self.overflowed || usize::from(self.encoded) > MAX_WORDS
+    }
+    /// What is wrong with it, apart from its length.
+    #[inline]
+    pub fn fault(&self) -> Option<Fault> {
+        if self.fault.is_some() {
+            return self.fault;
+        }
+        if self.chips == 0 {
+            return Some(Fault::Word(WordError { index: 0, reason: "Chip Control selects no chip" }));
+        }
+        (!self.ended).then_some(Fault::Unframed)
     }
 
-    /// Replaces the words: for tests of the engine's checks and for operations that bring their own encoding.
-    pub fn set_words(&mut self, name: &'static str, words: &[u64]) -> &mut Self {
-        self.begin(name, 1);
-        self.length = 0;
-        for &w in words {
-            self.push(w);
+    /// Encodes the transaction as the words of the RTL's instruction queue; gives how many there are. `into` needs room
+    /// for [`MAX_WORDS`].
+    pub fn words(&self, into: &mut [u64; MAX_WORDS]) -> usize {
+        let mut at = 0;
+        let mut push = |w: u64| {
+            if let Some(slot) = into.get_mut(at) {
+                *slot = w;
+                at += 1;
+            }
+        };
+        push(word(opcode::BEGIN, 0, 0, self.chips));
+        let mut ops = self.ops();
+        while let Some((&op, rest)) = ops.split_first() {
+            match op {
+                Op::Command(_) | Op::Address(_) => {
+                    let run = ops.iter().take_while(|o| matches!(o, Op::Command(_) | Op::Address(_))).count();
+                    push(word(opcode::COMMAND_ADDRESS, 0, run as u32, 0));
+                    for four in ops[..run].chunks(4) {
+                        push(four.iter().enumerate().fold(0, |w, (i, op)| {
+                            let latch = match *op {
+                                Op::Command(c) => Latch::Command(c),
+                                Op::Address(a) => Latch::Address(a),
+                                _ => return w,
+                            };
+                            w | latch.pack() << (16 * i)
+                        }));
+                    }
+                    ops = &ops[run..];
+                    continue;
+                }
+                Op::DataWrite(bytes, descriptor) => push(word(opcode::DATA_WRITE, descriptor & 0xf, bytes, 0)),
+                Op::DataRead(bytes, descriptor) => push(word(opcode::DATA_READ, descriptor & 0xf, bytes, 0)),
+                Op::Timer(nanoseconds) => push(word(opcode::TIMER, 0, 0, nanoseconds)),
+            }
+            ops = rest;
+        }
+        if self.ended {
+            push(word(opcode::END, 0, 0, 0));
+        }
+        at
+    }
+
+    /// Takes a word stream: for operations that bring their own encoding. What is wrong with it shows as
+    /// [`Txn::fault`] when it is issued.
+    pub fn load_words(&mut self, name: &'static str, words: &[u64]) -> &mut Self {
+        self.begin(name, 0);
+        self.overflowed = words.len() > MAX_WORDS;
+        let mut open = false;
+        for instruction in Instructions::new(words) {
+            let instruction = match instruction {
+                Ok(instruction) => instruction,
+                Err(error) => {
+                    self.fault = Some(Fault::Word(error));
+                    return self;
+                }
+            };
+            if self.ended || open == matches!(instruction, Instruction::Begin { .. }) {
+                self.fault = Some(Fault::Unframed);
+                return self;
+            }
+            match instruction {
+                Instruction::Begin { chips } => {
+                    open = true;
+                    self.chips = chips;
+                }
+                Instruction::CommandAddress(latches) => {
+                    for latch in latches {
+                        self.latch(latch);
+                    }
+                }
+                Instruction::DataWrite { bytes, descriptor } => self.push(Op::DataWrite(bytes, descriptor)),
+                Instruction::DataRead { bytes, descriptor } => self.push(Op::DataRead(bytes, descriptor)),
+                Instruction::Timer { nanoseconds } => self.push(Op::Timer(nanoseconds)),
+                Instruction::End => {
+                    self.end();
+                }
+            }
+        }
+        if !open {
+            self.fault = Some(Fault::Unframed);
         }
         self
     }
 
     #[inline]
-    fn push(&mut self, w: u64) {
-        match self.words.get_mut(usize::from(self.length)) {
+    fn push(&mut self, op: Op) {
+        match self.ops.get_mut(usize::from(self.length)) {
             Some(slot) => {
-                *slot = w;
+                *slot = op;
                 self.length += 1;
+                self.encoded += 1;
+                self.latches = 0;
             }
             None => self.overflowed = true,
         }
@@ -99,22 +227,18 @@ impl Txn {
     /// One more latch; neighbours share a C/A Writer instruction.
     #[inline]
     pub fn latch(&mut self, latch: Latch) -> &mut Self {
-        if self.latching == 0 {
-            self.latching = self.length;
-            self.push(word(opcode::COMMAND_ADDRESS, 0, 0, 0));
-        }
-        let Some(&header) = self.words.get(usize::from(self.latching)) else {
-            self.overflowed = true;
-            return self;
-        };
-        let count = (header >> 32) as usize & 0xf_ffff;
-        if count.is_multiple_of(4) {
-            self.push(latch.pack());
-        } else {
-            self.words[usize::from(self.length) - 1] |= latch.pack() << (16 * (count % 4));
-        }
-        if !self.overflowed {
-            self.words[usize::from(self.latching)] = word(opcode::COMMAND_ADDRESS, 0, count as u32 + 1, 0);
+        match self.ops.get_mut(usize::from(self.length)) {
+            Some(slot) => {
+                *slot = match latch {
+                    Latch::Command(c) => Op::Command(c),
+                    Latch::Address(a) => Op::Address(a),
+                };
+                self.length += 1;
+                // A header, and a word for every four latches.
+                self.encoded += u16::from(self.latches == 0) + u16::from(self.latches & 3 == 0);
+                self.latches += 1;
+            }
+            None => self.overflowed = true,
         }
         self
     }
@@ -147,9 +271,8 @@ impl Txn {
     }
     /// Pauses for at least `duration` (rounded up to the nanosecond).
     pub fn timer(&mut self, duration: Duration) -> &mut Self {
-        self.latching = 0;
         let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX));
-        self.push(word(opcode::TIMER, 0, 0, nanoseconds as u32));
+        self.push(Op::Timer(nanoseconds as u32));
         self
     }
 
@@ -168,29 +291,35 @@ impl Txn {
     /// Fetches `bytes` for the descriptor named last.
     #[inline]
     pub fn data_read(&mut self, bytes: u32) -> &mut Self {
-        self.burst(opcode::DATA_READ, bytes)
+        self.check_burst(bytes);
+        self.push(Op::DataRead(bytes, self.last_descriptor()));
+        self
     }
     /// Sends `bytes` of the descriptor named last.
     #[inline]
     pub fn data_write(&mut self, bytes: u32) -> &mut Self {
-        self.burst(opcode::DATA_WRITE, bytes)
+        self.check_burst(bytes);
+        self.push(Op::DataWrite(bytes, self.last_descriptor()));
+        self
     }
     #[inline]
-    fn burst(&mut self, op: u8, bytes: u32) -> &mut Self {
-        self.latching = 0;
-        if bytes > 0xf_ffff {
-            self.overflowed = true;
+    fn check_burst(&mut self, bytes: u32) {
+        if bytes == 0 {
+            self.fault = Some(Fault::Word(WordError { index: self.encoded as u8, reason: "a burst of no bytes" }));
         }
-        // Without a descriptor the index is out of range, which the engine reports.
-        self.push(word(op, self.described.wrapping_sub(1) & 0xf, bytes, 0));
-        self
+        self.overflowed |= bytes > 0xf_ffff;
+    }
+    // Without a descriptor the index is out of range, which the engine reports.
+    #[inline]
+    fn last_descriptor(&self) -> u8 {
+        self.described.wrapping_sub(1) & 0xf
     }
 
     /// Releases the chips.
     #[inline]
     pub fn end(&mut self) -> &mut Self {
-        self.latching = 0;
-        self.push(word(opcode::END, 0, 0, 0));
+        self.encoded += 1;
+        self.ended = true;
         self
     }
 }

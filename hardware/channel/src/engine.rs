@@ -1,6 +1,6 @@
 use crate::stages::{StageConfig, Stages};
 use crate::timing::{BusTiming, CycleTable, EngineClock};
-use crate::walk::{Burst, Plan, Step};
+use crate::walk::Plan;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use aster_ports::channel::{BusTap, ChannelPort, ENGINE_KICK, TxnError, TxnFault,
 use aster_ports::dram::{Buffers, SharedDram};
 use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Package, PageData};
 use aster_ports::resource::SharedBandwidth;
-use aster_txn::{Latch, Path, Txn};
+use aster_txn::{Descriptor, Latch, Op, Path, Txn};
 use aster_units::{Content, Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
 
@@ -247,11 +247,25 @@ struct Carry<'a, P> {
 impl<P: Package> Carry<'_, P> {
     /// Carries the plan out step by step. After an error the chips are let go: the bus must stay usable.
     fn out(&mut self, plan: &Plan) -> Result<(), (u64, TxnError)> {
-        self.begin(plan.chips).map_err(|e| (0, e))?;
-        for step in &plan.steps {
-            let (cycle, done) = match step {
-                Step::Latch { edge, latch } => (*edge, self.latch(*edge, *latch)),
-                Step::Burst(burst) => (burst.last, self.burst(burst)),
+        let txn = self.txn;
+        self.begin(txn.chips()).map_err(|e| (0, e))?;
+        let mut last_descriptor = u8::MAX;
+        let mut part = 0;
+        for (op, &cycle) in txn.ops().iter().zip(&plan.at) {
+            let done = match *op {
+                Op::Command(c) => self.latch(cycle, Latch::Command(c)),
+                Op::Address(a) => self.latch(cycle, Latch::Address(a)),
+                Op::DataRead(bytes, descriptor) => {
+                    part = if descriptor == last_descriptor { part + 1 } else { 0 };
+                    last_descriptor = descriptor;
+                    let descriptor = &txn.descriptors()[usize::from(descriptor)];
+                    self.fetch(descriptor, part, bytes, self.timing(cycle, true, bytes))
+                }
+                Op::DataWrite(bytes, descriptor) => {
+                    let descriptor = &txn.descriptors()[usize::from(descriptor)];
+                    self.send(descriptor, bytes, self.timing(cycle, false, bytes))
+                }
+                Op::Timer(_) => Ok(()),
             };
             if let Err(error) = done {
                 // The transaction has failed already; an objection to the release adds nothing.
@@ -260,6 +274,16 @@ impl<P: Package> Carry<'_, P> {
             }
         }
         self.end(plan.cycles).map_err(|e| (plan.cycles, e))
+    }
+
+    /// A burst's strobes from its first cycle on.
+    #[inline]
+    fn timing(&self, first: u64, out: bool, bytes: u32) -> BurstTiming {
+        BurstTiming {
+            first: self.table.at(self.start, first),
+            last: self.table.at(self.start, first + self.table.strobes(out, bytes)),
+            mode: self.table.mode,
+        }
     }
 
     /// Calls `each` with every selected package.
@@ -294,16 +318,6 @@ impl<P: Package> Carry<'_, P> {
         self.selected(|p| p.latch(at, latch))
     }
 
-    #[inline]
-    fn burst(&mut self, burst: &Burst) -> Result<(), TxnError> {
-        let timing = BurstTiming {
-            first: self.table.at(self.start, burst.first),
-            last: self.table.at(self.start, burst.last),
-            mode: self.table.mode,
-        };
-        if burst.out { self.fetch(burst, timing) } else { self.send(burst, timing) }
-    }
-
     fn end(&mut self, cycle: u64) -> Result<(), TxnError> {
         let at = self.table.at(self.start, cycle);
         if let Some(tap) = self.tap.as_mut() {
@@ -317,46 +331,50 @@ impl<P: Package> Carry<'_, P> {
 }
 
 impl<P: Package> Carry<'_, P> {
-    fn fetch(&mut self, burst: &Burst, timing: BurstTiming) -> Result<(), TxnError> {
+    fn fetch(
+        &mut self,
+        descriptor: &Descriptor,
+        part: u8,
+        bytes: u32,
+        timing: BurstTiming,
+    ) -> Result<(), TxnError> {
         use aster_ports::package::ProtocolError::{Contention, NotSelected};
         if self.chips.count_ones() > 1 {
             return Err(TxnError::Protocol(Contention));
         }
         let way = self.chips.trailing_zeros() as usize;
         let package = self.packages.get_mut(way).ok_or(TxnError::Protocol(NotSelected))?;
-        let out = package.data_out(timing, burst.bytes).map_err(TxnError::Protocol)?;
+        let out = package.data_out(timing, bytes).map_err(TxnError::Protocol)?;
         if let Some(tap) = self.tap.as_mut() {
-            tap.burst(timing, true, &self.stages.bus_bytes(&out, burst.bytes));
+            tap.burst(timing, true, &self.stages.bus_bytes(&out, bytes));
         }
-        let descriptor = &self.txn.descriptors()[usize::from(burst.descriptor)];
         match descriptor.path {
             Path::Mailbox => {
-                let DataOut::Bytes(bytes) = out else { return Err(TxnError::Frame) };
-                for (i, &byte) in bytes.iter().take(8).enumerate() {
+                let DataOut::Bytes(literal) = out else { return Err(TxnError::Frame) };
+                for (i, &byte) in literal.iter().take(8).enumerate() {
                     self.mailbox |= u64::from(byte) << (8 * i);
                 }
                 Ok(())
             }
-            Path::Raw => self.stages.receive_unchecked(burst.bytes, descriptor, &out, self.dram),
-            Path::Page => self.stages.receive(burst.part, burst.bytes, descriptor, &out, self.dram),
+            Path::Raw => self.stages.receive_unchecked(bytes, descriptor, &out, self.dram),
+            Path::Page => self.stages.receive(part, bytes, descriptor, &out, self.dram),
         }
     }
 
-    fn send(&mut self, burst: &Burst, timing: BurstTiming) -> Result<(), TxnError> {
-        let descriptor = &self.txn.descriptors()[usize::from(burst.descriptor)];
+    fn send(&mut self, descriptor: &Descriptor, bytes: u32, timing: BurstTiming) -> Result<(), TxnError> {
         let immediate = descriptor.immediate.to_le_bytes();
         let data = match descriptor.path {
-            Path::Mailbox => DataIn::Bytes(immediate.get(..burst.bytes as usize).ok_or(TxnError::Frame)?),
+            Path::Mailbox => DataIn::Bytes(immediate.get(..bytes as usize).ok_or(TxnError::Frame)?),
             Path::Raw => {
                 if self.dram.content_of(descriptor.buffer) != Content::Full {
                     return Err(TxnError::Protocol(aster_ports::package::ProtocolError::NoBytes));
                 }
                 let from = descriptor.offset as usize;
                 let page = self.dram.page(descriptor.buffer);
-                DataIn::Bytes(page.get(from..from + burst.bytes as usize).ok_or(TxnError::Frame)?)
+                DataIn::Bytes(page.get(from..from + bytes as usize).ok_or(TxnError::Frame)?)
             }
             Path::Page => {
-                if burst.bytes != self.stages.layout().whole().length {
+                if bytes != self.stages.layout().whole().length {
                     return Err(TxnError::Frame);
                 }
                 let (data, oob) = self.dram.page_and_oob(descriptor.buffer);
@@ -366,10 +384,10 @@ impl<P: Package> Carry<'_, P> {
         };
         if let Some(tap) = self.tap.as_mut() {
             match &data {
-                DataIn::Bytes(bytes) => tap.burst(timing, false, bytes),
+                DataIn::Bytes(literal) => tap.burst(timing, false, literal),
                 DataIn::Page(page) => {
                     let raw = self.stages.code_word(page);
-                    tap.burst(timing, false, &raw[..burst.bytes as usize]);
+                    tap.burst(timing, false, &raw[..bytes as usize]);
                 }
             }
         }
@@ -377,10 +395,10 @@ impl<P: Package> Carry<'_, P> {
         while chips != 0 {
             let package = &mut self.packages[chips.trailing_zeros() as usize];
             let copy = match &data {
-                DataIn::Bytes(bytes) => DataIn::Bytes(bytes),
+                DataIn::Bytes(literal) => DataIn::Bytes(literal),
                 DataIn::Page(page) => DataIn::Page(*page),
             };
-            package.data_in(timing, burst.bytes, copy).map_err(TxnError::Protocol)?;
+            package.data_in(timing, bytes, copy).map_err(TxnError::Protocol)?;
             chips &= chips - 1;
         }
         Ok(())
@@ -388,4 +406,4 @@ impl<P: Package> Carry<'_, P> {
 }
 
 // The engine hands whole transactions to the walk; this keeps the type from growing unnoticed.
-const _: () = assert!(size_of::<Txn>() <= 640);
+const _: () = assert!(size_of::<Txn>() <= 1536);

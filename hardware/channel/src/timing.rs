@@ -181,16 +181,12 @@ impl Cursor {
     pub(crate) fn begin(&mut self, table: &CycleTable) {
         self.cycle += u64::from(table.chip_setup);
     }
-    /// Before the first latch of a C/A Writer: tRHW after a read burst.
+    /// One latch, tRHW after a read burst at the earliest; gives its edge.
     #[inline]
-    pub(crate) fn before_latches(&mut self, table: &CycleTable) {
+    pub(crate) fn latch(&mut self, table: &CycleTable, latch: aster_txn::Latch) -> u64 {
         if let Some(end) = self.read_end.take() {
             self.cycle = self.cycle.max(end + u64::from(table.t_rhw));
         }
-    }
-    /// One latch; gives its edge.
-    #[inline]
-    pub(crate) fn latch(&mut self, table: &CycleTable, latch: aster_txn::Latch) -> u64 {
         self.cycle += u64::from(table.latch);
         self.last_latch = self.cycle;
         self.latched = true;
