@@ -1,0 +1,92 @@
+//! What whole-device tests share: a drive and its host made from a shipped profile, runs of jobs with checked content,
+//! and case counts that `ASTER_LONG=1` multiplies.
+#![forbid(unsafe_code)]
+
+use aster_device::Media;
+use aster_device::profile::{Profile, shipped};
+use aster_driver::Config;
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_units::Content;
+use aster_workload::runner::{Contents, LatencySink, OnFailure, Runner, Statistics, Task};
+use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+
+/// `short` cases, or `long` with `ASTER_LONG=1` (`make test-all`).
+pub fn cases(short: u64, long: u64) -> u64 {
+    match std::env::var("ASTER_LONG").as_deref() {
+        Ok("1") => long,
+        _ => short,
+    }
+}
+
+/// A shipped profile, changed by `change`.
+pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
+    let mut profile = shipped(name).unwrap_or_else(|e| panic!("{e}"));
+    change(&mut profile);
+    profile
+}
+
+/// The driver of most tests: one queue pair.
+pub fn config(profile: &Profile) -> Config {
+    Config {
+        depth: (profile.host.queue_entries - 1).min(128),
+        transfer_bytes_max: profile.host.transfer_bytes_max.min(128 << 10),
+        ..Config::default()
+    }
+}
+
+/// A booted machine. Panics with the reason when it doesn't come up.
+pub fn machine(profile: &Profile, content: Option<Content>, media: Media, recorder: &Recorder) -> Machine {
+    let machine = Machine::power_on("test", profile, content, media, recorder, config(profile))
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+
+/// The drive as workloads see it.
+pub fn drive(machine: &Machine) -> Drive {
+    let namespace = machine.driver().namespace();
+    Drive { bytes: namespace.blocks * u64::from(namespace.block_bytes), block_bytes: namespace.block_bytes }
+}
+
+/// A job over the whole drive.
+pub fn job(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> Job {
+    Job {
+        name: name.into(),
+        access,
+        mix,
+        block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
+        number_ios: Some(requests),
+        size: Some(Extent::Percent(100)),
+        queue_depth: 16,
+        random_map: false,
+        verify: true,
+        after_previous: true,
+        ..Job::default()
+    }
+}
+
+/// Runs jobs after each other. Panics when the run can't go on; failing requests are in the statistics.
+pub fn run_with<L: LatencySink>(machine: &Machine, jobs: &[Job], contents: Contents, sink: L) -> (Vec<Statistics>, Contents) {
+    let tasks = Task::of_jobs(jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
+    let mut runner = Runner::new(machine.driver(), tasks, contents, sink, OnFailure::Continue);
+    machine.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("run: {e}"));
+    let (statistics, contents, _) = runner.finish();
+    (statistics, contents)
+}
+
+/// As [`run_with`]; panics when any request failed or brought wrong content.
+pub fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> Contents {
+    let (statistics, contents) = run_with(machine, jobs, contents, ());
+    for s in &statistics {
+        if let Some(failure) = &s.first_failure {
+            panic!("{}: {} failures, the first: {failure}", s.name, s.failures);
+        }
+    }
+    contents
+}
+
+/// Content that is followed version by version.
+pub fn versioned(machine: &Machine) -> Contents {
+    Contents::versioned(drive(machine), 1)
+}

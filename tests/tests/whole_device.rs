@@ -1,0 +1,107 @@
+//! Whole drives against an oracle: every read must bring a version that the block may hold.
+
+use aster_device::Media;
+use aster_events::Recorder;
+use aster_tests::{cases, job, machine, profile, run, versioned};
+use aster_units::Content;
+use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
+
+fn mixed(name: &str, requests: u64, seed: u64) -> Job {
+    Job {
+        block_sizes: PerDirection::all(BlockSizes::Range { low: 512, high: 40 << 10 }),
+        read_percent: 40,
+        seed,
+        flush_every: 61,
+        ..job(name, Access::Random, Mix::ReadWrite, 4096, requests)
+    }
+}
+
+#[test]
+fn a_tiny_drive_keeps_every_byte_under_mixed_random_work() {
+    let profile = profile("tiny", |_| {});
+    for seed in 0..cases(2, 40) {
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let contents = versioned(&m);
+        run(&m, &[mixed("mixed", 4_000, seed)], contents);
+    }
+}
+
+#[test]
+fn trimmed_blocks_read_as_zeroes_and_the_rest_is_untouched() {
+    let profile = profile("tiny", |_| {});
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let mut contents = versioned(&m);
+    for round in 0..cases(3, 30) {
+        let write = job("write", Access::Random, Mix::Write, 8 << 10, 1_000);
+        let trim = Job {
+            block_sizes: PerDirection::all(BlockSizes::Range { low: 512, high: 64 << 10 }),
+            seed: round,
+            ..job("trim", Access::Random, Mix::Trim, 4096, 300)
+        };
+        let read = job("read", Access::Random, Mix::Read, 16 << 10, 1_000);
+        contents = run(&m, &[write, trim, read], contents);
+    }
+}
+
+#[test]
+fn program_and_erase_failures_and_bit_errors_lose_nothing() {
+    let profile = profile("tiny", |p| {
+        p.package.program_failures_per_million = 300;
+        p.package.erase_failures_per_million = 2_000;
+        p.package.errors.fresh = 2e-4;
+        p.geometry.blocks_per_lun = 48;
+    });
+    for content in [Content::Full, Content::Fingerprint] {
+        let mut profile = profile.clone();
+        if content == Content::Fingerprint {
+            profile.host.block_bytes = 4096;
+        }
+        let m = machine(&profile, Some(content), Media::fresh(), &Recorder::default());
+        let contents = versioned(&m);
+        let work = Job {
+            block_sizes: PerDirection::all(BlockSizes::Fixed(8192)),
+            ..job("work", Access::Random, Mix::ReadWrite, 8192, cases(12_000, 200_000))
+        };
+        run(&m, &[work], contents);
+        let stats = m.device().stats();
+        assert!(stats.ftl.grown_bad_blocks > 0, "the failures were met: {:?}", stats.ftl);
+    }
+}
+
+#[test]
+fn a_drive_shut_down_cleanly_comes_back_from_its_media_alone() {
+    let profile = profile("tiny", |_| {});
+    let mut media = Media::fresh();
+    let mut kept = None;
+    for round in 0..cases(4, 40) {
+        let m = machine(&profile, None, media, &Recorder::default());
+        let contents = kept.take().unwrap_or_else(|| versioned(&m));
+        let read = job("read back", Access::Sequential, Mix::Read, 32 << 10, 200);
+        let contents = run(&m, &[read, mixed("mixed", 1_500, round)], contents);
+        kept = Some(contents);
+        media = m.shut_down().unwrap_or_else(|e| panic!("round {round}: {e}"));
+    }
+}
+
+#[test]
+fn a_full_drive_rewritten_at_random_ten_times_at_seven_percent_finishes() {
+    for content in [Content::Fingerprint, Content::Full] {
+        let profile = profile("tiny", |p| {
+            p.geometry.blocks_per_lun = 128;
+            p.geometry.channels = 1;
+            p.geometry.ways = 1;
+            p.ftl.over_provisioning_percent = 7.0;
+            p.package.factory_bad_per_mille = 5;
+            p.host.block_bytes = 4096;
+        });
+        let m = machine(&profile, Some(content), Media::fresh(), &Recorder::default());
+        let pages = aster_tests::drive(&m).bytes / (16 << 10);
+        let fill = job("fill", Access::Sequential, Mix::Write, 64 << 10, pages / 4);
+        let rewrite = job("rewrite", Access::Random, Mix::Write, 16 << 10, pages * cases(10, 30));
+        let read = job("read", Access::Sequential, Mix::Read, 128 << 10, pages / 8);
+        let contents = versioned(&m);
+        run(&m, &[fill, rewrite, read], contents);
+        let stats = m.device().stats();
+        assert!(stats.ftl.gc_runs > 100 && stats.ftl.waf() > 1.5, "{:?}", stats.ftl);
+    }
+}

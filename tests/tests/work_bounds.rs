@@ -1,0 +1,94 @@
+//! What a request costs the simulator, in deterministic counts: executor events a request, and heap allocations.
+
+use aster_device::Media;
+use aster_events::Recorder;
+use aster_tests::{config, drive, job, profile};
+use aster_run_virtual::Machine;
+use aster_workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_workload::{Access, Job, Mix};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+struct Counting;
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system allocator unchanged; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: as above.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn ideal() -> Machine {
+    let profile = profile("ideal", |p| {
+        p.geometry.blocks_per_lun = 24;
+        p.ftl.over_provisioning_percent = 25.0;
+    });
+    let m = Machine::power_on("ideal", &profile, None, Media::fresh(), &Recorder::default(), config(&profile))
+        .unwrap_or_else(|e| panic!("{e}"));
+    m.boot().unwrap_or_else(|e| panic!("{e}"));
+    m
+}
+
+struct Work {
+    events: f64,
+    allocations: u64,
+}
+
+/// Runs a job twice: once to warm up, once counted.
+fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
+    let mut contents = contents;
+    let mut work = Work { events: 0.0, allocations: 0 };
+    for _ in 0..2 {
+        let tasks = Task::of_jobs(std::slice::from_ref(what), drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
+        let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
+        let (before, host_before) = (m.device().counts(), m.host().counts());
+        let allocations = ALLOCATIONS.load(Relaxed);
+        m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
+        work.allocations = ALLOCATIONS.load(Relaxed) - allocations;
+        let (after, host_after) = (m.device().counts(), m.host().counts());
+        let (statistics, back, _) = runner.finish();
+        assert_eq!(statistics[0].failures, 0, "{:?}", statistics[0].first_failure);
+        let requests = statistics[0].requests() as f64;
+        work.events = (after.events - before.events + host_after.events - host_before.events) as f64 / requests;
+        contents = back;
+    }
+    (work, contents)
+}
+
+fn bounded(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> Job {
+    Job { verify: false, queue_depth: 128, ..job(name, access, mix, block, requests) }
+}
+
+#[test]
+fn a_read_takes_at_most_12_events_a_write_20_and_neither_allocates() {
+    let m = ideal();
+    let contents = Contents::unversioned(drive(&m), 1);
+    let pages = drive(&m).bytes / (16 << 10);
+    let fill = bounded("fill", Access::Sequential, Mix::Write, 16 << 10, pages);
+    let (write, contents) = counted(&m, &fill, contents);
+    assert!(write.events <= 20.0, "{} events a write", write.events);
+    let read = bounded("read", Access::Random, Mix::Read, 4 << 10, 40_000);
+    let (read, contents) = counted(&m, &read, contents);
+    assert!(read.events <= 12.0, "{} events a read", read.events);
+    let rewrite = bounded("rewrite", Access::Random, Mix::Write, 16 << 10, 20_000);
+    let (rewrite, _) = counted(&m, &rewrite, contents);
+    for (name, work) in [("write", &write), ("read", &read), ("rewrite into GC", &rewrite)] {
+        assert_eq!(work.allocations, 0, "{name}: allocations in steady state");
+    }
+    println!("events a request: write {:.2}, read {:.2}", write.events, read.events);
+}
