@@ -13,10 +13,12 @@ mod engine;
 mod stages;
 mod timing;
 mod walk;
+mod wave;
 
 pub use engine::{ChannelStats, Engine, EngineConfig};
 pub use stages::{Ecc, StageConfig, Stages};
 pub use timing::{BusTiming, CycleTable, EngineClock};
+pub use wave::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
 
 #[cfg(test)]
 mod tests;
