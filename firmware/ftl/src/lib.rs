@@ -1,2 +1,51 @@
+//! The flash translation layer: page mapping, data buffer, garbage collection, bad blocks, clean shutdown and boot.
+//!
+//! Above it stands a front end on `aster_ports::host::CommandPort` (I5), below it a channel controller on
+//! `aster_ports::flash::FlashPort` (I3); the library knows neither.
+//!
+//! A command is cut into slices of one mapping unit, a flash page (C28). Slices are carried out by a fixed number of
+//! workers, each a coroutine that reads like the algorithm: take a data buffer entry, fill what is missing, move the
+//! data, release. One more worker a LUN collects garbage. Everything is allocated in [`Ftl::start`].
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`config`](FtlConfig) | what is configurable, and what follows from it |
+//! | `map` | logical to physical pages |
+//! | `blocks` | block states, free lists, open blocks, victims |
+//! | `buffer` | data buffer entries: index, LRU, locks |
+//! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
+//! | `gc` | garbage collection |
+//! | `root`, `checkpoint`, `boot` | clean shutdown and power-on |
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod blocks;
+mod boot;
+mod buffer;
+mod checkpoint;
+mod config;
+mod drive;
+mod evict;
+mod gc;
+mod intake;
+mod map;
+mod oob;
+mod read;
+mod root;
+mod slice;
+mod stats;
+mod unmap;
+mod write;
+
+pub use boot::BootError;
+pub use config::{Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES};
+pub use drive::{Ftl, FtlHandle};
+pub use oob::{OOB_BYTES, OobRecord, PageKind};
+pub use stats::{DriveState, FlashCounts, Stats};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,369 @@
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{Lpn, mix64};
+
+/// An entry of the data buffer; its page is the DRAM's data buffer of the same number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EntryId(pub(crate) u32);
+
+impl EntryId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Granules of a page, one bit each: 512 bytes in full content, a sector where content is fingerprints.
+pub(crate) type Granules = u128;
+
+const NONE: u32 = u32::MAX;
+
+/// How a slice wants an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    /// These granules, to read.
+    Read(Granules),
+    /// The whole entry, to change it.
+    Write,
+}
+
+/// How a slice holds an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// With other readers.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// What came of asking for an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// The caller holds it. `hit` is false when it was empty.
+    Held { entry: EntryId, hold: Hold, hit: bool },
+    /// Others hold it: wait for it.
+    Busy(EntryId),
+    /// The least recently used entry is dirty and now marked as being evicted, which the caller must do.
+    Evict(EntryId),
+    /// All entries are in use: wait for any.
+    None,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    lpn: Lpn,
+    valid: Granules,
+    used_at: u64,
+    previous: u32,
+    next: u32,
+    chain: u32,
+    readers: u16,
+    in_use: bool,
+    exclusive: bool,
+    evicting: bool,
+    dirty: bool,
+    // A writer waits: no further readers until those present have gone.
+    writer_waits: bool,
+    listed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+/// The data buffer (C29): a fixed pool of entries, found by logical page, recycled least recently used first.
+///
+/// An entry that nobody holds is in one of two lists in order of use, clean or dirty; the older of the two tails is the
+/// global least recently used one.
+pub(crate) struct DataBuffer {
+    entries: Vec<Entry>,
+    buckets: Vec<u32>,
+    free: Vec<u32>,
+    lists: [List; 2],
+    uses: u64,
+    dirty: u32,
+    // Entries that writers have announced to make dirty.
+    promised: u32,
+    dirty_max: u32,
+}
+
+impl DataBuffer {
+    pub(crate) fn new(entries: u32, dirty_max: u32) -> Self {
+        let entry = Entry {
+            lpn: Lpn(NONE),
+            valid: 0,
+            used_at: 0,
+            previous: NONE,
+            next: NONE,
+            chain: NONE,
+            readers: 0,
+            in_use: false,
+            exclusive: false,
+            evicting: false,
+            dirty: false,
+            writer_waits: false,
+            listed: false,
+        };
+        DataBuffer {
+            entries: vec![entry; entries as usize],
+            buckets: vec![NONE; (2 * entries as usize).next_power_of_two()],
+            free: (0..entries).rev().collect(),
+            lists: [List { head: NONE, tail: NONE }; 2],
+            uses: 0,
+            dirty: 0,
+            promised: 0,
+            dirty_max,
+        }
+    }
+
+    // ---- index ----
+
+    #[inline]
+    fn bucket(&self, lpn: Lpn) -> usize {
+        mix64(u64::from(lpn.0)) as usize & (self.buckets.len() - 1)
+    }
+    #[inline]
+    pub(crate) fn find(&self, lpn: Lpn) -> Option<EntryId> {
+        let mut at = self.buckets[self.bucket(lpn)];
+        while at != NONE {
+            let entry = &self.entries[at as usize];
+            if entry.lpn == lpn {
+                return Some(EntryId(at));
+            }
+            at = entry.chain;
+        }
+        None
+    }
+    fn insert(&mut self, id: u32, lpn: Lpn) {
+        let bucket = self.bucket(lpn);
+        let entry = &mut self.entries[id as usize];
+        (entry.lpn, entry.valid, entry.in_use) = (lpn, 0, true);
+        entry.chain = core::mem::replace(&mut self.buckets[bucket], id);
+    }
+    fn remove(&mut self, id: u32) {
+        let (lpn, chain) = (self.entries[id as usize].lpn, self.entries[id as usize].chain);
+        let bucket = self.bucket(lpn);
+        if self.buckets[bucket] == id {
+            self.buckets[bucket] = chain;
+        } else {
+            let mut at = self.buckets[bucket];
+            while self.entries[at as usize].chain != id {
+                at = self.entries[at as usize].chain;
+            }
+            self.entries[at as usize].chain = chain;
+        }
+        self.entries[id as usize].in_use = false;
+        self.entries[id as usize].lpn = Lpn(NONE);
+    }
+
+    // ---- order of use ----
+
+    fn link(&mut self, id: u32, oldest: bool) {
+        self.uses += 1;
+        let list = usize::from(self.entries[id as usize].dirty);
+        let List { head, tail } = self.lists[list];
+        let entry = &mut self.entries[id as usize];
+        entry.listed = true;
+        if oldest {
+            (entry.previous, entry.next, entry.used_at) = (tail, NONE, 0);
+            match tail {
+                NONE => self.lists[list].head = id,
+                _ => self.entries[tail as usize].next = id,
+            }
+            self.lists[list].tail = id;
+        } else {
+            (entry.previous, entry.next, entry.used_at) = (NONE, head, self.uses);
+            match head {
+                NONE => self.lists[list].tail = id,
+                _ => self.entries[head as usize].previous = id,
+            }
+            self.lists[list].head = id;
+        }
+    }
+    fn unlink(&mut self, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        if !entry.listed {
+            return;
+        }
+        entry.listed = false;
+        let (previous, next, list) = (entry.previous, entry.next, usize::from(entry.dirty));
+        match previous {
+            NONE => self.lists[list].head = next,
+            _ => self.entries[previous as usize].next = next,
+        }
+        match next {
+            NONE => self.lists[list].tail = previous,
+            _ => self.entries[next as usize].previous = previous,
+        }
+    }
+    fn link_if_idle(&mut self, id: u32, oldest: bool) {
+        let entry = &self.entries[id as usize];
+        if entry.in_use && entry.readers == 0 && !entry.exclusive && !entry.evicting && !entry.listed {
+            self.link(id, oldest);
+        }
+    }
+
+    // ---- holding entries ----
+
+    /// Asks for the entry of `lpn`. With `clean_only`, nothing dirty is given up for it.
+    pub(crate) fn request(&mut self, lpn: Lpn, want: Want, clean_only: bool) -> Step {
+        match self.find(lpn) {
+            Some(entry) => self.request_present(entry, want),
+            None => self.request_absent(lpn, clean_only),
+        }
+    }
+    fn request_present(&mut self, id: EntryId, want: Want) -> Step {
+        let entry = &mut self.entries[id.index()];
+        if let Want::Read(granules) = want
+            && granules & !entry.valid == 0
+        {
+            if entry.exclusive || entry.writer_waits {
+                return Step::Busy(id);
+            }
+            entry.readers += 1;
+            self.unlink(id.0);
+            return Step::Held { entry: id, hold: Hold::Shared, hit: true };
+        }
+        if entry.exclusive || entry.evicting || entry.readers > 0 {
+            entry.writer_waits = entry.readers > 0;
+            return Step::Busy(id);
+        }
+        entry.exclusive = true;
+        let hit = entry.valid != 0;
+        self.unlink(id.0);
+        Step::Held { entry: id, hold: Hold::Exclusive, hit }
+    }
+    fn request_absent(&mut self, lpn: Lpn, clean_only: bool) -> Step {
+        let id = if let Some(id) = self.free.pop() {
+            id
+        } else {
+            let (clean, dirty) = (self.lists[0].tail, self.lists[1].tail);
+            let age = |id: u32| if id == NONE { u64::MAX } else { self.entries[id as usize].used_at };
+            if dirty != NONE && !clean_only && age(dirty) < age(clean) {
+                return self.evict_oldest().map_or(Step::None, Step::Evict);
+            }
+            if clean == NONE {
+                return Step::None;
+            }
+            self.unlink(clean);
+            self.remove(clean);
+            clean
+        };
+        self.insert(id, lpn);
+        self.entries[id as usize].exclusive = true;
+        Step::Held { entry: EntryId(id), hold: Hold::Exclusive, hit: false }
+    }
+    /// Lets go of an entry.
+    pub(crate) fn release(&mut self, id: EntryId, hold: Hold) {
+        let entry = &mut self.entries[id.index()];
+        match hold {
+            Hold::Shared => entry.readers -= 1,
+            Hold::Exclusive => entry.exclusive = false,
+        }
+        if entry.readers == 0 {
+            entry.writer_waits = false;
+        }
+        self.link_if_idle(id.0, false);
+    }
+    /// Turns an exclusive hold into a shared one.
+    pub(crate) fn share(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id.index()];
+        entry.exclusive = false;
+        entry.readers = 1;
+    }
+    /// Empties an exclusively held entry and gives it back. True when data that was not on flash went with it.
+    pub(crate) fn discard(&mut self, id: EntryId) -> bool {
+        let dirty = core::mem::replace(&mut self.entries[id.index()].dirty, false);
+        self.dirty -= u32::from(dirty);
+        self.remove(id.0);
+        self.entries[id.index()].exclusive = false;
+        self.free.push(id.0);
+        dirty
+    }
+
+    // ---- evicting ----
+
+    /// Marks the least recently used dirty entry as being evicted.
+    pub(crate) fn evict_oldest(&mut self) -> Option<EntryId> {
+        let id = self.lists[1].tail;
+        if id == NONE {
+            return None;
+        }
+        self.unlink(id);
+        self.entries[id as usize].evicting = true;
+        Some(EntryId(id))
+    }
+    /// Marks an entry as being evicted, if nobody changes or evicts it.
+    pub(crate) fn begin_evicting(&mut self, id: EntryId) -> bool {
+        let entry = &self.entries[id.index()];
+        if entry.exclusive || entry.evicting {
+            return false;
+        }
+        self.unlink(id.0);
+        self.entries[id.index()].evicting = true;
+        true
+    }
+    /// Turns an exclusive hold into an eviction.
+    pub(crate) fn evict_held(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id.index()];
+        (entry.exclusive, entry.evicting) = (false, true);
+    }
+    /// Ends an eviction. A clean entry is the next to be reused; one that could not be written stays dirty.
+    pub(crate) fn end_evicting(&mut self, id: EntryId, clean: bool) {
+        let entry = &mut self.entries[id.index()];
+        entry.evicting = false;
+        if clean {
+            entry.dirty = false;
+            self.dirty -= 1;
+        }
+        self.link_if_idle(id.0, clean);
+    }
+
+    // ---- content ----
+
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len() as u32
+    }
+    pub(crate) fn lpn(&self, id: EntryId) -> Lpn {
+        self.entries[id.index()].lpn
+    }
+    pub(crate) fn valid(&self, id: EntryId) -> Granules {
+        self.entries[id.index()].valid
+    }
+    pub(crate) fn add_valid(&mut self, id: EntryId, granules: Granules) {
+        self.entries[id.index()].valid |= granules;
+    }
+    /// Forgets granules of a clean entry.
+    pub(crate) fn forget_clean(&mut self, id: EntryId, granules: Granules) {
+        let entry = &mut self.entries[id.index()];
+        if !entry.dirty {
+            entry.valid &= !granules;
+        }
+    }
+    pub(crate) fn is_dirty(&self, id: EntryId) -> bool {
+        self.entries[id.index()].dirty
+    }
+    /// Announces that an entry will be made dirty. False when too many are.
+    pub(crate) fn promise_dirty(&mut self) -> bool {
+        let room = self.dirty + self.promised < self.dirty_max;
+        self.promised += u32::from(room);
+        room
+    }
+    /// Makes good a promise on an exclusively held entry.
+    pub(crate) fn make_dirty(&mut self, id: EntryId) {
+        self.promised -= 1;
+        let entry = &mut self.entries[id.index()];
+        self.dirty += u32::from(!entry.dirty);
+        entry.dirty = true;
+    }
+    /// Takes a promise back.
+    pub(crate) fn break_promise(&mut self) {
+        self.promised -= 1;
+    }
+    /// (dirty, free) entries.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (u32, usize) {
+        (self.dirty, self.free.len())
+    }
+}

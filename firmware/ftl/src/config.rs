@@ -1,0 +1,231 @@
+use aster_units::{Content, Geometry, GeometryError, SECTOR_BYTES};
+use core::fmt;
+
+/// How many pages the host sees.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Capacity {
+    /// Exactly so many mapping units.
+    Pages(u32),
+    /// As many as leave this much spare: physical data pages over logical pages, minus one, in percent (P5, G12).
+    OverProvisioning(f64),
+}
+
+/// Which LUN a logical page belongs to (C70, C73). Both are static: a page never changes its LUN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Assigner {
+    /// Consecutive pages go to consecutive channels, then to the next way.
+    #[default]
+    ChannelFirst,
+    /// Consecutive pages go to consecutive ways of one channel, then to the next channel.
+    WayFirst,
+}
+
+/// What firmware steps cost, in cycles of the FTL's core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FtlCosts {
+    /// Taking a command and cutting it into slices.
+    pub command: u64,
+    /// Beginning a slice.
+    pub slice: u64,
+    /// A look-up or change of the mapping.
+    pub translate: u64,
+    /// Finding or allocating a data buffer entry.
+    pub buffer: u64,
+    /// Asking for a host DMA.
+    pub dma: u64,
+    /// Completing a command.
+    pub complete: u64,
+    /// Moving a page in garbage collection.
+    pub move_page: u64,
+}
+
+/// Everything that can be chosen about the FTL. Checked by [`FtlConfig::validate`], constant afterwards.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FtlConfig {
+    /// The array that the firmware uses.
+    pub geometry: Geometry,
+    /// How data buffers keep content.
+    pub content: Content,
+    /// Logical capacity.
+    pub capacity: Capacity,
+    /// Entries of the data buffer, one page each.
+    pub buffer_entries: u32,
+    /// Slices in work at once.
+    pub slice_workers: u16,
+    /// Command slots of the front end: command identifiers are below this.
+    pub command_slots: u16,
+    /// Read only the sectors asked for, not the whole page.
+    pub partial_reads: bool,
+    /// Which LUN a logical page belongs to.
+    pub assigner: Assigner,
+    /// Free blocks of a LUN that only garbage collection may take.
+    pub gc_reserve_blocks: u32,
+    /// Garbage collection begins when a LUN has this many free blocks or fewer.
+    pub gc_free_blocks: u32,
+    /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
+    pub gc_depth: u8,
+    /// What firmware steps cost.
+    pub costs: FtlCosts,
+}
+
+/// Pages that garbage collection of a LUN has in flight at most.
+pub const GC_DEPTH_MAX: u8 = 16;
+/// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
+pub const NVRAM_BYTES: usize = 2 * crate::root::ROOT_BYTES;
+/// Bytes of a block's entry in the stored block table.
+pub(crate) const BLOCK_ENTRY_BYTES: u64 = 8;
+/// Bytes of a page's entry in the stored map.
+pub(crate) const MAP_ENTRY_BYTES: u64 = 4;
+const MERGE_BUFFERS_MAX: u32 = 64;
+
+/// Why a configuration is refused. Every variant names the key.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum ConfigError {
+    /// The geometry itself is wrong.
+    Geometry(GeometryError),
+    /// A number is out of its range.
+    Range {
+        /// The offending key.
+        key: &'static str,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// The LUNs have too few blocks for the capacity.
+    Capacity {
+        /// Blocks a LUN needs: its share of the logical pages, metadata, and what garbage collection works in.
+        needed: u64,
+        /// Blocks a LUN has.
+        available: u32,
+    },
+    /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
+    Dram {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The NVRAM is too small for the root record.
+    Nvram {
+        /// Bytes it has.
+        available: usize,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Geometry(error) => write!(f, "geometry: {error}"),
+            ConfigError::Range { key, must } => write!(f, "{key} must be {must}"),
+            ConfigError::Capacity { needed, available } => write!(
+                f,
+                "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage collection) but \
+                 has {available}; raise the over-provisioning or blocks_per_lun"
+            ),
+            ConfigError::Dram { what } => write!(f, "dram: {what}"),
+            ConfigError::Nvram { available } => {
+                write!(f, "nvram: {available} bytes are too few, the root record takes {NVRAM_BYTES}")
+            }
+        }
+    }
+}
+impl core::error::Error for ConfigError {}
+
+impl FtlConfig {
+    /// Checks every bound that the FTL relies on.
+    ///
+    /// # Errors
+    /// Names the first key that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
+        self.geometry.validate().map_err(ConfigError::Geometry)?;
+        check((4..=1 << 24).contains(&self.buffer_entries), "buffer_entries", "from 4 to 16777216")?;
+        check((1..=4096).contains(&self.slice_workers), "slice_workers", "from 1 to 4096")?;
+        check(self.command_slots > 0, "command_slots", "at least 1")?;
+        check((1..=GC_DEPTH_MAX).contains(&self.gc_depth), "gc_depth", "from 1 to 16")?;
+        check(self.gc_reserve_blocks > 0, "gc_reserve_blocks", "at least 1")?;
+        check(
+            (self.gc_reserve_blocks..self.geometry.blocks_per_lun).contains(&self.gc_free_blocks),
+            "gc_free_blocks",
+            "at least gc_reserve_blocks and below blocks_per_lun",
+        )?;
+        match self.capacity {
+            Capacity::Pages(pages) => check(pages > 0, "capacity", "at least one page")?,
+            Capacity::OverProvisioning(percent) => check(
+                percent.is_finite() && (0.0..=10_000.0).contains(&percent),
+                "over_provisioning_percent",
+                "from 0 to 10000",
+            )?,
+        }
+        check(
+            self.map_blocks() as usize <= crate::root::MAP_BLOCKS_MAX,
+            "geometry",
+            "such that the stored map fits the blocks that a root record lists",
+        )?;
+        let (needed, available) = (self.blocks_needed_per_lun(), self.geometry.blocks_per_lun);
+        if self.logical_pages() == 0 || needed > u64::from(available) {
+            return Err(ConfigError::Capacity { needed, available });
+        }
+        Ok(())
+    }
+
+    /// Mapping units that the host sees.
+    pub fn logical_pages(&self) -> u64 {
+        match self.capacity {
+            Capacity::Pages(pages) => u64::from(pages),
+            Capacity::OverProvisioning(percent) => {
+                (self.data_pages() as f64 / (1.0 + percent / 100.0)) as u64
+            }
+        }
+    }
+    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's.
+    pub fn data_buffers(&self) -> u32 {
+        self.gc_buffer(self.geometry.total_luns(), 0)
+    }
+    /// Metadata buffers that the DRAM must have: one a LUN.
+    pub fn metadata_buffers(&self) -> u32 {
+        self.geometry.total_luns()
+    }
+
+    /// Buffers in which old and new sectors of a page meet, and in which host data is compared.
+    pub(crate) fn merge_buffers(&self) -> u32 {
+        u32::from(self.slice_workers).min(MERGE_BUFFERS_MAX)
+    }
+    /// The first merge buffer.
+    pub(crate) fn merge_buffer_base(&self) -> u32 {
+        self.buffer_entries
+    }
+    /// Garbage collection's `slot`th buffer for `lun`.
+    pub(crate) fn gc_buffer(&self, lun: u32, slot: u32) -> u32 {
+        self.buffer_entries + self.merge_buffers() + lun * u32::from(self.gc_depth) + slot
+    }
+    /// Entries that may be dirty. The others stay free for reads when nothing can be evicted any more.
+    pub(crate) fn dirty_max(&self) -> u32 {
+        self.buffer_entries - (self.buffer_entries / 16).max(1)
+    }
+    /// Pages that the stored map and block table take at most.
+    pub(crate) fn map_pages_max(&self) -> u64 {
+        let g = &self.geometry;
+        let page = u64::from(g.page_bytes).max(SECTOR_BYTES as u64);
+        let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
+        (g.total_pages() * MAP_ENTRY_BYTES).div_ceil(page) + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page)
+    }
+    /// Blocks that one generation of the stored map takes.
+    pub(crate) fn map_blocks(&self) -> u64 {
+        self.map_pages_max().div_ceil(u64::from(self.geometry.pages_per_block.max(1)))
+    }
+    /// Blocks of a LUN set aside for the stored map: two generations exist while a new one is written.
+    pub(crate) fn metadata_blocks_per_lun(&self) -> u64 {
+        (2 * self.map_blocks()).div_ceil(u64::from(self.geometry.total_luns().max(1)))
+    }
+    fn data_pages(&self) -> u64 {
+        let g = &self.geometry;
+        let blocks = u64::from(g.blocks_per_lun).saturating_sub(self.metadata_blocks_per_lun());
+        u64::from(g.total_luns()) * blocks * u64::from(g.pages_per_block)
+    }
+    /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks are its
+    /// metadata, the reserve, one open block of garbage collection, and the rest, which is closed. If the logical pages
+    /// can't fill the rest, some closed block has an invalid page, and collecting it gains room.
+    pub(crate) fn blocks_needed_per_lun(&self) -> u64 {
+        let share = self.logical_pages().div_ceil(u64::from(self.geometry.total_luns()));
+        let full = share / u64::from(self.geometry.pages_per_block) + 1;
+        full + self.metadata_blocks_per_lun() + u64::from(self.gc_reserve_blocks) + 1
+    }
+}

@@ -1,0 +1,453 @@
+use crate::blocks::{BlockIndex, Blocks, Stream};
+use crate::boot::{self, BootError};
+use crate::buffer::{DataBuffer, EntryId};
+use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES};
+use crate::gc;
+use crate::intake::{self, Commands};
+use crate::map::Map;
+use crate::oob::OOB_BYTES;
+use crate::slice::{self, Slices};
+use crate::stats::{DriveState, Stats};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::{Event, Recorder};
+use aster_exec::{Core, Exec, WaitCell, WaitQueue};
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::{FlashError, FlashPort, FlashRequest, Outcome, Phase, Tag, Target};
+use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
+use aster_ports::medium::SharedNvram;
+use aster_units::{
+    BlockAddr, BufferId, Content, Geometry, Lpn, LunIndex, PageInBlock, Ppa, SECTOR_BYTES, SectorRange,
+};
+use core::cell::{Cell, RefCell};
+
+/// Starts drives.
+pub struct Ftl;
+
+impl Ftl {
+    /// Starts the FTL's tasks on `core`: boot, intake, the slice workers, and garbage collection of each LUN. All memory
+    /// is taken here. Commands wait in `host` until the drive has booted.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds, or `dram` or `nvram` too small for it. What is found while booting comes
+    /// later, by [`FtlHandle::boot_error`].
+    pub fn start(
+        core: &Core,
+        config: FtlConfig,
+        dram: SharedDram,
+        host: Rc<CommandPort>,
+        flash: Rc<FlashPort>,
+        nvram: SharedNvram,
+        recorder: Recorder,
+    ) -> Result<FtlHandle, ConfigError> {
+        config.validate()?;
+        check_memories(&config, &dram, &nvram)?;
+        let drive = Rc::new(Drive::new(core, config, dram, host, flash, nvram, recorder));
+        boot::start(&drive);
+        core.spawn(intake::run(Rc::clone(&drive)));
+        for worker in 0..config.slice_workers {
+            core.spawn(slice::run(Rc::clone(&drive), worker));
+        }
+        for lun in 0..config.geometry.total_luns() {
+            core.spawn(gc::run(Rc::clone(&drive), LunIndex(lun)));
+        }
+        Ok(FtlHandle(drive))
+    }
+}
+
+fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) -> Result<(), ConfigError> {
+    let dram = dram.borrow();
+    let check = |ok, what| if ok { Ok(()) } else { Err(ConfigError::Dram { what }) };
+    check(dram.data_buffers() >= config.data_buffers(), "has fewer data buffers than the FTL needs")?;
+    check(dram.metadata_buffers() >= config.metadata_buffers(), "has less than one metadata buffer a LUN")?;
+    check(dram.content() == config.content, "keeps content in another way than the FTL")?;
+    check(
+        dram.sectors() == usize::from(config.geometry.sectors_per_page()),
+        "has buffers of another page size",
+    )?;
+    check(dram.oob(dram.metadata_buffer(0)).len() >= OOB_BYTES, "has less than 16 OOB bytes a buffer")?;
+    let available = nvram.size();
+    if available < NVRAM_BYTES { Err(ConfigError::Nvram { available }) } else { Ok(()) }
+}
+
+/// A running FTL.
+pub struct FtlHandle(Rc<Drive>);
+
+impl FtlHandle {
+    /// What it has done.
+    pub fn stats(&self) -> Stats {
+        self.0.stats.get()
+    }
+    /// What it can do.
+    pub fn state(&self) -> DriveState {
+        self.0.stats.get().state
+    }
+    /// Why it could not boot.
+    pub fn boot_error(&self) -> Option<BootError> {
+        self.0.boot_error.borrow().clone()
+    }
+    /// Mapping units that the host sees.
+    pub fn logical_pages(&self) -> u32 {
+        self.0.logical_pages
+    }
+    /// Where a logical page is; `None` when it is unmapped or beyond the capacity.
+    pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
+        let mapped = lpn.0 < self.0.logical_pages;
+        mapped.then(|| self.0.map.borrow().get(lpn)).filter(|ppa| ppa.is_some())
+    }
+    /// Erased blocks of a LUN that are ready to be written.
+    pub fn free_blocks(&self, lun: LunIndex) -> usize {
+        self.0.blocks.borrow().free(lun)
+    }
+    #[cfg(test)]
+    pub(crate) fn drive(&self) -> &Rc<Drive> {
+        &self.0
+    }
+}
+
+/// Why a flash operation is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Host,
+    Gc,
+    Metadata,
+    Merge,
+}
+
+/// Everything that the tasks share. No borrow of a cell lives across an await.
+pub(crate) struct Drive {
+    pub(crate) core: Core,
+    pub(crate) config: FtlConfig,
+    pub(crate) geometry: Geometry,
+    pub(crate) logical_pages: u32,
+    pub(crate) dram: SharedDram,
+    pub(crate) host: Rc<CommandPort>,
+    flash: Rc<FlashPort>,
+    pub(crate) nvram: SharedNvram,
+    pub(crate) recorder: Recorder,
+    // Which LUN the pages `n · LUNs + i` belong to.
+    lun_order: Box<[LunIndex]>,
+    // Which LUN behind its chip enable a LUN is: the top of its row addresses.
+    lun_of_row: Box<[u8]>,
+    pub(crate) map: RefCell<Map>,
+    pub(crate) blocks: RefCell<Blocks>,
+    pub(crate) buffer: RefCell<DataBuffer>,
+    pub(crate) commands: RefCell<Commands>,
+    pub(crate) slices: Slices,
+    pub(crate) sequence: Cell<u64>,
+    pub(crate) generation: Cell<u64>,
+    // The root record in NVRAM says that NAND does not hold the map as it is.
+    pub(crate) marked_dirty: Cell<bool>,
+    pub(crate) map_blocks: RefCell<Vec<BlockIndex>>,
+    pub(crate) stats: Cell<Stats>,
+    pub(crate) boot_error: RefCell<Option<BootError>>,
+    pub(crate) boot_waiters: WaitQueue,
+    pub(crate) fresh: Cell<bool>,
+    pub(crate) luns_to_scan: Cell<u32>,
+    pub(crate) entry_waiters: Box<[WaitQueue]>,
+    // Waiting for any entry to be let go of, or to become clean.
+    pub(crate) pool_waiters: WaitQueue,
+    merge_free: RefCell<Vec<BufferId>>,
+    merge_waiters: WaitQueue,
+    flash_waiters: WaitQueue,
+    pub(crate) room_waiters: Box<[WaitQueue]>,
+    pub(crate) gc_waiters: Box<[WaitCell]>,
+    pub(crate) read_waiters: Box<[WaitCell]>,
+    // No victim is begun while the map is stored, and none after that or boot until the host changes something: a
+    // drive at rest stays as its root record says.
+    pub(crate) gc_held: Cell<bool>,
+    pub(crate) gc_active: Cell<u32>,
+    pub(crate) gc_idle: WaitCell,
+}
+
+impl Drive {
+    fn new(
+        core: &Core,
+        config: FtlConfig,
+        dram: SharedDram,
+        host: Rc<CommandPort>,
+        flash: Rc<FlashPort>,
+        nvram: SharedNvram,
+        recorder: Recorder,
+    ) -> Self {
+        let geometry = config.geometry;
+        let luns = geometry.total_luns();
+        let workers = usize::from(config.slice_workers);
+        let queues = |n: u32, bound: usize| (0..n).map(|_| WaitQueue::with_capacity(bound)).collect();
+        let cells = |n: u32| (0..n).map(|_| WaitCell::default()).collect();
+        let logical_pages = config.logical_pages() as u32;
+        let merge_base = config.merge_buffer_base();
+        Drive {
+            core: core.clone(),
+            config,
+            geometry,
+            logical_pages,
+            dram,
+            host,
+            flash,
+            nvram,
+            recorder,
+            lun_order: lun_order(&geometry, config.assigner),
+            lun_of_row: (0..luns).map(|l| geometry.lun_addr(LunIndex(l)).lun).collect(),
+            map: RefCell::new(Map::new(logical_pages)),
+            blocks: RefCell::new(Blocks::new(&geometry, config.gc_reserve_blocks)),
+            buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
+            commands: RefCell::new(Commands::new(config.command_slots)),
+            slices: Slices::new(config.slice_workers),
+            sequence: Cell::new(0),
+            generation: Cell::new(0),
+            marked_dirty: Cell::new(false),
+            map_blocks: RefCell::new(Vec::with_capacity(config.map_blocks() as usize)),
+            stats: Cell::default(),
+            boot_error: RefCell::new(None),
+            boot_waiters: WaitQueue::with_capacity(luns as usize + 1),
+            fresh: Cell::new(false),
+            luns_to_scan: Cell::new(luns),
+            entry_waiters: queues(config.buffer_entries, 4),
+            pool_waiters: WaitQueue::with_capacity(workers),
+            merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
+            merge_waiters: WaitQueue::with_capacity(workers),
+            flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 1),
+            room_waiters: queues(luns, workers.min(64)),
+            gc_waiters: cells(luns),
+            read_waiters: cells(luns),
+            gc_held: Cell::new(true),
+            gc_active: Cell::new(0),
+            gc_idle: WaitCell::default(),
+        }
+    }
+
+    pub(crate) fn exec(&self) -> &Exec {
+        self.core.exec()
+    }
+    #[inline]
+    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.recorder.is_on() {
+            self.recorder.emit(self.core.now(), event);
+        }
+    }
+    #[inline]
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
+    }
+    pub(crate) fn state(&self) -> DriveState {
+        self.stats.get().state
+    }
+    pub(crate) fn set_state(&self, state: DriveState) {
+        self.count(|s| s.state = state);
+    }
+    /// The LUN of a logical page.
+    #[inline]
+    pub(crate) fn lun_of(&self, lpn: Lpn) -> LunIndex {
+        self.lun_order[lpn.index() % self.lun_order.len()]
+    }
+    /// Takes the next sequence number.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.set(self.sequence.get() + 1);
+        self.sequence.get()
+    }
+
+    // ---- granules ----
+
+    /// Host bytes a granule.
+    pub(crate) fn granule_bytes(&self) -> u32 {
+        match self.config.content {
+            Content::Full => 512,
+            Content::Fingerprint => SECTOR_BYTES as u32,
+        }
+    }
+    /// Granules a sector.
+    pub(crate) fn granules_per_sector(&self) -> u32 {
+        SECTOR_BYTES as u32 / self.granule_bytes()
+    }
+    /// Granules a page.
+    pub(crate) fn granules_per_page(&self) -> u32 {
+        self.geometry.page_bytes / self.granule_bytes()
+    }
+    /// The granules of the sectors in `sectors`.
+    pub(crate) fn granules_of(&self, sectors: u16) -> u128 {
+        let per = self.granules_per_sector();
+        let one = (1u128 << per) - 1;
+        (0..u32::from(self.geometry.sectors_per_page()))
+            .filter(|s| sectors >> s & 1 == 1)
+            .fold(0, |all, s| all | one << (s * per))
+    }
+    /// The sectors that `granules` touch.
+    pub(crate) fn sectors_of(&self, granules: u128) -> u16 {
+        let per = self.granules_per_sector();
+        let one = (1u128 << per) - 1;
+        (0..u32::from(self.geometry.sectors_per_page()))
+            .filter(|s| granules >> (s * per) & one != 0)
+            .fold(0, |all, s| all | 1 << s)
+    }
+
+    // ---- flash ----
+
+    fn request(&self, phase: Phase, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
+        let (lun, block, page) = self.geometry.split_ppa(ppa);
+        self.request_at(phase, lun, block, page, sectors, buffer)
+    }
+    fn request_at(
+        &self,
+        phase: Phase,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        sectors: SectorRange,
+        buffer: BufferId,
+    ) -> FlashRequest {
+        let row = self.geometry.row(self.lun_of_row[lun.index()], block, page);
+        FlashRequest::single(phase, lun, Target { row, sectors, buffer })
+    }
+    fn whole(&self) -> SectorRange {
+        SectorRange::whole(self.geometry.sectors_per_page())
+    }
+    async fn submit(&self, request: FlashRequest) -> Tag {
+        self.flash_waiters.wait(self.exec(), || self.flash.submit(request)).await
+    }
+    /// Waits for the end of an operation that was begun.
+    #[inline]
+    pub(crate) async fn flash_done(&self, tag: Tag) -> Outcome {
+        let outcomes = self.flash.finished(tag).await;
+        self.flash_waiters.wake_all(self.exec());
+        outcomes[0]
+    }
+    /// Begins to read sectors of a page.
+    pub(crate) async fn begin_read(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Tag {
+        self.count(|s| *cause.of(&mut s.flash_reads) += 1);
+        self.submit(self.request(Phase::Read, ppa, sectors, into)).await
+    }
+    /// Reads sectors of a page.
+    pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {
+        let tag = self.begin_read(ppa, sectors, into, cause).await;
+        self.flash_done(tag).await
+    }
+    /// Reads the first spare bytes of a page as they are (P4) into the buffer's OOB.
+    pub(crate) async fn read_raw(&self, ppa: Ppa, into: BufferId) -> Outcome {
+        let mut request = self.request(Phase::Read, ppa, self.whole(), into);
+        request.flags.raw = true;
+        self.count(|s| s.flash_reads.metadata += 1);
+        let tag = self.submit(request).await;
+        self.flash_done(tag).await
+    }
+    /// Begins to program the next page of a LUN's open block; nothing may come between the choice of the page and the
+    /// submission. `None` when the LUN has no room; `prepare` gets the page before it is sent.
+    pub(crate) async fn begin_program(
+        &self,
+        lun: LunIndex,
+        stream: Stream,
+        from: BufferId,
+        cause: Cause,
+    ) -> Option<(Ppa, Tag)> {
+        self.core.settle().await;
+        self.flash_waiters
+            .wait(self.exec(), || {
+                let Some(ppa) = self.blocks.borrow_mut().next_page(lun, stream) else { return Some(None) };
+                let tag = self.flash.submit(self.request(Phase::Program, ppa, self.whole(), from))?;
+                if self.blocks.borrow_mut().take_page(ppa) {
+                    self.gc_waiters[lun.index()].wake(self.exec());
+                }
+                Some(Some((ppa, tag)))
+            })
+            .await
+            .inspect(|_| self.count_program(cause))
+    }
+    fn count_program(&self, cause: Cause) {
+        self.mark_dirty();
+        self.count(|s| {
+            *cause.of(&mut s.flash_programs) += 1;
+            s.flash_bytes_written += u64::from(self.geometry.page_bytes);
+        });
+    }
+    /// Begins to program a page of the stored map.
+    pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId) -> Tag {
+        self.count_program(Cause::Metadata);
+        self.submit(self.request(Phase::Program, ppa, self.whole(), from)).await
+    }
+    /// Erases a block.
+    pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {
+        self.mark_dirty();
+        self.count(|s| s.flash_erases.gc += 1);
+        let tag = self
+            .submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), self.whole(), buffer))
+            .await;
+        self.flash_done(tag).await
+    }
+
+    /// What the channel controller said about the LUN's last fault.
+    pub(crate) fn last_fault(&self, lun: LunIndex) -> Option<FlashError> {
+        self.flash.faults().into_iter().rev().find(|(at, _)| *at == lun).map(|(_, error)| error)
+    }
+
+    // ---- host DMA ----
+
+    /// Moves part of a command's data.
+    #[inline]
+    pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
+        self.core.charge(self.config.costs.dma);
+        self.core.settle().await;
+        let result = self.host.dma(request).await;
+        if result.is_ok() {
+            self.count(|s| match request.direction {
+                DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
+                DmaDirection::FromHost => s.host_bytes_written += u64::from(request.length),
+            });
+        }
+        result
+    }
+
+    // ---- merge buffers ----
+
+    pub(crate) async fn take_merge_buffer(&self) -> BufferId {
+        self.merge_waiters.wait(self.exec(), || self.merge_free.borrow_mut().pop()).await
+    }
+    pub(crate) fn give_merge_buffer(&self, buffer: BufferId) {
+        self.merge_free.borrow_mut().push(buffer);
+        self.merge_waiters.wake_one(self.exec());
+    }
+
+    // ---- waiting ----
+
+    /// Waits for one wake of `queue`; the caller looks again at what it waits for.
+    pub(crate) async fn wait_once(&self, queue: &WaitQueue) {
+        let mut waited = false;
+        queue.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
+    }
+    /// Something about an entry has changed that others may wait for.
+    #[inline]
+    pub(crate) fn entry_changed(&self, entry: EntryId) {
+        self.entry_waiters[entry.index()].wake_all(self.exec());
+        self.pool_waiters.wake_all(self.exec());
+    }
+}
+
+impl Cause {
+    fn of(self, counts: &mut crate::stats::FlashCounts) -> &mut u64 {
+        match self {
+            Cause::Host => &mut counts.host,
+            Cause::Gc => &mut counts.gc,
+            Cause::Metadata => &mut counts.metadata,
+            Cause::Merge => &mut counts.merge,
+        }
+    }
+}
+
+/// The LUNs in the order in which consecutive logical pages go to them. A LUN's index counts channel first.
+fn lun_order(geometry: &Geometry, assigner: Assigner) -> Box<[LunIndex]> {
+    let (channels, per_channel) = (u32::from(geometry.channels), geometry.luns_per_channel());
+    (0..geometry.total_luns())
+        .map(|n| match assigner {
+            Assigner::ChannelFirst => LunIndex(n),
+            Assigner::WayFirst => LunIndex(n % per_channel * channels + n / per_channel),
+        })
+        .collect()
+}

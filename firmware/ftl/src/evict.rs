@@ -1,0 +1,106 @@
+//! Bringing dirty entries to flash.
+
+use crate::blocks::Stream;
+use crate::buffer::EntryId;
+use crate::drive::{Cause, Drive};
+use crate::oob::{OobRecord, PageKind};
+use aster_events::Event;
+use aster_ports::flash::{FlashStatus, Tag};
+use aster_ports::host::HostStatus;
+use aster_units::{BufferId, Lpn, LunIndex, Ppa};
+
+/// Blocks that may fail under one page before the drive gives up on it.
+pub(crate) const PROGRAM_ATTEMPTS: u32 = 8;
+
+impl Drive {
+    /// Writes an entry that was marked as being evicted: completes the page, programs it, changes the map. The entry can
+    /// be found and read all the time.
+    ///
+    /// # Errors
+    /// When there is no room, or no block takes the page; the entry stays dirty.
+    pub(crate) async fn evict(&self, entry: EntryId) -> Result<(), HostStatus> {
+        let lost = self.fill(entry, self.whole_page(), Cause::Merge).await;
+        let lpn = self.buffer.borrow().lpn(entry);
+        // A sector stays lost until all of it has been written again.
+        let lost_sectors = lost & self.sectors_of(self.whole_page() & !self.buffer.borrow().valid(entry));
+        let record =
+            OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: self.next_sequence(), lost_sectors };
+        record.encode(self.dram.borrow_mut().oob_mut(BufferId(entry.0)));
+        let written = self.program_host(lpn, BufferId(entry.0)).await;
+        self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
+        self.entry_changed(entry);
+        let ppa = written?;
+        self.emit(|| Event::PageEvicted { lpn: lpn.0, ppa: ppa.0 });
+        Ok(())
+    }
+
+    async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
+        let lun = self.lun_of(lpn);
+        for _ in 0..PROGRAM_ATTEMPTS {
+            let (ppa, tag) = self.begin_host_program(lun, from).await?;
+            if self.program_done(ppa, tag).await {
+                self.remap(lpn, ppa);
+                return Ok(ppa);
+            }
+        }
+        Err(HostStatus::WriteFault)
+    }
+    /// Waits for room in the LUN and begins a program there.
+    async fn begin_host_program(&self, lun: LunIndex, from: BufferId) -> Result<(Ppa, Tag), HostStatus> {
+        loop {
+            if let Some(begun) = self.begin_program(lun, Stream::Host, from, Cause::Host).await {
+                return Ok(begun);
+            }
+            if self.blocks.borrow().is_exhausted(lun) {
+                return Err(HostStatus::ReadOnly);
+            }
+            self.gc_waiters[lun.index()].wake(self.exec());
+            self.wait_once(&self.room_waiters[lun.index()]).await;
+        }
+    }
+    /// Waits for a program; a failed one closes its block. True when it succeeded.
+    pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
+        let outcome = self.flash_done(tag).await;
+        let done = outcome.status == FlashStatus::Done;
+        let (settled, lun) = {
+            let mut blocks = self.blocks.borrow_mut();
+            let block = blocks.block_of(ppa);
+            (blocks.program_ended(ppa, !done), blocks.lun_of(block))
+        };
+        if settled {
+            self.gc_waiters[lun.index()].wake(self.exec());
+        }
+        done
+    }
+    /// Points a logical page at its new place.
+    pub(crate) fn remap(&self, lpn: Lpn, ppa: Ppa) {
+        self.core.charge(self.config.costs.translate);
+        let old = self.map.borrow_mut().set(lpn, ppa);
+        let mut blocks = self.blocks.borrow_mut();
+        if old.is_some() {
+            blocks.clear_valid(old);
+        }
+        if ppa.is_some() {
+            blocks.set_valid(ppa);
+        }
+        drop(blocks);
+        self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: ppa.0 });
+    }
+
+    /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.
+    pub(crate) async fn flush_entry(&self, entry: EntryId, lpn: Lpn) -> Result<(), HostStatus> {
+        loop {
+            {
+                let mut buffer = self.buffer.borrow_mut();
+                if buffer.lpn(entry) != lpn || !buffer.is_dirty(entry) {
+                    return Ok(());
+                }
+                if buffer.begin_evicting(entry) {
+                    drop(buffer);
+                    return self.evict(entry).await;
+                }
+            }
+            self.wait_once(&self.entry_waiters[entry.index()]).await;
+        }
+    }
+}

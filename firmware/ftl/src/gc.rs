@@ -1,0 +1,245 @@
+//! Garbage collection: greedy, on demand, one worker a LUN, copies within the LUN (P5, G12).
+
+use crate::blocks::{BlockIndex, BlockState, Stream};
+use crate::drive::{Cause, Drive};
+use crate::evict::PROGRAM_ATTEMPTS;
+use crate::oob::{OobRecord, PageKind};
+use crate::stats::DriveState;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use aster_events::Event;
+use aster_ports::flash::{FlashStatus, Tag};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
+
+/// A page on its way out of a victim.
+#[derive(Clone, Copy)]
+struct Move {
+    buffer: BufferId,
+    from: Ppa,
+    tag: Tag,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Reading,
+    Programming { lpn: Lpn, to: Ppa, attempt: u32 },
+}
+
+/// A LUN's pages on the way, oldest first, and the buffers left for more.
+struct Moves {
+    in_flight: VecDeque<Move>,
+    buffers: VecDeque<BufferId>,
+}
+
+/// The LUN has no page left to move data to.
+struct NoRoom;
+
+/// Collects garbage of one LUN for ever.
+pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
+    let depth = u32::from(drive.config.gc_depth);
+    let mut moves = Moves {
+        in_flight: VecDeque::with_capacity(depth as usize),
+        buffers: (0..depth).map(|slot| BufferId(drive.config.gc_buffer(lun.0, slot))).collect(),
+    };
+    drive.scan_if_fresh(lun).await;
+    drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
+    loop {
+        let victim = drive.gc_waiters[lun.index()].wait(drive.exec(), || drive.begin_victim(lun)).await;
+        let emptied = drive.empty(lun, victim, &mut moves).await;
+        match emptied {
+            Ok(()) => drive.reuse(lun, victim).await,
+            Err(NoRoom) => {
+                drive.blocks.borrow_mut().return_victim(victim);
+                drive.exhaust(lun);
+            }
+        }
+        drive.gc_active.set(drive.gc_active.get() - 1);
+        drive.gc_idle.wake(drive.exec());
+    }
+}
+
+impl Drive {
+    /// Chooses a victim when the LUN needs one.
+    fn begin_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
+        if self.gc_held.get() || self.state() == DriveState::Failed {
+            return None;
+        }
+        let mut blocks = self.blocks.borrow_mut();
+        let scarce = blocks.free(lun) <= self.config.gc_free_blocks as usize;
+        if blocks.is_exhausted(lun) || !(scarce || blocks.has_failing(lun)) {
+            return None;
+        }
+        let victim = blocks.take_victim(lun);
+        let Some(victim) = victim else {
+            let stuck = blocks.is_stuck(lun) && !self.room_waiters[lun.index()].is_empty();
+            drop(blocks);
+            if stuck {
+                self.exhaust(lun);
+            }
+            return None;
+        };
+        let (block, valid) = (blocks.block_addr(victim), blocks.valid(victim));
+        drop(blocks);
+        self.gc_active.set(self.gc_active.get() + 1);
+        self.count(|s| s.gc_runs += 1);
+        self.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
+        Some(victim)
+    }
+    /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room learns it.
+    #[cold]
+    fn exhaust(&self, lun: LunIndex) {
+        self.blocks.borrow_mut().set_exhausted(lun);
+        self.set_state(DriveState::ReadOnly);
+        self.room_waiters[lun.index()].wake_all(self.exec());
+        self.pool_waiters.wake_all(self.exec());
+    }
+
+    /// Moves all valid pages out of a block; reads run ahead of programs.
+    async fn empty(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) -> Result<(), NoRoom> {
+        let first = self.blocks.borrow().first_page(victim);
+        let mut next = first.0;
+        let end = first.0 + u32::from(self.geometry.pages_per_block);
+        let mut result = Ok(());
+        loop {
+            while next < end
+                && result.is_ok()
+                && let Some(&buffer) = moves.buffers.front()
+            {
+                let from = Ppa(next);
+                next += 1;
+                if self.blocks.borrow().is_valid(from) {
+                    moves.buffers.pop_front();
+                    let whole = SectorRange::whole(self.geometry.sectors_per_page());
+                    let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
+                    moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
+                }
+            }
+            let Some(oldest) = moves.in_flight.pop_front() else { break };
+            match self.advance(lun, &oldest).await {
+                Ok(Some(further)) => moves.in_flight.push_back(further),
+                Ok(None) => moves.buffers.push_back(oldest.buffer),
+                Err(NoRoom) => {
+                    moves.buffers.push_back(oldest.buffer);
+                    result = Err(NoRoom);
+                }
+            }
+        }
+        result
+    }
+
+    /// Waits for a move's operation and begins its next one. `None` when the move is over.
+    async fn advance(&self, lun: LunIndex, at: &Move) -> Result<Option<Move>, NoRoom> {
+        match at.stage {
+            Stage::Reading => {
+                let outcome = self.flash_done(at.tag).await;
+                self.core.charge(self.config.costs.move_page);
+                let whole = SectorRange::whole(self.geometry.sectors_per_page());
+                let (lost, record) = self.judge(&outcome, whole, at.buffer);
+                let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(None) };
+                self.program_copy(lun, at, lpn, 0).await
+            }
+            Stage::Programming { lpn, to, attempt } => {
+                if self.program_done(to, at.tag).await {
+                    // The host may have written or unmapped the page meanwhile: then the copy is garbage.
+                    if self.map.borrow().get(lpn) == at.from {
+                        self.remap(lpn, to);
+                        self.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
+                    }
+                    return Ok(None);
+                }
+                if self.map.borrow().get(lpn) != at.from {
+                    return Ok(None);
+                }
+                if attempt + 1 == PROGRAM_ATTEMPTS {
+                    Err(NoRoom)
+                } else {
+                    self.program_copy(lun, at, lpn, attempt + 1).await
+                }
+            }
+        }
+    }
+    async fn program_copy(
+        &self,
+        lun: LunIndex,
+        at: &Move,
+        lpn: Lpn,
+        attempt: u32,
+    ) -> Result<Option<Move>, NoRoom> {
+        let begun = self.begin_program(lun, Stream::Gc, at.buffer, Cause::Gc).await;
+        let (to, tag) = begun.ok_or(NoRoom)?;
+        Ok(Some(Move { tag, stage: Stage::Programming { lpn, to, attempt }, ..*at }))
+    }
+
+    /// Whose page it is that was read from a victim; `None` when it is nobody's any more. A page with lost sectors gets a
+    /// record that says so, for the damage to stay visible.
+    fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
+        if !self.blocks.borrow().is_valid(from) {
+            return None;
+        }
+        let map = self.map.borrow();
+        let record = match record {
+            Some(record) => record,
+            // Rare enough to look through the whole map.
+            None => {
+                let lpn = map.find(from).expect("a valid page is mapped");
+                OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0 }
+            }
+        };
+        let lpn = Lpn(record.lpn);
+        assert!(
+            record.kind == PageKind::Data && record.lpn < map.len() && map.get(lpn) == from,
+            "the OOB of {from:?} names {lpn:?}, which is elsewhere"
+        );
+        if lost != 0 {
+            OobRecord { lost_sectors: lost, ..record }.encode(self.dram.borrow_mut().oob_mut(buffer));
+        }
+        Some(lpn)
+    }
+
+    /// Erases an emptied block, or retires it.
+    async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
+        self.read_waiters[lun.index()]
+            .wait(self.exec(), || (!self.blocks.borrow().is_read(block)).then_some(()))
+            .await;
+        let (state, addr) = {
+            let blocks = self.blocks.borrow();
+            (blocks.state(block), blocks.block_addr(block))
+        };
+        let erased = state == BlockState::Closed && {
+            let buffer = BufferId(self.config.gc_buffer(lun.0, 0));
+            self.erase(lun, addr, buffer).await.status == FlashStatus::Done
+        };
+        if erased {
+            self.blocks.borrow_mut().erased(block);
+        } else {
+            self.retire(lun, block);
+        }
+        self.room_waiters[lun.index()].wake_all(self.exec());
+    }
+
+    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only.
+    pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
+        let (addr, good) = {
+            let mut blocks = self.blocks.borrow_mut();
+            (blocks.block_addr(block), blocks.retire(block))
+        };
+        self.count(|s| s.grown_bad_blocks += 1);
+        self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
+        if u64::from(good) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
+            self.set_state(DriveState::ReadOnly);
+        }
+    }
+
+    /// Lets no victim begin and waits until none is in work.
+    pub(crate) async fn hold_gc(&self) {
+        self.gc_held.set(true);
+        self.gc_idle.wait(self.exec(), || (self.gc_active.get() == 0).then_some(())).await;
+    }
+    pub(crate) fn release_gc(&self) {
+        self.gc_held.set(false);
+        for cell in &self.gc_waiters {
+            cell.wake(self.exec());
+        }
+    }
+}

@@ -1,0 +1,48 @@
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{Lpn, Ppa};
+
+/// Logical to physical pages, 4 bytes each (C54 has 8: the inverse stands in the pages' OOB here).
+///
+/// Entries are kept complemented, so that an unmapped page is zero and the table of an empty drive takes no memory.
+pub(crate) struct Map(Vec<u32>);
+
+impl Map {
+    pub(crate) fn new(pages: u32) -> Self {
+        Map(vec![0; pages as usize])
+    }
+    #[inline]
+    pub(crate) fn get(&self, lpn: Lpn) -> Ppa {
+        Ppa(!self.0[lpn.index()])
+    }
+    /// Maps a page and gives back where it was before.
+    #[inline]
+    pub(crate) fn set(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
+        Ppa(!core::mem::replace(&mut self.0[lpn.index()], !ppa.0))
+    }
+    pub(crate) fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+    /// The logical page at `ppa`, by looking at all of them: for a page whose OOB can't be read any more.
+    pub(crate) fn find(&self, ppa: Ppa) -> Option<Lpn> {
+        self.0.iter().position(|&entry| entry == !ppa.0).map(|lpn| Lpn(lpn as u32))
+    }
+    /// Little-endian entries from `first` on, as far as `into` reaches; entries behind the last are zero.
+    pub(crate) fn store(&self, first: usize, into: &mut [u8]) {
+        let mut entries = self.0.get(first..).unwrap_or_default().iter();
+        for bytes in into.chunks_exact_mut(4) {
+            bytes.copy_from_slice(&entries.next().copied().unwrap_or(0).to_le_bytes());
+        }
+    }
+    /// The inverse of [`Map::store`].
+    pub(crate) fn load(&mut self, first: usize, from: &[u8]) {
+        let entries = self.0.get_mut(first..).unwrap_or_default();
+        for (entry, bytes) in entries.iter_mut().zip(from.chunks_exact(4)) {
+            let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            // Untouched entries take no memory.
+            if stored != *entry {
+                *entry = stored;
+            }
+        }
+    }
+}

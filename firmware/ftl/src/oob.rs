@@ -1,0 +1,100 @@
+//! What stands in the OOB area of every page (G10).
+
+use aster_codec::checksum::crc32c;
+
+/// Bytes of an OOB record.
+pub const OOB_BYTES: usize = 16;
+const CHECKED: usize = 13;
+const SEQUENCE_MAX: u64 = (1 << 48) - 1;
+
+/// What a page holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageKind {
+    /// A mapping unit of the host.
+    Data,
+    /// A page of the stored map.
+    Map,
+}
+
+/// The OOB record of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OobRecord {
+    /// What the page holds.
+    pub kind: PageKind,
+    /// The logical page, or the index of a page of the stored map.
+    pub lpn: u32,
+    /// Counts evictions over the drive's life, 48 bits. A page moved by garbage collection keeps it, so that of two
+    /// copies with different numbers the greater is always newer. Pages of the map carry their generation.
+    pub sequence: u64,
+    /// Sectors whose content was lost before this copy was made, one bit each: they must not be read as data.
+    pub lost_sectors: u16,
+}
+
+impl OobRecord {
+    /// Writes the record into the first [`OOB_BYTES`] of `into`: LPN (4), sequence (6), kind (1), lost sectors (2),
+    /// the low 24 bits of CRC-32C over these 13.
+    pub fn encode(&self, into: &mut [u8]) {
+        assert!(self.sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
+        into[0..4].copy_from_slice(&self.lpn.to_le_bytes());
+        into[4..10].copy_from_slice(&self.sequence.to_le_bytes()[..6]);
+        into[10] = match self.kind {
+            PageKind::Data => 1,
+            PageKind::Map => 2,
+        };
+        into[11..13].copy_from_slice(&self.lost_sectors.to_le_bytes());
+        let crc = crc32c(&into[..CHECKED]);
+        into[CHECKED..OOB_BYTES].copy_from_slice(&crc.to_le_bytes()[..3]);
+    }
+    /// Reads a record; `None` when it is too short, unknown or damaged.
+    pub fn decode(from: &[u8]) -> Option<Self> {
+        let record = from.get(..OOB_BYTES)?;
+        if record[CHECKED..] != crc32c(&record[..CHECKED]).to_le_bytes()[..3] {
+            return None;
+        }
+        let kind = match record[10] {
+            1 => PageKind::Data,
+            2 => PageKind::Map,
+            _ => return None,
+        };
+        let mut sequence = [0; 8];
+        sequence[..6].copy_from_slice(&record[4..10]);
+        Some(OobRecord {
+            kind,
+            lpn: u32::from_le_bytes([record[0], record[1], record[2], record[3]]),
+            sequence: u64::from_le_bytes(sequence),
+            lost_sectors: u16::from_le_bytes([record[11], record[12]]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn records_round_trip(lpn: u32, sequence in 0..=SEQUENCE_MAX, lost_sectors: u16, map: bool) {
+            let kind = if map { PageKind::Map } else { PageKind::Data };
+            let record = OobRecord { kind, lpn, sequence, lost_sectors };
+            let mut bytes = [0; OOB_BYTES];
+            record.encode(&mut bytes);
+            prop_assert_eq!(OobRecord::decode(&bytes), Some(record));
+        }
+
+        #[test]
+        fn a_flipped_bit_is_noticed(lpn: u32, sequence in 0..=SEQUENCE_MAX, bit in 0usize..128) {
+            let mut bytes = [0; OOB_BYTES];
+            OobRecord { kind: PageKind::Data, lpn, sequence, lost_sectors: 0 }.encode(&mut bytes);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(OobRecord::decode(&bytes), None);
+        }
+    }
+
+    #[test]
+    fn an_erased_or_short_area_holds_no_record() {
+        assert_eq!(OobRecord::decode(&[0xFF; OOB_BYTES]), None);
+        assert_eq!(OobRecord::decode(&[0; OOB_BYTES]), None);
+        assert_eq!(OobRecord::decode(&[1; 4]), None);
+    }
+}

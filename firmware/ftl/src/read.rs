@@ -1,0 +1,271 @@
+//! Taking data buffer entries, filling them from flash, and the slices that only read.
+
+use crate::buffer::{EntryId, Granules, Hold, Step, Want};
+use crate::drive::{Cause, Drive};
+use crate::oob::{OobRecord, PageKind};
+use crate::slice::Slice;
+use aster_events::Event;
+use aster_ports::flash::{FlashStatus, Outcome};
+use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
+use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
+
+/// How a command ends whose data could not be moved.
+pub(crate) fn dma_status(error: DmaError) -> HostStatus {
+    match error {
+        DmaError::Address => HostStatus::DataTransfer,
+        DmaError::Aborted => HostStatus::Aborted,
+    }
+}
+
+impl Drive {
+    /// Reads part of a page: from its entry, which is filled from flash as far as needed.
+    pub(crate) async fn read_slice(&self, slice: &Slice) -> Result<(), HostStatus> {
+        self.count(|s| s.host_pages_read += 1);
+        let entry = self.hold_filled(slice).await?;
+        let moved = self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await;
+        self.let_go(entry, Hold::Shared);
+        moved.map_err(dma_status)
+    }
+
+    /// Compares host data with part of a page.
+    pub(crate) async fn compare_slice(&self, slice: &Slice) -> Result<(), HostStatus> {
+        self.count(|s| s.host_pages_read += 1);
+        let entry = self.hold_filled(slice).await?;
+        let scratch = self.take_merge_buffer().await;
+        let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
+        let equal = self.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
+        self.give_merge_buffer(scratch);
+        self.let_go(entry, Hold::Shared);
+        moved.map_err(dma_status)?;
+        if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
+    }
+
+    /// Holds the slice's entry with other readers, all granules of the slice in it.
+    async fn hold_filled(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
+        let granules = self.granules_in(slice);
+        let (entry, hold) = self.hold(slice.lpn, Want::Read(granules)).await?;
+        if hold == Hold::Exclusive {
+            let all = if self.config.partial_reads { granules } else { self.whole_page() };
+            self.fill(entry, all, Cause::Host).await;
+            if granules & !self.buffer.borrow().valid(entry) != 0 {
+                self.let_go(entry, Hold::Exclusive);
+                return Err(HostStatus::UnrecoveredRead);
+            }
+            self.buffer.borrow_mut().share(entry);
+            self.entry_changed(entry);
+        }
+        Ok(entry)
+    }
+
+    /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
+    pub(crate) async fn hold(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Hold), HostStatus> {
+        self.core.charge(self.config.costs.buffer);
+        let mut clean_only = self.blocks.borrow().any_exhausted();
+        loop {
+            let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
+            match step {
+                Step::Held { entry, hold, hit } => {
+                    self.count_hit(lpn, hit);
+                    return Ok((entry, hold));
+                }
+                Step::Busy(entry) => self.wait_once(&self.entry_waiters[entry.index()]).await,
+                // Room that can't be made this way may still be there among the clean entries.
+                Step::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
+                Step::None => self.wait_once(&self.pool_waiters).await,
+            }
+        }
+    }
+    fn count_hit(&self, lpn: Lpn, hit: bool) {
+        if hit {
+            self.count(|s| s.buffer_hits += 1);
+            self.emit(|| Event::BufferHit { lpn: lpn.0 });
+        } else {
+            self.count(|s| s.buffer_misses += 1);
+            self.emit(|| Event::BufferMissed { lpn: lpn.0 });
+        }
+    }
+    pub(crate) fn let_go(&self, entry: EntryId, hold: Hold) {
+        self.buffer.borrow_mut().release(entry, hold);
+        self.entry_changed(entry);
+    }
+
+    /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash. What can't be
+    /// read stays invalid. Returns the sectors that are lost. Nobody else changes the entry meanwhile.
+    pub(crate) async fn fill(&self, entry: EntryId, wanted: Granules, cause: Cause) -> u16 {
+        self.core.charge(self.config.costs.translate);
+        self.core.settle().await;
+        let (lpn, missing) = {
+            let buffer = self.buffer.borrow();
+            (buffer.lpn(entry), wanted & !buffer.valid(entry))
+        };
+        if missing == 0 {
+            return 0;
+        }
+        let ppa = self.map.borrow().get(lpn);
+        if !ppa.is_some() {
+            self.zero(BufferId(entry.0), missing);
+            self.buffer.borrow_mut().add_valid(entry, missing);
+            return 0;
+        }
+        let sectors = span(self.sectors_of(missing));
+        // Flash may write into the entry itself where that loses nothing.
+        let direct = {
+            let buffer = self.buffer.borrow();
+            !buffer.is_dirty(entry) || buffer.valid(entry) & self.granules_of(sectors.mask()) == 0
+        };
+        if direct {
+            self.fill_direct(entry, lpn, ppa, sectors, cause).await
+        } else {
+            self.fill_by_merge(entry, lpn, sectors, missing, cause).await
+        }
+    }
+    async fn fill_direct(
+        &self,
+        entry: EntryId,
+        lpn: Lpn,
+        ppa: Ppa,
+        sectors: SectorRange,
+        cause: Cause,
+    ) -> u16 {
+        let into = BufferId(entry.0);
+        let lost = self.read_page(ppa, lpn, sectors, into, cause).await;
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.forget_clean(entry, self.granules_of(sectors.mask() & lost));
+        buffer.add_valid(entry, self.granules_of(sectors.mask() & !lost));
+        lost
+    }
+    async fn fill_by_merge(
+        &self,
+        entry: EntryId,
+        lpn: Lpn,
+        sectors: SectorRange,
+        missing: Granules,
+        cause: Cause,
+    ) -> u16 {
+        let merge = self.take_merge_buffer().await;
+        // Only now: garbage collection may have moved the page while there was no buffer.
+        let ppa = self.map.borrow().get(lpn);
+        let lost = self.read_page(ppa, lpn, sectors, merge, cause).await;
+        let good = missing & self.granules_of(sectors.mask() & !lost);
+        self.copy_granules(merge, BufferId(entry.0), good);
+        self.buffer.borrow_mut().add_valid(entry, good);
+        self.give_merge_buffer(merge);
+        lost
+    }
+
+    /// Reads sectors of a logical page and says which of them are lost: uncorrectable now, or marked so by whoever
+    /// copied the page here.
+    async fn read_page(&self, ppa: Ppa, lpn: Lpn, sectors: SectorRange, into: BufferId, cause: Cause) -> u16 {
+        self.blocks.borrow_mut().read_begins(ppa);
+        let outcome = self.read(ppa, sectors, into, cause).await;
+        let (last, lun) = {
+            let mut blocks = self.blocks.borrow_mut();
+            let block = blocks.block_of(ppa);
+            (blocks.read_ends(ppa), blocks.lun_of(block))
+        };
+        if last {
+            self.read_waiters[lun.index()].wake(self.exec());
+        }
+        let (lost, record) = self.judge(&outcome, sectors, into);
+        if let Some(record) = record
+            && (record.kind, record.lpn) != (PageKind::Data, lpn.0)
+        {
+            // Another page's data must never pass for this one's.
+            self.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
+            return sectors.mask();
+        }
+        lost
+    }
+    /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the content.
+    pub(crate) fn judge(
+        &self,
+        outcome: &Outcome,
+        sectors: SectorRange,
+        buffer: BufferId,
+    ) -> (u16, Option<OobRecord>) {
+        let readable = match outcome.status {
+            FlashStatus::Done => !outcome.oob_failed && !outcome.erased,
+            FlashStatus::Uncorrectable => !outcome.oob_failed,
+            FlashStatus::Failed | FlashStatus::Error => false,
+        };
+        let record = if readable { OobRecord::decode(self.dram.borrow().oob(buffer)) } else { None };
+        let lost = match record {
+            Some(record) => record.lost_sectors | outcome.failed_sectors,
+            None => u16::MAX,
+        };
+        let lost = lost & sectors.mask();
+        if lost != 0 {
+            self.count(|s| s.uncorrectable_sectors += u64::from(lost.count_ones()));
+        }
+        (lost, record)
+    }
+
+    // ---- granules of buffers ----
+
+    pub(crate) fn whole_page(&self) -> Granules {
+        mask(0, self.granules_per_page())
+    }
+    /// The granules that a slice touches.
+    pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
+        mask(slice.start / self.granule_bytes(), slice.bytes / self.granule_bytes())
+    }
+    pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
+        DmaRequest {
+            command: slice.command,
+            direction,
+            offset: slice.data_offset,
+            buffer,
+            buffer_offset: slice.start,
+            length: slice.bytes,
+        }
+    }
+    /// Bytes that a granule takes in a buffer.
+    fn granule_len(&self) -> usize {
+        match self.config.content {
+            Content::Full => self.granule_bytes() as usize,
+            Content::Fingerprint => Content::Fingerprint.sector_len(),
+        }
+    }
+    pub(crate) fn zero(&self, buffer: BufferId, granules: Granules) {
+        let len = self.granule_len();
+        let mut dram = self.dram.borrow_mut();
+        let page = dram.page_mut(buffer);
+        for granule in bits(granules) {
+            page[granule * len..(granule + 1) * len].fill(0);
+        }
+    }
+    fn is_equal(&self, a: BufferId, b: BufferId, granules: Granules) -> bool {
+        let len = self.granule_len();
+        let dram = self.dram.borrow();
+        let (a, b) = (dram.page(a), dram.page(b));
+        bits(granules).all(|g| a[g * len..(g + 1) * len] == b[g * len..(g + 1) * len])
+    }
+    fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {
+        let len = self.granule_len();
+        let mut held = [0; SECTOR_BYTES];
+        let mut dram = self.dram.borrow_mut();
+        for granule in bits(granules) {
+            let at = granule * len..(granule + 1) * len;
+            held[..len].copy_from_slice(&dram.page(from)[at.clone()]);
+            dram.page_mut(to)[at].copy_from_slice(&held[..len]);
+        }
+    }
+}
+
+fn mask(first: u32, count: u32) -> Granules {
+    if count == 0 { 0 } else { (Granules::MAX >> (Granules::BITS - count)) << first }
+}
+
+fn bits(mut granules: Granules) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let first = granules.trailing_zeros() as usize;
+        granules &= granules.wrapping_sub(1);
+        (first < Granules::BITS as usize).then_some(first)
+    })
+}
+
+/// The smallest run of sectors that holds all of `sectors`.
+fn span(sectors: u16) -> SectorRange {
+    let first = sectors.trailing_zeros() as u8;
+    SectorRange { first, count: 16 - sectors.leading_zeros() as u8 - first }
+}

@@ -1,0 +1,80 @@
+/// Flash operations by the reason they were done for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlashCounts {
+    /// For a host read, or an eviction from the data buffer.
+    pub host: u64,
+    /// For garbage collection.
+    pub gc: u64,
+    /// For the stored map, and the scan for bad blocks.
+    pub metadata: u64,
+    /// To complete a page that was written in part.
+    pub merge: u64,
+}
+
+impl FlashCounts {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.host + self.gc + self.metadata + self.merge
+    }
+}
+
+/// What the drive can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DriveState {
+    /// Reading what it needs to know.
+    #[default]
+    Booting,
+    /// Serving.
+    Ready,
+    /// Out of spare blocks: reads go on.
+    ReadOnly,
+    /// Could not boot.
+    Failed,
+}
+
+/// What the FTL has done since power-on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// What the drive can do.
+    pub state: DriveState,
+    /// Commands completed.
+    pub commands: u64,
+    /// Mapping units read by the host, in whole or part.
+    pub host_pages_read: u64,
+    /// Mapping units written by the host, in whole or part.
+    pub host_pages_written: u64,
+    /// Bytes read by the host.
+    pub host_bytes_read: u64,
+    /// Bytes written by the host.
+    pub host_bytes_written: u64,
+    /// Bytes that flash programs stored.
+    pub flash_bytes_written: u64,
+    /// Pages read.
+    pub flash_reads: FlashCounts,
+    /// Pages programmed.
+    pub flash_programs: FlashCounts,
+    /// Blocks erased.
+    pub flash_erases: FlashCounts,
+    /// Victim blocks collected.
+    pub gc_runs: u64,
+    /// Slices that found their page in the data buffer.
+    pub buffer_hits: u64,
+    /// Slices that did not.
+    pub buffer_misses: u64,
+    /// Factory bad blocks found.
+    pub factory_bad_blocks: u64,
+    /// Blocks that went bad in use.
+    pub grown_bad_blocks: u64,
+    /// 4 KiB sectors found uncorrectable, each time one was met.
+    pub uncorrectable_sectors: u64,
+}
+
+impl Stats {
+    /// Write amplification: bytes programmed over bytes written by the host; 0 before the first write.
+    pub fn waf(&self) -> f64 {
+        if self.host_bytes_written == 0 {
+            return 0.0;
+        }
+        self.flash_bytes_written as f64 / self.host_bytes_written as f64
+    }
+}

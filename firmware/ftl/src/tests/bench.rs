@@ -1,0 +1,242 @@
+//! A drive with a front end that carries DMA out in host memory.
+
+use super::flash::{Cells, SharedCells, serve};
+use crate::{Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, NVRAM_BYTES, OOB_BYTES};
+use aster_events::Recorder;
+use aster_exec::{Core, Exec, Handler, HandlerId};
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::flash::FlashPort;
+use aster_ports::host::{
+    ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, DmaTag, FRONT_KICK,
+    HostCommand, HostOp, HostStatus,
+};
+use aster_ports::medium::{Nvram, SharedNvram};
+use aster_units::{Content, Duration, Frequency, Geometry, Rng, SECTOR_BYTES};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::vec;
+use std::vec::Vec;
+
+pub const SLOTS: u16 = 16;
+
+pub fn geometry() -> Geometry {
+    Geometry {
+        channels: 2,
+        ways: 1,
+        luns: 2,
+        planes: 1,
+        blocks_per_lun: 72,
+        pages_per_block: 4,
+        page_bytes: 8192,
+        spare_bytes: 512,
+    }
+}
+
+pub fn config(content: Content) -> FtlConfig {
+    FtlConfig {
+        geometry: geometry(),
+        content,
+        capacity: Capacity::OverProvisioning(7.0),
+        buffer_entries: 12,
+        slice_workers: 8,
+        command_slots: SLOTS,
+        partial_reads: true,
+        assigner: Assigner::ChannelFirst,
+        gc_reserve_blocks: 1,
+        gc_free_blocks: 2,
+        gc_depth: 2,
+        costs: FtlCosts::default(),
+    }
+}
+
+struct Front {
+    exec: Exec,
+    port: Rc<CommandPort>,
+    dram: SharedDram,
+    content: Content,
+    id: Cell<Option<HandlerId>>,
+    memory: RefCell<Vec<Vec<u8>>>,
+    moving: RefCell<VecDeque<(DmaTag, DmaRequest)>>,
+    done: RefCell<VecDeque<Completion>>,
+    fail_next_dma: Cell<bool>,
+    rng: RefCell<Rng>,
+}
+
+const MOVE: u64 = 1;
+
+impl Handler for Front {
+    fn fire(&self, token: u64) {
+        if token == MOVE {
+            let (tag, request) = self.moving.borrow_mut().pop_front().expect("a move is due");
+            return self.carry_out(tag, &request);
+        }
+        assert_eq!(token, FRONT_KICK);
+        self.port.acknowledge();
+        while let Some(dma) = self.port.next_dma() {
+            self.moving.borrow_mut().push_back(dma);
+            let delay = Duration::from_nanos(500 + self.rng.borrow_mut().below(4000));
+            self.exec.schedule(self.exec.now() + delay, self.id.get().unwrap(), MOVE);
+        }
+        while let Some(completion) = self.port.next_completion() {
+            self.done.borrow_mut().push_back(completion);
+        }
+    }
+}
+
+impl Front {
+    fn scaled(&self, bytes: u32) -> usize {
+        bytes as usize / SECTOR_BYTES * self.content.sector_len()
+            + if self.content == Content::Full { bytes as usize % SECTOR_BYTES } else { 0 }
+    }
+    fn carry_out(&self, tag: DmaTag, r: &DmaRequest) {
+        if self.fail_next_dma.replace(false) {
+            return self.port.dma_done(tag, Err(DmaError::Address));
+        }
+        let (offset, at, len) = (self.scaled(r.offset), self.scaled(r.buffer_offset), self.scaled(r.length));
+        let mut memory = self.memory.borrow_mut();
+        let host = &mut memory[usize::from(r.command.0)][offset..offset + len];
+        let mut dram = self.dram.borrow_mut();
+        let page = &mut dram.page_mut(r.buffer)[at..at + len];
+        match r.direction {
+            DmaDirection::ToHost => host.copy_from_slice(page),
+            DmaDirection::FromHost => page.copy_from_slice(host),
+        }
+        self.port.dma_done(tag, Ok(()));
+    }
+}
+
+/// A drive under power.
+pub struct Bench {
+    pub exec: Exec,
+    pub core: Core,
+    pub config: FtlConfig,
+    pub cells: SharedCells,
+    pub nvram: SharedNvram,
+    pub ftl: FtlHandle,
+    front: Rc<Front>,
+    free: RefCell<Vec<u16>>,
+}
+
+impl Bench {
+    pub fn fresh(config: FtlConfig) -> Bench {
+        Bench::power_on(config, Cells::new(config.geometry, 1), Nvram::volatile(NVRAM_BYTES))
+    }
+    pub fn power_on(config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Bench {
+        let exec = Exec::new();
+        let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
+        let dram = Dram::new(
+            config.content,
+            config.geometry.sectors_per_page(),
+            OOB_BYTES as u8,
+            config.data_buffers(),
+            config.metadata_buffers(),
+            0,
+        );
+        let host = CommandPort::new(&exec, SLOTS, 32);
+        // Few slots, so that waiting for one is part of every test.
+        let flash = FlashPort::new(&exec, config.geometry.total_luns(), 10, Interrupt::default());
+        serve(&core, &cells, &flash, &dram);
+        let front = Rc::new(Front {
+            exec: exec.clone(),
+            port: host.clone(),
+            dram: dram.clone(),
+            content: config.content,
+            id: Cell::new(None),
+            memory: RefCell::new(vec![Vec::new(); usize::from(SLOTS)]),
+            moving: RefCell::default(),
+            done: RefCell::default(),
+            fail_next_dma: Cell::new(false),
+            rng: RefCell::new(Rng::new(5)),
+        });
+        let id = exec.register(front.clone());
+        front.id.set(Some(id));
+        host.attach(id);
+        let ftl = Ftl::start(&core, config, dram, host, flash, nvram.clone(), Recorder::default()).unwrap();
+        let free = RefCell::new((0..SLOTS).rev().collect());
+        Bench { exec, core, config, cells, nvram, ftl, front, free }
+    }
+    /// Cuts the power and switches it on again.
+    pub fn restart(self) -> Bench {
+        let (config, cells, nvram) = (self.config, self.cells.clone(), self.nvram.clone());
+        drop(self);
+        Bench::power_on(config, cells, nvram)
+    }
+    pub fn capacity(&self) -> u64 {
+        u64::from(self.ftl.logical_pages()) * u64::from(self.config.geometry.page_bytes)
+    }
+    pub fn fail_next_dma(&self) {
+        self.front.fail_next_dma.set(true);
+    }
+
+    // ---- commands ----
+
+    pub fn has_slot(&self) -> bool {
+        !self.free.borrow().is_empty()
+    }
+    /// Sends a command; `data` is what the host writes or room for what it reads, in the content's scale.
+    pub fn send(&self, op: HostOp, offset: u64, length: u64, fua: bool, data: Vec<u8>) -> CommandId {
+        let id = CommandId(self.free.borrow_mut().pop().expect("a free slot"));
+        self.front.memory.borrow_mut()[usize::from(id.0)] = data;
+        self.front.port.push_command(HostCommand { id, op, offset, length, fua });
+        id
+    }
+    pub fn send_deallocate(&self, ranges: &[ByteRange]) -> CommandId {
+        let next = CommandId(*self.free.borrow().last().expect("a free slot"));
+        self.front.port.set_ranges(next, ranges.iter().copied());
+        self.send(HostOp::Deallocate, 0, 0, false, Vec::new())
+    }
+    /// The next finished command with its host memory. Panics when the drive makes no progress.
+    pub fn wait(&self) -> (Completion, Vec<u8>) {
+        loop {
+            if let Some(completion) = self.front.done.borrow_mut().pop_front() {
+                self.free.borrow_mut().push(completion.id.0);
+                let data = std::mem::take(&mut self.front.memory.borrow_mut()[usize::from(completion.id.0)]);
+                return (completion, data);
+            }
+            let Some(deadline) = self.exec.next_deadline() else { panic!("no progress: {}", self.dump()) };
+            self.exec.advance_to(deadline);
+        }
+    }
+    /// Runs one command alone.
+    pub fn run(&self, op: HostOp, offset: u64, length: u64, data: Vec<u8>) -> (HostStatus, Vec<u8>) {
+        self.send(op, offset, length, false, data);
+        let (completion, data) = self.wait();
+        (completion.status, data)
+    }
+    pub fn shut_down(&self) -> HostStatus {
+        self.run(HostOp::Shutdown, 0, 0, Vec::new()).0
+    }
+    /// Lets everything come to rest.
+    pub fn settle(&self) {
+        while let Some(deadline) = self.exec.next_deadline() {
+            self.exec.advance_to(deadline);
+        }
+    }
+    fn dump(&self) -> std::string::String {
+        let drive = self.ftl.drive();
+        let luns: Vec<_> = (0..self.config.geometry.total_luns())
+            .map(|l| {
+                let (lun, blocks) = (aster_units::LunIndex(l), drive.blocks.borrow());
+                (blocks.free(lun), blocks.good(lun), blocks.is_exhausted(lun), blocks.has_failing(lun))
+            })
+            .collect();
+        std::format!(
+            "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
+             (free, good, exhausted, failing) of LUNs {luns:?}, {:?}, boot error {:?}",
+            self.exec.now(),
+            drive.commands.borrow().in_work,
+            drive.slices.queued(),
+            drive.buffer.borrow().counts(),
+            self.ftl.stats(),
+            self.ftl.boot_error(),
+        )
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.exec.shut_down();
+    }
+}

@@ -1,0 +1,181 @@
+//! A flash array behind `FlashPort`. It holds the firmware to the rules of NAND: pages are programmed in order, once,
+//! after an erase; reads of bad places fail as asked.
+
+use crate::oob::OobRecord;
+use aster_exec::{Core, Exec};
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Outcome, Phase, Target};
+use aster_units::{Content, Duration, Geometry, LunIndex, Ppa, Rng};
+use std::boxed::Box;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::vec;
+use std::vec::Vec;
+
+/// What goes wrong, in one of so many operations; 0 for never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub program: u64,
+    pub erase: u64,
+}
+
+struct Page {
+    content: Content,
+    bytes: Box<[u8]>,
+    oob: Box<[u8]>,
+}
+
+/// The cells: what stays without power.
+pub struct Cells {
+    geometry: Geometry,
+    pages: Vec<Option<Page>>,
+    next: Vec<u16>,
+    pub factory_bad: Vec<bool>,
+    pub bad: Vec<bool>,
+    /// Sectors that can't be read, by physical page, until it is erased.
+    pub uncorrectable: BTreeMap<u32, u16>,
+    pub oob_broken: BTreeMap<u32, ()>,
+    pub faults: Faults,
+    rng: Rng,
+    pub erases: Vec<u32>,
+}
+
+pub type SharedCells = Rc<RefCell<Cells>>;
+
+impl Cells {
+    pub fn new(geometry: Geometry, seed: u64) -> SharedCells {
+        let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
+        Rc::new(RefCell::new(Cells {
+            geometry,
+            pages: (0..geometry.total_pages()).map(|_| None).collect(),
+            next: vec![0; blocks],
+            factory_bad: vec![false; blocks],
+            bad: vec![false; blocks],
+            uncorrectable: BTreeMap::new(),
+            oob_broken: BTreeMap::new(),
+            faults: Faults::default(),
+            rng: Rng::new(seed),
+            erases: vec![0; blocks],
+        }))
+    }
+    pub fn record(&self, ppa: Ppa) -> Option<OobRecord> {
+        OobRecord::decode(&self.pages[ppa.0 as usize].as_ref()?.oob)
+    }
+    fn strikes(&mut self, one_in: u64) -> bool {
+        one_in > 0 && self.rng.below(one_in) == 0
+    }
+    fn ppa(&self, lun: LunIndex, target: &Target) -> Ppa {
+        let (row_lun, block, page) = self.geometry.split_row(target.row);
+        assert_eq!(row_lun, self.geometry.lun_addr(lun).lun, "a row address names another LUN");
+        assert!(block.0 < self.geometry.blocks_per_lun && page.0 < self.geometry.pages_per_block);
+        self.geometry.ppa(lun, block, page)
+    }
+    fn block(&self, ppa: Ppa) -> usize {
+        ppa.0 as usize / usize::from(self.geometry.pages_per_block)
+    }
+
+    fn execute(&mut self, request: &FlashRequest, dram: &SharedDram) -> Outcome {
+        let target = request.targets()[0];
+        let ppa = self.ppa(request.lun, &target);
+        match request.phase {
+            Phase::Read if request.flags.raw => self.read_raw(ppa, &target, dram),
+            Phase::Read => self.read(ppa, &target, dram),
+            Phase::Program => self.program(ppa, &target, dram),
+            Phase::Erase => self.erase(ppa),
+            other => panic!("the FTL asked for {other:?}"),
+        }
+    }
+    fn read_raw(&self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
+        let mark = if self.factory_bad[self.block(ppa)] { 0 } else { 0xFF };
+        dram.borrow_mut().oob_mut(target.buffer).fill(mark);
+        Outcome::default()
+    }
+    fn read(&self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
+        let Some(page) = &self.pages[ppa.0 as usize] else {
+            return Outcome { erased: true, ..Outcome::default() };
+        };
+        let mut dram = dram.borrow_mut();
+        assert_eq!(dram.content_of(target.buffer), page.content, "a page is read as it was written");
+        let len = page.content.sector_len();
+        let (bytes, oob) = dram.page_and_oob_mut(target.buffer);
+        let failed = self.uncorrectable.get(&ppa.0).copied().unwrap_or(0) & target.sectors.mask();
+        for sector in usize::from(target.sectors.first)..usize::from(target.sectors.end()) {
+            let at = sector * len..(sector + 1) * len;
+            if failed >> sector & 1 == 1 {
+                bytes[at].fill(0xA5);
+            } else {
+                bytes[at.clone()].copy_from_slice(&page.bytes[at]);
+            }
+        }
+        oob.copy_from_slice(&page.oob);
+        let oob_failed = self.oob_broken.contains_key(&ppa.0);
+        if oob_failed {
+            oob.fill(0x3C);
+        }
+        let status = if failed != 0 || oob_failed { FlashStatus::Uncorrectable } else { FlashStatus::Done };
+        Outcome { status, failed_sectors: failed, oob_failed, ..Outcome::default() }
+    }
+    fn program(&mut self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
+        let block = self.block(ppa);
+        let page = (ppa.0 % u32::from(self.geometry.pages_per_block)) as u16;
+        assert!(!self.factory_bad[block], "a factory bad block is programmed");
+        assert_eq!(self.next[block], page, "block {block} is programmed out of order or twice");
+        assert_eq!(target.sectors.count, self.geometry.sectors_per_page(), "part of a page is programmed");
+        self.next[block] += 1;
+        if self.bad[block] || self.strikes(self.faults.program) {
+            self.bad[block] = true;
+            return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
+        }
+        let dram = dram.borrow();
+        let (bytes, oob) = dram.page_and_oob(target.buffer);
+        self.pages[ppa.0 as usize] =
+            Some(Page { content: dram.content_of(target.buffer), bytes: bytes.into(), oob: oob.into() });
+        Outcome::default()
+    }
+    fn erase(&mut self, ppa: Ppa) -> Outcome {
+        let block = self.block(ppa);
+        assert!(!self.factory_bad[block], "a factory bad block is erased");
+        self.erases[block] += 1;
+        if self.bad[block] || self.strikes(self.faults.erase) {
+            self.bad[block] = true;
+            return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
+        }
+        self.next[block] = 0;
+        let pages = u32::from(self.geometry.pages_per_block);
+        for page in block as u32 * pages..(block as u32 + 1) * pages {
+            self.pages[page as usize] = None;
+            self.uncorrectable.remove(&page);
+            self.oob_broken.remove(&page);
+        }
+        Outcome::default()
+    }
+}
+
+/// Serves the port: a task a LUN, one request at a time, in order.
+pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &SharedDram) {
+    let luns = cells.borrow().geometry.total_luns();
+    for lun in (0..luns).map(LunIndex) {
+        let (exec, cells, port, dram): (Exec, _, _, _) =
+            (core.exec().clone(), cells.clone(), port.clone(), dram.clone());
+        core.exec().spawn(async move {
+            let mut rng = Rng::new(u64::from(lun.0) + 1);
+            loop {
+                let (tag, request) = port.next(lun, |_| 0).await;
+                let micros = match request.phase {
+                    Phase::Read => 40 + rng.below(30),
+                    Phase::Program => 300 + rng.below(500),
+                    _ => 3000,
+                };
+                // Half before, half after: content is taken in the middle, so that whoever changes a buffer too early
+                // is found out.
+                exec.sleep(Duration::from_micros(micros / 2)).await;
+                let outcome = cells.borrow_mut().execute(&request, &dram);
+                exec.sleep(Duration::from_micros(micros / 2)).await;
+                let mut outcomes = [Outcome::default(); 4];
+                outcomes[0] = outcome;
+                port.complete(tag, outcomes);
+            }
+        });
+    }
+}

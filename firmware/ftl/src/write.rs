@@ -1,0 +1,75 @@
+//! Slices that change data buffer entries.
+
+use crate::buffer::{EntryId, Hold, Want};
+use crate::drive::Drive;
+use crate::read::dma_status;
+use crate::slice::Slice;
+use aster_ports::host::{DmaDirection, HostStatus};
+use aster_units::BufferId;
+
+impl Drive {
+    /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when the page
+    /// is on flash.
+    pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
+        self.count(|s| s.host_pages_written += 1);
+        let entry = self.hold_to_change(slice).await?;
+        let granules = self.granules_in(slice);
+        let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, BufferId(entry.0))).await;
+        if let Err(error) = moved {
+            // Part of the data may have arrived: a clean entry falls back to what flash holds.
+            let mut buffer = self.buffer.borrow_mut();
+            buffer.break_promise();
+            buffer.forget_clean(entry, granules);
+            drop(buffer);
+            self.let_go(entry, Hold::Exclusive);
+            return Err(dma_status(error));
+        }
+        self.changed(entry, granules, fua).await
+    }
+
+    /// Writes zeroes over part of a page.
+    pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
+        if self.buffer.borrow().find(slice.lpn).is_none() && !self.map.borrow().get(slice.lpn).is_some() {
+            return Ok(());
+        }
+        let entry = self.hold_to_change(slice).await?;
+        let granules = self.granules_in(slice);
+        self.zero(BufferId(entry.0), granules);
+        self.changed(entry, granules, fua).await
+    }
+
+    async fn hold_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
+        self.promise_dirty().await?;
+        let held = self.hold(slice.lpn, Want::Write).await;
+        if held.is_err() {
+            self.buffer.borrow_mut().break_promise();
+        }
+        Ok(held?.0)
+    }
+    /// Makes sure that one more entry may become dirty.
+    async fn promise_dirty(&self) -> Result<(), HostStatus> {
+        loop {
+            if self.buffer.borrow_mut().promise_dirty() {
+                return Ok(());
+            }
+            let oldest = self.buffer.borrow_mut().evict_oldest();
+            match oldest {
+                Some(entry) => self.evict(entry).await?,
+                None => self.wait_once(&self.pool_waiters).await,
+            }
+        }
+    }
+    async fn changed(&self, entry: EntryId, granules: u128, fua: bool) -> Result<(), HostStatus> {
+        {
+            let mut buffer = self.buffer.borrow_mut();
+            buffer.add_valid(entry, granules);
+            buffer.make_dirty(entry);
+        }
+        if fua {
+            self.buffer.borrow_mut().evict_held(entry);
+            return self.evict(entry).await;
+        }
+        self.let_go(entry, Hold::Exclusive);
+        Ok(())
+    }
+}
