@@ -1,2 +1,45 @@
+//! The NVMe 1.4 controller on PCIe (issue 2, G9, G11): between the host link and the FTL.
+//!
+//! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It is told what happened (a
+//! register was written, a DMA was answered, the FTL finished a command) and pushes what follows to the two ports that
+//! it is handed, [`aster_ports::link::LinkPort`] and [`aster_ports::host::CommandPort`]. [`FrontEnd`] is the thin glue
+//! that registers it with an executor.
+//!
+//! The way of a command: doorbell → `arbitration` → fetch DMA → `nvm` or `admin` decodes it → `data` walks its PRPs →
+//! FTL → `data` maps the FTL's DMA requests to host memory → `complete` posts the entry → `interrupt`.
+//!
+//! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed table beside
+//! it, and queue entries, PRP lists and admin data land in an SRAM whose size [`HostIfConfig::sram_bytes`] gives.
 #![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod admin;
+mod arbitration;
+mod complete;
+mod config;
+mod controller;
+mod data;
+mod error_log;
+mod fetch;
+mod frontend;
+mod health;
+mod interrupt;
+mod nvm;
+mod ports;
+mod queue;
+mod registers;
+mod reset;
+mod slots;
+
+pub use config::{
+    ADMIN_SLOTS, BlockSize, ConfigError, HostIfConfig, QUEUE_ENTRIES_MAX, QUEUE_PAIRS_MAX, SLOTS_MAX,
+    TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
+};
+pub use controller::Controller;
+pub use frontend::FrontEnd;
+pub use health::{History, MediaHealth};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Abort (NVMe 1.4 §5.1): best effort, for commands that no lower floor has yet.
+
+use super::{Answer, Reply};
+use crate::controller::Controller;
+use crate::ports::Ports;
+use crate::slots::Stage;
+use aster_wire::nvme::Status;
+use aster_wire::nvme::admin::AbortDword10;
+
+/// Aborts that may be outstanding, zero-based (ACL). Each is answered at once, so the limit is never met.
+pub(super) const ABORT_LIMIT: u8 = 3;
+
+/// Result bit 0: the command was not aborted.
+const NOT_ABORTED: u32 = 1;
+
+impl Controller {
+    pub(super) fn abort(&mut self, ports: &mut Ports, command: AbortDword10) -> Answer {
+        let found = self.slots.ids().find(|&id| {
+            let slot = &self.slots[id];
+            slot.stage != Stage::Free
+                && !slot.orphan
+                && slot.queue == command.sq_id()
+                && slot.sqe.cid() == command.cid()
+        });
+        let Some(id) = found else { return Ok(Reply::Done(NOT_ABORTED)) };
+        let slot = &mut self.slots[id];
+        match slot.stage {
+            Stage::Parked => {
+                self.events.forget(id);
+                self.finish(ports, id, Status::ABORT_REQUESTED, 0);
+                Ok(Reply::Done(0))
+            }
+            // An I/O command on its way here ends when it arrives.
+            Stage::List | Stage::Fetched => {
+                slot.abort = true;
+                Ok(Reply::Done(0))
+            }
+            Stage::Scratch if slot.queue != 0 => {
+                slot.abort = true;
+                Ok(Reply::Done(0))
+            }
+            _ => Ok(Reply::Done(NOT_ABORTED)),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Set Features and Get Features (NVMe 1.4 §5.13, §5.21). No value survives a reset: none is saveable.
+
+use super::{Answer, Reply, refuse};
+use crate::config::HostIfConfig;
+use crate::controller::Controller;
+use crate::nvm::NSID;
+use crate::ports::Ports;
+use aster_wire::nvme::admin::{GetFeatures, SetFeatures};
+use aster_wire::nvme::features::{
+    ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureCapabilities, FeatureId,
+    FeatureSelect, InterruptCoalescing, InterruptVectorConfiguration, NumberOfQueues, PowerManagement,
+    TemperatureThreshold, VolatileWriteCache, WriteAtomicityNormal,
+};
+use aster_wire::nvme::{NSID_ALL, Sqe, Status};
+
+/// WCTEMP: 70 °C, the value that the standard recommends (NVMe 1.4 §5.15.2.2).
+pub(super) const WARNING_KELVINS: u16 = 343;
+/// CCTEMP: 80 °C.
+pub(super) const CRITICAL_KELVINS: u16 = 353;
+
+/// TMPSEL: the composite temperature, the only one there is.
+const COMPOSITE: u8 = 0;
+/// TMPSEL of Set Features: all sensors.
+const ALL_SENSORS: u8 = 15;
+/// SMART warnings that can happen here: all but those of a memory backup and of a persistent memory region.
+const WARNINGS_POSSIBLE: u8 = 0b0_1111;
+
+/// The values in force.
+#[derive(Debug)]
+pub(crate) struct Features {
+    pub arbitration: ArbitrationFeature,
+    power: PowerManagement,
+    pub over_temperature: u16,
+    pub under_temperature: u16,
+    /// Recovery never takes 100 ms here, so every time limit is kept.
+    error_recovery: ErrorRecovery,
+    pub write_cache: VolatileWriteCache,
+    pub queues: NumberOfQueues,
+    pub coalescing: InterruptCoalescing,
+    /// One block is written atomically whatever the host asks (AWUN = AWUPF = 0).
+    atomicity: WriteAtomicityNormal,
+    pub events: AsyncEventConfiguration,
+}
+
+impl Features {
+    /// The defaults.
+    pub fn new(config: &HostIfConfig) -> Self {
+        Features {
+            arbitration: ArbitrationFeature(0).with_burst(config.arbitration_burst_log2),
+            power: PowerManagement(0),
+            over_temperature: WARNING_KELVINS,
+            under_temperature: 0,
+            error_recovery: ErrorRecovery(0),
+            write_cache: VolatileWriteCache(0).with_enabled(config.volatile_write_cache),
+            queues: NumberOfQueues::of(config.queue_pairs, config.queue_pairs),
+            coalescing: InterruptCoalescing(0),
+            atomicity: WriteAtomicityNormal(0),
+            events: AsyncEventConfiguration(0),
+        }
+    }
+
+    /// A value as Get Features returns it. `dword11` names what it is about, `coalescing_disabled` is the state of the
+    /// vector that it names, if there is one.
+    fn value(&self, feature: FeatureId, dword11: u32, coalescing_disabled: Option<bool>) -> Answer {
+        Ok(Reply::Done(match feature {
+            FeatureId::Arbitration => self.arbitration.0,
+            FeatureId::PowerManagement => self.power.0,
+            FeatureId::TemperatureThreshold => self.threshold(TemperatureThreshold(dword11))?,
+            FeatureId::ErrorRecovery => self.error_recovery.0,
+            FeatureId::VolatileWriteCache => self.write_cache.0,
+            FeatureId::NumberOfQueues => self.queues.0,
+            FeatureId::InterruptCoalescing => self.coalescing.0,
+            FeatureId::InterruptVectorConfiguration => {
+                let vector = InterruptVectorConfiguration(dword11).vector();
+                let Some(disabled) = coalescing_disabled else { return refuse(Status::INVALID_FIELD) };
+                InterruptVectorConfiguration(0).with_vector(vector).with_coalescing_disabled(disabled).0
+            }
+            FeatureId::WriteAtomicityNormal => self.atomicity.0,
+            FeatureId::AsyncEventConfiguration => self.events.0,
+            _ => return refuse(Status::INVALID_FIELD),
+        }))
+    }
+
+    fn threshold(&self, asked: TemperatureThreshold) -> Result<u32, Status> {
+        match (asked.sensor(), asked.kind()) {
+            (COMPOSITE, 0) => Ok(self.over_temperature.into()),
+            (COMPOSITE, 1) => Ok(self.under_temperature.into()),
+            _ => refuse(Status::INVALID_FIELD),
+        }
+    }
+}
+
+/// Whether a feature exists here. The write cache has one only where there is a cache (NVMe 1.4 §5.21.1.6).
+fn supported(config: &HostIfConfig, raw: u8) -> Result<FeatureId, Status> {
+    match FeatureId::from_raw(raw) {
+        Some(
+            feature @ (FeatureId::Arbitration
+            | FeatureId::PowerManagement
+            | FeatureId::TemperatureThreshold
+            | FeatureId::ErrorRecovery
+            | FeatureId::NumberOfQueues
+            | FeatureId::InterruptCoalescing
+            | FeatureId::InterruptVectorConfiguration
+            | FeatureId::WriteAtomicityNormal
+            | FeatureId::AsyncEventConfiguration),
+        ) => Ok(feature),
+        Some(FeatureId::VolatileWriteCache) if config.volatile_write_cache => {
+            Ok(FeatureId::VolatileWriteCache)
+        }
+        _ => refuse(Status::INVALID_FIELD),
+    }
+}
+
+/// Error recovery belongs to a namespace, everything else to the controller.
+fn is_namespace_specific(feature: FeatureId) -> bool {
+    feature == FeatureId::ErrorRecovery
+}
+
+impl Controller {
+    pub(super) fn get_features(&mut self, sqe: &Sqe, command: GetFeatures) -> Answer {
+        let feature = supported(&self.config, command.control.feature_id())?;
+        let Some(select) = command.select() else { return refuse(Status::INVALID_FIELD) };
+        if is_namespace_specific(feature) && sqe.nsid.get() != NSID {
+            return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
+        }
+        let dword11 = command.dword11;
+        let disabled = self.interrupts.coalescing_disabled(InterruptVectorConfiguration(dword11).vector());
+        match select {
+            FeatureSelect::Current => self.features.value(feature, dword11, disabled),
+            // What can't be saved has its default as saved value (NVMe 1.4 §5.13).
+            FeatureSelect::Default | FeatureSelect::Saved => {
+                Features::new(&self.config).value(feature, dword11, disabled.map(|_| false))
+            }
+            FeatureSelect::Capabilities => Ok(Reply::Done(
+                FeatureCapabilities(0)
+                    .with_namespace_specific(is_namespace_specific(feature))
+                    .with_changeable(true)
+                    .0,
+            )),
+        }
+    }
+
+    pub(super) fn set_features(&mut self, ports: &mut Ports, sqe: &Sqe, command: SetFeatures) -> Answer {
+        let feature = supported(&self.config, command.control.feature_id())?;
+        if command.control.save() {
+            return refuse(Status::FEATURE_NOT_SAVEABLE);
+        }
+        let nsid = sqe.nsid.get();
+        if is_namespace_specific(feature) {
+            if !matches!(nsid, NSID | NSID_ALL) {
+                return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
+            }
+        } else if nsid == NSID {
+            return refuse(Status::FEATURE_NOT_NAMESPACE_SPECIFIC);
+        } else if !matches!(nsid, 0 | NSID_ALL) {
+            return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
+        }
+        self.set_feature(ports, feature, command.dword11)
+    }
+
+    fn set_feature(&mut self, ports: &mut Ports, feature: FeatureId, value: u32) -> Answer {
+        let features = &mut self.features;
+        match feature {
+            FeatureId::Arbitration => features.arbitration = ArbitrationFeature(value),
+            FeatureId::PowerManagement => {
+                let power = PowerManagement(value);
+                if power.power_state() != 0 {
+                    return refuse(Status::INVALID_FIELD); // NPSS: one power state
+                }
+                features.power = PowerManagement(0).with_workload_hint(power.workload_hint());
+            }
+            FeatureId::TemperatureThreshold => {
+                let threshold = TemperatureThreshold(value);
+                match (threshold.sensor(), threshold.kind()) {
+                    (COMPOSITE | ALL_SENSORS, 0) => features.over_temperature = threshold.kelvins(),
+                    (COMPOSITE | ALL_SENSORS, 1) => features.under_temperature = threshold.kelvins(),
+                    _ => return refuse(Status::INVALID_FIELD),
+                }
+                self.check_health(ports);
+            }
+            FeatureId::ErrorRecovery => {
+                let recovery = ErrorRecovery(value);
+                if recovery.deallocated_error() {
+                    return refuse(Status::INVALID_FIELD); // NSFEAT: deallocated blocks read as zeroes
+                }
+                features.error_recovery = ErrorRecovery(0).with_time_limit_100ms(recovery.time_limit_100ms());
+            }
+            FeatureId::VolatileWriteCache => {
+                features.write_cache =
+                    VolatileWriteCache(0).with_enabled(VolatileWriteCache(value).enabled());
+            }
+            FeatureId::NumberOfQueues => return self.set_number_of_queues(NumberOfQueues(value)),
+            FeatureId::InterruptCoalescing => features.coalescing = InterruptCoalescing(value & 0xffff),
+            FeatureId::InterruptVectorConfiguration => {
+                let vector = InterruptVectorConfiguration(value);
+                if !self.interrupts.disable_coalescing(vector.vector(), vector.coalescing_disabled()) {
+                    return refuse(Status::INVALID_FIELD);
+                }
+            }
+            FeatureId::WriteAtomicityNormal => {
+                let disabled = WriteAtomicityNormal(value).disable_normal();
+                features.atomicity = WriteAtomicityNormal(0).with_disable_normal(disabled);
+            }
+            FeatureId::AsyncEventConfiguration => {
+                let events = AsyncEventConfiguration(value);
+                if events.with_critical_warnings(0).0 != 0 {
+                    return refuse(Status::INVALID_FIELD); // OAES: no notices
+                }
+                let warnings = events.critical_warnings() & WARNINGS_POSSIBLE;
+                let added = warnings & !features.events.critical_warnings();
+                features.events = AsyncEventConfiguration(0).with_critical_warnings(warnings);
+                self.health.report_again(added);
+                self.check_health(ports);
+            }
+            _ => return refuse(Status::INVALID_FIELD),
+        }
+        Ok(Reply::Done(0))
+    }
+
+    /// Number of Queues (NVMe 1.4 §5.21.1.7): the host gets what it asks for, up to what there is.
+    fn set_number_of_queues(&mut self, asked: NumberOfQueues) -> Answer {
+        let any = |exists: &mut dyn Iterator<Item = bool>| exists.skip(1).any(|exists| exists);
+        if any(&mut self.completion.iter().map(|q| q.exists))
+            || any(&mut self.submission.iter().map(|q| q.exists))
+        {
+            return refuse(Status::COMMAND_SEQUENCE_ERROR);
+        }
+        if asked.submission() > u16::MAX.into() || asked.completion() > u16::MAX.into() {
+            return refuse(Status::INVALID_FIELD);
+        }
+        let grant = |asked: u32| asked.min(self.config.queue_pairs.into()) as u16;
+        let queues = NumberOfQueues::of(grant(asked.submission()), grant(asked.completion()));
+        self.features.queues = queues;
+        Ok(Reply::Done(queues.0))
+    }
+}

@@ -1,0 +1,45 @@
+//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing left of the data.
+
+use super::{Answer, Reply, refuse};
+use crate::controller::Controller;
+use crate::nvm::NSID;
+use crate::ports::Ports;
+use aster_ports::host::{HostOp, HostStatus};
+use aster_wire::nvme::admin::{FormatDword10, SecureErase};
+use aster_wire::nvme::{NSID_ALL, Sqe, Status};
+
+impl Controller {
+    pub(super) fn format(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe, command: FormatDword10) -> Answer {
+        if !matches!(sqe.nsid.get(), NSID | NSID_ALL) {
+            return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
+        }
+        if self.formatting {
+            return Err(Status::FORMAT_IN_PROGRESS);
+        }
+        let known = usize::from(command.lba_format()) < self.config.formats().len();
+        if !known || command.protection() != 0 {
+            return refuse(Status::INVALID_FORMAT);
+        }
+        // The FTL forgets all data either way; only a cryptographic erase is beyond it (FNA bit 2).
+        if !matches!(
+            SecureErase::from_raw(command.secure_erase()),
+            Some(SecureErase::None | SecureErase::UserData)
+        ) {
+            return refuse(Status::INVALID_FIELD);
+        }
+        self.formatting = true;
+        self.set_command(id, HostOp::Format, 0, self.config.namespace_bytes, false);
+        self.forward(ports, id);
+        Ok(Reply::Later)
+    }
+
+    /// The FTL has formatted, for this host or for one that has gone.
+    pub(crate) fn formatted(&mut self, id: u16, status: HostStatus) {
+        self.formatting = false;
+        if status == HostStatus::Success {
+            let index = FormatDword10(self.slots[id].sqe.dword(10)).lba_format();
+            self.block_size = self.config.formats()[usize::from(index)];
+            self.format_changed = true;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Admin commands (NVMe 1.4 §5).
+
+mod abort;
+pub(crate) mod aer;
+mod features;
+mod format;
+mod identify;
+mod log;
+mod queues;
+
+pub(crate) use features::Features;
+
+use crate::controller::Controller;
+use crate::ports::Ports;
+use aster_ports::host::DmaDirection;
+use aster_wire::nvme::admin::AdminCommand;
+use aster_wire::nvme::{Sqe, Status};
+
+/// How an admin command goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reply {
+    /// It is done, with this result (completion dword 0).
+    Done(u32),
+    /// So many bytes of the slot's scratch memory go to the host.
+    Data(usize),
+    /// It ends later.
+    Later,
+}
+
+type Answer = Result<Reply, Status>;
+
+/// A status that repeating the command won't change.
+const fn refuse<T>(status: Status) -> Result<T, Status> {
+    Err(status.with_dnr(true))
+}
+
+impl Controller {
+    pub(crate) fn start_admin(&mut self, ports: &mut Ports, id: u16) {
+        let sqe = self.slots[id].sqe;
+        let sent = match self.execute_admin(ports, id, &sqe) {
+            Ok(Reply::Done(result)) => return self.finish(ports, id, Status::SUCCESS, result.into()),
+            Ok(Reply::Later) => return,
+            Ok(Reply::Data(bytes)) => self.move_scratch(ports, id, DmaDirection::ToHost, bytes),
+            Err(status) => Err(status),
+        };
+        if let Err(status) = sent {
+            self.finish(ports, id, status, 0);
+        }
+    }
+
+    fn execute_admin(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe) -> Answer {
+        match AdminCommand::decode(sqe).map_err(|e| e.status())? {
+            AdminCommand::CreateIoCq(command) => self.create_completion_queue(sqe, command),
+            AdminCommand::CreateIoSq(command) => self.create_submission_queue(sqe, command),
+            AdminCommand::DeleteIoCq(queue) => self.delete_completion_queue(queue),
+            AdminCommand::DeleteIoSq(queue) => self.delete_submission_queue(id, queue),
+            AdminCommand::Identify(command) => self.identify(ports, id, sqe, command),
+            AdminCommand::GetLogPage(command) => self.get_log_page(ports, id, sqe, command),
+            AdminCommand::SetFeatures(command) => self.set_features(ports, sqe, command),
+            AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
+            AdminCommand::Abort(command) => self.abort(ports, command),
+            AdminCommand::AsyncEventRequest => self.request_event(ports, id),
+            AdminCommand::FormatNvm(command) => self.format(ports, id, sqe, command),
+            AdminCommand::FirmwareCommit(_)
+            | AdminCommand::FirmwareImageDownload(_)
+            | AdminCommand::Other(_) => refuse(Status::INVALID_OPCODE),
+        }
+    }
+
+    /// The slot's scratch memory, zeroed, to build a data structure in.
+    fn scratch<'a>(&self, ports: &'a mut Ports, id: u16) -> &'a mut [u8] {
+        let at = self.layout.scratch(id);
+        let scratch = &mut ports.sram[at..at + crate::config::SCRATCH_BYTES];
+        scratch.fill(0);
+        scratch
+    }
+}

@@ -1,0 +1,112 @@
+//! Completion entries (NVMe 1.4 §4.6).
+
+use crate::controller::{Controller, one_segment};
+use crate::ports::{Ports, Timer, Token};
+use crate::slots::{NO_SLOT, Stage};
+use aster_events::Event;
+use aster_ports::host::DmaDirection;
+use aster_ports::link::{BadAddress, Local};
+use aster_wire::nvme::Status;
+use aster_wire::nvme::cqe::{CQE_BYTES, Cqe};
+use zerocopy::IntoBytes;
+
+impl Controller {
+    /// A command has ended: its entry follows after the completion latency, when the queue has room.
+    pub(crate) fn finish(&mut self, ports: &mut Ports, id: u16, status: Status, result: u64) {
+        let slot = &mut self.slots[id];
+        slot.status = status;
+        slot.result = result;
+        if !status.is_success() {
+            self.log_command_error(id);
+        }
+        if self.config.completion_latency.is_zero() {
+            return self.post(ports, id);
+        }
+        self.slots[id].stage = Stage::Finished;
+        Self::delay(ports, &mut self.finished, id, self.config.completion_latency, Timer::Finished);
+    }
+
+    /// Posts a command's entry, or holds it while its queue is full.
+    pub(crate) fn post(&mut self, ports: &mut Ports, id: u16) {
+        let slot = &mut self.slots[id];
+        if slot.orphan {
+            return self.slots.free(id);
+        }
+        let number = self.submission[usize::from(slot.queue)].completion;
+        let queue = &mut self.completion[usize::from(number)];
+        if !queue.is_full() && queue.held.0 == NO_SLOT {
+            return self.write_entry(ports, id, number);
+        }
+        slot.stage = Stage::Held;
+        slot.next = NO_SLOT;
+        match queue.held {
+            (NO_SLOT, _) => queue.held = (id, id),
+            (first, last) => {
+                queue.held = (first, id);
+                self.slots[last].next = id;
+            }
+        }
+    }
+
+    /// The host has made room in a completion queue.
+    pub(crate) fn post_held(&mut self, ports: &mut Ports, number: u16) {
+        while !self.completion[usize::from(number)].is_full() {
+            let Some(id) = self.take_held(number) else { return };
+            if self.slots[id].orphan {
+                self.slots.free(id);
+            } else {
+                self.write_entry(ports, id, number);
+            }
+        }
+    }
+
+    /// The longest held command of a completion queue.
+    pub(crate) fn take_held(&mut self, number: u16) -> Option<u16> {
+        let queue = &mut self.completion[usize::from(number)];
+        let (first, last) = queue.held;
+        if first == NO_SLOT {
+            return None;
+        }
+        queue.held = if first == last { (NO_SLOT, NO_SLOT) } else { (self.slots[first].next, last) };
+        Some(first)
+    }
+
+    fn write_entry(&mut self, ports: &mut Ports, id: u16, number: u16) {
+        let slot = &mut self.slots[id];
+        slot.stage = Stage::Posting;
+        let source = &self.submission[usize::from(slot.queue)];
+        let queue = &mut self.completion[usize::from(number)];
+        let (index, phase) = queue.take();
+        let entry = Cqe::new(slot.result, source.head as u16, slot.queue, slot.sqe.cid(), slot.status, phase);
+        let at = self.layout.completion(id);
+        ports.sram[at..at + CQE_BYTES].copy_from_slice(entry.as_bytes());
+        let address = queue.address + u64::from(index) * CQE_BYTES as u64;
+        let (vector, from) = (queue.vector, slot.queue);
+        let local = Local::Sram { offset: at as u32 };
+        let host = one_segment(address, CQE_BYTES as u32);
+        self.push_dma(ports, DmaDirection::ToHost, local, host, Token::Completion(id), from);
+        if let Some(vector) = vector {
+            self.interrupts.raise(ports, vector, number == 0, self.features.coalescing);
+        }
+    }
+
+    pub(crate) fn completion_answered(
+        &mut self,
+        ports: &mut Ports,
+        id: u16,
+        live: bool,
+        result: Result<(), BadAddress>,
+    ) {
+        let bits = self.slots[id].status.bits();
+        let status = u16::from(bits.code_type()) << 8 | u16::from(bits.code());
+        self.slots.free(id);
+        if result.is_err() {
+            // The host will never learn of the command (NVMe 1.4 §9.5).
+            if live {
+                self.fail();
+            }
+            return;
+        }
+        ports.emit(|| Event::CommandCompleted { command: id, status });
+    }
+}

@@ -1,0 +1,243 @@
+//! What a drive's front end is: checked once when the device is built.
+
+use crate::health::History;
+use crate::registers::DOORBELL_STRIDE;
+use alloc::rc::Rc;
+use alloc::string::String;
+use aster_exec::Exec;
+use aster_ports::host::CommandPort;
+use aster_units::Duration;
+use aster_wire::nvme::cqe::CQE_BYTES;
+use aster_wire::nvme::identify::LbaFormat;
+use aster_wire::nvme::registers::Doorbell;
+use aster_wire::nvme::sqe::SQE_BYTES;
+
+/// Most I/O queue pairs: the arbiter keeps one bit a queue.
+pub const QUEUE_PAIRS_MAX: u16 = 64;
+/// Most entries of an I/O queue (NVMe 1.4 §3.1.1, CAP.MQES).
+pub const QUEUE_ENTRIES_MAX: u32 = 1 << 16;
+/// Most command slots for I/O.
+pub const SLOTS_MAX: u16 = 4096;
+/// Largest MDTS: 2¹⁰ pages of 4 KiB.
+pub const TRANSFER_PAGES_LOG2_MAX: u8 = 10;
+/// Most MSI-X vectors (PCIe: 2,048).
+pub const VECTORS_MAX: u16 = 2048;
+/// Most submission queue entries that one fetch brings.
+pub const FETCH_BATCH_MAX: u8 = 64;
+/// Command slots set aside for the admin queue, so that I/O completions that the host doesn't take never block it.
+pub const ADMIN_SLOTS: u16 = 8;
+/// Asynchronous Event Requests that may wait (AERL + 1). Fewer than [`ADMIN_SLOTS`], so that other commands still run.
+pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
+/// Bytes of memory beside each slot: a PRP list page, the ranges of Dataset Management, or an admin data structure.
+pub(crate) const SCRATCH_BYTES: usize = 4096;
+/// The memory page: CAP.MPSMIN = MPSMAX = 0.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// Size of a logical block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockSize {
+    /// 512 bytes.
+    Bytes512,
+    /// 4,096 bytes.
+    Bytes4096,
+}
+
+impl BlockSize {
+    /// As a power of two.
+    pub const fn log2(self) -> u8 {
+        match self {
+            BlockSize::Bytes512 => 9,
+            BlockSize::Bytes4096 => 12,
+        }
+    }
+    /// Bytes.
+    pub const fn bytes(self) -> u32 {
+        1 << self.log2()
+    }
+}
+
+/// The front end of a drive.
+#[derive(Clone, Debug)]
+pub struct HostIfConfig {
+    /// I/O queue pairs: 1 to [`QUEUE_PAIRS_MAX`].
+    pub queue_pairs: u16,
+    /// Most entries of an I/O queue: 2 to [`QUEUE_ENTRIES_MAX`] (CAP.MQES + 1; G11: 256 or 1,024).
+    pub queue_entries: u32,
+    /// I/O commands in the drive at a time: 1 to [`SLOTS_MAX`].
+    pub slots: u16,
+    /// DMA requests of the FTL in flight: at least 1. [`HostIfConfig::command_port`] makes a port with as many.
+    pub dma_requests: u16,
+    /// Most data of a command in 4 KiB pages, as a power of two: 1 to [`TRANSFER_PAGES_LOG2_MAX`] (MDTS).
+    pub transfer_pages_log2: u8,
+    /// Serial number: printable ASCII, at most 20 characters.
+    pub serial: String,
+    /// Model number: printable ASCII, at most 40 characters.
+    pub model: String,
+    /// Firmware revision: printable ASCII, at most 8 characters.
+    pub firmware_revision: String,
+    /// PCI vendor ID.
+    pub vendor_id: u16,
+    /// PCI subsystem vendor ID.
+    pub subsystem_vendor_id: u16,
+    /// IEEE organisationally unique identifier, as Identify carries it (least significant byte first).
+    pub ieee_oui: [u8; 3],
+    /// Namespace 1's size in bytes: a positive multiple of 4,096.
+    pub namespace_bytes: u64,
+    /// Blocks of 512 bytes are offered beside 4,096. Not with content that keeps fingerprints.
+    pub offers_512: bool,
+    /// The format at power-on. A Format NVM changes it; see [`crate::FrontEnd::on_format`].
+    pub block_size: BlockSize,
+    /// A volatile write cache is present. Without one every write is durable before it completes.
+    pub volatile_write_cache: bool,
+    /// Weighted round robin with urgent priority class is offered beside round robin (NVMe 1.4 §4.13).
+    pub weighted_round_robin: bool,
+    /// Commands that one queue may send in its turn by default, as a power of two; 7 for no limit (RAB and AB).
+    pub arbitration_burst_log2: u8,
+    /// Submission queue entries that one fetch brings at most: 1 to 64.
+    pub fetch_batch: u8,
+    /// MSI-X vectors: 1 to [`VECTORS_MAX`].
+    pub vectors: u16,
+    /// From a command's arrival to its decoding.
+    pub fetch_latency: Duration,
+    /// From a command's end to the completion entry being sent.
+    pub completion_latency: Duration,
+    /// What the drive has lived through before this power-on.
+    pub history: History,
+}
+
+/// What is wrong with a [`HostIfConfig`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A number is out of its range.
+    #[error("{name} is {value}, it must be {min} to {max}")]
+    Range {
+        /// The field.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+        /// Smallest allowed.
+        min: u64,
+        /// Largest allowed.
+        max: u64,
+    },
+    /// A text does not fit or is not printable ASCII.
+    #[error("{name} must be 1 to {max} printable ASCII characters")]
+    Text {
+        /// The field.
+        name: &'static str,
+        /// Most characters.
+        max: usize,
+    },
+    /// The namespace is no whole number of 4 KiB blocks.
+    #[error("namespace_bytes is {0}, it must be a positive multiple of 4096")]
+    NamespaceBytes(u64),
+    /// 512-byte blocks are in use but not offered.
+    #[error("block_size is 512 bytes, which offers_512 rules out")]
+    BlockSize,
+}
+
+fn range(name: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) { Ok(()) } else { Err(ConfigError::Range { name, value, min, max }) }
+}
+
+fn text(name: &'static str, text: &str, max: usize) -> Result<(), ConfigError> {
+    let good = !text.is_empty() && text.len() <= max && text.bytes().all(|b| matches!(b, b' '..=b'~'));
+    if good { Ok(()) } else { Err(ConfigError::Text { name, max }) }
+}
+
+impl HostIfConfig {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        range("queue_pairs", self.queue_pairs.into(), 1, QUEUE_PAIRS_MAX.into())?;
+        range("queue_entries", self.queue_entries.into(), 2, QUEUE_ENTRIES_MAX.into())?;
+        range("slots", self.slots.into(), 1, SLOTS_MAX.into())?;
+        range("dma_requests", self.dma_requests.into(), 1, u16::MAX.into())?;
+        range("transfer_pages_log2", self.transfer_pages_log2.into(), 1, TRANSFER_PAGES_LOG2_MAX.into())?;
+        range("arbitration_burst_log2", self.arbitration_burst_log2.into(), 0, 7)?;
+        range("fetch_batch", self.fetch_batch.into(), 1, FETCH_BATCH_MAX.into())?;
+        range("vectors", self.vectors.into(), 1, VECTORS_MAX.into())?;
+        text("serial", &self.serial, 20)?;
+        text("model", &self.model, 40)?;
+        text("firmware_revision", &self.firmware_revision, 8)?;
+        if self.namespace_bytes == 0 || !self.namespace_bytes.is_multiple_of(4096) {
+            return Err(ConfigError::NamespaceBytes(self.namespace_bytes));
+        }
+        if self.block_size == BlockSize::Bytes512 && !self.offers_512 {
+            return Err(ConfigError::BlockSize);
+        }
+        Ok(())
+    }
+
+    /// Command slots in all: for I/O, for the admin queue, and one for the shutdown that CC.SHN asks for.
+    pub const fn command_slots(&self) -> u16 {
+        self.slots + ADMIN_SLOTS + 1
+    }
+    /// A port to the FTL with the bounds that this front end needs.
+    pub fn command_port(&self, exec: &Exec) -> Rc<CommandPort> {
+        CommandPort::new(exec, self.command_slots(), self.dma_requests)
+    }
+    /// Host link operations that are commonly in flight: the room to give a [`aster_ports::link::LinkPort`].
+    pub fn link_operations(&self) -> usize {
+        usize::from(self.queue_pairs) + 2 * usize::from(self.command_slots()) + usize::from(self.dma_requests)
+    }
+    /// Bytes of BAR0 that hold registers and doorbells. A BAR is a power of two at least as large.
+    pub const fn bar_bytes(&self) -> u64 {
+        Doorbell::bar_bytes(self.queue_pairs, DOORBELL_STRIDE)
+    }
+    /// Bytes of SRAM that the front end uses, from offset 0.
+    pub fn sram_bytes(&self) -> usize {
+        SramLayout::of(self).bytes
+    }
+    /// Most bytes of a command's data.
+    pub(crate) const fn transfer_bytes_max(&self) -> u64 {
+        PAGE_BYTES << self.transfer_pages_log2
+    }
+    /// The LBA formats in the order of Identify Namespace.
+    pub(crate) fn formats(&self) -> &'static [BlockSize] {
+        const BOTH: [BlockSize; 2] = [BlockSize::Bytes512, BlockSize::Bytes4096];
+        if self.offers_512 { &BOTH } else { &BOTH[1..] }
+    }
+    /// As [`HostIfConfig::formats`], on the wire. Small blocks share a 4 KiB sector: a write of one is a read-merge-write.
+    pub(crate) fn wire_formats(&self) -> impl ExactSizeIterator<Item = LbaFormat> {
+        self.formats().iter().map(|size| {
+            LbaFormat::of_log2(size.log2()).with_relative_performance(u8::from(*size == BlockSize::Bytes512))
+        })
+    }
+}
+
+/// Where things lie in the SRAM.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SramLayout {
+    batch: usize,
+    completions: usize,
+    scratch: usize,
+    bytes: usize,
+}
+
+impl SramLayout {
+    pub(crate) fn of(config: &HostIfConfig) -> Self {
+        let batch = usize::from(config.fetch_batch);
+        let slots = usize::from(config.slots + ADMIN_SLOTS);
+        let completions = (usize::from(config.queue_pairs) + 1) * batch * SQE_BYTES;
+        let scratch = (completions + slots * CQE_BYTES).next_multiple_of(SCRATCH_BYTES);
+        SramLayout { batch, completions, scratch, bytes: scratch + slots * SCRATCH_BYTES }
+    }
+    /// Where a submission queue's fetched entries land.
+    #[inline]
+    pub(crate) const fn landing(&self, queue: u16) -> usize {
+        queue as usize * self.batch * SQE_BYTES
+    }
+    /// Where a slot's completion entry waits to be sent.
+    #[inline]
+    pub(crate) const fn completion(&self, slot: u16) -> usize {
+        self.completions + slot as usize * CQE_BYTES
+    }
+    /// A slot's [`SCRATCH_BYTES`].
+    #[inline]
+    pub(crate) const fn scratch(&self, slot: u16) -> usize {
+        self.scratch + slot as usize * SCRATCH_BYTES
+    }
+}

@@ -1,0 +1,239 @@
+//! The controller as a value: its parts, and where each input goes.
+
+use crate::admin::Features;
+use crate::admin::aer::AsyncEvents;
+use crate::arbitration::Arbiter;
+use crate::config::{BlockSize, ConfigError, HostIfConfig, SramLayout};
+use crate::data::{PageTable, Transfer};
+use crate::error_log::ErrorLog;
+use crate::health::{Health, History, MediaHealth};
+use crate::interrupt::Interrupts;
+use crate::ports::{Ports, Timer, Token};
+use crate::queue::{CompletionQueue, SubmissionQueue};
+use crate::registers::Registers;
+use crate::reset::{Phase, Shutdown};
+use crate::slots::{NO_SLOT, Slots, Stage};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use aster_ports::host::DmaDirection;
+use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
+use aster_units::{Duration, Instant};
+
+/// An NVMe 1.4 controller with one namespace.
+///
+/// It is driven through [`crate::FrontEnd`]; what it shows by itself is its state.
+#[derive(Debug)]
+pub struct Controller {
+    pub(crate) config: HostIfConfig,
+    pub(crate) layout: SramLayout,
+    pub(crate) registers: Registers,
+    pub(crate) phase: Phase,
+    pub(crate) shutdown: Shutdown,
+    /// Raised by each reset. Answers to DMA of an older epoch only count down `in_flight`.
+    pub(crate) epoch: u32,
+    /// Link operations without an answer, of any epoch.
+    pub(crate) in_flight: u32,
+    pub(crate) slots: Slots,
+    pub(crate) pages: PageTable,
+    /// By DMA tag.
+    pub(crate) transfers: Box<[Transfer]>,
+    /// By queue identifier; 0 is the admin queue.
+    pub(crate) submission: Box<[SubmissionQueue]>,
+    /// By queue identifier; 0 is the admin queue.
+    pub(crate) completion: Box<[CompletionQueue]>,
+    pub(crate) arbiter: Arbiter,
+    pub(crate) fetched: VecDeque<(Instant, u16)>,
+    pub(crate) finished: VecDeque<(Instant, u16)>,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) features: Features,
+    pub(crate) events: AsyncEvents,
+    pub(crate) errors: ErrorLog,
+    pub(crate) health: Health,
+    pub(crate) block_size: BlockSize,
+    /// A Format NVM is with the FTL.
+    pub(crate) formatting: bool,
+    /// A format has changed the block size since somebody last asked.
+    pub(crate) format_changed: bool,
+}
+
+impl Controller {
+    /// A controller in the state that follows power-on.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds.
+    pub fn new(config: HostIfConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let queues = usize::from(config.queue_pairs) + 1;
+        let slots = Slots::new(config.slots);
+        let slot_count = slots.ids().len();
+        Ok(Controller {
+            layout: SramLayout::of(&config),
+            registers: Registers::new(&config),
+            phase: Phase::Disabled,
+            shutdown: Shutdown::Idle,
+            epoch: 0,
+            in_flight: 0,
+            pages: PageTable::new(slot_count, config.transfer_pages_log2),
+            slots,
+            transfers: (0..config.dma_requests).map(|_| Transfer::default()).collect(),
+            submission: (0..queues).map(|_| SubmissionQueue::default()).collect(),
+            completion: (0..queues).map(|_| CompletionQueue::default()).collect(),
+            arbiter: Arbiter::default(),
+            fetched: VecDeque::with_capacity(slot_count),
+            finished: VecDeque::with_capacity(slot_count),
+            interrupts: Interrupts::new(config.vectors, queues),
+            features: Features::new(&config),
+            events: AsyncEvents::default(),
+            errors: ErrorLog::new(config.history.error_count),
+            health: Health::new(&config.history),
+            block_size: config.block_size,
+            formatting: false,
+            format_changed: false,
+            config,
+        })
+    }
+
+    /// The size of a logical block now. It survives power-off: the device keeps it in NVRAM.
+    pub fn block_size(&self) -> BlockSize {
+        self.block_size
+    }
+    /// What the drive has lived through, up to `now`: the next power-on's [`HostIfConfig::history`].
+    pub fn history(&self, now: Instant) -> History {
+        self.health.history(now, self.errors.count())
+    }
+    /// True between CSTS.RDY rising and falling.
+    pub fn is_ready(&self) -> bool {
+        self.registers.csts.rdy()
+    }
+    /// Commands in the drive, those without a host included.
+    pub fn commands_in_flight(&self) -> usize {
+        self.slots.ids().filter(|&id| self.slots[id].stage != Stage::Free).count()
+    }
+
+    /// The media's state has changed (SMART, asynchronous events).
+    pub(crate) fn set_media_health(&mut self, ports: &mut Ports, media: MediaHealth) {
+        self.health.media = media;
+        self.check_health(ports);
+        self.settle(ports);
+    }
+
+    /// A timed event.
+    pub(crate) fn on_timer(&mut self, ports: &mut Ports, timer: Timer) {
+        match timer {
+            Timer::Fetched => {
+                while let Some(slot) = due(&mut self.fetched, ports.now()) {
+                    self.decode(ports, slot);
+                }
+            }
+            Timer::Finished => {
+                while let Some(slot) = due(&mut self.finished, ports.now()) {
+                    self.post(ports, slot);
+                }
+            }
+            Timer::Coalescing(vector) => self.interrupts.time_is_over(vector),
+        }
+        self.settle(ports);
+    }
+
+    /// The host link has answered.
+    pub(crate) fn on_answers(&mut self, ports: &mut Ports) {
+        while let Some((token, epoch, result)) = ports.link.next_answer() {
+            self.on_answer(ports, Token::from_wire(token), epoch == self.epoch, result);
+        }
+        self.settle(ports);
+    }
+
+    fn on_answer(&mut self, ports: &mut Ports, token: Token, live: bool, result: Result<(), BadAddress>) {
+        self.in_flight -= 1;
+        let queue = self.queue_of(token);
+        self.submission[usize::from(queue)].in_flight -= 1;
+        match token {
+            Token::Fetch(queue) => self.fetch_answered(ports, queue, live, result),
+            Token::List(slot) => self.list_answered(ports, slot, result),
+            Token::Scratch(slot) => self.scratch_answered(ports, slot, result),
+            Token::Data(tag) => self.data_answered(ports, tag, result),
+            Token::Completion(slot) => self.completion_answered(ports, slot, live, result),
+        }
+        self.check_deletion(ports, queue);
+        if self.in_flight == 0 && self.phase == Phase::Resetting {
+            self.finish_reset();
+        }
+    }
+
+    /// The FTL has asked for DMA or finished commands.
+    pub(crate) fn on_kick(&mut self, ports: &mut Ports) {
+        ports.commands.acknowledge();
+        while let Some((tag, request)) = ports.commands.next_dma() {
+            self.start_transfer(ports, tag, request);
+        }
+        while let Some(completion) = ports.commands.next_completion() {
+            self.ftl_completed(ports, completion);
+        }
+        self.settle(ports);
+    }
+
+    /// What ends every call: fetch what there is room for, send the interrupts that are due.
+    pub(crate) fn settle(&mut self, ports: &mut Ports) {
+        self.fetch(ports);
+        self.send_interrupts(ports);
+    }
+
+    fn queue_of(&self, token: Token) -> u16 {
+        match token {
+            Token::Fetch(queue) => queue,
+            Token::List(slot) | Token::Scratch(slot) | Token::Completion(slot) => self.slots[slot].queue,
+            Token::Data(tag) => self.transfers[usize::from(tag)].queue,
+        }
+    }
+
+    /// Sends a DMA on behalf of a queue.
+    #[inline]
+    pub(crate) fn push_dma(
+        &mut self,
+        ports: &Ports,
+        direction: DmaDirection,
+        local: Local,
+        (segments, count): ([Segment; MAX_SEGMENTS], usize),
+        token: Token,
+        queue: u16,
+    ) {
+        self.in_flight += 1;
+        self.submission[usize::from(queue)].in_flight += 1;
+        let (count, token) = (count as u8, token.to_wire());
+        ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: self.epoch });
+    }
+
+    /// Puts a slot into a queue of delayed work, or says that there is no delay.
+    pub(crate) fn delay(
+        ports: &Ports,
+        queue: &mut VecDeque<(Instant, u16)>,
+        slot: u16,
+        latency: Duration,
+        timer: Timer,
+    ) {
+        let at = ports.now() + latency;
+        // Those due at the same instant share one event.
+        if queue.back().is_none_or(|&(last, _)| last != at) {
+            ports.wake_at(at, timer);
+        }
+        queue.push_back((at, slot));
+    }
+}
+
+/// A DMA's host end when it is one run of memory.
+#[inline]
+pub(crate) fn one_segment(address: u64, length: u32) -> ([Segment; MAX_SEGMENTS], usize) {
+    let mut segments = [Segment::default(); MAX_SEGMENTS];
+    segments[0] = Segment { address, length };
+    (segments, 1)
+}
+
+fn due(queue: &mut VecDeque<(Instant, u16)>, now: Instant) -> Option<u16> {
+    let &(at, slot) = queue.front()?;
+    if at > now {
+        return None;
+    }
+    queue.pop_front();
+    debug_assert_ne!(slot, NO_SLOT);
+    Some(slot)
+}

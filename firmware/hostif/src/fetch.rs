@@ -1,0 +1,113 @@
+//! Bringing submission queue entries into command slots.
+
+use crate::controller::{Controller, one_segment};
+use crate::ports::{Ports, Timer, Token};
+use crate::slots::Stage;
+use aster_events::Event;
+use aster_ports::host::DmaDirection;
+use aster_ports::link::{BadAddress, Local};
+use aster_wire::nvme::Sqe;
+use aster_wire::nvme::sqe::SQE_BYTES;
+use zerocopy::FromBytes;
+
+impl Controller {
+    /// Sends fetches while a queue has entries and a slot is free. One fetch a queue is in flight at a time: entries that
+    /// the host adds meanwhile come with the next one.
+    pub(crate) fn fetch(&mut self, ports: &mut Ports) {
+        if !self.takes_commands() {
+            return;
+        }
+        let admin = &self.submission[0];
+        if admin.exists && admin.fetching == 0 && admin.waiting() > 0 {
+            let room = self.slots.available(0);
+            self.fetch_from(ports, 0, room);
+        }
+        loop {
+            let room = self.slots.available(1);
+            if room == 0 {
+                return;
+            }
+            let Some((queue, burst)) = self.arbiter.next(self.features.arbitration) else { return };
+            let commands = self.fetch_from(ports, queue, room.min(burst));
+            self.arbiter.used(queue, commands);
+        }
+    }
+
+    fn fetch_from(&mut self, ports: &mut Ports, queue: u16, limit: u32) -> u32 {
+        let source = &mut self.submission[usize::from(queue)];
+        let count = source.contiguous().min(limit).min(u32::from(self.config.fetch_batch));
+        if count == 0 {
+            return 0;
+        }
+        source.fetching = count;
+        let address = source.address + u64::from(source.head) * SQE_BYTES as u64;
+        let local = Local::Sram { offset: self.layout.landing(queue) as u32 };
+        self.slots.reserve(queue, count);
+        self.mark_ready(queue);
+        let host = one_segment(address, count * SQE_BYTES as u32);
+        self.push_dma(ports, DmaDirection::FromHost, local, host, Token::Fetch(queue), queue);
+        count
+    }
+
+    /// Tells the arbiter whether `queue` has something to fetch.
+    #[inline]
+    pub(crate) fn mark_ready(&mut self, queue: u16) {
+        if queue != 0 {
+            let source = &self.submission[usize::from(queue)];
+            let ready = source.exists && source.fetching == 0 && source.waiting() > 0;
+            self.arbiter.set_ready(queue, ready);
+        }
+    }
+
+    pub(crate) fn fetch_answered(
+        &mut self,
+        ports: &mut Ports,
+        queue: u16,
+        live: bool,
+        result: Result<(), BadAddress>,
+    ) {
+        let source = &mut self.submission[usize::from(queue)];
+        let count = core::mem::take(&mut source.fetching);
+        if !live || !source.exists {
+            return self.slots.release(queue, count);
+        }
+        if result.is_err() {
+            // Commands that can't be read can't be completed either (NVMe 1.4 §9.5).
+            self.slots.release(queue, count);
+            return self.fail();
+        }
+        source.advance(count);
+        self.mark_ready(queue);
+        let landing = self.layout.landing(queue);
+        for index in 0..count as usize {
+            let at = landing + index * SQE_BYTES;
+            let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
+            let id = self.slots.take(queue);
+            let slot = &mut self.slots[id];
+            slot.sqe = sqe;
+            slot.stage = Stage::Fetched;
+            slot.queue = queue;
+            slot.orphan = false;
+            slot.abort = false;
+            if self.config.fetch_latency.is_zero() {
+                self.decode(ports, id);
+            } else {
+                Self::delay(ports, &mut self.fetched, id, self.config.fetch_latency, Timer::Fetched);
+            }
+        }
+    }
+
+    /// A command is in its slot and its fetch latency is over.
+    pub(crate) fn decode(&mut self, ports: &mut Ports, id: u16) {
+        let slot = &self.slots[id];
+        let (queue, opcode, host_id) = (slot.queue, slot.sqe.opcode(), slot.sqe.cid());
+        if slot.orphan {
+            return self.slots.free(id);
+        }
+        ports.emit(|| Event::CommandFetched { command: id, queue, opcode, host_id });
+        if slot.abort {
+            return self.finish(ports, id, aster_wire::nvme::Status::ABORT_REQUESTED, 0);
+        }
+        if queue == 0 { self.start_admin(ports, id) } else { self.start_io(ports, id) }
+    }
+}

@@ -1,0 +1,131 @@
+//! The glue: a controller on an executor, between a link port and a command port.
+
+use crate::config::{BlockSize, ConfigError, HostIfConfig};
+use crate::controller::Controller;
+use crate::health::{History, MediaHealth};
+use crate::ports::{Ports, Timer};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::Recorder;
+use aster_exec::{Exec, Handler, HandlerId};
+use aster_ports::dram::SharedDram;
+use aster_ports::host::{CommandPort, FRONT_KICK};
+use aster_ports::link::{FRONT_ANSWER, LinkPort};
+use core::cell::{Cell, Ref, RefCell};
+
+type FormatObserver = Box<dyn FnMut(BlockSize)>;
+
+/// An NVMe controller wired into a device.
+pub struct FrontEnd {
+    exec: Exec,
+    controller: RefCell<Controller>,
+    link: Rc<LinkPort>,
+    commands: Rc<CommandPort>,
+    dram: SharedDram,
+    recorder: Recorder,
+    handler: Cell<Option<HandlerId>>,
+    on_format: RefCell<Option<FormatObserver>>,
+}
+
+impl FrontEnd {
+    /// Registers a controller with `exec` and connects it to both ports. `commands` comes from
+    /// [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else this asserts.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds.
+    pub fn start(
+        exec: &Exec,
+        config: HostIfConfig,
+        link: &Rc<LinkPort>,
+        commands: &Rc<CommandPort>,
+        dram: &SharedDram,
+        recorder: &Recorder,
+    ) -> Result<Rc<Self>, ConfigError> {
+        let (needed, found) = (config.sram_bytes(), dram.borrow().sram().len());
+        let controller = RefCell::new(Controller::new(config)?);
+        assert!(found >= needed, "the front end needs {needed} bytes of SRAM, there are {found}");
+        let front = Rc::new(FrontEnd {
+            exec: exec.clone(),
+            controller,
+            link: Rc::clone(link),
+            commands: Rc::clone(commands),
+            dram: Rc::clone(dram),
+            recorder: recorder.clone(),
+            handler: Cell::new(None),
+            on_format: RefCell::new(None),
+        });
+        let handler = exec.register(front.clone());
+        front.handler.set(Some(handler));
+        front.link.attach_front(handler);
+        front.commands.attach(handler);
+        Ok(front)
+    }
+
+    /// Calls `observer` with the new block size after each Format NVM, so that the device can keep it in NVRAM.
+    pub fn on_format(&self, observer: impl FnMut(BlockSize) + 'static) {
+        *self.on_format.borrow_mut() = Some(Box::new(observer));
+    }
+
+    /// Reads `size` bytes (1, 2, 4 or 8) of BAR0 at `offset`, now.
+    pub fn mmio_read(&self, offset: u32, size: u8) -> u64 {
+        self.controller.borrow().read_register(offset.into(), size)
+    }
+    /// Writes the `size` low bytes (4 or 8) of `value` to BAR0 at `offset`, now.
+    pub fn mmio_write(&self, offset: u32, size: u8, value: u64) {
+        self.with(|controller, ports| controller.write_register(ports, offset.into(), size, value));
+    }
+    /// PCIe function level reset.
+    pub fn function_reset(&self) {
+        self.with(Controller::reset_function);
+    }
+    /// The media's state has changed: SMART shows it, and the host is told what it asked to be told.
+    pub fn set_media_health(&self, media: MediaHealth) {
+        self.with(|controller, ports| controller.set_media_health(ports, media));
+    }
+    /// The controller's state.
+    pub fn controller(&self) -> Ref<'_, Controller> {
+        self.controller.borrow()
+    }
+    /// The size of a logical block now.
+    pub fn lba_format(&self) -> BlockSize {
+        self.controller.borrow().block_size()
+    }
+    /// The drive's life up to now, to be kept in NVRAM at power-off.
+    pub fn history(&self) -> History {
+        self.controller.borrow().history(self.exec.now())
+    }
+
+    fn with(&self, act: impl FnOnce(&mut Controller, &mut Ports)) {
+        let mut controller = self.controller.borrow_mut();
+        {
+            let mut dram = self.dram.borrow_mut();
+            let mut ports = Ports {
+                exec: &self.exec,
+                handler: self.handler.get().expect("set when the front end is made"),
+                link: &self.link,
+                commands: &self.commands,
+                sram: dram.sram_mut(),
+                recorder: &self.recorder,
+            };
+            act(&mut controller, &mut ports);
+        }
+        if core::mem::take(&mut controller.format_changed) {
+            let size = controller.block_size();
+            // The observer may look at the front end.
+            drop(controller);
+            if let Some(observer) = self.on_format.borrow_mut().as_mut() {
+                observer(size);
+            }
+        }
+    }
+}
+
+impl Handler for FrontEnd {
+    fn fire(&self, token: u64) {
+        self.with(|controller, ports| match token {
+            FRONT_KICK => controller.on_kick(ports),
+            FRONT_ANSWER => controller.on_answers(ports),
+            timer => controller.on_timer(ports, Timer::from_token(timer)),
+        });
+    }
+}

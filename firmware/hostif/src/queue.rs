@@ -1,0 +1,171 @@
+//! Submission and completion queues (NVMe 1.4 §4.1).
+
+use crate::slots::NO_SLOT;
+
+/// A doorbell value that the queue can't take (NVMe 1.4 §5.2.1, Invalid Doorbell Write Value).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct InvalidDoorbell;
+
+/// How far it is from `from` to `to` in a ring of `size`.
+#[inline]
+const fn distance(from: u32, to: u32, size: u32) -> u32 {
+    if to >= from { to - from } else { to + size - from }
+}
+
+/// A submission queue: the host moves the tail, fetches move the head.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct SubmissionQueue {
+    /// Created and not deleted.
+    pub exists: bool,
+    pub address: u64,
+    pub size: u32,
+    pub head: u32,
+    pub tail: u32,
+    /// Its completion queue.
+    pub completion: u16,
+    /// Entries of the fetch in flight.
+    pub fetching: u32,
+    /// Link operations in flight for this queue or its commands, whatever has become of it.
+    pub in_flight: u32,
+    /// The slot of the Delete command that waits for `in_flight` to fall to zero.
+    pub deletion: Option<u16>,
+}
+
+impl SubmissionQueue {
+    pub fn create(&mut self, address: u64, size: u32, completion: u16) {
+        *self = SubmissionQueue { exists: true, address, size, completion, ..Default::default() };
+    }
+    /// Entries that the host has added and no fetch has brought.
+    #[inline]
+    pub const fn waiting(&self) -> u32 {
+        distance(self.head, self.tail, self.size)
+    }
+    /// Entries from the head that lie in one piece of host memory.
+    #[inline]
+    pub const fn contiguous(&self) -> u32 {
+        if self.tail >= self.head { self.tail - self.head } else { self.size - self.head }
+    }
+    /// The tail doorbell. A full queue holds one entry less than its size.
+    #[inline]
+    pub fn ring(&mut self, tail: u32) -> Result<(), InvalidDoorbell> {
+        if tail >= self.size {
+            return Err(InvalidDoorbell);
+        }
+        let added = distance(self.tail, tail, self.size);
+        if added == 0 || added > self.size - 1 - self.waiting() {
+            return Err(InvalidDoorbell);
+        }
+        self.tail = tail;
+        Ok(())
+    }
+    /// The fetch in flight has brought its entries.
+    #[inline]
+    pub fn advance(&mut self, entries: u32) {
+        self.head += entries;
+        if self.head >= self.size {
+            self.head -= self.size;
+        }
+    }
+}
+
+/// A completion queue: posting moves the tail, the host moves the head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompletionQueue {
+    pub exists: bool,
+    pub address: u64,
+    pub size: u32,
+    pub head: u32,
+    pub tail: u32,
+    /// The phase tag of the entries being written.
+    pub phase: bool,
+    /// The interrupt vector, if interrupts are enabled.
+    pub vector: Option<u16>,
+    /// Submission queues that complete here.
+    pub attached: u16,
+    /// Finished commands that found no room: first and last of a list through the slots.
+    pub held: (u16, u16),
+}
+
+impl Default for CompletionQueue {
+    fn default() -> Self {
+        CompletionQueue {
+            exists: false,
+            address: 0,
+            size: 0,
+            head: 0,
+            tail: 0,
+            phase: true,
+            vector: None,
+            attached: 0,
+            held: (NO_SLOT, NO_SLOT),
+        }
+    }
+}
+
+impl CompletionQueue {
+    pub fn create(&mut self, address: u64, size: u32, vector: Option<u16>) {
+        *self = CompletionQueue { exists: true, address, size, vector, ..Default::default() };
+    }
+    #[inline]
+    pub const fn is_full(&self) -> bool {
+        distance(self.head, self.tail, self.size) == self.size - 1
+    }
+    /// The head doorbell.
+    #[inline]
+    pub fn ring(&mut self, head: u32) -> Result<(), InvalidDoorbell> {
+        if head >= self.size {
+            return Err(InvalidDoorbell);
+        }
+        let taken = distance(self.head, head, self.size);
+        if taken == 0 || taken > distance(self.head, self.tail, self.size) {
+            return Err(InvalidDoorbell);
+        }
+        self.head = head;
+        Ok(())
+    }
+    /// Takes the next entry: its index and phase tag.
+    #[inline]
+    pub fn take(&mut self) -> (u32, bool) {
+        let entry = (self.tail, self.phase);
+        self.tail += 1;
+        if self.tail == self.size {
+            self.tail = 0;
+            self.phase = !self.phase;
+        }
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_queue_refuses_more_entries_than_it_has_room_for() {
+        let mut queue = SubmissionQueue::default();
+        queue.create(0x1000, 4, 0);
+        assert_eq!(queue.ring(4), Err(InvalidDoorbell));
+        assert_eq!(queue.ring(0), Err(InvalidDoorbell));
+        assert_eq!(queue.ring(3), Ok(()));
+        assert_eq!((queue.waiting(), queue.contiguous()), (3, 3));
+        assert_eq!(queue.ring(0), Err(InvalidDoorbell), "a fourth entry would overrun the head");
+        queue.advance(2);
+        assert_eq!(queue.ring(1), Ok(()));
+        assert_eq!((queue.waiting(), queue.contiguous()), (3, 2));
+        queue.advance(2);
+        assert_eq!((queue.head, queue.waiting()), (0, 1));
+    }
+
+    #[test]
+    fn the_phase_tag_inverts_at_each_wrap_and_the_host_takes_only_what_is_there() {
+        let mut queue = CompletionQueue::default();
+        queue.create(0x1000, 2, None);
+        assert_eq!(queue.ring(1), Err(InvalidDoorbell));
+        assert_eq!(queue.take(), (0, true));
+        assert!(queue.is_full());
+        assert_eq!(queue.ring(1), Ok(()));
+        assert_eq!(queue.take(), (1, true));
+        assert_eq!(queue.ring(0), Ok(()));
+        assert_eq!(queue.take(), (0, false));
+    }
+}

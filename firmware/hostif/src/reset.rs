@@ -1,0 +1,203 @@
+//! Enabling, resetting and shutting down the controller (NVMe 1.4 §7.3, §7.6), and what a fatal error does.
+//!
+//! A reset raises the epoch: commands lose their host, DMA in flight is waited for, and only then CSTS.RDY falls. What
+//! the FTL has of them runs on; its slots come back when it is done.
+
+use crate::controller::Controller;
+use crate::ports::Ports;
+use crate::slots::Stage;
+use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
+use aster_wire::nvme::registers::{
+    AdminQueueBase, Arbitration, Cc, CommandSet, Csts, ShutdownNotification, ShutdownStatus,
+};
+use aster_wire::nvme::sqe::SQE_LOG2;
+use aster_wire::nvme::{cqe::CQE_LOG2, prp::PageSize};
+
+/// Where the controller is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// CSTS.RDY is 0.
+    Disabled,
+    /// CSTS.RDY is 1.
+    Ready,
+    /// CC.EN has fallen and CSTS.RDY not yet: DMA is in flight.
+    Resetting,
+}
+
+/// The shutdown that CC.SHN asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shutdown {
+    Idle,
+    /// The FTL is at it.
+    Running,
+    /// The FTL is at one that was asked for before a reset; another must follow.
+    Again,
+}
+
+impl Controller {
+    pub(crate) fn write_configuration(&mut self, ports: &mut Ports, written: Cc) {
+        let old = self.registers.cc;
+        // While enabled only these fields may change (NVMe 1.4 §3.1.5).
+        let new = if old.en() && written.en() {
+            old.with_shn(written.shn()).with_iosqes(written.iosqes()).with_iocqes(written.iocqes())
+        } else {
+            written
+        };
+        self.registers.cc = new;
+        match (old.en(), new.en()) {
+            (false, true) if self.phase == Phase::Disabled => self.enable(),
+            (true, false) => self.reset(ports),
+            _ => {}
+        }
+        let asked =
+            matches!(new.shutdown(), Some(ShutdownNotification::Normal | ShutdownNotification::Abrupt));
+        if asked && new.shn() != old.shn() {
+            self.begin_shutdown(ports);
+        }
+    }
+
+    /// CC.EN has risen: checks what the host has set up (NVMe 1.4 §7.6.1).
+    fn enable(&mut self) {
+        let registers = &mut self.registers;
+        let (cc, aqa) = (registers.cc, registers.aqa);
+        registers.csts = registers.csts.with_cfs(false);
+        let arbitration = match cc.arbitration() {
+            Some(Arbitration::RoundRobin) => Some(false),
+            Some(Arbitration::WeightedRoundRobin) if registers.weighted_round_robin_offered() => Some(true),
+            _ => None,
+        };
+        let queue_is_good = |base: AdminQueueBase, entries: u16| entries >= 2 && base.address() != 0;
+        let good = cc.command_set() == Some(CommandSet::Nvm)
+            && u64::from(cc.page_bytes()) == PageSize::FOUR_KIB.bytes()
+            && queue_is_good(registers.asq, aqa.submission_entries())
+            && queue_is_good(registers.acq, aqa.completion_entries());
+        let (Some(weighted), true) = (arbitration, good) else { return self.fail() };
+        self.arbiter.reset(weighted);
+        // The admin queue interrupts through vector 0 (NVMe 1.4 §3.1.10).
+        self.completion[0].create(registers.acq.address(), aqa.completion_entries().into(), Some(0));
+        self.submission[0].create(registers.asq.address(), aqa.submission_entries().into(), 0);
+        self.completion[0].attached = 1;
+        self.health.set_shut_down(false);
+        registers.csts = registers.csts.with_rdy(true);
+        self.phase = Phase::Ready;
+    }
+
+    /// Whether I/O queue entries have the only sizes that the NVM command set knows.
+    pub(crate) fn entry_sizes(&self) -> (bool, bool) {
+        let cc = self.registers.cc;
+        (cc.iosqes() == SQE_LOG2, cc.iocqes() == CQE_LOG2)
+    }
+
+    /// Whether commands are fetched: not after a fatal error, nor once the host has announced a shutdown.
+    #[inline]
+    pub(crate) fn takes_commands(&self) -> bool {
+        self.phase == Phase::Ready
+            && !self.registers.csts.cfs()
+            && self.registers.csts.shst() == ShutdownStatus::Normal.raw()
+    }
+
+    /// A fatal error: CSTS.CFS until the next reset (NVMe 1.4 §9.5).
+    pub(crate) fn fail(&mut self) {
+        self.registers.csts = self.registers.csts.with_cfs(true);
+    }
+
+    /// PCIe function level reset: a controller reset that clears the admin queue registers, too (NVMe 1.4 §7.3.1).
+    pub(crate) fn reset_function(&mut self, ports: &mut Ports) {
+        self.registers.cc = Cc(0);
+        self.registers.reset_admin_queue();
+        self.reset(ports);
+        self.settle(ports);
+    }
+
+    /// Controller level reset (NVMe 1.4 §7.3.2).
+    fn reset(&mut self, ports: &mut Ports) {
+        self.epoch = self.epoch.wrapping_add(1);
+        for id in self.slots.ids() {
+            self.disown(id);
+        }
+        for number in 0..self.completion.len() as u16 {
+            while let Some(id) = self.take_held(number) {
+                self.slots.free(id);
+            }
+            self.completion[usize::from(number)].exists = false;
+            let queue = &mut self.submission[usize::from(number)];
+            queue.exists = false;
+            queue.deletion = None;
+        }
+        self.arbiter.reset(false);
+        self.interrupts.reset();
+        self.events.reset();
+        self.features = crate::admin::Features::new(&self.config);
+        self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());
+        self.phase = Phase::Resetting;
+        self.check_health(ports);
+        if self.in_flight == 0 {
+            self.finish_reset();
+        }
+    }
+
+    /// No DMA is in flight any more: RDY falls. The host may have set EN again meanwhile.
+    pub(crate) fn finish_reset(&mut self) {
+        self.phase = Phase::Disabled;
+        self.registers.csts = self.registers.csts.with_rdy(false);
+        if self.registers.cc.en() {
+            self.enable();
+        }
+    }
+
+    /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it back.
+    pub(crate) fn disown(&mut self, id: u16) {
+        match self.slots[id].stage {
+            Stage::Free => {}
+            Stage::Parked | Stage::Deleting => self.slots.free(id),
+            Stage::Fetched
+            | Stage::List
+            | Stage::Scratch
+            | Stage::Ftl
+            | Stage::Finished
+            | Stage::Held
+            | Stage::Posting => self.slots[id].orphan = true,
+        }
+    }
+
+    /// The command by which a shutdown goes to the FTL: it has no slot of its own, only a number.
+    pub(crate) fn shutdown_id(&self) -> u16 {
+        self.config.command_slots() - 1
+    }
+
+    fn begin_shutdown(&mut self, ports: &mut Ports) {
+        self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Occurring);
+        match self.shutdown {
+            Shutdown::Idle => self.push_shutdown(ports),
+            Shutdown::Running | Shutdown::Again => self.shutdown = Shutdown::Again,
+        }
+    }
+
+    fn push_shutdown(&mut self, ports: &mut Ports) {
+        self.shutdown = Shutdown::Running;
+        let id = CommandId(self.shutdown_id());
+        ports.commands.push_command(HostCommand {
+            id,
+            op: HostOp::Shutdown,
+            offset: 0,
+            length: 0,
+            fua: false,
+        });
+    }
+
+    pub(crate) fn shutdown_completed(&mut self, ports: &mut Ports, status: HostStatus) {
+        if core::mem::replace(&mut self.shutdown, Shutdown::Idle) == Shutdown::Again {
+            return self.push_shutdown(ports);
+        }
+        if self.registers.csts.shutdown() != Some(ShutdownStatus::Occurring) {
+            return; // a reset came between
+        }
+        // A shutdown that could not write its state is complete, but not clean.
+        if status == HostStatus::Success {
+            self.health.set_shut_down(true)
+        } else {
+            self.fail()
+        }
+        self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Complete);
+    }
+}

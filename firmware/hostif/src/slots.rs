@@ -1,0 +1,155 @@
+//! Command slots: a fixed table, one entry for each command in the drive.
+
+use crate::config::ADMIN_SLOTS;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use aster_ports::host::{CommandId, HostCommand, HostOp};
+use aster_wire::nvme::prp::PrpWalk;
+use aster_wire::nvme::{Sqe, Status};
+use core::ops::{Index, IndexMut};
+
+/// No slot: the end of a list.
+pub(crate) const NO_SLOT: u16 = u16::MAX;
+
+/// Where a command is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The slot is free.
+    Free,
+    /// Fetched; the fetch latency runs.
+    Fetched,
+    /// A PRP list page is on its way.
+    List,
+    /// Scratch memory is on its way to or from the host.
+    Scratch,
+    /// With the FTL.
+    Ftl,
+    /// An Asynchronous Event Request that waits for an event.
+    Parked,
+    /// A Delete I/O Submission Queue that waits for the queue's DMA to end.
+    Deleting,
+    /// Ended; the completion latency runs.
+    Finished,
+    /// Ended; the completion queue is full.
+    Held,
+    /// The completion entry is on its way.
+    Posting,
+}
+
+/// A command.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub sqe: Sqe,
+    pub stage: Stage,
+    /// Its submission queue.
+    pub queue: u16,
+    /// Its queue is gone: it ends without a completion entry.
+    pub orphan: bool,
+    /// The host asked for its end before it reached the FTL.
+    pub abort: bool,
+    /// What goes to the FTL.
+    pub command: HostCommand,
+    pub walk: Option<PrpWalk>,
+    /// Pages that the walk has named.
+    pub pages: u32,
+    pub status: Status,
+    pub result: u64,
+    /// The next slot in a completion queue's list of held commands.
+    pub next: u16,
+}
+
+impl Slot {
+    fn new(id: u16) -> Self {
+        let command = HostCommand { id: CommandId(id), op: HostOp::Flush, offset: 0, length: 0, fua: false };
+        Slot {
+            sqe: Sqe::default(),
+            stage: Stage::Free,
+            queue: 0,
+            orphan: false,
+            abort: false,
+            command,
+            walk: None,
+            pages: 0,
+            status: Status::SUCCESS,
+            result: 0,
+            next: NO_SLOT,
+        }
+    }
+}
+
+/// Free slots of one kind. A fetch reserves slots when it is sent and takes them when it arrives.
+#[derive(Debug)]
+struct FreeList {
+    free: Vec<u16>,
+    reserved: u32,
+}
+
+/// All slots: first those for I/O, then those of the admin queue.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    table: Box<[Slot]>,
+    io: u16,
+    lists: [FreeList; 2],
+}
+
+impl Slots {
+    pub fn new(io: u16) -> Self {
+        let list = |ids: core::ops::Range<u16>| FreeList { free: ids.rev().collect(), reserved: 0 };
+        Slots {
+            table: (0..io + ADMIN_SLOTS).map(Slot::new).collect(),
+            io,
+            lists: [list(io..io + ADMIN_SLOTS), list(0..io)],
+        }
+    }
+    fn list(&mut self, queue: u16) -> &mut FreeList {
+        &mut self.lists[usize::from(queue != 0)]
+    }
+    /// Slots that a fetch from `queue` may still reserve.
+    #[inline]
+    pub fn available(&self, queue: u16) -> u32 {
+        let list = &self.lists[usize::from(queue != 0)];
+        list.free.len() as u32 - list.reserved
+    }
+    #[inline]
+    pub fn reserve(&mut self, queue: u16, count: u32) {
+        self.list(queue).reserved += count;
+    }
+    /// Gives back a reservation whose commands never came.
+    pub fn release(&mut self, queue: u16, count: u32) {
+        self.list(queue).reserved -= count;
+    }
+    /// Turns one reservation into a slot.
+    #[inline]
+    pub fn take(&mut self, queue: u16) -> u16 {
+        let list = self.list(queue);
+        list.reserved -= 1;
+        list.free.pop().expect("a reserved slot is free")
+    }
+    /// Frees a slot.
+    #[inline]
+    pub fn free(&mut self, id: u16) {
+        let slot = &mut self.table[usize::from(id)];
+        assert!(slot.stage != Stage::Free, "slot {id} is freed twice");
+        slot.stage = Stage::Free;
+        slot.walk = None;
+        let kind = usize::from(id < self.io);
+        self.lists[kind].free.push(id);
+    }
+    pub fn ids(&self) -> core::ops::Range<u16> {
+        0..self.table.len() as u16
+    }
+}
+
+impl Index<u16> for Slots {
+    type Output = Slot;
+    #[inline]
+    fn index(&self, id: u16) -> &Slot {
+        &self.table[usize::from(id)]
+    }
+}
+impl IndexMut<u16> for Slots {
+    #[inline]
+    fn index_mut(&mut self, id: u16) -> &mut Slot {
+        &mut self.table[usize::from(id)]
+    }
+}

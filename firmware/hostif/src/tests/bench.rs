@@ -1,0 +1,426 @@
+//! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
+
+use crate::config::BlockSize;
+use crate::{FrontEnd, History, HostIfConfig};
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_events::Recorder;
+use aster_exec::{Exec, Handler};
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::host::{
+    CommandPort, Completion, DmaDirection, DmaRequest, HostCommand, HostOp, HostStatus,
+};
+use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
+use aster_units::{BufferId, Content, Duration, Instant};
+use aster_wire::nvme::admin::{
+    AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
+};
+use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Csts, Doorbell, DoorbellKind, Register};
+use aster_wire::nvme::{Cqe, Sqe, Status};
+use core::cell::{Cell, RefCell};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Bytes of host memory, from address 0.
+pub const HOST_BYTES: usize = 8 << 20;
+/// Bytes of the namespace.
+pub const NAMESPACE_BYTES: u64 = 4 << 20;
+/// Bytes of a page buffer.
+const BUFFER_BYTES: u64 = 16 << 10;
+/// Page buffers, taken in turn.
+const BUFFERS: u32 = 64;
+/// Where queues lie in host memory: 64 KiB each, submission queue `q` at `2 q`.
+const QUEUES_AT: u64 = 0x1_0000;
+/// Where data may go without hitting a queue of the tests that use few.
+pub const DATA: u64 = 0x20_0000;
+
+pub fn config() -> HostIfConfig {
+    HostIfConfig {
+        queue_pairs: 4,
+        queue_entries: 1024,
+        slots: 32,
+        dma_requests: 64,
+        transfer_pages_log2: 8,
+        serial: "S0".into(),
+        model: "Bench".into(),
+        firmware_revision: "1.0".into(),
+        vendor_id: 0x1234,
+        subsystem_vendor_id: 0x5678,
+        ieee_oui: [1, 2, 3],
+        namespace_bytes: NAMESPACE_BYTES,
+        offers_512: true,
+        block_size: BlockSize::Bytes512,
+        volatile_write_cache: true,
+        weighted_round_robin: false,
+        arbitration_burst_log2: 7,
+        fetch_batch: 8,
+        vectors: 5,
+        fetch_latency: Duration::ZERO,
+        completion_latency: Duration::ZERO,
+        history: History::default(),
+    }
+}
+
+pub struct Memory(pub Vec<u8>);
+
+impl Memory {
+    fn range(&self, address: u64, bytes: usize) -> Result<core::ops::Range<usize>, BadAddress> {
+        let start = usize::try_from(address).map_err(|_| BadAddress(address))?;
+        let end = start.checked_add(bytes).filter(|&end| end <= self.0.len());
+        end.map(|end| start..end).ok_or(BadAddress(address))
+    }
+}
+
+impl HostMemory for Memory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BadAddress> {
+        into.copy_from_slice(&self.0[self.range(address, into.len())?]);
+        Ok(())
+    }
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress> {
+        let range = self.range(address, from.len())?;
+        self.0[range].copy_from_slice(from);
+        Ok(())
+    }
+}
+
+/// A link without latency: what is asked for is at once ready to be carried out.
+struct Link(Rc<LinkPort>);
+
+impl Handler for Link {
+    fn fire(&self, _token: u64) {
+        while let Some(op) = self.0.next_requested() {
+            self.0.emit(op);
+        }
+    }
+}
+
+/// An FTL over a byte vector. Commands wait while it is paused.
+pub struct Ftl {
+    exec: Exec,
+    port: Rc<CommandPort>,
+    dram: SharedDram,
+    pub disk: RefCell<Vec<u8>>,
+    pub seen: RefCell<Vec<HostCommand>>,
+    pub outcome: Cell<HostStatus>,
+    pub paused: Cell<bool>,
+    next_buffer: Cell<u32>,
+}
+
+impl Ftl {
+    async fn serve(self: Rc<Self>) {
+        loop {
+            let command = self.port.next_command().await;
+            while self.paused.get() {
+                self.exec.sleep(Duration::from_micros(1)).await;
+            }
+            self.seen.borrow_mut().push(command);
+            let status = match self.outcome.get() {
+                HostStatus::Success => self.execute(command).await,
+                other => other,
+            };
+            self.port.complete(Completion { id: command.id, status, result: 0 });
+        }
+    }
+
+    async fn execute(&self, command: HostCommand) -> HostStatus {
+        let span = |offset: u64, length: u64| offset as usize..(offset + length) as usize;
+        match command.op {
+            HostOp::Read | HostOp::Write | HostOp::Compare => return self.transfer(command).await,
+            HostOp::WriteZeroes { .. } => {
+                self.disk.borrow_mut()[span(command.offset, command.length)].fill(0);
+            }
+            HostOp::Deallocate => {
+                let ranges = (0..).map_while(|index| self.port.range(command.id, index));
+                for range in ranges {
+                    self.disk.borrow_mut()[span(range.offset, range.length)].fill(0);
+                }
+            }
+            HostOp::Format => self.disk.borrow_mut().fill(0),
+            HostOp::Flush | HostOp::Shutdown => {}
+        }
+        HostStatus::Success
+    }
+
+    async fn transfer(&self, command: HostCommand) -> HostStatus {
+        let mut done = 0;
+        while done < command.length {
+            // Pieces end at mapping units, as a real FTL's do, so that page buffers begin anywhere.
+            let at = command.offset + done;
+            let within = at % BUFFER_BYTES;
+            let length = (BUFFER_BYTES - within).min(command.length - done);
+            let buffer = BufferId(self.next_buffer.get());
+            self.next_buffer.set((buffer.0 + 1) % BUFFERS);
+            let piece = at as usize..(at + length) as usize;
+            let inside = within as usize..(within + length) as usize;
+            let reads = command.op == HostOp::Read;
+            if reads {
+                let disk = self.disk.borrow();
+                self.dram.borrow_mut().page_mut(buffer)[inside.clone()].copy_from_slice(&disk[piece.clone()]);
+            }
+            let request = DmaRequest {
+                command: command.id,
+                direction: if reads { DmaDirection::ToHost } else { DmaDirection::FromHost },
+                offset: done as u32,
+                buffer,
+                buffer_offset: within as u32,
+                length: length as u32,
+            };
+            match self.port.dma(request).await {
+                Ok(()) => {}
+                Err(aster_ports::host::DmaError::Aborted) => return HostStatus::Aborted,
+                Err(aster_ports::host::DmaError::Address) => return HostStatus::DataTransfer,
+            }
+            let dram = self.dram.borrow();
+            let bytes = &dram.page(buffer)[inside];
+            let mut disk = self.disk.borrow_mut();
+            match command.op {
+                HostOp::Write => disk[piece].copy_from_slice(bytes),
+                HostOp::Compare if &disk[piece.clone()] != bytes => return HostStatus::CompareFailure,
+                _ => {}
+            }
+            done += length;
+        }
+        HostStatus::Success
+    }
+}
+
+/// One queue pair as a driver sees it.
+#[derive(Clone, Copy)]
+struct Pair {
+    entries: u32,
+    tail: u32,
+    head: u32,
+    phase: bool,
+}
+
+/// A controller with everything around it.
+pub struct Bench {
+    pub exec: Exec,
+    pub front: Rc<FrontEnd>,
+    pub ftl: Rc<Ftl>,
+    pub memory: Memory,
+    pub dram: SharedDram,
+    pub interrupts: Vec<u16>,
+    /// While set, link operations stay in the outbox.
+    pub hold_link: bool,
+    link: Rc<LinkPort>,
+    pairs: Vec<Pair>,
+    next_cid: u16,
+    /// Entries taken from completion queues that nobody has asked for yet.
+    taken: VecDeque<Cqe>,
+}
+
+impl Bench {
+    /// A powered drive that nobody has touched.
+    pub fn new(config: HostIfConfig) -> Self {
+        let exec = Exec::new();
+        let link = LinkPort::new(&exec, config.link_operations());
+        link.attach_link(exec.register(Rc::new(Link(link.clone()))));
+        let port = config.command_port(&exec);
+        let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
+        let namespace_bytes = config.namespace_bytes as usize;
+        let front = FrontEnd::start(&exec, config, &link, &port, &dram, &Recorder::default()).unwrap();
+        let ftl = Rc::new(Ftl {
+            exec: exec.clone(),
+            port,
+            dram: dram.clone(),
+            disk: RefCell::new(vec![0; namespace_bytes]),
+            seen: RefCell::default(),
+            outcome: Cell::new(HostStatus::Success),
+            paused: Cell::new(false),
+            next_buffer: Cell::new(0),
+        });
+        for _ in 0..8 {
+            exec.spawn(ftl.clone().serve());
+        }
+        let pair = Pair { entries: 0, tail: 0, head: 0, phase: true };
+        Bench {
+            exec,
+            front,
+            ftl,
+            memory: Memory(vec![0; HOST_BYTES]),
+            dram,
+            interrupts: Vec::new(),
+            hold_link: false,
+            link,
+            pairs: vec![pair; 65],
+            next_cid: 0,
+            taken: VecDeque::new(),
+        }
+    }
+    /// Enabled, with I/O queue pair 1 of 64 entries.
+    pub fn ready(config: HostIfConfig) -> Self {
+        let mut bench = Bench::new(config);
+        bench.enable();
+        bench.create_pair(1, 64);
+        bench
+    }
+
+    // ---- registers ----
+
+    pub fn read(&self, register: Register) -> u64 {
+        self.front.mmio_read(register.offset() as u32, register.bytes() as u8)
+    }
+    pub fn write(&mut self, register: Register, value: u64) {
+        self.front.mmio_write(register.offset() as u32, register.bytes() as u8, value);
+        self.run();
+    }
+    pub fn csts(&self) -> Csts {
+        Csts(self.read(Register::Status) as u32)
+    }
+    pub fn cc(&self) -> Cc {
+        Cc(0).with_en(true).with_iosqes(6).with_iocqes(4)
+    }
+    pub fn submission_at(queue: u16) -> u64 {
+        QUEUES_AT + 2 * u64::from(queue) * 0x2000
+    }
+    pub fn completion_at(queue: u16) -> u64 {
+        Self::submission_at(queue) + 0x2000
+    }
+    pub fn set_admin_queues(&mut self, entries: u16) {
+        self.write(Register::AdminQueueAttributes, Aqa::of(entries, entries).0.into());
+        self.write(Register::AdminSubmissionQueue, AdminQueueBase(Self::submission_at(0)).0);
+        self.write(Register::AdminCompletionQueue, AdminQueueBase(Self::completion_at(0)).0);
+        self.forget_pair(0, entries.into());
+    }
+    pub fn enable(&mut self) {
+        self.set_admin_queues(32);
+        self.write(Register::Configuration, self.cc().0.into());
+        assert!(self.csts().rdy(), "{:?}", self.csts());
+    }
+    pub fn disable(&mut self) {
+        self.write(Register::Configuration, self.cc().with_en(false).0.into());
+    }
+    pub fn doorbell(&mut self, queue: u16, kind: DoorbellKind, value: u32) {
+        self.front.mmio_write(Doorbell { queue, kind }.offset(0) as u32, 4, value.into());
+    }
+
+    // ---- time ----
+
+    /// Lets everything happen that happens within 100 µs.
+    pub fn run(&mut self) {
+        self.run_for(Duration::from_micros(100));
+    }
+    pub fn run_for(&mut self, duration: Duration) {
+        let end = self.exec.now() + duration;
+        while self.exec.next_deadline().is_some_and(|at| at <= end) {
+            let at = self.exec.next_deadline().unwrap_or(Instant::ZERO);
+            self.exec.advance_to(at);
+            self.carry_out_all();
+        }
+        self.exec.advance_to(end);
+    }
+    fn carry_out_all(&mut self) {
+        while !self.hold_link
+            && let Some(op) = self.link.next_out()
+        {
+            if let LinkOp::Interrupt { vector } = op {
+                self.interrupts.push(vector);
+            }
+            let result = carry_out(&op, &mut self.memory, &self.dram);
+            self.link.done(&op, result);
+        }
+    }
+    /// The link carries out what it held back.
+    pub fn release_link(&mut self) {
+        self.hold_link = false;
+        self.carry_out_all();
+        self.run();
+    }
+
+    // ---- queues ----
+
+    pub fn forget_pair(&mut self, queue: u16, entries: u32) {
+        self.pairs[usize::from(queue)] = Pair { entries, tail: 0, head: 0, phase: true };
+        let at = Self::completion_at(queue) as usize;
+        self.memory.0[at..at + entries as usize * 16].fill(0);
+    }
+    /// Writes an entry without ringing.
+    pub fn push(&mut self, queue: u16, sqe: Sqe) -> u16 {
+        self.next_cid = self.next_cid.wrapping_add(1);
+        let pair = &mut self.pairs[usize::from(queue)];
+        let at = Self::submission_at(queue) as usize + pair.tail as usize * 64;
+        self.memory.0[at..at + 64].copy_from_slice(sqe.with_cid(self.next_cid).as_bytes());
+        pair.tail = (pair.tail + 1) % pair.entries;
+        self.next_cid
+    }
+    pub fn ring(&mut self, queue: u16) {
+        let tail = self.pairs[usize::from(queue)].tail;
+        self.doorbell(queue, DoorbellKind::SubmissionTail, tail);
+    }
+    /// Takes new completion entries of a queue; rings its doorbell if asked.
+    pub fn reap(&mut self, queue: u16, ring: bool) -> usize {
+        let mut count = 0;
+        loop {
+            let pair = &mut self.pairs[usize::from(queue)];
+            let at = Self::completion_at(queue) as usize + pair.head as usize * 16;
+            let entry = Cqe::read_from_bytes(&self.memory.0[at..at + 16]).unwrap();
+            if entry.phase() != pair.phase {
+                break;
+            }
+            pair.head += 1;
+            if pair.head == pair.entries {
+                (pair.head, pair.phase) = (0, !pair.phase);
+            }
+            self.taken.push_back(entry);
+            count += 1;
+        }
+        if ring && count > 0 {
+            let head = self.pairs[usize::from(queue)].head;
+            self.doorbell(queue, DoorbellKind::CompletionHead, head);
+            self.run();
+        }
+        count
+    }
+    /// The completion of a command, if it has come.
+    pub fn completion(&mut self, queue: u16, cid: u16) -> Option<Cqe> {
+        self.reap(queue, true);
+        let index = self.taken.iter().position(|e| e.cid.get() == cid && e.sq_id.get() == queue)?;
+        self.taken.remove(index)
+    }
+    /// Sends a command and waits for its completion.
+    pub fn send(&mut self, queue: u16, sqe: Sqe) -> Cqe {
+        let cid = self.push(queue, sqe);
+        self.ring(queue);
+        self.run();
+        self.completion(queue, cid).expect("a completion")
+    }
+    pub fn status(&mut self, queue: u16, sqe: Sqe) -> Status {
+        self.send(queue, sqe).status()
+    }
+    pub fn create_cq(queue: u16, entries: u32, vector: u16) -> Sqe {
+        let control = CreateCqDword11(0)
+            .with_contiguous(true)
+            .with_interrupts_enabled(true)
+            .with_interrupt_vector(vector);
+        let queue_field = QueueDword10::of(queue, entries);
+        AdminCommand::CreateIoCq(CreateIoCq { queue: queue_field, control }).to_sqe(
+            0,
+            0,
+            Self::completion_at(queue),
+            0,
+        )
+    }
+    pub fn create_sq(queue: u16, entries: u32, completion: u16) -> Sqe {
+        let control = CreateSqDword11(0).with_contiguous(true).with_completion_queue_id(completion);
+        let queue_field = QueueDword10::of(queue, entries);
+        AdminCommand::CreateIoSq(CreateIoSq { queue: queue_field, control, nvm_set: 0 }).to_sqe(
+            0,
+            0,
+            Self::submission_at(queue),
+            0,
+        )
+    }
+    pub fn create_pair(&mut self, queue: u16, entries: u32) {
+        self.forget_pair(queue, entries);
+        assert!(self.status(0, Self::create_cq(queue, entries, queue)).is_success());
+        assert!(self.status(0, Self::create_sq(queue, entries, queue)).is_success());
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.exec.shut_down();
+    }
+}
