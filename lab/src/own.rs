@@ -21,6 +21,8 @@ pub enum Work {
         text: String,
         /// Its name, for errors.
         name: String,
+        /// Check what every job reads and wrote, whatever the file says.
+        verify: bool,
     },
     /// A trace.
     Trace {
@@ -98,12 +100,13 @@ pub fn run(
     prepare: impl FnOnce(&Machine),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
-    let (jobs, name) = match &work {
-        Work::Jobs { text, name } => {
-            let jobs = fio::parse(text).map_err(|error| WorkError::Jobs { name: name.clone(), error })?;
-            (jobs, name.clone())
+    let jobs = match &work {
+        Work::Jobs { text, name, verify } => {
+            let mut jobs = fio::parse(text).map_err(|error| WorkError::Jobs { name: name.clone(), error })?;
+            jobs.iter_mut().for_each(|job| job.verify |= verify);
+            jobs
         }
-        Work::Trace { name, .. } => (Vec::new(), name.clone()),
+        Work::Trace { .. } => Vec::new(),
     };
     let machine = Machine::power_on(
         &setup.name,
@@ -114,7 +117,43 @@ pub fn run(
         driver_config(setup, &jobs, &work),
     )?;
     machine.boot()?;
-    let drive = drive_of(&machine);
+    match carry_out(setup, &machine, &jobs, work, prepare, progress) {
+        Ok(report) => Ok((report, machine)),
+        Err(error) => {
+            // The drive is not to blame: its image may be used again. If it can't be shut down either, the first error
+            // says more.
+            let _ = machine.shut_down();
+            Err(error)
+        }
+    }
+}
+
+fn carry_out(
+    setup: &Setup,
+    machine: &Machine,
+    jobs: &[Job],
+    work: Work,
+    prepare: impl FnOnce(&Machine),
+    progress: Progress<'_>,
+) -> Result<RunReport, WorkError> {
+    let drive = drive_of(machine);
+    let (name, tasks) = match work {
+        Work::Jobs { name, .. } => (name, Task::of_jobs(jobs, drive, setup.seed)?),
+        Work::Trace { text, name, format, replay, queue_depth, verify } => {
+            let first = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+            let trace_error = |error: String| WorkError::Trace { name: name.clone(), error };
+            let format = format.or_else(|| Format::detect(first)).ok_or_else(|| {
+                trace_error(
+                    "neither blkparse text, MSR Cambridge CSV nor a fio iolog: name the format".into(),
+                )
+            })?;
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            let trace = Trace::new(lines.into_iter(), format, drive, replay);
+            let tasks =
+                vec![Task::of_trace(name.clone(), Box::new(trace), Pace::unlimited(queue_depth), verify)];
+            (name, tasks)
+        }
+    };
     let mut contents = Contents::unversioned(drive, setup.seed);
     if let Some(percent) = setup.precondition_percent {
         let how = Precondition {
@@ -126,26 +165,12 @@ pub fn run(
             seed: setup.seed,
         };
         let tasks = Task::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
-        (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
+        (_, contents) = measure(machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
     }
-    prepare(&machine);
-    let tasks = match work {
-        Work::Jobs { .. } => Task::of_jobs(&jobs, drive, setup.seed)?,
-        Work::Trace { text, name, format, replay, queue_depth, verify } => {
-            let first = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
-            let trace_error = |error: String| WorkError::Trace { name: name.clone(), error };
-            let format = format.or_else(|| Format::detect(first)).ok_or_else(|| {
-                trace_error("neither blkparse text, MSR Cambridge CSV nor a fio iolog: name the format".into())
-            })?;
-            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            let trace = Trace::new(lines.into_iter(), format, drive, replay);
-            let pace = Pace::unlimited(queue_depth);
-            vec![Task::of_trace(name.clone(), Box::new(trace), pace, verify)]
-        }
-    };
+    prepare(machine);
     let on_failure = if setup.keep_going { OnFailure::Continue } else { OnFailure::EndTask };
-    let (report, _) = measure(&machine, &name, tasks, contents, on_failure, progress)?;
-    Ok((report, machine))
+    let (report, _) = measure(machine, &name, tasks, contents, on_failure, progress)?;
+    Ok(report)
 }
 
 fn driver_config(setup: &Setup, jobs: &[Job], work: &Work) -> Config {

@@ -1,0 +1,254 @@
+//! The command line.
+
+use aster_lab::run::workload::trace::{Format, Times};
+use aster_units::Content;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// An open SSD in software: runs whole drives in deterministic virtual time.
+#[derive(Debug, Parser)]
+#[command(name = "aster", version, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  aster demo                                 copy this folder through a drive and back, then measure the drive
+  aster run cosmos-plus --job mixed.fio      run a fio job file
+  aster run ideal --trace usr_0.csv --json   replay a trace, report as JSON
+  aster profiles                             the drives that come along";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Copy a folder through a whole drive and back, then measure the drive
+    ///
+    /// Boots cosmos-plus restricted to 64 GiB, writes the folder as a tar stream through NVMe, shuts down, rebuilds the
+    /// drive from its image alone, reads everything back and compares checksums. Then fills a second drive and measures
+    /// random and sequential reads and writes on it.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArgs),
+    /// Run a fio job file or a trace on a drive
+    ///
+    /// Times are simulated times; the same profile, work and seed give the same run on every machine.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// List the shipped profiles, or print one
+    #[command(after_help = PROFILES_EXAMPLES)]
+    Profiles(ProfilesArgs),
+    /// Check a profile and say what drive it makes
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  aster demo
+  aster demo --tree ~/project --image drive.aster
+  aster demo --wave first.vcd && gtkwave first.vcd
+  aster demo --json > demo.json";
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Print the report as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The folder to copy, without .git, target and node_modules
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) tree: PathBuf,
+    /// Keep the drive in this file [default: a temporary file, removed afterwards]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Option<PathBuf>,
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this VCD file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wave: Option<PathBuf>,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  aster run cosmos-plus --job mixed.fio --precondition 100
+  aster run my-drive.toml --job mixed.fio --set ftl.buffer_entries=64 --set channel.timing_mode=2
+  aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
+  aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
+
+Exit status: 0 when every request succeeded, 1 when one failed or the run could not go on, 2 for mistakes in the
+command line, profile, job file or trace.";
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// A shipped profile (see `aster profiles`) or a TOML file
+    pub(crate) profile: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Print the report as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Keep the drive in this file; it is made when there is none, and can be used again afterwards
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Option<PathBuf>,
+    /// What pages keep: every byte, or a tag a 4 KiB sector [default: what the profile says]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) content: Option<ContentArg>,
+    /// Fill the drive first, then overwrite so many percent of it at random
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) precondition: Option<u32>,
+    /// Decides what the work leaves to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Go on after failed requests and count them, instead of ending the job at the first
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Check everything that is read, and read back what a job wrote, as verify=crc32c in every job would
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this VCD file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wave: Option<PathBuf>,
+    /// Write every event from power-on to this file, one JSON object a line; times in picoseconds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct SourceArgs {
+    /// A fio job file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job: Option<PathBuf>,
+    /// A trace: blkparse text, MSR Cambridge CSV or a fio iolog
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+/// Most requests of a trace in flight.
+const QUEUE_DEPTH_MAX: i64 = 1024;
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Traces")]
+pub(crate) struct ReplayArgs {
+    /// How the trace is written [default: recognised by its first line]
+    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    pub(crate) trace_format: Option<FormatArg>,
+    /// Replay this device of the trace [default: the first that appears]
+    #[arg(long, value_name = "DEVICE", requires = "trace")]
+    pub(crate) trace_device: Option<String>,
+    /// When requests go: at their recorded times, as fast as the queue depth allows, or so many times as fast as
+    /// recorded (the time between requests is kept in whole percent)
+    #[arg(long, value_name = "recorded|fastest|FACTOR", requires = "trace", default_value = "recorded", value_parser = times)]
+    pub(crate) trace_speed: Times,
+    /// Fold requests beyond the drive into it, instead of refusing them
+    #[arg(long, requires = "trace")]
+    pub(crate) trace_wrap: bool,
+    /// Widen requests that are not whole blocks, instead of refusing them
+    #[arg(long, requires = "trace")]
+    pub(crate) trace_round: bool,
+    /// Requests of the trace in flight at most
+    #[arg(long, value_name = "N", requires = "trace", default_value_t = 32,
+          value_parser = clap::value_parser!(u32).range(1..=QUEUE_DEPTH_MAX))]
+    pub(crate) queue_depth: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ContentArg {
+    /// Every byte
+    Full,
+    /// One 64-bit tag a 4 KiB sector: a terabyte fits, integrity is still checked
+    Fingerprint,
+}
+
+impl From<ContentArg> for Content {
+    fn from(kind: ContentArg) -> Content {
+        match kind {
+            ContentArg::Full => Content::Full,
+            ContentArg::Fingerprint => Content::Fingerprint,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Text as blkparse prints it
+    Blktrace,
+    /// MSR Cambridge CSV
+    Msr,
+    /// fio iolog, version 2 or 3
+    Iolog,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Format {
+        match format {
+            FormatArg::Blktrace => Format::Blkparse,
+            FormatArg::Msr => Format::Msr,
+            FormatArg::Iolog => Format::Iolog,
+        }
+    }
+}
+
+/// Takes `--trace-speed` apart.
+fn times(text: &str) -> Result<Times, String> {
+    match text {
+        "recorded" => Ok(Times::Recorded { percent: 100 }),
+        "fastest" => Ok(Times::AsFastAsPossible),
+        _ => match text.parse::<f64>() {
+            Ok(factor) if (0.001..=100.0).contains(&factor) => {
+                Ok(Times::Recorded { percent: (100.0 / factor).round() as u32 })
+            }
+            _ => Err("expected recorded, fastest, or a factor from 0.001 to 100 (2 is twice as fast)".into()),
+        },
+    }
+}
+
+const PROFILES_EXAMPLES: &str = "\
+Examples:
+  aster profiles
+  aster profiles tiny > my-drive.toml      a profile of your own begins as a copy";
+
+#[derive(Args, Debug)]
+pub(crate) struct ProfilesArgs {
+    /// Print this profile's TOML
+    pub(crate) name: Option<PathBuf>,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  aster check my-drive.toml
+  aster check my-drive.toml --set ftl.over_provisioning_percent=28";
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The profile: a TOML file, or a shipped one's name
+    pub(crate) profile: PathBuf,
+    /// Override a key of the profile; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_speed_is_a_name_or_a_factor() {
+        assert_eq!(times("recorded"), Ok(Times::Recorded { percent: 100 }));
+        assert_eq!(times("fastest"), Ok(Times::AsFastAsPossible));
+        assert_eq!(times("2"), Ok(Times::Recorded { percent: 50 }));
+        assert_eq!(times("0.5"), Ok(Times::Recorded { percent: 200 }));
+        assert_eq!(times("100"), Ok(Times::Recorded { percent: 1 }));
+        for refused in ["0", "-1", "NaN", "inf", "1e9", "1e-9", "", "quick"] {
+            assert!(times(refused).is_err(), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `aster demo`: the main job, step by step.
+
+use crate::args::DemoArgs;
+use crate::console;
+use crate::failure::Failure;
+use crate::profiles::capacity;
+use crate::progress::Progress;
+use crate::run::verdict;
+use crate::wave::WaveFile;
+use aster_lab::demo::{self, CopyReport, DemoReport, EXPORTED_BYTES, PROFILE};
+use aster_lab::report::table;
+use std::cell::RefCell;
+use std::path::Path;
+use std::time::Instant;
+
+/// Runs the demo and reports it.
+///
+/// # Errors
+/// When something can't be read or written, a byte didn't come back, or a request failed.
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let began = Instant::now();
+    let say = |text: &str| if args.json { Ok(()) } else { console::line(text) };
+    say(&format!("{PROFILE}, restricted to {}.", capacity(EXPORTED_BYTES)))?;
+    let copy = copy(args, &say)?;
+    say(&said(&copy))?;
+
+    say("Filling a second drive, which keeps a tag a sector, and measuring it:")?;
+    let progress = RefCell::new(Progress::new());
+    let (runs, exported_bytes) =
+        demo::measure_workloads(|stage| progress.borrow_mut().begin(stage), &mut |share| {
+            progress.borrow().set(share);
+            true
+        })?;
+    progress.borrow_mut().end();
+    let report = DemoReport { profile: PROFILE.to_owned(), exported_bytes, copy, runs };
+    if args.json {
+        console::json(&report)?;
+    } else {
+        console::print(&format!("\n{}\n", table(&report.runs)))?;
+        console::line(&said(&report.copy))?;
+        console::line(&format!("All of it took {:.0} s.", began.elapsed().as_secs_f64()))?;
+    }
+    if !report.copy.is_identical() {
+        return Err(Failure::run("the tree that was read back differs from the one that was written"));
+    }
+    verdict(&report.runs)
+}
+
+/// Copies the tree, on the image that the user named or one that is gone afterwards.
+fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<CopyReport, Failure> {
+    let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
+    let mut temporary = None;
+    let image: &Path = match &args.image {
+        Some(image) => image,
+        None => {
+            let file = tempfile::Builder::new().prefix("aster-demo-").suffix(".aster").tempfile();
+            let file = file.map_err(|error| Failure::run(format!("temporary image: {error}")))?;
+            temporary.insert(file).path()
+        }
+    };
+    say(&format!(
+        "Copying {} as a tar stream through NVMe writes to a drive in {}, shutting it down, rebuilding it from that \
+         image alone, and reading everything back:",
+        args.tree.display(),
+        image.display()
+    ))?;
+    let mut progress = Progress::new();
+    progress.begin("write the tree");
+    let mut reading = false;
+    let result = demo::copy_tree(
+        &args.tree,
+        image,
+        |machine| {
+            if let Some(wave) = &wave {
+                wave.attach(machine);
+            }
+        },
+        &mut |share| {
+            // The first half of the copy writes, the second reads.
+            if share >= 0.5 && !reading {
+                reading = true;
+                progress.begin("rebuild the drive, read the tree");
+            }
+            if let Some(wave) = &wave {
+                wave.settle();
+            }
+            progress.set(if reading { share * 2.0 - 1.0 } else { share * 2.0 });
+            true
+        },
+    );
+    let copy = result?;
+    progress.end();
+    if let Some(wave) = wave {
+        wave.finish()?;
+    }
+    Ok(copy)
+}
+
+/// The copy's result in words.
+fn said(copy: &CopyReport) -> String {
+    let result = if copy.is_identical() { "came back identical" } else { "came back DIFFERENT" };
+    let mut text = format!(
+        "Copy: {} files, {:.1} MB, {result}; {:.2} s to write and {:.2} s to read, simulated.\n  SHA-256 in   {}",
+        copy.files,
+        copy.bytes as f64 / 1e6,
+        copy.write_simulated_s,
+        copy.read_simulated_s,
+        copy.written_sha256,
+    );
+    text.push_str("\n  SHA-256 out  ");
+    text.push_str(&copy.read_sha256);
+    text
+}

@@ -1,0 +1,89 @@
+//! What ends a command early, and the exit status that goes with it.
+
+use aster_device::BuildError;
+use aster_lab::demo::DemoError;
+use aster_lab::own::WorkError;
+use aster_run_virtual::{ImageError, RunError};
+use std::fmt::Display;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a command could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The command line, a profile, a job file or a trace asks for what can't be.
+    #[error("{0}")]
+    Usage(String),
+    /// The work began, and went wrong.
+    #[error("{0}")]
+    Run(String),
+    /// Whoever read standard output has gone.
+    #[error("standard output was closed")]
+    Closed,
+    /// The user stopped it; what was done by then has been reported.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn usage(problem: impl Display) -> Self {
+        Failure::Usage(problem.to_string())
+    }
+    pub(crate) fn run(problem: impl Display) -> Self {
+        Failure::Run(problem.to_string())
+    }
+    /// A file that the user named can't be used.
+    pub(crate) fn file(path: &Path, problem: impl Display) -> Self {
+        Failure::Usage(format!("{}: {problem}", path.display()))
+    }
+
+    /// 128 and the signal's number for the last two, as a shell would say it.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Run(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Interrupted => 130,
+            Failure::Closed => 141,
+        })
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        Failure::usage(error)
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Self {
+        Failure::usage(error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Build(error) => error.into(),
+            error => Failure::run(error),
+        }
+    }
+}
+
+impl From<WorkError> for Failure {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::Run(error) => error.into(),
+            error => Failure::usage(error),
+        }
+    }
+}
+
+impl From<DemoError> for Failure {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::Run(error) => error.into(),
+            error @ (DemoError::Driver(_) | DemoError::Plan(_)) => Failure::run(error),
+            error => Failure::usage(error),
+        }
+    }
+}

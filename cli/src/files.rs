@@ -1,0 +1,39 @@
+//! Files that the user names: text to read, files to write.
+
+use crate::failure::Failure;
+use std::fs::File;
+use std::io::{BufWriter, Read};
+use std::path::Path;
+
+/// The longest profile or job file that is read. Both are written by hand.
+pub(crate) const HAND_WRITTEN_MAX: u64 = 1 << 20;
+
+/// The text of a file of at most `bytes_max` bytes.
+///
+/// # Errors
+/// Names the file, and what is wrong with it.
+pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> {
+    let fail = |error: std::io::Error| Failure::file(path, error);
+    let file = File::open(path).map_err(fail)?;
+    if file.metadata().map_err(fail)?.is_dir() {
+        return Err(Failure::file(path, "is a folder; name a file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(Failure::file(path, format!("is longer than {bytes_max} bytes; is it the right file?")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+        Failure::file(path, format!("line {line}: not text (byte {at} is not UTF-8); is it the right file?"))
+    })
+}
+
+/// A file to write; what it held is gone.
+///
+/// # Errors
+/// When it can't be made.
+pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+    File::create(path).map(BufWriter::new).map_err(|error| Failure::file(path, error))
+}

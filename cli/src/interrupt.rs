@@ -1,0 +1,35 @@
+//! Ctrl-C during a run: the first asks the run to end in order, the second ends the process.
+
+use crate::failure::Failure;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Exit status of a process that SIGINT ended, as a shell says it.
+const KILLED: i32 = 130;
+
+/// Whether the user has asked to stop.
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// When the system doesn't let it.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the flag isn't set yet when the first signal passes the first handler.
+            flag::register_conditional_shutdown(signal, KILLED, Arc::clone(&asked))
+                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+                .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
+        }
+        Ok(Interrupt(asked))
+    }
+
+    /// True once it has been asked.
+    pub(crate) fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,39 @@
+//! `aster`: runs drives from the command line.
+#![forbid(unsafe_code)]
+
+mod args;
+mod console;
+mod demo;
+mod events;
+mod failure;
+mod files;
+mod interrupt;
+mod profiles;
+mod progress;
+mod run;
+mod set;
+mod traces;
+mod wave;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Profiles(args) => profiles::list(&args),
+        Command::Check(args) => profiles::check(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Failure::Usage(problem) | Failure::Run(problem) = &failure {
+                console::note(&format!("error: {problem}"));
+            }
+            failure.exit_code()
+        }
+    }
+}

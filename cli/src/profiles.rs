@@ -1,0 +1,175 @@
+//! Finding, listing and checking profiles.
+
+use crate::args::{CheckArgs, ProfilesArgs};
+use crate::console;
+use crate::failure::Failure;
+use crate::files::{HAND_WRITTEN_MAX, read_text};
+use crate::set;
+use aster_device::profile::{Profile, SHIPPED};
+use aster_device::{Device, Media};
+use aster_run_virtual::events::Recorder;
+use aster_units::Content;
+use std::path::{MAIN_SEPARATOR, Path};
+
+/// A profile and what to call it.
+pub(crate) struct Named {
+    /// The shipped profile's name, or the file's without its ending.
+    pub(crate) name: String,
+    pub(crate) profile: Profile,
+}
+
+/// The profile that the user named, with overrides put in place.
+///
+/// # Errors
+/// When there is none, or it is wrong.
+pub(crate) fn find(wanted: &Path, overrides: &[String]) -> Result<Named, Failure> {
+    if let Some((name, text)) = shipped(wanted) {
+        let profile = set::parse_with(&format!("profiles/{name}.toml"), text, overrides)?;
+        return Ok(Named { name: name.to_owned(), profile });
+    }
+    if !wanted.exists() && !looks_like_a_file(wanted) {
+        return Err(unknown(wanted));
+    }
+    let text = read_text(wanted, HAND_WRITTEN_MAX)?;
+    let profile = set::parse_with(&wanted.display().to_string(), &text, overrides)?;
+    let name = wanted.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    Ok(Named { name, profile })
+}
+
+fn shipped(wanted: &Path) -> Option<(&'static str, &'static str)> {
+    SHIPPED.iter().copied().find(|(name, _)| wanted.to_str() == Some(name))
+}
+
+/// True for what nobody would take for a shipped profile's name.
+fn looks_like_a_file(wanted: &Path) -> bool {
+    wanted.extension().is_some() || wanted.to_string_lossy().contains(MAIN_SEPARATOR)
+}
+
+fn unknown(wanted: &Path) -> Failure {
+    let wanted = wanted.to_string_lossy();
+    let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    let nearest = names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&wanted, name), name))
+        .min()
+        .filter(|(distance, name)| *distance <= name.len() / 2)
+        .map_or(".".to_owned(), |(_, name)| format!("; did you mean \"{name}\"?"));
+    Failure::usage(format!(
+        "\"{wanted}\" is neither a file nor a shipped profile{nearest} Shipped are {}.",
+        names.join(", ")
+    ))
+}
+
+/// A drive's array in words.
+fn shape(profile: &Profile) -> String {
+    let used = profile.used_geometry();
+    let plural = |n: u32, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
+    format!(
+        "{} × {} × {}, {} of {} pages of {}",
+        plural(used.channels.into(), "channel"),
+        plural(used.ways.into(), "way"),
+        plural(used.luns.into(), "LUN"),
+        plural(used.blocks_per_lun, "block"),
+        used.pages_per_block,
+        capacity(used.page_bytes.into()),
+    )
+}
+
+/// Bytes in binary units, with at most one decimal.
+pub(crate) fn capacity(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut scaled = bytes as f64;
+    let mut unit = 0;
+    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    let digits = if scaled.fract() < 0.05 || scaled.fract() > 0.95 { 0 } else { 1 };
+    format!("{scaled:.digits$} {}", UNITS[unit])
+}
+
+/// Data bytes of all pages that the firmware uses.
+fn raw_bytes(profile: &Profile) -> u64 {
+    let used = profile.used_geometry();
+    used.total_pages() * u64::from(used.page_bytes)
+}
+
+/// `aster profiles`.
+///
+/// # Errors
+/// When there is no such profile.
+pub(crate) fn list(args: &ProfilesArgs) -> Result<(), Failure> {
+    if let Some(wanted) = &args.name {
+        return match shipped(wanted) {
+            Some((_, text)) => console::print(text),
+            None => Err(unknown(wanted)),
+        };
+    }
+    let widest = SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, text) in SHIPPED {
+        let profile = Profile::parse(&format!("profiles/{name}.toml"), text).map_err(Failure::usage)?;
+        console::line(&format!("{name:widest$}  {}", profile.description))?;
+        let raw = capacity(raw_bytes(&profile));
+        console::line(&format!("{:widest$}  {raw} of flash: {}", "", shape(&profile)))?;
+    }
+    Ok(())
+}
+
+/// `aster check`: builds the drive, so that what only shows when parts meet shows too.
+///
+/// # Errors
+/// When the profile is wrong or its parts don't fit together.
+pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let Named { name, profile } = find(&args.profile, &args.set)?;
+    // The smallest content: it decides nothing that is printed.
+    let content = Some(Content::Fingerprint);
+    let device = Device::power_on(&name, &profile, content, Media::fresh(), &Recorder::default())?;
+    let (raw, exported) = (
+        raw_bytes(&profile),
+        u64::from(device.ftl().logical_pages()) * u64::from(profile.geometry.page_bytes),
+    );
+    console::line(&format!("{}: a good profile", args.profile.display()))?;
+    console::line(&format!("  {}", profile.description))?;
+    console::line(&format!("  array     {}", shape(&profile)))?;
+    console::line(&format!("  flash     {} ({raw} bytes)", capacity(raw)))?;
+    let spare = (raw as f64 / exported.max(1) as f64 - 1.0) * 100.0;
+    console::line(&format!("  exported  {} ({exported} bytes), {spare:.1} % spare", capacity(exported)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(wanted: &str) -> String {
+        match find(Path::new(wanted), &[]) {
+            Ok(_) => panic!("{wanted} was found"),
+            Err(failure) => failure.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_misspelt_profile_gets_the_nearest_name() {
+        assert!(problem("cosmos-puls").contains("did you mean \"cosmos-plus\"?"));
+        assert!(problem("idael").contains("did you mean \"ideal\"?"));
+        let far = problem("quantum-drive");
+        assert!(!far.contains("did you mean") && far.contains("cosmos-plus, ideal, tiny"), "{far}");
+    }
+
+    #[test]
+    fn a_missing_file_is_told_as_a_file() {
+        assert!(problem("nowhere/my.toml").starts_with("nowhere/my.toml: "));
+    }
+
+    #[test]
+    fn every_shipped_profile_is_found_by_its_name() {
+        for (name, _) in SHIPPED {
+            assert_eq!(find(Path::new(name), &[]).map_err(|e| e.to_string()).unwrap().name, *name);
+        }
+    }
+
+    #[test]
+    fn capacities_are_short() {
+        let text = [512, 16 << 10, 64 << 30, (3 << 40) / 2].map(capacity);
+        assert_eq!(text, ["512 bytes", "16 KiB", "64 GiB", "1.5 TiB"]);
+    }
+}

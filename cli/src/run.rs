@@ -1,0 +1,157 @@
+//! `aster run`: the user's own work on a drive.
+
+use crate::args::{ReplayArgs, RunArgs};
+use crate::console;
+use crate::events::EventFile;
+use crate::failure::Failure;
+use crate::files::{HAND_WRITTEN_MAX, read_text};
+use crate::interrupt::Interrupt;
+use crate::profiles::{self, Named};
+use crate::progress::Progress;
+use crate::traces;
+use crate::wave::WaveFile;
+use aster_device::Media;
+use aster_lab::own::{self, Setup, Work};
+use aster_lab::report::{RunReport, table};
+use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::open_image;
+use std::cell::RefCell;
+use std::path::Path;
+
+/// Runs the work and reports it.
+///
+/// # Errors
+/// When it can't be run, when requests failed, or when what was asked for can't be written.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
+    let (work, notes) = work(args)?;
+    let setup = Setup {
+        name,
+        profile,
+        content: args.content.map(Into::into),
+        precondition_percent: args.precondition,
+        seed: args.seed,
+        keep_going: args.keep_going,
+    };
+    let recorder = Recorder::default();
+    let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
+    let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
+    let media = match &args.image {
+        Some(path) => open_image(path, &setup.profile, setup.content)?,
+        None => Media::fresh(),
+    };
+
+    for note in notes {
+        console::note(&note);
+    }
+    let interrupt = Interrupt::listen()?;
+    let progress = RefCell::new(Progress::new());
+    progress.borrow_mut().begin(if args.precondition.is_some() { "precondition" } else { "run" });
+    let (report, machine) = own::run(
+        &setup,
+        work,
+        media,
+        &recorder,
+        |machine| {
+            if args.precondition.is_some() {
+                progress.borrow_mut().begin("run");
+            }
+            if let Some(wave) = &wave {
+                wave.attach(machine);
+            }
+        },
+        &mut |share| {
+            progress.borrow().set(share);
+            if let Some(wave) = &wave {
+                wave.settle();
+            }
+            !interrupt.asked()
+        },
+    )?;
+    if let Some(wave) = wave {
+        wave.finish()?;
+    }
+    // Without an image nobody will see the drive again: its power may go as it is.
+    let shut_down = match args.image {
+        Some(_) => machine.shut_down().map(drop),
+        None => Ok(()),
+    };
+    progress.borrow_mut().end();
+    if let Some(events) = events {
+        events.finish()?;
+    }
+    shut_down?;
+
+    print(args, &report)?;
+    if interrupt.asked() {
+        console::note("interrupted: the report covers what was done by then");
+        return Err(Failure::Interrupted);
+    }
+    verdict([&report])
+}
+
+fn print(args: &RunArgs, report: &RunReport) -> Result<(), Failure> {
+    if args.json {
+        return console::json(report);
+    }
+    console::print(&table(std::slice::from_ref(report)))?;
+    let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
+    if checked > 0 {
+        console::line(&format!("{checked} blocks were checked."))?;
+    }
+    Ok(())
+}
+
+/// An error when requests failed: how many, and the first of them.
+///
+/// # Errors
+/// When a request failed.
+pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clone) -> Result<(), Failure> {
+    let failures: u64 = reports.clone().into_iter().map(RunReport::failures).sum();
+    if failures == 0 {
+        return Ok(());
+    }
+    let first = reports.into_iter().flat_map(|r| &r.tasks).find_map(|task| {
+        let failure = task.first_failure.as_ref()?;
+        Some(format!("; the first, of \"{}\": {failure}", task.name))
+    });
+    let requests = if failures == 1 { "1 request" } else { &format!("{failures} requests") };
+    Err(Failure::run(format!("{requests} failed{}", first.unwrap_or_default())))
+}
+
+/// The work that the user named, and what is to be said about it.
+fn work(args: &RunArgs) -> Result<(Work, Vec<String>), Failure> {
+    match (&args.source.job, &args.source.trace) {
+        (Some(path), _) => Ok((job(path, args.verify)?, Vec::new())),
+        (None, Some(path)) => trace(path, &args.replay, args.verify),
+        (None, None) => Err(Failure::usage("name a job file with --job or a trace with --trace")),
+    }
+}
+
+fn job(path: &Path, verify: bool) -> Result<Work, Failure> {
+    let text = read_text(path, HAND_WRITTEN_MAX)?;
+    Ok(Work::Jobs { text, name: path.display().to_string(), verify })
+}
+
+fn trace(path: &Path, args: &ReplayArgs, verify: bool) -> Result<(Work, Vec<String>), Failure> {
+    let text = read_text(path, u64::MAX)?;
+    let format = args.trace_format.map(Into::into);
+    let survey = traces::survey(path, &text, format, args.trace_device.as_deref())?;
+    let name = path.display().to_string();
+    let mut notes = Vec::new();
+    if survey.other_devices > 0 {
+        notes.push(format!(
+            "{name}: replaying the {} requests to \"{}\"; {} to other devices are left out (--trace-device names another)",
+            survey.requests, survey.device, survey.other_devices
+        ));
+    }
+    let replay = Replay {
+        times: args.trace_speed,
+        beyond: if args.trace_wrap { Beyond::Wrap } else { Beyond::Refuse },
+        unaligned: if args.trace_round { Unaligned::Widen } else { Unaligned::Refuse },
+        device: Some(survey.device),
+    };
+    let format = Some(survey.format);
+    Ok((Work::Trace { text, name, format, replay, queue_depth: args.queue_depth, verify }, notes))
+}

@@ -1,0 +1,178 @@
+//! `--set KEY=VALUE`: keys of a profile that the command line overrides.
+
+use crate::failure::Failure;
+use aster_device::profile::{Profile, ProfileError};
+use toml::{Table, Value};
+
+/// One `--set`.
+#[derive(Clone, PartialEq, Debug)]
+struct Override {
+    /// As it was written.
+    argument: String,
+    /// The key, table after table.
+    path: Vec<String>,
+    value: Value,
+}
+
+impl Override {
+    fn parse(argument: &str) -> Result<Self, Failure> {
+        let fail = |problem: &str| Failure::usage(format!("--set {argument}: {problem}"));
+        let Some((key, value)) = argument.split_once('=') else {
+            return Err(fail("expected KEY=VALUE, such as ftl.buffer_entries=64"));
+        };
+        let path: Vec<String> = key.trim().split('.').map(|part| part.trim().to_owned()).collect();
+        let plain = |part: &String| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        };
+        if !path.iter().all(plain) {
+            return Err(fail("expected a key with its table, such as ftl.buffer_entries"));
+        }
+        match value_of(value.trim()) {
+            Some(value) => Ok(Override { argument: argument.to_owned(), path, value }),
+            None => Err(fail("expected a number, true, false, a word, \"text\" or a list such as [58, 90]")),
+        }
+    }
+
+    fn key(&self) -> String {
+        self.path.join(".")
+    }
+
+    /// Puts the value in its place, in a new table if need be.
+    fn apply(&self, profile: &mut Table) -> Result<(), Failure> {
+        let Some((last, tables)) = self.path.split_last() else { return Ok(()) };
+        let mut table = profile;
+        for name in tables {
+            let entry = table.entry(name.clone()).or_insert_with(|| Value::Table(Table::new()));
+            let Value::Table(inner) = entry else {
+                return Err(Failure::usage(format!(
+                    "--set {}: {name} is a value, not a table",
+                    self.argument
+                )));
+            };
+            table = inner;
+        }
+        table.insert(last.clone(), self.value.clone());
+        Ok(())
+    }
+}
+
+/// A value as TOML writes it; words need no quotes.
+fn value_of(text: &str) -> Option<Value> {
+    if text.is_empty() || text.contains(['\n', '\r']) {
+        return None;
+    }
+    let toml = toml::from_str::<Table>(&format!("value = {text}")).ok();
+    match toml.and_then(|mut table| table.remove("value")) {
+        Some(value) => Some(value),
+        None => (!text.starts_with(['[', '{', '"', '\''])).then(|| Value::String(text.to_owned())),
+    }
+}
+
+/// Parses the profile `text`, which errors call `name`, with `arguments` put in place.
+///
+/// The text must stand on its own: an error in it is told with its line. After that only the overrides can be wrong,
+/// and the error names the one at fault.
+///
+/// # Errors
+/// What is wrong with the text or an argument.
+pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result<Profile, Failure> {
+    let profile = Profile::parse(name, text).map_err(Failure::usage)?;
+    if arguments.is_empty() {
+        return Ok(profile);
+    }
+    let overrides = arguments.iter().map(|a| Override::parse(a)).collect::<Result<Vec<_>, _>>()?;
+    let mut table: Table =
+        toml::from_str(text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    for change in &overrides {
+        change.apply(&mut table)?;
+    }
+    let text = toml::to_string(&table).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    Profile::parse(name, &text).map_err(|error| blame(&overrides, error))
+}
+
+/// Says an error of the changed profile in terms of the arguments that changed it.
+fn blame(overrides: &[Override], error: ProfileError) -> Failure {
+    let at_fault = |o: &&Override| {
+        let key = o.key();
+        // An unknown table is told as a key inside itself.
+        error.key.as_deref().is_some_and(|k| k == key || k == format!("{0}.{0}", o.path[0]))
+    };
+    // Of several for the same key the last counts.
+    if let Some(change) = overrides.iter().rev().find(at_fault) {
+        return Failure::usage(format!("--set {}: {}", change.argument, error.reason));
+    }
+    let all: Vec<_> = overrides.iter().map(|o| format!("--set {}", o.argument)).collect();
+    let key = error.key.map_or(String::new(), |key| format!("{key}: "));
+    Failure::usage(format!("{}: {key}{}", all.join(" "), error.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_device::profile::SHIPPED;
+
+    fn tiny(arguments: &[&str]) -> Result<Profile, String> {
+        let text = SHIPPED.iter().find(|(name, _)| *name == "tiny").unwrap().1;
+        let arguments: Vec<_> = arguments.iter().map(|&a| a.to_owned()).collect();
+        parse_with("tiny", text, &arguments).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_kind_of_value_arrives() {
+        let changed = tiny(&[
+            "ftl.buffer_entries=64",
+            "description=\"my drive\"",
+            "package.cells=slc",
+            "package.read_us=[25]",
+            "package.program_us = [200.5]",
+            "package.errors.fresh=1e-7",
+            "ecc.scrambler=false",
+            "restrict.blocks_per_lun=16",
+        ])
+        .unwrap();
+        assert_eq!((changed.ftl.buffer_entries, changed.description.as_str()), (64, "my drive"));
+        assert_eq!(
+            (&changed.package.read_us[..], &changed.package.program_us[..]),
+            (&[25.0][..], &[200.5][..])
+        );
+        assert_eq!((changed.package.errors.fresh, changed.ecc.scrambler), (1e-7, false));
+        assert_eq!(changed.restrict.blocks_per_lun, Some(16), "a table that the file doesn't have");
+        assert_eq!(changed.geometry, tiny(&[]).unwrap().geometry, "the rest stays");
+    }
+
+    #[test]
+    fn the_last_of_several_counts() {
+        assert_eq!(tiny(&["seed=3", "seed=4"]).unwrap().seed, 4);
+    }
+
+    #[test]
+    fn errors_name_the_argument() {
+        for (argument, expected) in [
+            ("ftl.bufer_entries=64", "did you mean 'buffer_entries'?"),
+            ("ftll.buffer_entries=64", "did you mean 'ftl'?"),
+            ("ftl.buffer_entries=64k", "invalid type: string \"64k\""),
+            ("ftl.buffer_entries=-1", "-1"),
+            ("ftl.buffer_entries=99999999999999999999", "99999999999999999999"),
+            ("ftl.buffer_entries=1", "must be from 4"),
+            ("package.cells=slc", "must give 1 times"),
+            ("seed.low=1", "seed is a value, not a table"),
+            ("buffer_entries", "expected KEY=VALUE"),
+            ("ftl.=1", "expected a key"),
+            ("=1", "expected a key"),
+            ("seed=", "expected a number"),
+            ("seed=[1", "expected a number"),
+            ("seed=1\nftl.gc_depth=3", "expected a number"),
+        ] {
+            let error = tiny(&["cores.frequency_mhz=500", argument]).unwrap_err();
+            assert!(error.contains(&format!("--set {argument}")), "{argument}: {error}");
+            assert!(error.contains(expected), "{argument}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_file_keeps_its_line() {
+        let error =
+            parse_with("my.toml", "description = 1\n", &["seed=1".to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("my.toml:1: description: "), "{error}");
+    }
+}

@@ -1,0 +1,106 @@
+//! The waveform file: the first READ, PROGRAM and ERASE on one channel, as a logic analyser would show them.
+
+use crate::console;
+use crate::failure::Failure;
+use crate::files::create;
+use aster_device::Device;
+use aster_device::wave::{WaveFilter, WaveTap, Waveform};
+use aster_lab::wave::write_vcd;
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::{Event, EventSink};
+use aster_units::{ChannelId, Instant};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::rc::{Rc, Weak};
+
+/// Listens to every channel until one of them has shown everything, then keeps that one.
+pub(crate) struct WaveFile {
+    path: PathBuf,
+    into: BufWriter<File>,
+    listening: RefCell<Option<Listening>>,
+}
+
+struct Listening {
+    /// Weak, so that whoever owns the drive can cut its power.
+    device: Weak<Device>,
+    taps: Vec<WaveTap>,
+}
+
+/// Tells the taps when arrays begin and end to work, and whoever listened before everything.
+struct Tell {
+    before: Option<Box<dyn EventSink>>,
+    taps: Vec<WaveTap>,
+}
+
+impl EventSink for Tell {
+    fn event(&mut self, at: Instant, event: &Event) {
+        if let Some(before) = &mut self.before {
+            before.event(at, event);
+        }
+        if let Event::ArrayBusy { channel, .. } = event
+            && let Some(tap) = self.taps.get_mut(usize::from(*channel))
+        {
+            tap.event(at, event);
+        }
+    }
+}
+
+impl WaveFile {
+    /// Makes the file at `path`.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        Ok(WaveFile { path: path.to_owned(), into: create(path)?, listening: RefCell::new(None) })
+    }
+
+    /// Listens to `machine`'s drive from now on.
+    pub(crate) fn attach(&self, machine: &Machine) {
+        let device = machine.device();
+        let geometry = device.geometry();
+        let taps: Vec<WaveTap> = (0..geometry.channels)
+            .map(|channel| WaveTap::new(ChannelId(channel), geometry.ways, WaveFilter::first_of_each()))
+            .collect();
+        for (channel, tap) in taps.iter().enumerate() {
+            device.set_tap(channel, Some(Box::new(tap.clone())));
+        }
+        let before = device.recorder().detach();
+        device.recorder().attach(Tell { before, taps: taps.clone() });
+        *self.listening.borrow_mut() = Some(Listening { device: Rc::downgrade(device), taps });
+    }
+
+    /// Leaves the channels alone once one of them has shown everything: drawing takes time.
+    pub(crate) fn settle(&self) {
+        let listening = self.listening.borrow();
+        let Some(Listening { device, taps }) = &*listening else { return };
+        let Some(device) = device.upgrade() else { return };
+        if taps.iter().any(WaveTap::is_complete) {
+            (0..taps.len()).for_each(|channel| device.set_tap(channel, None));
+        }
+    }
+
+    /// Writes the waveform of the channel that has shown most.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let taps = self.listening.into_inner().map_or_else(Vec::new, |listening| listening.taps);
+        let Some(best) = best(&taps) else { return Ok(()) };
+        if best.changes().is_empty() {
+            console::note(&format!(
+                "{}: empty, no page was read or programmed, no block erased",
+                self.path.display()
+            ));
+        }
+        write_vcd(self.into, &best).map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))
+    }
+}
+
+/// The waveform that was complete first; if none was, the one with most changes.
+fn best(taps: &[WaveTap]) -> Option<Waveform> {
+    let last_change = |wave: &Waveform| wave.changes().last().map(|change| change.at);
+    let complete = taps.iter().filter(|tap| tap.is_complete()).map(WaveTap::waveform).min_by_key(last_change);
+    complete.or_else(|| taps.iter().map(WaveTap::waveform).max_by_key(|wave| wave.changes().len()))
+}
