@@ -346,6 +346,12 @@ impl Blocks {
         self.victims[oldest] = NO_VICTIM;
         Some(BlockIndex(oldest as u32))
     }
+    /// True when [`Blocks::take_victim`] would find one.
+    pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        let victims = &self.victims[start..start + self.blocks_per_lun as usize];
+        self.has_failing(lun) || victims.iter().any(|&valid| u32::from(valid) < self.pages_per_block)
+    }
     /// Puts a victim back that could not be emptied.
     pub(crate) fn return_victim(&mut self, block: BlockIndex) {
         self.settle(block);

@@ -48,6 +48,17 @@ pub(crate) enum Step {
     None,
 }
 
+/// What came of asking for an entry to be brought to flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flush {
+    /// It is there.
+    Done,
+    /// It is marked as being evicted, which the caller must do.
+    Evict,
+    /// Others change or evict it: wait for it.
+    Busy,
+}
+
 #[derive(Clone, Copy)]
 struct Entry {
     lpn: Lpn,
@@ -159,26 +170,37 @@ impl DataBuffer {
 
     // ---- order of use ----
 
-    fn link(&mut self, id: u32, oldest: bool) {
+    /// Puts an entry into its list as the most recently used.
+    fn link(&mut self, id: u32) {
         self.uses += 1;
-        let list = usize::from(self.entries[id as usize].dirty);
-        let List { head, tail } = self.lists[list];
+        self.entries[id as usize].used_at = self.uses;
+        let head = self.lists[usize::from(self.entries[id as usize].dirty)].head;
+        self.link_between(id, NONE, head);
+    }
+    /// Puts an entry into its list where its last use belongs: most are among the oldest, some the newest.
+    fn link_where_it_was(&mut self, id: u32) {
+        let used_at = self.entries[id as usize].used_at;
+        let List { head, tail } = self.lists[usize::from(self.entries[id as usize].dirty)];
+        if head != NONE && self.entries[head as usize].used_at < used_at {
+            return self.link_between(id, NONE, head);
+        }
+        let (mut previous, mut next) = (tail, NONE);
+        while previous != NONE && self.entries[previous as usize].used_at < used_at {
+            (next, previous) = (previous, self.entries[previous as usize].previous);
+        }
+        self.link_between(id, previous, next);
+    }
+    fn link_between(&mut self, id: u32, previous: u32, next: u32) {
         let entry = &mut self.entries[id as usize];
-        entry.listed = true;
-        if oldest {
-            (entry.previous, entry.next, entry.used_at) = (tail, NONE, 0);
-            match tail {
-                NONE => self.lists[list].head = id,
-                _ => self.entries[tail as usize].next = id,
-            }
-            self.lists[list].tail = id;
-        } else {
-            (entry.previous, entry.next, entry.used_at) = (NONE, head, self.uses);
-            match head {
-                NONE => self.lists[list].tail = id,
-                _ => self.entries[head as usize].previous = id,
-            }
-            self.lists[list].head = id;
+        (entry.previous, entry.next, entry.listed) = (previous, next, true);
+        let list = usize::from(entry.dirty);
+        match previous {
+            NONE => self.lists[list].head = id,
+            _ => self.entries[previous as usize].next = id,
+        }
+        match next {
+            NONE => self.lists[list].tail = id,
+            _ => self.entries[next as usize].previous = id,
         }
     }
     fn unlink(&mut self, id: u32) {
@@ -197,11 +219,9 @@ impl DataBuffer {
             _ => self.entries[next as usize].previous = previous,
         }
     }
-    fn link_if_idle(&mut self, id: u32, oldest: bool) {
-        let entry = &self.entries[id as usize];
-        if entry.in_use && entry.readers == 0 && !entry.exclusive && !entry.evicting && !entry.listed {
-            self.link(id, oldest);
-        }
+    fn is_idle(&self, id: EntryId) -> bool {
+        let entry = &self.entries[id.index()];
+        entry.in_use && entry.readers == 0 && !entry.exclusive && !entry.evicting && !entry.listed
     }
 
     // ---- holding entries ----
@@ -264,7 +284,9 @@ impl DataBuffer {
         if entry.readers == 0 {
             entry.writer_waits = false;
         }
-        self.link_if_idle(id.0, false);
+        if self.is_idle(id) {
+            self.link(id.0);
+        }
     }
     /// Turns an exclusive hold into a shared one.
     pub(crate) fn share(&mut self, id: EntryId) {
@@ -294,22 +316,27 @@ impl DataBuffer {
         self.entries[id as usize].evicting = true;
         Some(EntryId(id))
     }
-    /// Marks an entry as being evicted, if nobody changes or evicts it.
-    pub(crate) fn begin_evicting(&mut self, id: EntryId) -> bool {
+    /// Marks an entry as being evicted if it holds `lpn`, is dirty, and nobody changes or evicts it.
+    pub(crate) fn flush(&mut self, id: EntryId, lpn: Lpn) -> Flush {
         let entry = &self.entries[id.index()];
+        if entry.lpn != lpn || !entry.dirty {
+            return Flush::Done;
+        }
         if entry.exclusive || entry.evicting {
-            return false;
+            return Flush::Busy;
         }
         self.unlink(id.0);
         self.entries[id.index()].evicting = true;
-        true
+        Flush::Evict
     }
     /// Turns an exclusive hold into an eviction.
     pub(crate) fn evict_held(&mut self, id: EntryId) {
+        self.uses += 1;
         let entry = &mut self.entries[id.index()];
-        (entry.exclusive, entry.evicting) = (false, true);
+        (entry.exclusive, entry.evicting, entry.used_at) = (false, true, self.uses);
     }
-    /// Ends an eviction. A clean entry is the next to be reused; one that could not be written stays dirty.
+    /// Ends an eviction: a use of the entry neither when it succeeded, and so a least recently used one is the next to
+    /// be recycled, nor when it failed.
     pub(crate) fn end_evicting(&mut self, id: EntryId, clean: bool) {
         let entry = &mut self.entries[id.index()];
         entry.evicting = false;
@@ -317,7 +344,9 @@ impl DataBuffer {
             entry.dirty = false;
             self.dirty -= 1;
         }
-        self.link_if_idle(id.0, clean);
+        if self.is_idle(id) {
+            self.link_where_it_was(id.0);
+        }
     }
 
     // ---- content ----

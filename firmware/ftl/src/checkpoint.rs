@@ -7,7 +7,8 @@
 use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::boot::BootError;
 use crate::config::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
-use crate::drive::{Cause, Drive};
+use crate::drive::Drive;
+use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
 use crate::root::Root;
 use alloc::collections::VecDeque;
@@ -69,11 +70,17 @@ impl Drive {
         bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
     }
 
+    fn blocks_wanted(&self) -> u32 {
+        (self.map_pages() + self.table_pages()).div_ceil(u32::from(self.geometry.pages_per_block))
+    }
+
     /// Stores the map, unless what is stored is still the truth. Nothing else may be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if !self.marked_dirty.get() {
             return HostStatus::Success;
         }
+        self.release_gc();
+        self.collect_ahead(self.blocks_wanted().div_ceil(self.geometry.total_luns())).await;
         self.hold_gc().await;
         for _ in 0..STORE_ATTEMPTS {
             match self.store_once().await {
@@ -125,8 +132,7 @@ impl Drive {
 
     /// Takes the blocks for a new generation, in turn from all LUNs, and gives up those of the one before.
     fn take_map_blocks(&self) -> Result<(), StoreError> {
-        let pages = self.map_pages() + self.table_pages();
-        let wanted = pages.div_ceil(u32::from(self.geometry.pages_per_block));
+        let wanted = self.blocks_wanted();
         let luns = self.geometry.total_luns();
         let mut blocks = self.blocks.borrow_mut();
         let mut new = Vec::with_capacity(wanted as usize);

@@ -1,4 +1,4 @@
-use crate::blocks::{BlockIndex, Blocks, Stream};
+use crate::blocks::{BlockIndex, Blocks};
 use crate::boot::{self, BootError};
 use crate::buffer::{DataBuffer, EntryId};
 use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES};
@@ -14,12 +14,10 @@ use alloc::vec::Vec;
 use aster_events::{Event, Recorder};
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::{FlashError, FlashPort, FlashRequest, Outcome, Phase, Tag, Target};
+use aster_ports::flash::FlashPort;
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
-use aster_units::{
-    BlockAddr, BufferId, Content, Geometry, Lpn, LunIndex, PageInBlock, Ppa, SECTOR_BYTES, SectorRange,
-};
+use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
 
 /// Starts drives.
@@ -77,11 +75,11 @@ pub struct FtlHandle(Rc<Drive>);
 impl FtlHandle {
     /// What it has done.
     pub fn stats(&self) -> Stats {
-        self.0.stats.get()
+        *self.0.stats.borrow()
     }
     /// What it can do.
     pub fn state(&self) -> DriveState {
-        self.0.stats.get().state
+        self.0.stats.borrow().state
     }
     /// Why it could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
@@ -106,15 +104,6 @@ impl FtlHandle {
     }
 }
 
-/// Why a flash operation is done.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Host,
-    Gc,
-    Metadata,
-    Merge,
-}
-
 /// Everything that the tasks share. No borrow of a cell lives across an await.
 pub(crate) struct Drive {
     pub(crate) core: Core,
@@ -123,13 +112,13 @@ pub(crate) struct Drive {
     pub(crate) logical_pages: u32,
     pub(crate) dram: SharedDram,
     pub(crate) host: Rc<CommandPort>,
-    flash: Rc<FlashPort>,
+    pub(crate) flash: Rc<FlashPort>,
     pub(crate) nvram: SharedNvram,
     pub(crate) recorder: Recorder,
     // Which LUN the pages `n · LUNs + i` belong to.
     lun_order: Box<[LunIndex]>,
     // Which LUN behind its chip enable a LUN is: the top of its row addresses.
-    lun_of_row: Box<[u8]>,
+    pub(crate) lun_of_row: Box<[u8]>,
     pub(crate) map: RefCell<Map>,
     pub(crate) blocks: RefCell<Blocks>,
     pub(crate) buffer: RefCell<DataBuffer>,
@@ -140,7 +129,7 @@ pub(crate) struct Drive {
     // The root record in NVRAM says that NAND does not hold the map as it is.
     pub(crate) marked_dirty: Cell<bool>,
     pub(crate) map_blocks: RefCell<Vec<BlockIndex>>,
-    pub(crate) stats: Cell<Stats>,
+    pub(crate) stats: RefCell<Stats>,
     pub(crate) boot_error: RefCell<Option<BootError>>,
     pub(crate) boot_waiters: WaitQueue,
     pub(crate) fresh: Cell<bool>,
@@ -150,13 +139,15 @@ pub(crate) struct Drive {
     pub(crate) pool_waiters: WaitQueue,
     merge_free: RefCell<Vec<BufferId>>,
     merge_waiters: WaitQueue,
-    flash_waiters: WaitQueue,
+    pub(crate) flash_waiters: WaitQueue,
     pub(crate) room_waiters: Box<[WaitQueue]>,
     pub(crate) gc_waiters: Box<[WaitCell]>,
     pub(crate) read_waiters: Box<[WaitCell]>,
     // No victim is begun while the map is stored, and none after that or boot until the host changes something: a
     // drive at rest stays as its root record says.
     pub(crate) gc_held: Cell<bool>,
+    // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
+    pub(crate) gc_free_blocks: Cell<u32>,
     pub(crate) gc_active: Cell<u32>,
     pub(crate) gc_idle: WaitCell,
 }
@@ -199,7 +190,7 @@ impl Drive {
             generation: Cell::new(0),
             marked_dirty: Cell::new(false),
             map_blocks: RefCell::new(Vec::with_capacity(config.map_blocks() as usize)),
-            stats: Cell::default(),
+            stats: RefCell::default(),
             boot_error: RefCell::new(None),
             boot_waiters: WaitQueue::with_capacity(luns as usize + 1),
             fresh: Cell::new(false),
@@ -213,6 +204,7 @@ impl Drive {
             gc_waiters: cells(luns),
             read_waiters: cells(luns),
             gc_held: Cell::new(true),
+            gc_free_blocks: Cell::new(config.gc_free_blocks),
             gc_active: Cell::new(0),
             gc_idle: WaitCell::default(),
         }
@@ -229,12 +221,10 @@ impl Drive {
     }
     #[inline]
     pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
-        let mut stats = self.stats.get();
-        change(&mut stats);
-        self.stats.set(stats);
+        change(&mut self.stats.borrow_mut());
     }
     pub(crate) fn state(&self) -> DriveState {
-        self.stats.get().state
+        self.stats.borrow().state
     }
     pub(crate) fn set_state(&self, state: DriveState) {
         self.count(|s| s.state = state);
@@ -284,110 +274,6 @@ impl Drive {
             .fold(0, |all, s| all | 1 << s)
     }
 
-    // ---- flash ----
-
-    fn request(&self, phase: Phase, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
-        let (lun, block, page) = self.geometry.split_ppa(ppa);
-        self.request_at(phase, lun, block, page, sectors, buffer)
-    }
-    fn request_at(
-        &self,
-        phase: Phase,
-        lun: LunIndex,
-        block: BlockAddr,
-        page: PageInBlock,
-        sectors: SectorRange,
-        buffer: BufferId,
-    ) -> FlashRequest {
-        let row = self.geometry.row(self.lun_of_row[lun.index()], block, page);
-        FlashRequest::single(phase, lun, Target { row, sectors, buffer })
-    }
-    fn whole(&self) -> SectorRange {
-        SectorRange::whole(self.geometry.sectors_per_page())
-    }
-    async fn submit(&self, request: FlashRequest) -> Tag {
-        self.flash_waiters.wait(self.exec(), || self.flash.submit(request)).await
-    }
-    /// Waits for the end of an operation that was begun.
-    #[inline]
-    pub(crate) async fn flash_done(&self, tag: Tag) -> Outcome {
-        let outcomes = self.flash.finished(tag).await;
-        self.flash_waiters.wake_all(self.exec());
-        outcomes[0]
-    }
-    /// Begins to read sectors of a page.
-    pub(crate) async fn begin_read(
-        &self,
-        ppa: Ppa,
-        sectors: SectorRange,
-        into: BufferId,
-        cause: Cause,
-    ) -> Tag {
-        self.count(|s| *cause.of(&mut s.flash_reads) += 1);
-        self.submit(self.request(Phase::Read, ppa, sectors, into)).await
-    }
-    /// Reads sectors of a page.
-    pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {
-        let tag = self.begin_read(ppa, sectors, into, cause).await;
-        self.flash_done(tag).await
-    }
-    /// Reads the first spare bytes of a page as they are (P4) into the buffer's OOB.
-    pub(crate) async fn read_raw(&self, ppa: Ppa, into: BufferId) -> Outcome {
-        let mut request = self.request(Phase::Read, ppa, self.whole(), into);
-        request.flags.raw = true;
-        self.count(|s| s.flash_reads.metadata += 1);
-        let tag = self.submit(request).await;
-        self.flash_done(tag).await
-    }
-    /// Begins to program the next page of a LUN's open block; nothing may come between the choice of the page and the
-    /// submission. `None` when the LUN has no room; `prepare` gets the page before it is sent.
-    pub(crate) async fn begin_program(
-        &self,
-        lun: LunIndex,
-        stream: Stream,
-        from: BufferId,
-        cause: Cause,
-    ) -> Option<(Ppa, Tag)> {
-        self.core.settle().await;
-        self.flash_waiters
-            .wait(self.exec(), || {
-                let Some(ppa) = self.blocks.borrow_mut().next_page(lun, stream) else { return Some(None) };
-                let tag = self.flash.submit(self.request(Phase::Program, ppa, self.whole(), from))?;
-                if self.blocks.borrow_mut().take_page(ppa) {
-                    self.gc_waiters[lun.index()].wake(self.exec());
-                }
-                Some(Some((ppa, tag)))
-            })
-            .await
-            .inspect(|_| self.count_program(cause))
-    }
-    fn count_program(&self, cause: Cause) {
-        self.mark_dirty();
-        self.count(|s| {
-            *cause.of(&mut s.flash_programs) += 1;
-            s.flash_bytes_written += u64::from(self.geometry.page_bytes);
-        });
-    }
-    /// Begins to program a page of the stored map.
-    pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId) -> Tag {
-        self.count_program(Cause::Metadata);
-        self.submit(self.request(Phase::Program, ppa, self.whole(), from)).await
-    }
-    /// Erases a block.
-    pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {
-        self.mark_dirty();
-        self.count(|s| s.flash_erases.gc += 1);
-        let tag = self
-            .submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), self.whole(), buffer))
-            .await;
-        self.flash_done(tag).await
-    }
-
-    /// What the channel controller said about the LUN's last fault.
-    pub(crate) fn last_fault(&self, lun: LunIndex) -> Option<FlashError> {
-        self.flash.faults().into_iter().rev().find(|(at, _)| *at == lun).map(|(_, error)| error)
-    }
-
     // ---- host DMA ----
 
     /// Moves part of a command's data.
@@ -427,17 +313,6 @@ impl Drive {
     pub(crate) fn entry_changed(&self, entry: EntryId) {
         self.entry_waiters[entry.index()].wake_all(self.exec());
         self.pool_waiters.wake_all(self.exec());
-    }
-}
-
-impl Cause {
-    fn of(self, counts: &mut crate::stats::FlashCounts) -> &mut u64 {
-        match self {
-            Cause::Host => &mut counts.host,
-            Cause::Gc => &mut counts.gc,
-            Cause::Metadata => &mut counts.metadata,
-            Cause::Merge => &mut counts.merge,
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Bringing dirty entries to flash.
 
 use crate::blocks::Stream;
-use crate::buffer::EntryId;
-use crate::drive::{Cause, Drive};
+use crate::buffer::{EntryId, Flush};
+use crate::drive::Drive;
+use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
 use aster_events::Event;
 use aster_ports::flash::{FlashStatus, Tag};
@@ -90,17 +91,13 @@ impl Drive {
     /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.
     pub(crate) async fn flush_entry(&self, entry: EntryId, lpn: Lpn) -> Result<(), HostStatus> {
         loop {
-            {
-                let mut buffer = self.buffer.borrow_mut();
-                if buffer.lpn(entry) != lpn || !buffer.is_dirty(entry) {
-                    return Ok(());
-                }
-                if buffer.begin_evicting(entry) {
-                    drop(buffer);
-                    return self.evict(entry).await;
-                }
+            match self.buffer.borrow_mut().flush(entry, lpn) {
+                Flush::Done => return Ok(()),
+                Flush::Evict => break,
+                Flush::Busy => {}
             }
             self.wait_once(&self.entry_waiters[entry.index()]).await;
         }
+        self.evict(entry).await
     }
 }

@@ -1,8 +1,9 @@
 //! Garbage collection: greedy, on demand, one worker a LUN, copies within the LUN (P5, G12).
 
 use crate::blocks::{BlockIndex, BlockState, Stream};
-use crate::drive::{Cause, Drive};
+use crate::drive::Drive;
 use crate::evict::PROGRAM_ATTEMPTS;
+use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
 use crate::stats::DriveState;
 use alloc::collections::VecDeque;
@@ -66,7 +67,7 @@ impl Drive {
             return None;
         }
         let mut blocks = self.blocks.borrow_mut();
-        let scarce = blocks.free(lun) <= self.config.gc_free_blocks as usize;
+        let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
         if blocks.is_exhausted(lun) || !(scarce || blocks.has_failing(lun)) {
             return None;
         }
@@ -231,6 +232,27 @@ impl Drive {
         }
     }
 
+    /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain. Nothing else may be
+    /// in work.
+    pub(crate) async fn collect_ahead(&self, free: u32) {
+        self.gc_free_blocks.set(free.max(self.config.gc_free_blocks));
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            loop {
+                let (enough, gain) = {
+                    let blocks = self.blocks.borrow();
+                    (blocks.free(lun) > free as usize, blocks.has_victim(lun) && !blocks.is_exhausted(lun))
+                };
+                let active = self.gc_active.get();
+                if enough || (!gain && active == 0) {
+                    break;
+                }
+                self.gc_waiters[lun.index()].wake(self.exec());
+                let mut waited = false;
+                self.gc_idle.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
+            }
+        }
+        self.gc_free_blocks.set(self.config.gc_free_blocks);
+    }
     /// Lets no victim begin and waits until none is in work.
     pub(crate) async fn hold_gc(&self) {
         self.gc_held.set(true);

@@ -14,6 +14,7 @@
 //! | `blocks` | block states, free lists, open blocks, victims |
 //! | `buffer` | data buffer entries: index, LRU, locks |
 //! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
+//! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
 //! | `root`, `checkpoint`, `boot` | clean shutdown and power-on |
 #![no_std]
@@ -30,6 +31,7 @@ mod checkpoint;
 mod config;
 mod drive;
 mod evict;
+mod flash;
 mod gc;
 mod intake;
 mod map;

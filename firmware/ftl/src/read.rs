@@ -1,7 +1,8 @@
 //! Taking data buffer entries, filling them from flash, and the slices that only read.
 
 use crate::buffer::{EntryId, Granules, Hold, Step, Want};
-use crate::drive::{Cause, Drive};
+use crate::drive::Drive;
+use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
 use aster_events::Event;

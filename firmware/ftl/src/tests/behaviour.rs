@@ -1,7 +1,9 @@
 use super::bench::{Bench, config};
 use super::oracle::{Op, Oracle, Request};
+use crate::{Assigner, BootError, Capacity, ConfigError, FtlConfig, FtlCosts};
 use aster_ports::host::{HostOp, HostStatus};
-use aster_units::{Content, Rng};
+use aster_units::{Content, Geometry, Lpn, Rng};
+use proptest::prelude::*;
 use std::vec;
 
 const BOTH: [Content; 2] = [Content::Full, Content::Fingerprint];
@@ -78,6 +80,239 @@ fn a_write_after_boot_without_a_shutdown_is_refused_at_the_next_boot() {
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     let bench = bench.restart();
     bench.settle();
-    assert_eq!(bench.ftl.boot_error(), Some(crate::BootError::Unclean));
+    assert_eq!(bench.ftl.boot_error(), Some(BootError::Unclean));
     assert_eq!(bench.run(HostOp::Read, 0, 512, vec![0; 512]).0, HostStatus::UnrecoveredRead);
+}
+
+#[test]
+fn flush_and_force_unit_access_leave_the_data_on_flash() {
+    let bench = Bench::fresh(config(Content::Full));
+    let write = |fua, offset| {
+        bench.send(HostOp::Write, offset, 512, fua, vec![7; 512]);
+        assert_eq!(bench.wait().0.status, HostStatus::Success);
+    };
+    write(false, 0);
+    assert_eq!(bench.ftl.location_of(Lpn(0)), None, "a write completes after its DMA");
+    write(true, 8192);
+    assert!(bench.ftl.location_of(Lpn(1)).is_some());
+    assert_eq!(bench.ftl.location_of(Lpn(0)), None, "force unit access evicts its own page only");
+    write(false, 3 * 8192);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    assert!(bench.ftl.location_of(Lpn(0)).is_some() && bench.ftl.location_of(Lpn(3)).is_some());
+    let programs = bench.ftl.stats().flash_programs.total();
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    assert_eq!(bench.ftl.stats().flash_programs.total(), programs, "nothing was dirty");
+}
+
+#[test]
+fn small_writes_to_a_page_meet_in_the_data_buffer() {
+    let bench = Bench::fresh(config(Content::Full));
+    for sector in 0..16 {
+        assert_eq!(
+            bench.run(HostOp::Write, sector * 512, 512, vec![sector as u8; 512]).0,
+            HostStatus::Success
+        );
+    }
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    let stats = bench.ftl.stats();
+    assert_eq!((stats.flash_programs.total(), stats.buffer_hits), (1, 15));
+    assert_eq!(stats.flash_reads.merge, 0, "a complete page needs no old one");
+}
+
+#[test]
+fn a_partial_write_of_a_stored_page_reads_the_rest_of_it_once() {
+    let bench = Bench::fresh(config(Content::Full));
+    for lpn in 0..40 {
+        assert_eq!(bench.run(HostOp::Write, lpn * 8192, 8192, vec![1; 8192]).0, HostStatus::Success);
+    }
+    assert_eq!(bench.run(HostOp::Write, 512, 512, vec![2; 512]).0, HostStatus::Success);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    assert_eq!(bench.ftl.stats().flash_reads.merge, 1);
+    let mut expected = vec![1; 8192];
+    expected[512..1024].fill(2);
+    assert_eq!(bench.run(HostOp::Read, 0, 8192, vec![0; 8192]).1, expected);
+}
+
+#[test]
+fn format_forgets_everything() {
+    let bench = Bench::fresh(config(Content::Fingerprint));
+    let mut oracle = Oracle::new(&bench);
+    oracle.work(&bench, 1_000, 2);
+    assert_eq!(bench.run(HostOp::Format, 0, 0, vec![]).0, HostStatus::Success);
+    oracle.versions.fill(0);
+    oracle.verify(&bench);
+    assert!((0..bench.ftl.logical_pages()).all(|lpn| bench.ftl.location_of(Lpn(lpn)).is_none()));
+}
+
+#[test]
+fn deallocated_pages_cost_garbage_collection_nothing() {
+    let rewrite = |trim: bool| {
+        let bench = Bench::fresh(config(Content::Fingerprint));
+        let mut oracle = Oracle::new(&bench);
+        oracle.fill(&bench);
+        oracle.finish(&bench);
+        let half = oracle.granules() / 2;
+        if trim {
+            oracle.send(&bench, Request { op: Op::Trim, first: half, count: oracle.granules() - half });
+        }
+        let count = oracle.granules_per_page(&bench);
+        let mut rng = Rng::new(4);
+        for _ in 0..3 * u64::from(bench.ftl.logical_pages()) {
+            let first = rng.below(half / count) * count;
+            oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count });
+        }
+        oracle.finish(&bench);
+        oracle.verify(&bench);
+        bench.ftl.stats().flash_programs.gc
+    };
+    assert!(4 * rewrite(true) < rewrite(false));
+}
+
+#[test]
+fn overlapping_commands_never_tear_a_logical_block() {
+    let bench = Bench::fresh(config(Content::Full));
+    let mut rng = Rng::new(6);
+    let mut reads = 0;
+    for n in 0..3_000u64 {
+        while !bench.has_slot() {
+            let (completion, data) = bench.wait();
+            assert_eq!(completion.status, HostStatus::Success);
+            // What was read and what was written alike: each block is of one write.
+            for block in data.chunks(512) {
+                assert!(block.iter().all(|&b| b == block[0]), "a block is torn");
+            }
+            reads += 1;
+        }
+        let (first, count) = (rng.below(64), 1 + rng.below(40));
+        let op = if rng.below(2) == 0 { HostOp::Write } else { HostOp::Read };
+        let fua = rng.below(4) == 0;
+        bench.send(op, first * 512, count * 512, fua, vec![n as u8; count as usize * 512]);
+    }
+    assert!(reads > 2_000);
+}
+
+#[test]
+fn a_run_is_a_function_of_its_input() {
+    let run = || {
+        let bench = Bench::fresh(config(Content::Full));
+        let mut oracle = Oracle::new(&bench);
+        oracle.work(&bench, 1_000, 42);
+        (bench.exec.now(), bench.exec.counts(), bench.ftl.stats())
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn costs_are_charged_to_the_core() {
+    let finished_at = |costs| {
+        let bench = Bench::fresh(FtlConfig { costs, ..config(Content::Full) });
+        bench.run(HostOp::Read, 0, 512, vec![0; 512]);
+        let start = bench.exec.now();
+        bench.run(HostOp::Write, 0, 512, vec![0; 512]);
+        bench.exec.now().since(start).as_nanos()
+    };
+    // One cycle is a nanosecond; a DMA takes 500 to 4500 of them, the same in each run.
+    let none = finished_at(FtlCosts::default());
+    let some = FtlCosts {
+        command: 10_000,
+        slice: 20_000,
+        buffer: 5_000,
+        dma: 3_000,
+        complete: 2_000,
+        ..Default::default()
+    };
+    assert_eq!(finished_at(some) - none, 40_000);
+}
+
+#[test]
+fn both_assigners_spread_consecutive_pages_over_all_luns() {
+    for (assigner, second) in [(Assigner::ChannelFirst, 1), (Assigner::WayFirst, 2)] {
+        let bench = Bench::fresh(FtlConfig { assigner, ..config(Content::Full) });
+        for lpn in 0..4 {
+            assert_eq!(bench.run(HostOp::Write, lpn * 8192, 8192, vec![1; 8192]).0, HostStatus::Success);
+        }
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        let lun = |lpn| bench.config.geometry.split_ppa(bench.ftl.location_of(Lpn(lpn)).unwrap()).0.0;
+        assert_eq!((lun(0), lun(1)), (0, second), "{assigner:?}");
+        let mut all: vec::Vec<u32> = (0..4).map(lun).collect();
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn each_wrong_key_is_named() {
+    let base = config(Content::Full);
+    let key = |config: FtlConfig| match config.validate() {
+        Err(ConfigError::Range { key, .. }) => key,
+        Err(ConfigError::Capacity { .. }) => "capacity",
+        Err(ConfigError::Geometry(error)) => error.field,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(base.validate(), Ok(()));
+    assert_eq!(key(FtlConfig { buffer_entries: 3, ..base }), "buffer_entries");
+    assert_eq!(key(FtlConfig { slice_workers: 0, ..base }), "slice_workers");
+    assert_eq!(key(FtlConfig { command_slots: 0, ..base }), "command_slots");
+    assert_eq!(key(FtlConfig { gc_depth: 17, ..base }), "gc_depth");
+    assert_eq!(key(FtlConfig { gc_reserve_blocks: 0, ..base }), "gc_reserve_blocks");
+    assert_eq!(key(FtlConfig { gc_free_blocks: 0, ..base }), "gc_free_blocks");
+    assert_eq!(
+        key(FtlConfig { capacity: Capacity::OverProvisioning(-1.0), ..base }),
+        "over_provisioning_percent"
+    );
+    assert_eq!(key(FtlConfig { capacity: Capacity::OverProvisioning(1.0), ..base }), "capacity");
+    assert_eq!(key(FtlConfig { capacity: Capacity::Pages(4 * 72 * 4), ..base }), "capacity");
+    let geometry = Geometry { planes: 3, ..base.geometry };
+    assert_eq!(key(FtlConfig { geometry, ..base }), "planes");
+}
+
+#[test]
+fn a_drive_is_not_opened_as_another() {
+    let bench = Bench::fresh(config(Content::Full));
+    assert_eq!(bench.run(HostOp::Write, 0, 512, vec![1; 512]).0, HostStatus::Success);
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    let other = FtlConfig { capacity: Capacity::OverProvisioning(30.0), ..bench.config };
+    let bench = Bench::power_on(other, bench.cells.clone(), bench.nvram.clone());
+    bench.settle();
+    assert_eq!(bench.ftl.boot_error(), Some(BootError::OtherDrive));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..Default::default() })]
+    #[test]
+    fn any_configuration_agrees_with_the_oracle(
+        seed: u64,
+        full: bool,
+        partial_reads: bool,
+        way_first: bool,
+        buffer_entries in 4u32..40,
+        slice_workers in 1u16..24,
+        gc_depth in 1u8..6,
+        gc_free_blocks in 1u32..5,
+        percent in 7.0..40.0,
+        cycles in 0u64..3000,
+        program_faults in prop::option::of(2500u64..5000),
+    ) {
+        let content = if full { Content::Full } else { Content::Fingerprint };
+        let config = FtlConfig {
+            partial_reads,
+            assigner: if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst },
+            buffer_entries,
+            slice_workers,
+            gc_depth,
+            gc_free_blocks,
+            // Failing blocks need spare ones.
+            capacity: Capacity::OverProvisioning(if program_faults.is_some() { 60.0 } else { percent }),
+            costs: FtlCosts { command: cycles, slice: cycles, translate: cycles / 4, buffer: cycles, dma: cycles, complete: cycles, move_page: cycles },
+            ..config(content)
+        };
+        let mut bench = Bench::fresh(config);
+        bench.cells.borrow_mut().faults.program = program_faults.unwrap_or(0);
+        let mut oracle = Oracle::new(&bench);
+        oracle.work(&bench, 1_000, seed);
+        prop_assert_eq!(bench.shut_down(), HostStatus::Success);
+        bench = bench.restart();
+        oracle.work(&bench, 300, !seed);
+        oracle.verify(&bench);
+    }
 }

@@ -19,8 +19,6 @@ use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
-pub const SLOTS: u16 = 16;
-
 pub fn geometry() -> Geometry {
     Geometry {
         channels: 2,
@@ -41,7 +39,7 @@ pub fn config(content: Content) -> FtlConfig {
         capacity: Capacity::OverProvisioning(7.0),
         buffer_entries: 12,
         slice_workers: 8,
-        command_slots: SLOTS,
+        command_slots: 16,
         partial_reads: true,
         assigner: Assigner::ChannelFirst,
         gc_reserve_blocks: 1,
@@ -110,7 +108,6 @@ impl Front {
 /// A drive under power.
 pub struct Bench {
     pub exec: Exec,
-    pub core: Core,
     pub config: FtlConfig,
     pub cells: SharedCells,
     pub nvram: SharedNvram,
@@ -134,9 +131,10 @@ impl Bench {
             config.metadata_buffers(),
             0,
         );
-        let host = CommandPort::new(&exec, SLOTS, 32);
-        // Few slots, so that waiting for one is part of every test.
-        let flash = FlashPort::new(&exec, config.geometry.total_luns(), 10, Interrupt::default());
+        let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
+        // Few slots, so that waiting for one is part of most tests.
+        let depth = config.slice_workers + 2;
+        let flash = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
         serve(&core, &cells, &flash, &dram);
         let front = Rc::new(Front {
             exec: exec.clone(),
@@ -144,7 +142,7 @@ impl Bench {
             dram: dram.clone(),
             content: config.content,
             id: Cell::new(None),
-            memory: RefCell::new(vec![Vec::new(); usize::from(SLOTS)]),
+            memory: RefCell::new(vec![Vec::new(); usize::from(config.command_slots)]),
             moving: RefCell::default(),
             done: RefCell::default(),
             fail_next_dma: Cell::new(false),
@@ -154,8 +152,8 @@ impl Bench {
         front.id.set(Some(id));
         host.attach(id);
         let ftl = Ftl::start(&core, config, dram, host, flash, nvram.clone(), Recorder::default()).unwrap();
-        let free = RefCell::new((0..SLOTS).rev().collect());
-        Bench { exec, core, config, cells, nvram, ftl, front, free }
+        let free = RefCell::new((0..config.command_slots).rev().collect());
+        Bench { exec, config, cells, nvram, ftl, front, free }
     }
     /// Cuts the power and switches it on again.
     pub fn restart(self) -> Bench {

@@ -1,7 +1,6 @@
 //! A flash array behind `FlashPort`. It holds the firmware to the rules of NAND: pages are programmed in order, once,
 //! after an erase; reads of bad places fail as asked.
 
-use crate::oob::OobRecord;
 use aster_exec::{Core, Exec};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Outcome, Phase, Target};
@@ -9,6 +8,7 @@ use aster_units::{Content, Duration, Geometry, LunIndex, Ppa, Rng};
 use std::boxed::Box;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
@@ -39,6 +39,8 @@ pub struct Cells {
     pub faults: Faults,
     rng: Rng,
     pub erases: Vec<u32>,
+    /// Polls of the tasks that serve the port.
+    pub polls: u64,
 }
 
 pub type SharedCells = Rc<RefCell<Cells>>;
@@ -57,10 +59,8 @@ impl Cells {
             faults: Faults::default(),
             rng: Rng::new(seed),
             erases: vec![0; blocks],
+            polls: 0,
         }))
-    }
-    pub fn record(&self, ppa: Ppa) -> Option<OobRecord> {
-        OobRecord::decode(&self.pages[ppa.0 as usize].as_ref()?.oob)
     }
     fn strikes(&mut self, one_in: u64) -> bool {
         one_in > 0 && self.rng.below(one_in) == 0
@@ -158,7 +158,8 @@ pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &Shar
     for lun in (0..luns).map(LunIndex) {
         let (exec, cells, port, dram): (Exec, _, _, _) =
             (core.exec().clone(), cells.clone(), port.clone(), dram.clone());
-        core.exec().spawn(async move {
+        let polled = cells.clone();
+        let mut work = Box::pin(async move {
             let mut rng = Rng::new(u64::from(lun.0) + 1);
             loop {
                 let (tag, request) = port.next(lun, |_| 0).await;
@@ -177,5 +178,9 @@ pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &Shar
                 port.complete(tag, outcomes);
             }
         });
+        core.exec().spawn(std::future::poll_fn(move |context| {
+            polled.borrow_mut().polls += 1;
+            work.as_mut().poll(context)
+        }));
     }
 }

@@ -3,5 +3,7 @@
 
 mod behaviour;
 mod bench;
+mod faults;
 mod flash;
 mod oracle;
+mod speed;

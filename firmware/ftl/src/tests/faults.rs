@@ -1,0 +1,217 @@
+use super::bench::{Bench, config};
+use super::flash::{Cells, Faults, SharedCells};
+use super::oracle::{Op, Oracle, Request, granule_bytes};
+use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
+use aster_ports::host::{HostOp, HostStatus};
+use aster_ports::medium::Nvram;
+use aster_units::{Content, Lpn, LunIndex, Rng};
+use std::vec;
+
+fn roomy(content: Content) -> FtlConfig {
+    FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..config(content) }
+}
+
+fn page_of(granule: u64, oracle: &Oracle, bench: &Bench) -> Lpn {
+    Lpn((granule / oracle.granules_per_page(bench)) as u32)
+}
+
+/// Breaks sectors of a logical page where it lies now.
+fn break_page(bench: &Bench, oracle: &mut Oracle, lpn: Lpn, sectors: u16, oob: bool) {
+    let Some(ppa) = bench.ftl.location_of(lpn) else { return };
+    let mut cells = bench.cells.borrow_mut();
+    if oob {
+        cells.oob_broken.insert(ppa.0, ());
+    } else {
+        *cells.uncorrectable.entry(ppa.0).or_default() |= sectors;
+    }
+    let content = bench.config.content;
+    let (per_page, per_sector) = (oracle.granules_per_page(bench), 4096 / granule_bytes(content));
+    for granule in 0..per_page {
+        if oob || sectors >> (granule / per_sector) & 1 == 1 {
+            oracle.damaged[(u64::from(lpn.0) * per_page + granule) as usize] = true;
+        }
+    }
+}
+
+#[test]
+fn program_and_erase_failures_lose_nothing() {
+    for content in [Content::Full, Content::Fingerprint] {
+        for seed in 0..4 {
+            let cells = Cells::new(config(content).geometry, seed);
+            cells.borrow_mut().faults = Faults { program: 1200, erase: 250 };
+            let mut bench = Bench::power_on(roomy(content), cells, Nvram::volatile(NVRAM_BYTES));
+            let mut oracle = Oracle::new(&bench);
+            oracle.work(&bench, 4_000, seed);
+            assert!(bench.ftl.stats().grown_bad_blocks > 0, "nothing failed");
+            oracle.verify(&bench);
+            assert_eq!(bench.shut_down(), HostStatus::Success);
+            bench = bench.restart();
+            oracle.verify(&bench);
+            oracle.work(&bench, 500, seed);
+            oracle.verify(&bench);
+        }
+    }
+}
+
+fn with_factory_bad(one_in: u64) -> SharedCells {
+    let cells = Cells::new(config(Content::Full).geometry, 1);
+    let mut rng = Rng::new(77);
+    for bad in &mut cells.borrow_mut().factory_bad {
+        *bad = rng.below(one_in) == 0;
+    }
+    cells
+}
+
+#[test]
+fn factory_bad_blocks_are_found_and_never_touched() {
+    let cells = with_factory_bad(20);
+    let marked = cells.borrow().factory_bad.iter().filter(|&&b| b).count() as u64;
+    let bench = Bench::power_on(roomy(Content::Full), cells, Nvram::volatile(NVRAM_BYTES));
+    let mut oracle = Oracle::new(&bench);
+    oracle.fill(&bench);
+    oracle.work(&bench, 2_000, 3);
+    oracle.verify(&bench);
+    assert_eq!(bench.ftl.stats().factory_bad_blocks, marked);
+    // The table of bad blocks is part of what is stored.
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    let bench = bench.restart();
+    oracle.work(&bench, 2_000, 4);
+    oracle.verify(&bench);
+}
+
+#[test]
+fn a_drive_with_too_many_factory_bad_blocks_says_so() {
+    let bench = Bench::power_on(config(Content::Full), with_factory_bad(4), Nvram::volatile(NVRAM_BYTES));
+    bench.settle();
+    assert!(
+        matches!(bench.ftl.boot_error(), Some(BootError::TooFewBlocks { .. })),
+        "{:?}",
+        bench.ftl.boot_error()
+    );
+    assert_eq!(bench.ftl.state(), DriveState::Failed);
+}
+
+#[test]
+fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
+    let bench = Bench::fresh(config(Content::Full));
+    let mut oracle = Oracle::new(&bench);
+    oracle.fill(&bench);
+    oracle.finish(&bench);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    bench.cells.borrow_mut().faults.program = 6;
+    let page = bench.config.geometry.page_bytes;
+    let mut rng = Rng::new(9);
+    let mut written = vec![];
+    let refused = (0..20_000).find_map(|_| {
+        let lpn = rng.below(u64::from(bench.ftl.logical_pages()));
+        let data = vec![lpn as u8; page as usize];
+        match bench.run(HostOp::Write, lpn * u64::from(page), page.into(), data).0 {
+            HostStatus::Success => {
+                written.push(lpn);
+                None
+            }
+            other => Some(other),
+        }
+    });
+    assert_eq!(refused, Some(HostStatus::ReadOnly));
+    assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
+    for lpn in 0..u64::from(bench.ftl.logical_pages()) {
+        let (status, data) =
+            bench.run(HostOp::Read, lpn * u64::from(page), page.into(), vec![0; page as usize]);
+        assert_eq!(status, HostStatus::Success, "page {lpn}");
+        if written.contains(&lpn) {
+            assert!(data.iter().all(|&b| b == lpn as u8), "page {lpn}");
+        }
+    }
+    assert_eq!(bench.run(HostOp::Format, 0, 0, vec![]).0, HostStatus::ReadOnly);
+}
+
+#[test]
+fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
+    for content in [Content::Full, Content::Fingerprint] {
+        let mut bench = Bench::fresh(config(content));
+        let mut oracle = Oracle::new(&bench);
+        oracle.fill(&bench);
+        oracle.finish(&bench);
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        let pages = bench.ftl.logical_pages();
+        let mut rng = Rng::new(8);
+        let broken: vec::Vec<Lpn> = (0..24).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
+        for (n, &lpn) in broken.iter().enumerate() {
+            // Not what is still in the data buffer.
+            if bench.ftl.drive().buffer.borrow().find(lpn).is_none() {
+                break_page(&bench, &mut oracle, lpn, 1 << (n % 2), n % 5 == 4);
+            }
+        }
+        // Everything else is rewritten until garbage collection has been everywhere.
+        let count = oracle.granules_per_page(&bench);
+        for _ in 0..6 * pages {
+            let first = rng.below(u64::from(pages)) * count;
+            if !broken.contains(&page_of(first, &oracle, &bench)) {
+                oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count });
+            }
+        }
+        oracle.finish(&bench);
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+        bench = bench.restart();
+        // Granule by granule: just the damaged ones fail.
+        for granule in 0..oracle.granules() {
+            oracle.send(&bench, Request { op: Op::Read, first: granule, count: 1 });
+        }
+        oracle.finish(&bench);
+        let damaged = oracle.damaged.iter().filter(|&&d| d).count() as u64;
+        assert!(damaged > 0);
+        assert_eq!(oracle.unrecovered, damaged, "damage was forgotten or spread");
+        // Written again, they are whole.
+        oracle.damaged.fill(false);
+        oracle.fill(&bench);
+        oracle.verify(&bench);
+    }
+}
+
+#[test]
+fn a_write_beside_damage_survives_eviction() {
+    let bench = Bench::fresh(config(Content::Full));
+    let mut oracle = Oracle::new(&bench);
+    oracle.fill(&bench);
+    oracle.finish(&bench);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
+    // Sector 1 is written in part: the other part must come from flash, sector 0 is lost.
+    oracle.send(&bench, Request { op: Op::Write { fua: true }, first: 9, count: 2 });
+    oracle.finish(&bench);
+    oracle.send(&bench, Request { op: Op::Read, first: 8, count: 8 });
+    oracle.send(&bench, Request { op: Op::Read, first: 0, count: 1 });
+    oracle.finish(&bench);
+    assert_eq!(oracle.unrecovered, 1);
+}
+
+#[test]
+fn a_failed_dma_fails_the_command_and_leaves_the_old_data() {
+    let bench = Bench::fresh(config(Content::Full));
+    assert_eq!(bench.run(HostOp::Write, 0, 8192, vec![7; 8192]).0, HostStatus::Success);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    for op in [HostOp::Write, HostOp::Read, HostOp::Compare] {
+        bench.fail_next_dma();
+        assert_eq!(bench.run(op, 0, 8192, vec![9; 8192]).0, HostStatus::DataTransfer);
+    }
+    assert_eq!(bench.run(HostOp::Read, 0, 8192, vec![0; 8192]), (HostStatus::Success, vec![7; 8192]));
+}
+
+#[test]
+fn a_failing_block_while_the_map_is_stored_does_not_lose_the_map() {
+    let mut bench = Bench::fresh(roomy(Content::Full));
+    let mut oracle = Oracle::new(&bench);
+    oracle.work(&bench, 800, 5);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    // Half of the programs fail: some attempt to store the map must.
+    bench.cells.borrow_mut().faults.program = 2;
+    let stored = bench.shut_down();
+    bench.cells.borrow_mut().faults.program = 0;
+    if stored != HostStatus::Success {
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+    }
+    bench = bench.restart();
+    oracle.verify(&bench);
+    assert!(bench.ftl.free_blocks(LunIndex(0)) > 0);
+}
