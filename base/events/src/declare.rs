@@ -1,14 +1,16 @@
 macro_rules! events {
-    ($( $(#[$doc:meta])* $name:ident { $( $(#[$fdoc:meta])* $field:ident : $type:ty ),* $(,)? } )*) => {
+    ($( $(#[doc = $doc:literal])* $name:ident {
+        $( $(#[doc = $fdoc:literal])* $field:ident : $type:ty ),* $(,)?
+    } )*) => {
         /// Something that happened. Fields are numbers in the unit that their documentation names.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
         pub enum Event {
-            $( $(#[$doc])* $name { $( $(#[$fdoc])* $field: $type ),* } ),*
+            $( $(#[doc = $doc])* $name { $( $(#[doc = $fdoc])* $field: $type ),* } ),*
         }
 
         /// The kinds of event, without their values.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-        pub enum Kind { $( $(#[$doc])* $name ),* }
+        pub enum Kind { $( $(#[doc = $doc])* $name ),* }
 
         impl Kind {
             /// All kinds in the order of declaration.
@@ -22,6 +24,17 @@ macro_rules! events {
             /// The declared field names.
             pub const fn fields(self) -> &'static [&'static str] {
                 match self { $(Kind::$name => &[$(stringify!($field)),*]),* }
+            }
+        }
+
+        /// The declaration's own words, for the table in docs/observability.md.
+        #[cfg(test)]
+        impl Kind {
+            pub(crate) fn summary(self) -> &'static str {
+                match self { $(Kind::$name => concat!($($doc),*)),* }.trim()
+            }
+            pub(crate) fn field_summaries(self) -> &'static [&'static str] {
+                match self { $(Kind::$name => &[$(concat!($($fdoc),*)),*]),* }
             }
         }
 

@@ -1,17 +1,33 @@
 //! Every observable event of a drive, declared once (design §1). Names, field names, values and columns follow from the
 //! declaration; traces, counters and spans are made of them.
 //!
-//! A [`Recorder`] is off unless a sink is attached, and then costs one test of a flag.
+//! A [`Recorder`] is off unless a sink is attached, and then costs one test of a flag. A sink is attached for good; who
+//! wants to read it meanwhile attaches a clone of an `Rc<RefCell<…>>`, which is a sink too, and [`Tee`] serves several.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod counters;
 mod declare;
+mod flash;
+mod histogram;
 mod recorder;
+mod spans;
+mod tee;
+mod trace;
 
+pub use counters::Counters;
 pub use declare::{Event, Kind};
+pub use flash::{FlashKind, FlashSpans};
+pub use histogram::LatencyHistogram;
 pub use recorder::{EventSink, Recorder};
+pub use spans::{CommandSpan, Spans, Stage, StageHistograms};
+pub use tee::Tee;
+pub use trace::{Digest, TraceLog};
+
+#[cfg(test)]
+mod document;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,85 @@
+use crate::{Event, EventSink, Kind};
+use aster_units::Instant;
+
+/// The most fields that an event has.
+const FIELDS_MAX: usize = {
+    let (mut most, mut i) = (0, 0);
+    while i < Kind::COUNT {
+        let fields = Kind::ALL[i].fields().len();
+        most = if fields > most { fields } else { most };
+        i += 1;
+    }
+    most
+};
+
+/// How often each kind of event happened, and the sum of each of its fields.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counters {
+    counts: [u64; Kind::COUNT],
+    sums: [[u64; FIELDS_MAX]; Kind::COUNT],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters { counts: [0; Kind::COUNT], sums: [[0; FIELDS_MAX]; Kind::COUNT] }
+    }
+}
+
+impl Counters {
+    /// Events of a kind.
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.counts[kind as usize]
+    }
+    /// The sum of a field over all events of a kind, in the field's unit; it stops at the largest number. `None` when the
+    /// kind has no field of that name.
+    pub fn sum(&self, kind: Kind, field: &str) -> Option<u64> {
+        let at = kind.fields().iter().position(|&name| name == field)?;
+        Some(self.sums[kind as usize][at])
+    }
+    /// All counts in the order of declaration.
+    pub fn counts(&self) -> impl Iterator<Item = (Kind, u64)> + '_ {
+        Kind::ALL.iter().copied().zip(self.counts)
+    }
+}
+
+impl EventSink for Counters {
+    fn event(&mut self, _at: Instant, event: &Event) {
+        let kind = event.kind() as usize;
+        self.counts[kind] += 1;
+        let mut sums = self.sums[kind].iter_mut();
+        event.for_each_field(|_, value| {
+            if let Some(sum) = sums.next() {
+                *sum = sum.saturating_add(value);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_counted_and_their_fields_summed_by_kind() {
+        let mut counters = Counters::default();
+        for (slot, bytes) in [(1, 100), (2, 250)] {
+            counters.event(Instant::ZERO, &Event::TransactionEnded { channel: 7, slot, bytes });
+        }
+        counters.event(Instant::ZERO, &Event::TransactionFailed { channel: 0, slot: 9 });
+        assert_eq!(counters.count(Kind::TransactionEnded), 2);
+        assert_eq!(counters.sum(Kind::TransactionEnded, "bytes"), Some(350));
+        assert_eq!(counters.sum(Kind::TransactionEnded, "slot"), Some(3));
+        assert_eq!(counters.sum(Kind::TransactionEnded, "lpn"), None);
+        assert_eq!(counters.counts().map(|(_, n)| n).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn a_sum_stops_at_the_largest_number() {
+        let mut counters = Counters::default();
+        for _ in 0..2 {
+            let event = Event::CommandStarted { command: 0, offset: u64::MAX - 1, length: 1 };
+            counters.event(Instant::ZERO, &event);
+        }
+        assert_eq!(counters.sum(Kind::CommandStarted, "offset"), Some(u64::MAX));
+    }
+}

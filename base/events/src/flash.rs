@@ -1,0 +1,161 @@
+use crate::{Event, EventSink, LatencyHistogram};
+use alloc::boxed::Box;
+use alloc::vec;
+use aster_units::{Duration, Instant, LunIndex};
+
+/// What a flash operation does, as events number it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlashKind {
+    /// 0.
+    Read,
+    /// 1.
+    Program,
+    /// 2.
+    Erase,
+    /// 3.
+    Other,
+}
+
+impl FlashKind {
+    /// All kinds in the order of their numbers.
+    pub const ALL: [FlashKind; 4] = [FlashKind::Read, FlashKind::Program, FlashKind::Erase, FlashKind::Other];
+
+    const fn of_number(number: u8) -> Self {
+        match number {
+            0 => FlashKind::Read,
+            1 => FlashKind::Program,
+            2 => FlashKind::Erase,
+            _ => FlashKind::Other,
+        }
+    }
+    /// A word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FlashKind::Read => "read",
+            FlashKind::Program => "program",
+            FlashKind::Erase => "erase",
+            FlashKind::Other => "other",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct LunState {
+    open: Option<(Instant, u8)>,
+    operations: [u64; 4],
+    busy: Duration,
+}
+
+/// Flash operations from [`Event::FlashIssued`] to [`Event::FlashFinished`]: how long each kind takes over the drive, and
+/// what each LUN did. A LUN carries out one operation at a time.
+pub struct FlashSpans {
+    luns: Box<[LunState]>,
+    latencies: [LatencyHistogram; 4],
+    unsuccessful: [u64; 4],
+    lost: u64,
+}
+
+impl FlashSpans {
+    /// For a drive of `luns` LUNs. All memory is taken now.
+    pub fn new(luns: u32) -> Self {
+        FlashSpans {
+            luns: vec![LunState::default(); luns as usize].into_boxed_slice(),
+            latencies: Default::default(),
+            unsuccessful: [0; 4],
+            lost: 0,
+        }
+    }
+    /// How long finished operations of a kind took, whatever their status.
+    pub fn latency(&self, kind: FlashKind) -> &LatencyHistogram {
+        &self.latencies[kind as usize]
+    }
+    /// Operations of a kind that ended with a status other than done.
+    pub fn unsuccessful(&self, kind: FlashKind) -> u64 {
+        self.unsuccessful[kind as usize]
+    }
+    /// Finished operations of a kind on a LUN; 0 for a LUN that isn't there.
+    pub fn operations(&self, lun: LunIndex, kind: FlashKind) -> u64 {
+        self.luns.get(lun.index()).map_or(0, |l| l.operations[kind as usize])
+    }
+    /// How long a LUN was at work in all; zero for a LUN that isn't there.
+    pub fn busy(&self, lun: LunIndex) -> Duration {
+        self.luns.get(lun.index()).map_or(Duration::default(), |l| l.busy)
+    }
+    /// Events that had no other end: begun before this sink was attached, or of a LUN that isn't there.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+impl EventSink for FlashSpans {
+    fn event(&mut self, at: Instant, event: &Event) {
+        match *event {
+            Event::FlashIssued { lun, kind, .. } => match self.luns.get_mut(lun as usize) {
+                Some(state) => self.lost += u64::from(state.open.replace((at, kind)).is_some()),
+                None => self.lost += 1,
+            },
+            Event::FlashFinished { lun, kind, status, .. } => {
+                let state = self.luns.get_mut(lun as usize);
+                let Some(((from, _), state)) =
+                    state.and_then(|s| s.open.take_if(|(_, issued)| *issued == kind).map(|open| (open, s)))
+                else {
+                    self.lost += 1;
+                    return;
+                };
+                let took = at.since(from);
+                let kind = FlashKind::of_number(kind) as usize;
+                self.latencies[kind].record(took);
+                self.unsuccessful[kind] += u64::from(status != 0);
+                state.operations[kind] += 1;
+                state.busy += took;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(n: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(n)
+    }
+
+    #[test]
+    fn operations_of_many_luns_are_timed_by_kind() {
+        let mut spans = FlashSpans::new(2);
+        let issue = |lun, kind| Event::FlashIssued { lun, kind, row: 7 };
+        let finish = |lun, kind, status| Event::FlashFinished { lun, kind, row: 7, status, corrected: 0 };
+        spans.event(us(0), &issue(0, 0));
+        spans.event(us(10), &issue(1, 1));
+        spans.event(us(80), &finish(0, 0, 0));
+        spans.event(us(90), &issue(0, 0));
+        spans.event(us(190), &finish(0, 0, 2));
+        spans.event(us(510), &finish(1, 1, 0));
+        let (reads, programs) = (spans.latency(FlashKind::Read), spans.latency(FlashKind::Program));
+        assert_eq!((reads.count(), reads.min(), reads.max()), (2, us(80).since(us(0)), us(100).since(us(0))));
+        assert_eq!((programs.count(), programs.mean()), (1, Duration::from_micros(500)));
+        assert_eq!((spans.unsuccessful(FlashKind::Read), spans.unsuccessful(FlashKind::Program)), (1, 0));
+        assert_eq!(
+            (spans.busy(LunIndex(0)), spans.busy(LunIndex(9))),
+            (Duration::from_micros(180), Duration::default())
+        );
+        assert_eq!(spans.operations(LunIndex(0), FlashKind::Read), 2);
+        assert_eq!(spans.lost(), 0);
+    }
+
+    #[test]
+    fn an_end_without_a_beginning_is_lost_and_not_guessed() {
+        let mut spans = FlashSpans::new(1);
+        let finish = |lun| Event::FlashFinished { lun, kind: 2, row: 0, status: 0, corrected: 0 };
+        spans.event(us(1), &finish(0));
+        spans.event(us(1), &finish(5));
+        spans.event(us(2), &Event::FlashIssued { lun: 0, kind: 0, row: 0 });
+        spans.event(us(3), &Event::FlashIssued { lun: 0, kind: 2, row: 0 });
+        spans.event(us(9), &finish(0));
+        assert_eq!(spans.lost(), 3);
+        assert_eq!(spans.latency(FlashKind::Erase).max(), Duration::from_micros(6));
+        assert_eq!(spans.latency(FlashKind::Read).count(), 0);
+    }
+}

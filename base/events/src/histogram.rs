@@ -1,0 +1,205 @@
+use alloc::boxed::Box;
+use alloc::vec;
+use aster_units::Duration;
+use core::fmt;
+
+/// Buckets a power of two: a bucket is at most 1/1024 of its values wide, so that three significant digits hold.
+const PER_OCTAVE_BITS: u32 = 10;
+const PER_OCTAVE: usize = 1 << PER_OCTAVE_BITS;
+/// Durations of 2⁵⁰ ps (1,125 s) and more share the last bucket.
+const HIGHEST_BITS: u32 = 50;
+const BUCKETS: usize = ((HIGHEST_BITS - PER_OCTAVE_BITS) as usize + 1) * PER_OCTAVE;
+
+/// Durations by how often they came up, to three significant digits from 1 ps to 1,125 s, in memory that is taken once
+/// (328 KiB). Logarithmic in powers of two, linear within each; exact below 2,048 ps.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LatencyHistogram {
+    buckets: Box<[u64]>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        LatencyHistogram {
+            buckets: vec![0; BUCKETS].into_boxed_slice(),
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+const fn bucket_of(picos: u64) -> usize {
+    if picos >> HIGHEST_BITS != 0 {
+        return BUCKETS - 1;
+    }
+    let bits = u64::BITS - picos.leading_zeros();
+    let shift = bits.saturating_sub(PER_OCTAVE_BITS + 1);
+    shift as usize * PER_OCTAVE + (picos >> shift) as usize
+}
+
+/// The longest duration that falls into a bucket.
+const fn top_of(bucket: usize) -> u64 {
+    let shift = (bucket / PER_OCTAVE).saturating_sub(1);
+    let within = (bucket - shift * PER_OCTAVE) as u64;
+    ((within + 1) << shift) - 1
+}
+
+impl LatencyHistogram {
+    /// Adds a duration.
+    #[inline]
+    pub fn record(&mut self, latency: Duration) {
+        let picos = latency.as_picos();
+        self.buckets[bucket_of(picos)] += 1;
+        self.count += 1;
+        self.sum += u128::from(picos);
+        self.min = self.min.min(picos);
+        self.max = self.max.max(picos);
+    }
+
+    /// Adds all that another histogram holds.
+    pub fn merge(&mut self, other: &LatencyHistogram) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets everything; the memory stays.
+    pub fn clear(&mut self) {
+        self.buckets.fill(0);
+        (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
+    }
+
+    /// How many durations were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+    /// The shortest, exactly; zero when there is none.
+    pub fn min(&self) -> Duration {
+        Duration::from_picos(if self.count == 0 { 0 } else { self.min })
+    }
+    /// The longest, exactly; zero when there is none.
+    pub fn max(&self) -> Duration {
+        Duration::from_picos(self.max)
+    }
+    /// The mean, exactly, rounded down to the picosecond; zero when there is none.
+    pub fn mean(&self) -> Duration {
+        Duration::from_picos((self.sum / u128::from(self.count.max(1))) as u64)
+    }
+
+    /// The duration that `parts` out of `of` recorded ones don't exceed, at most 1/1024 too long: `quantile(50, 100)` is
+    /// the median, `quantile(999, 1000)` the 99.9th percentile. Whole numbers, so that it is the same everywhere. Zero
+    /// when nothing was recorded; `of` must not be 0.
+    pub fn quantile(&self, parts: u64, of: u64) -> Duration {
+        assert!(of > 0, "a quantile of no parts");
+        let rank = (u128::from(self.count) * u128::from(parts)).div_ceil(u128::from(of)).max(1);
+        let mut below = 0;
+        for (bucket, &n) in self.buckets.iter().enumerate() {
+            below += u128::from(n);
+            if below >= rank {
+                let top = if bucket == BUCKETS - 1 { self.max } else { top_of(bucket) };
+                return Duration::from_picos(top.min(self.max));
+            }
+        }
+        self.max()
+    }
+}
+
+impl fmt::Debug for LatencyHistogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LatencyHistogram")
+            .field("count", &self.count)
+            .field("min", &self.min())
+            .field("mean", &self.mean())
+            .field("p99", &self.quantile(99, 100))
+            .field("max", &self.max())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> LatencyHistogram {
+        let mut histogram = LatencyHistogram::default();
+        values.iter().for_each(|&v| histogram.record(Duration::from_picos(v)));
+        histogram
+    }
+
+    #[test]
+    fn buckets_follow_each_other_without_gap() {
+        assert_eq!(
+            (bucket_of(0), bucket_of(2_047), bucket_of(2_048), bucket_of(2_049)),
+            (0, 2_047, 2_048, 2_048)
+        );
+        for bucket in 0..BUCKETS {
+            assert_eq!(bucket_of(top_of(bucket)), bucket);
+            assert_eq!(bucket_of(top_of(bucket) + 1), (bucket + 1).min(BUCKETS - 1));
+        }
+    }
+
+    #[test]
+    fn an_empty_histogram_answers_with_zero() {
+        let h = of(&[]);
+        assert_eq!((h.count(), h.min(), h.mean(), h.max(), h.quantile(99, 100)), Default::default());
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_bucket_keeps_its_place_at_the_top() {
+        let h = of(&[10, u64::MAX, u64::MAX - 1]);
+        assert_eq!(h.quantile(1, 3).as_picos(), 10);
+        assert_eq!(h.quantile(1, 1), h.max());
+        assert_eq!(h.max().as_picos(), u64::MAX);
+    }
+
+    #[test]
+    fn a_cleared_histogram_is_a_new_one() {
+        let mut h = of(&[5, 5_000_000]);
+        h.clear();
+        assert_eq!(h, of(&[]));
+    }
+
+    /// Durations of all magnitudes that have a bucket.
+    fn durations() -> impl Strategy<Value = Vec<u64>> {
+        let one = (0..HIGHEST_BITS).prop_flat_map(|bits| 0..(2u64 << bits).min(1 << HIGHEST_BITS));
+        prop::collection::vec(one, 1..300)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn quantiles_are_those_of_the_sorted_values_to_three_digits(
+            values in durations(), parts in 0u64..=1_000,
+        ) {
+            let h = of(&values);
+            let mut sorted = values;
+            sorted.sort_unstable();
+            let rank = (sorted.len() as u64 * parts).div_ceil(1_000).max(1);
+            let exact = sorted[rank as usize - 1];
+            let found = h.quantile(parts, 1_000).as_picos();
+            prop_assert!(exact <= found && found <= exact + exact / 1_024, "{exact} as {found}");
+            prop_assert_eq!(h.min().as_picos(), sorted[0]);
+            prop_assert_eq!(h.max().as_picos(), sorted[sorted.len() - 1]);
+            let sum: u128 = sorted.iter().map(|&v| u128::from(v)).sum();
+            prop_assert_eq!(u128::from(h.mean().as_picos()), sum / sorted.len() as u128);
+        }
+
+        #[test]
+        fn merged_histograms_are_the_histogram_of_all(a in durations(), b in durations()) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+    }
+}

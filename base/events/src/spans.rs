@@ -1,0 +1,248 @@
+use crate::{Event, EventSink, LatencyHistogram};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{Duration, Instant};
+
+/// A point in a command's life, in the usual order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Stage {
+    /// The host rang the doorbell for it.
+    Doorbell,
+    /// The front end has fetched it.
+    Fetched,
+    /// The FTL has taken it.
+    Started,
+    /// Its first slice begins.
+    FirstSlice,
+    /// The FTL has finished it.
+    Finished,
+    /// Its completion entry is in host memory.
+    Completed,
+}
+
+impl Stage {
+    /// All stages in order.
+    pub const ALL: [Stage; 6] = [
+        Stage::Doorbell,
+        Stage::Fetched,
+        Stage::Started,
+        Stage::FirstSlice,
+        Stage::Finished,
+        Stage::Completed,
+    ];
+
+    /// A word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Doorbell => "doorbell",
+            Stage::Fetched => "fetched",
+            Stage::Started => "started",
+            Stage::FirstSlice => "first slice",
+            Stage::Finished => "finished",
+            Stage::Completed => "completed",
+        }
+    }
+}
+
+/// A command's life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandSpan {
+    /// Command slot.
+    pub command: u16,
+    /// Submission queue.
+    pub queue: u16,
+    /// NVMe opcode.
+    pub opcode: u8,
+    /// The host's command identifier.
+    pub host_id: u16,
+    /// First byte in the namespace; 0 when the FTL had no part in it.
+    pub offset: u64,
+    /// Bytes; 0 when the FTL had no part in it.
+    pub length: u64,
+    /// Slices that began.
+    pub slices: u32,
+    /// NVMe status field, 0 for success.
+    pub status: u16,
+    times: [Option<Instant>; Stage::ALL.len()],
+}
+
+impl CommandSpan {
+    /// When the command passed a stage; `None` when it didn't, or nobody saw it.
+    pub fn at(&self, stage: Stage) -> Option<Instant> {
+        self.times[stage as usize]
+    }
+
+    /// The stages that the command passed, each with the time since the one before; the first with no time.
+    pub fn steps(&self) -> impl Iterator<Item = (Stage, Duration)> + '_ {
+        let mut before = None;
+        Stage::ALL.into_iter().filter_map(move |stage| {
+            let at = self.at(stage)?;
+            let took = at.since(before.replace(at).unwrap_or(at));
+            Some((stage, took))
+        })
+    }
+
+    /// From the first stage that was seen to the last.
+    pub fn total(&self) -> Duration {
+        let mut seen = self.times.iter().flatten();
+        let first = seen.next().copied().unwrap_or_default();
+        seen.next_back().map_or(Duration::default(), |last| last.since(first))
+    }
+}
+
+/// When each entry of a submission queue was rung.
+struct Queue {
+    id: u16,
+    rung: Box<[Instant]>,
+    head: usize,
+    tail: usize,
+}
+
+impl Queue {
+    fn ring(&mut self, at: Instant, tail: usize) {
+        // A tail that the queue doesn't have is the host's mistake and changes nothing.
+        while tail < self.rung.len() && self.tail != tail {
+            self.rung[self.tail] = at;
+            self.tail = (self.tail + 1) % self.rung.len();
+        }
+    }
+    fn fetch(&mut self) -> Option<Instant> {
+        if self.head == self.tail {
+            return None;
+        }
+        let at = self.rung[self.head];
+        self.head = (self.head + 1) % self.rung.len();
+        Some(at)
+    }
+}
+
+/// Follows commands from the doorbell to the completion entry, and gives each span to `collect` when it is complete.
+///
+/// Spans are kept by command slot in memory that is taken once.
+pub struct Spans<F> {
+    open: Box<[Option<CommandSpan>]>,
+    queues: Vec<Queue>,
+    lost: u64,
+    collect: F,
+}
+
+impl<F: FnMut(&CommandSpan)> Spans<F> {
+    /// For a front end with `slots` command slots.
+    pub fn new(slots: u16, collect: F) -> Self {
+        Spans {
+            open: vec![None; usize::from(slots)].into_boxed_slice(),
+            queues: Vec::new(),
+            lost: 0,
+            collect,
+        }
+    }
+
+    /// Tells that submission queue `id` has just been created with so many `entries`, 2 at least: from now on the
+    /// doorbells of its commands are known. The commands of other queues have no [`Stage::Doorbell`].
+    ///
+    /// A doorbell says where the queue's tail is, not which commands it is for: that takes the queue's length and to have
+    /// seen the queue from its beginning.
+    pub fn queue_created(&mut self, id: u16, entries: u16) {
+        assert!(entries >= 2, "a queue has two entries at least (NVMe 1.4 §4.1.3)");
+        self.queues.retain(|queue| queue.id != id);
+        let rung = vec![Instant::ZERO; usize::from(entries)].into_boxed_slice();
+        self.queues.push(Queue { id, rung, head: 0, tail: 0 });
+    }
+
+    /// Spans that were not completed before their slot was used again, and events of slots that nobody was seen to use.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn with(&mut self, command: u16, f: impl FnOnce(&mut CommandSpan)) {
+        match self.open.get_mut(usize::from(command)).and_then(Option::as_mut) {
+            Some(span) => f(span),
+            None => self.lost += 1,
+        }
+    }
+}
+
+impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
+    fn event(&mut self, at: Instant, event: &Event) {
+        match *event {
+            Event::DoorbellWritten { queue, completion: false, value } => {
+                if let Some(queue) = self.queues.iter_mut().find(|q| q.id == queue) {
+                    queue.ring(at, usize::from(value));
+                }
+            }
+            Event::CommandFetched { command, queue, opcode, host_id } => {
+                let mut times = [None; Stage::ALL.len()];
+                let rung = self.queues.iter_mut().find(|q| q.id == queue).and_then(Queue::fetch);
+                times[Stage::Doorbell as usize] = rung;
+                times[Stage::Fetched as usize] = Some(at);
+                let span = CommandSpan {
+                    command,
+                    queue,
+                    opcode,
+                    host_id,
+                    offset: 0,
+                    length: 0,
+                    slices: 0,
+                    status: 0,
+                    times,
+                };
+                match self.open.get_mut(usize::from(command)) {
+                    Some(slot) => self.lost += u64::from(slot.replace(span).is_some()),
+                    None => self.lost += 1,
+                }
+            }
+            Event::CommandStarted { command, offset, length } => self.with(command, |span| {
+                span.times[Stage::Started as usize] = Some(at);
+                (span.offset, span.length) = (offset, length);
+            }),
+            Event::SliceStarted { command, .. } => self.with(command, |span| {
+                span.times[Stage::FirstSlice as usize].get_or_insert(at);
+                span.slices += 1;
+            }),
+            Event::CommandFinished { command } => {
+                self.with(command, |span| span.times[Stage::Finished as usize] = Some(at));
+            }
+            Event::CommandCompleted { command, status } => {
+                let span = self.open.get_mut(usize::from(command)).and_then(Option::take);
+                let Some(mut span) = span else {
+                    self.lost += 1;
+                    return;
+                };
+                span.times[Stage::Completed as usize] = Some(at);
+                span.status = status;
+                (self.collect)(&span);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where commands spend their time: how long each took to reach a stage from the one before, and in all.
+#[derive(Clone, Debug, Default)]
+pub struct StageHistograms {
+    steps: [LatencyHistogram; Stage::ALL.len()],
+    total: LatencyHistogram,
+}
+
+impl StageHistograms {
+    /// Adds a command's span.
+    pub fn record(&mut self, span: &CommandSpan) {
+        // The first stage has nothing before it.
+        for (stage, took) in span.steps().skip(1) {
+            self.steps[stage as usize].record(took);
+        }
+        self.total.record(span.total());
+    }
+    /// How long commands took to reach `stage` from the stage that they passed before it.
+    pub fn step(&self, stage: Stage) -> &LatencyHistogram {
+        &self.steps[stage as usize]
+    }
+    /// From the first stage that was seen to completion.
+    pub fn total(&self) -> &LatencyHistogram {
+        &self.total
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+use crate::{Event, EventSink};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_units::Instant;
+use core::cell::RefCell;
+
+/// Several sinks in the place of one: each sees every event, in the order in which they were added.
+#[derive(Default)]
+pub struct Tee(Vec<Box<dyn EventSink>>);
+
+impl Tee {
+    /// This and `sink`.
+    #[must_use]
+    pub fn with(mut self, sink: impl EventSink + 'static) -> Self {
+        self.0.push(Box::new(sink));
+        self
+    }
+}
+
+impl EventSink for Tee {
+    fn event(&mut self, at: Instant, event: &Event) {
+        for sink in &mut self.0 {
+            sink.event(at, event);
+        }
+    }
+}
+
+/// A sink that can be read while it is attached.
+impl<S: EventSink> EventSink for Rc<RefCell<S>> {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.borrow_mut().event(at, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Counters, Digest, Kind, Recorder};
+
+    #[test]
+    fn every_sink_of_a_tee_sees_every_event_and_can_be_read_meanwhile() {
+        let counters = Rc::new(RefCell::new(Counters::default()));
+        let digest = Rc::new(RefCell::new(Digest::default()));
+        let recorder = Recorder::default();
+        recorder.attach(Tee::default().with(counters.clone()).with(digest.clone()));
+        for vector in 0..3 {
+            recorder.emit(Instant::ZERO, || Event::InterruptSent { vector });
+        }
+        assert_eq!(counters.borrow().count(Kind::InterruptSent), 3);
+        assert_eq!(digest.borrow().events(), 3);
+    }
+}
