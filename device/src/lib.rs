@@ -13,4 +13,9 @@ pub use device::{Device, DriveStats};
 pub use media::{Media, NVRAM_BYTES};
 pub use profile::{Profile, ProfileError};
 
+/// Waveforms of a channel's pins.
+pub mod wave {
+    pub use aster_channel::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
+}
+
 pub use aster_units as units;

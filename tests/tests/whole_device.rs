@@ -8,7 +8,7 @@ use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 
 fn mixed(name: &str, requests: u64, seed: u64) -> Job {
     Job {
-        block_sizes: PerDirection::all(BlockSizes::Range { low: 512, high: 40 << 10 }),
+        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 40 << 10 }),
         read_percent: 40,
         seed,
         flush_every: 61,
@@ -34,7 +34,7 @@ fn trimmed_blocks_read_as_zeroes_and_the_rest_is_untouched() {
     for round in 0..cases(3, 30) {
         let write = job("write", Access::Random, Mix::Write, 8 << 10, 1_000);
         let trim = Job {
-            block_sizes: PerDirection::all(BlockSizes::Range { low: 512, high: 64 << 10 }),
+            block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 64 << 10 }),
             seed: round,
             ..job("trim", Access::Random, Mix::Trim, 4096, 300)
         };

@@ -51,7 +51,9 @@ pub struct StageConfig {
 struct Scratch {
     data: Vec<u8>,
     parity: Vec<u8>,
-    bch: BchScratch,
+    // A scratch belongs to one code's size.
+    chunk: BchScratch,
+    oob: BchScratch,
 }
 
 /// The stages with their working memory.
@@ -77,7 +79,8 @@ impl Stages {
             let scratch = Scratch {
                 data: vec![0; longest],
                 parity: vec![0; usize::from(layout.parity_bytes())],
-                bch: BchScratch::new(&ecc.chunk),
+                chunk: BchScratch::new(&ecc.chunk),
+                oob: BchScratch::new(&ecc.oob),
             };
             (ecc, scratch)
         });
@@ -432,14 +435,14 @@ fn correct(
         // Nothing checks: wrong data passes for good, as on a drive without ECC.
         return Some(0);
     };
-    let code = match which {
-        Which::Chunk => &ecc.chunk,
-        Which::Oob => &ecc.oob,
+    let (code, working) = match which {
+        Which::Chunk => (&ecc.chunk, &mut scratch.chunk),
+        Which::Oob => (&ecc.oob, &mut scratch.oob),
     };
     code.encode(bytes, &mut scratch.parity);
     flip(bytes, data);
     flip(&mut scratch.parity, parity);
-    code.decode(bytes, &mut scratch.parity, &mut scratch.bch).ok()
+    code.decode(bytes, &mut scratch.parity, working).ok()
 }
 
 fn flip(bytes: &mut [u8], (flips, span): (&[u32], Span)) {
@@ -458,14 +461,14 @@ fn decode(
     parity: usize,
 ) -> Option<usize> {
     let Some((ecc, scratch)) = ecc else { return Some(0) };
-    let code = match which {
-        Which::Chunk => &ecc.chunk,
-        Which::Oob => &ecc.oob,
+    let (code, working) = match which {
+        Which::Chunk => (&ecc.chunk, &mut scratch.chunk),
+        Which::Oob => (&ecc.oob, &mut scratch.oob),
     };
     let n = data.len();
     scratch.data[..n].copy_from_slice(&raw[data.clone()]);
     scratch.parity.copy_from_slice(&raw[parity..parity + code.parity_bytes()]);
-    let corrected = code.decode(&mut scratch.data[..n], &mut scratch.parity, &mut scratch.bch).ok()?;
+    let corrected = code.decode(&mut scratch.data[..n], &mut scratch.parity, working).ok()?;
     raw[data].copy_from_slice(&scratch.data[..n]);
     Some(corrected)
 }
