@@ -72,6 +72,8 @@ pub(crate) struct Blocks {
     reads: Vec<u16>,
     valid_pages: Vec<u64>,
     luns: Vec<Lun>,
+    // LUNs that are exhausted.
+    exhausted: u32,
 }
 
 /// A block as the stored table keeps it.
@@ -113,6 +115,7 @@ impl Blocks {
             reads: vec![0; blocks],
             valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
+            exhausted: 0,
         }
     }
 
@@ -363,7 +366,8 @@ impl Blocks {
         self.states[block.at()] = BlockState::Free;
         let lun = self.lun_of(block).index();
         self.luns[lun].free.push_back(block);
-        self.luns[lun].exhausted = false;
+        let before = core::mem::replace(&mut self.luns[lun].exhausted, false);
+        self.exhausted -= u32::from(before);
     }
     /// A block has gone bad. Gives the good blocks left in its LUN.
     pub(crate) fn retire(&mut self, block: BlockIndex) -> u32 {
@@ -382,13 +386,14 @@ impl Blocks {
         l.programs == 0 && l.failing.is_empty() && l.open[0].is_none() && l.free.len() <= self.reserve
     }
     pub(crate) fn set_exhausted(&mut self, lun: LunIndex) {
-        self.luns[lun.index()].exhausted = true;
+        let before = core::mem::replace(&mut self.luns[lun.index()].exhausted, true);
+        self.exhausted += u32::from(!before);
     }
     pub(crate) fn is_exhausted(&self, lun: LunIndex) -> bool {
         self.luns[lun.index()].exhausted
     }
     pub(crate) fn any_exhausted(&self) -> bool {
-        self.luns.iter().any(|lun| lun.exhausted)
+        self.exhausted > 0
     }
 
     // ---- the stored map's blocks ----

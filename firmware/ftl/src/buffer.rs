@@ -17,6 +17,11 @@ pub(crate) type Granules = u128;
 
 const NONE: u32 = u32::MAX;
 
+// The lists of entries that nobody holds.
+const CLEAN: usize = 0;
+const DIRTY: usize = 1;
+const SPENT: usize = 2;
+
 /// How a slice wants an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
@@ -75,6 +80,9 @@ struct Entry {
     // A writer waits: no further readers until those present have gone.
     writer_waits: bool,
     listed: bool,
+    list: u8,
+    // Evicted because it was the least recently used.
+    spent: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -85,13 +93,13 @@ struct List {
 
 /// The data buffer (C29): a fixed pool of entries, found by logical page, recycled least recently used first.
 ///
-/// An entry that nobody holds is in one of two lists in order of use, clean or dirty; the older of the two tails is the
-/// global least recently used one.
+/// An entry that nobody holds is in a list in order of use, clean or dirty; the older of the two tails is the global least
+/// recently used one. Once evicted, it waits in a third list, which is recycled first.
 pub(crate) struct DataBuffer {
     entries: Vec<Entry>,
     buckets: Vec<u32>,
     free: Vec<u32>,
-    lists: [List; 2],
+    lists: [List; 3],
     uses: u64,
     dirty: u32,
     // Entries that writers have announced to make dirty.
@@ -115,12 +123,14 @@ impl DataBuffer {
             dirty: false,
             writer_waits: false,
             listed: false,
+            list: CLEAN as u8,
+            spent: false,
         };
         DataBuffer {
             entries: vec![entry; entries as usize],
             buckets: vec![NONE; (2 * entries as usize).next_power_of_two()],
             free: (0..entries).rev().collect(),
-            lists: [List { head: NONE, tail: NONE }; 2],
+            lists: [List { head: NONE, tail: NONE }; 3],
             uses: 0,
             dirty: 0,
             promised: 0,
@@ -173,33 +183,18 @@ impl DataBuffer {
     /// Puts an entry into its list as the most recently used.
     fn link(&mut self, id: u32) {
         self.uses += 1;
-        self.entries[id as usize].used_at = self.uses;
-        let head = self.lists[usize::from(self.entries[id as usize].dirty)].head;
-        self.link_between(id, NONE, head);
-    }
-    /// Puts an entry into its list where its last use belongs: most are among the oldest, some the newest.
-    fn link_where_it_was(&mut self, id: u32) {
-        let used_at = self.entries[id as usize].used_at;
-        let List { head, tail } = self.lists[usize::from(self.entries[id as usize].dirty)];
-        if head != NONE && self.entries[head as usize].used_at < used_at {
-            return self.link_between(id, NONE, head);
-        }
-        let (mut previous, mut next) = (tail, NONE);
-        while previous != NONE && self.entries[previous as usize].used_at < used_at {
-            (next, previous) = (previous, self.entries[previous as usize].previous);
-        }
-        self.link_between(id, previous, next);
-    }
-    fn link_between(&mut self, id: u32, previous: u32, next: u32) {
         let entry = &mut self.entries[id as usize];
-        (entry.previous, entry.next, entry.listed) = (previous, next, true);
-        let list = usize::from(entry.dirty);
-        match previous {
-            NONE => self.lists[list].head = id,
-            _ => self.entries[previous as usize].next = id,
-        }
+        entry.used_at = self.uses;
+        entry.list = if entry.dirty { DIRTY } else { CLEAN } as u8;
+        self.link_at_head(id);
+    }
+    fn link_at_head(&mut self, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        let List { head, tail } = &mut self.lists[entry.list as usize];
+        let next = core::mem::replace(head, id);
+        (entry.previous, entry.next, entry.listed) = (NONE, next, true);
         match next {
-            NONE => self.lists[list].tail = id,
+            NONE => *tail = id,
             _ => self.entries[next as usize].previous = id,
         }
     }
@@ -209,7 +204,7 @@ impl DataBuffer {
             return;
         }
         entry.listed = false;
-        let (previous, next, list) = (entry.previous, entry.next, usize::from(entry.dirty));
+        let (previous, next, list) = (entry.previous, entry.next, entry.list as usize);
         match previous {
             NONE => self.lists[list].head = next,
             _ => self.entries[previous as usize].next = next,
@@ -258,9 +253,10 @@ impl DataBuffer {
         let id = if let Some(id) = self.free.pop() {
             id
         } else {
-            let (clean, dirty) = (self.lists[0].tail, self.lists[1].tail);
+            let tail = |list: usize| self.lists[list].tail;
             let age = |id: u32| if id == NONE { u64::MAX } else { self.entries[id as usize].used_at };
-            if dirty != NONE && !clean_only && age(dirty) < age(clean) {
+            let clean = if tail(SPENT) == NONE { tail(CLEAN) } else { tail(SPENT) };
+            if tail(SPENT) == NONE && !clean_only && age(tail(DIRTY)) < age(clean) {
                 return self.evict_oldest().map_or(Step::None, Step::Evict);
             }
             if clean == NONE {
@@ -308,12 +304,13 @@ impl DataBuffer {
 
     /// Marks the least recently used dirty entry as being evicted.
     pub(crate) fn evict_oldest(&mut self) -> Option<EntryId> {
-        let id = self.lists[1].tail;
+        let id = self.lists[DIRTY].tail;
         if id == NONE {
             return None;
         }
         self.unlink(id);
-        self.entries[id as usize].evicting = true;
+        let entry = &mut self.entries[id as usize];
+        (entry.evicting, entry.spent) = (true, true);
         Some(EntryId(id))
     }
     /// Marks an entry as being evicted if it holds `lpn`, is dirty, and nobody changes or evicts it.
@@ -326,17 +323,17 @@ impl DataBuffer {
             return Flush::Busy;
         }
         self.unlink(id.0);
-        self.entries[id.index()].evicting = true;
+        let entry = &mut self.entries[id.index()];
+        (entry.evicting, entry.spent) = (true, false);
         Flush::Evict
     }
     /// Turns an exclusive hold into an eviction.
     pub(crate) fn evict_held(&mut self, id: EntryId) {
-        self.uses += 1;
         let entry = &mut self.entries[id.index()];
-        (entry.exclusive, entry.evicting, entry.used_at) = (false, true, self.uses);
+        (entry.exclusive, entry.evicting, entry.spent) = (false, true, false);
     }
-    /// Ends an eviction: a use of the entry neither when it succeeded, and so a least recently used one is the next to
-    /// be recycled, nor when it failed.
+    /// Ends an eviction. An entry that was evicted for its age and not used meanwhile is recycled before any other; one
+    /// that could not be written stays dirty.
     pub(crate) fn end_evicting(&mut self, id: EntryId, clean: bool) {
         let entry = &mut self.entries[id.index()];
         entry.evicting = false;
@@ -344,8 +341,14 @@ impl DataBuffer {
             entry.dirty = false;
             self.dirty -= 1;
         }
-        if self.is_idle(id) {
-            self.link_where_it_was(id.0);
+        let spent = clean && entry.spent;
+        if spent {
+            entry.list = SPENT as u8;
+        }
+        match self.is_idle(id) {
+            true if spent => self.link_at_head(id.0),
+            true => self.link(id.0),
+            false => {}
         }
     }
 
