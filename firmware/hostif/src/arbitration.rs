@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(order, [2, 64, 1, 2]);
         assert_eq!(arbiter.next(ArbitrationFeature(2)).unwrap().1, 4);
         arbiter.remove(64);
-        assert_eq!(arbiter.next(ArbitrationFeature(7)).unwrap(), (2, u32::MAX));
+        assert_eq!(arbiter.next(ArbitrationFeature(7)).unwrap(), (1, u32::MAX));
     }
 
     #[test]

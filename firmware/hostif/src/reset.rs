@@ -60,7 +60,8 @@ impl Controller {
     fn enable(&mut self) {
         let registers = &mut self.registers;
         let (cc, aqa) = (registers.cc, registers.aqa);
-        registers.csts = registers.csts.with_cfs(false);
+        // A shutdown asked for while disabled is over with this, too.
+        registers.csts = Csts(0);
         let arbitration = match cc.arbitration() {
             Some(Arbitration::RoundRobin) => Some(false),
             Some(Arbitration::WeightedRoundRobin) if registers.weighted_round_robin_offered() => Some(true),

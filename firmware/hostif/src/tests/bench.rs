@@ -9,9 +9,7 @@ use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler};
 use aster_ports::dram::{Dram, SharedDram};
-use aster_ports::host::{
-    CommandPort, Completion, DmaDirection, DmaRequest, HostCommand, HostOp, HostStatus,
-};
+use aster_ports::host::{CommandPort, Completion, DmaDirection, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
 use aster_units::{BufferId, Content, Duration, Instant};
 use aster_wire::nvme::admin::{
@@ -201,10 +199,12 @@ pub struct Bench {
     pub ftl: Rc<Ftl>,
     pub memory: Memory,
     pub dram: SharedDram,
+    pub recorder: Recorder,
     pub interrupts: Vec<u16>,
     /// While set, link operations stay in the outbox.
     pub hold_link: bool,
     link: Rc<LinkPort>,
+    aside: Vec<LinkOp>,
     pairs: Vec<Pair>,
     next_cid: u16,
     /// Entries taken from completion queues that nobody has asked for yet.
@@ -220,7 +220,8 @@ impl Bench {
         let port = config.command_port(&exec);
         let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
         let namespace_bytes = config.namespace_bytes as usize;
-        let front = FrontEnd::start(&exec, config, &link, &port, &dram, &Recorder::default()).unwrap();
+        let recorder = Recorder::default();
+        let front = FrontEnd::start(&exec, config, &link, &port, &dram, &recorder).unwrap();
         let ftl = Rc::new(Ftl {
             exec: exec.clone(),
             port,
@@ -241,9 +242,11 @@ impl Bench {
             ftl,
             memory: Memory(vec![0; HOST_BYTES]),
             dram,
+            recorder,
             interrupts: Vec::new(),
             hold_link: false,
             link,
+            aside: Vec::new(),
             pairs: vec![pair; 65],
             next_cid: 0,
             taken: VecDeque::new(),
@@ -312,19 +315,31 @@ impl Bench {
         self.exec.advance_to(end);
     }
     fn carry_out_all(&mut self) {
-        while !self.hold_link
-            && let Some(op) = self.link.next_out()
-        {
-            if let LinkOp::Interrupt { vector } = op {
-                self.interrupts.push(vector);
-            }
-            let result = carry_out(&op, &mut self.memory, &self.dram);
-            self.link.done(&op, result);
+        while !self.hold_link && self.carry_out_one() {}
+    }
+    /// Carries out the next operation, held or not.
+    pub fn carry_out_one(&mut self) -> bool {
+        let next = self.link.next_out();
+        next.iter().for_each(|op| self.carry_out(op));
+        next.is_some()
+    }
+    fn carry_out(&mut self, op: &LinkOp) {
+        if let LinkOp::Interrupt { vector } = op {
+            self.interrupts.push(*vector);
         }
+        let result = carry_out(op, &mut self.memory, &self.dram);
+        self.link.done(op, result);
+    }
+    /// The next operation is overtaken by those after it.
+    pub fn set_one_aside(&mut self) {
+        self.aside.extend(self.link.next_out());
     }
     /// The link carries out what it held back.
     pub fn release_link(&mut self) {
         self.hold_link = false;
+        for op in core::mem::take(&mut self.aside) {
+            self.carry_out(&op);
+        }
         self.carry_out_all();
         self.run();
     }

@@ -1,7 +1,14 @@
 //! The controller driven by raw registers, with a host that is a byte array, a link that carries out everything at once,
 //! and an FTL that is a byte vector.
 
+mod bad_input;
 mod bench;
 mod data;
+mod events;
+mod lifecycle;
+mod mandatory;
+mod nvm;
+mod queues;
+mod random;
 
 extern crate std;

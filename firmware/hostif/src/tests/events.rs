@@ -1,0 +1,109 @@
+//! Asynchronous events and Abort.
+
+use super::bench::{Bench, DATA, config};
+use super::mandatory::{log_page, set_feature};
+use crate::MediaHealth;
+use aster_wire::nvme::admin::{AbortDword10, AdminCommand};
+use aster_wire::nvme::features::FeatureId;
+use aster_wire::nvme::io::{BlockRange, IoCommand};
+use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
+use aster_wire::nvme::registers::DoorbellKind;
+use aster_wire::nvme::{AdminOpcode, Sqe, Status};
+use zerocopy::FromBytes;
+
+fn request(bench: &mut Bench) -> u16 {
+    let cid = bench.push(0, Sqe::new(AdminOpcode::AsyncEventRequest.raw(), 0));
+    bench.ring(0);
+    bench.run();
+    cid
+}
+fn abort(sq_id: u16, cid: u16) -> Sqe {
+    AdminCommand::Abort(AbortDword10(0).with_sq_id(sq_id).with_cid(cid)).to_sqe(0, 0, 0, 0)
+}
+
+#[test]
+fn bad_doorbells_are_reported_once_until_the_error_log_is_read() {
+    let mut bench = Bench::ready(config());
+    let (first, second) = (request(&mut bench), request(&mut bench));
+    bench.doorbell(9, DoorbellKind::CompletionHead, 0);
+    bench.doorbell(1, DoorbellKind::SubmissionTail, 64);
+    bench.doorbell(1, DoorbellKind::CompletionHead, 1);
+    bench.run();
+    assert_eq!(bench.completion(0, first).unwrap().result.get(), 0x0001_0000);
+    assert_eq!(bench.completion(0, second), None, "events of the type are masked");
+    let retain = log_page(1, 64);
+    let retain = retain.with_dword(10, retain.dword(10) | 1 << 15);
+    bench.fetch_page(retain);
+    assert_eq!(bench.completion(0, second), None, "the event is retained");
+    let page = bench.fetch_page(log_page(1, 192));
+    let entry = ErrorEntry::read_from_bytes(&page[..64]).unwrap();
+    assert_eq!((entry.error_count.get(), entry.sq_id.get(), entry.cid.get()), (3, NO_COMMAND, NO_COMMAND));
+    assert_eq!(bench.completion(0, second).unwrap().result.get(), 0x0001_0100);
+}
+
+#[test]
+fn one_request_too_many_is_refused_and_others_still_work() {
+    let mut bench = Bench::ready(config());
+    let parked = [(); 4].map(|()| request(&mut bench));
+    let fifth = request(&mut bench);
+    assert!(bench.completion(0, fifth).unwrap().status().is(Status::ASYNC_EVENT_LIMIT_EXCEEDED));
+    bench.fetch_page(log_page(2, 512));
+    let reply = bench.send(0, abort(0, parked[2]));
+    assert_eq!((reply.status(), reply.result.get()), (Status::SUCCESS, 0));
+    assert!(bench.completion(0, parked[2]).unwrap().status().is(Status::ABORT_REQUESTED));
+    bench.doorbell(9, DoorbellKind::SubmissionTail, 0);
+    bench.run();
+    assert!(bench.completion(0, parked[0]).is_some());
+}
+
+#[test]
+fn health_warnings_are_reported_if_the_host_wants_them() {
+    let mut bench = Bench::ready(config());
+    let cid = request(&mut bench);
+    let worn = MediaHealth { available_spare: 5, percentage_used: 99, ..Default::default() };
+    bench.front.set_media_health(worn);
+    bench.run();
+    assert_eq!(bench.completion(0, cid), None, "nobody asked for it");
+    assert!(bench.status(0, set_feature(FeatureId::AsyncEventConfiguration, 0, 0x0f)).is_success());
+    assert_eq!(bench.completion(0, cid).unwrap().result.get(), 0x0002_0201);
+    let page = bench.fetch_page(log_page(2, 512));
+    assert_eq!((page[0], page[3], page[5]), (1, 5, 99));
+    let cid = request(&mut bench);
+    assert!(bench.status(0, set_feature(FeatureId::TemperatureThreshold, 0, 290)).is_success());
+    assert_eq!(bench.completion(0, cid).unwrap().result.get(), 0x0002_0101);
+    bench.fetch_page(log_page(2, 512));
+    let cid = request(&mut bench);
+    bench.front.set_media_health(MediaHealth { read_only: true, ..worn });
+    bench.run();
+    assert_eq!(bench.completion(0, cid).unwrap().result.get(), 0x0002_0001);
+}
+
+#[test]
+fn abort_ends_what_waits_for_its_prp_list_and_not_what_the_ftl_has() {
+    let mut bench = Bench::ready(config());
+    bench.ftl.paused.set(true);
+    let with_ftl = bench.push(1, IoCommand::Flush.encode(1));
+    bench.ring(1);
+    bench.run();
+    assert_eq!(bench.send(0, abort(1, with_ftl)).result.get(), 1);
+    assert_eq!(bench.send(0, abort(1, 0xdead)).result.get(), 1);
+    // A command that is fetched but whose list is not: the link stops in between.
+    let long = IoCommand::Read(BlockRange::new(0, 64)).to_sqe(1, 0, DATA, DATA + 0x8000);
+    let waiting = bench.push(1, long);
+    let admin = bench.push(0, abort(1, waiting));
+    bench.hold_link = true;
+    bench.ring(1);
+    bench.run();
+    bench.carry_out_one();
+    bench.run();
+    bench.set_one_aside();
+    bench.hold_link = false;
+    bench.ring(0);
+    bench.run();
+    bench.release_link();
+    assert_eq!(bench.completion(0, admin).unwrap().result.get(), 0);
+    assert!(bench.completion(1, waiting).unwrap().status().is(Status::ABORT_REQUESTED));
+    bench.ftl.paused.set(false);
+    bench.run();
+    assert!(bench.completion(1, with_ftl).unwrap().status().is_success());
+}
