@@ -1,9 +1,12 @@
 use super::bench::{Bench, config};
 use super::oracle::{Op, Oracle, Request};
 use crate::{Assigner, BootError, Capacity, ConfigError, FtlConfig, FtlCosts};
+use aster_events::{Event, EventSink, Kind};
 use aster_ports::host::{HostOp, HostStatus};
-use aster_units::{Content, Geometry, Lpn, Rng};
+use aster_units::{Content, Geometry, Instant, Lpn, Rng};
 use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::vec;
 
 const BOTH: [Content; 2] = [Content::Full, Content::Fingerprint];
@@ -31,7 +34,11 @@ fn random_work_agrees_with_the_oracle() {
 
 #[test]
 fn a_full_drive_rewritten_at_random_ten_times_never_comes_to_a_dead_end() {
-    let bench = Bench::fresh(config(Content::Fingerprint));
+    BOTH.into_iter().for_each(rewrite_ten_times);
+}
+
+fn rewrite_ten_times(content: Content) {
+    let bench = Bench::fresh(config(content));
     let mut oracle = Oracle::new(&bench);
     oracle.fill(&bench);
     let (count, mut rng) = (oracle.granules_per_page(&bench), Rng::new(3));
@@ -189,6 +196,28 @@ fn overlapping_commands_never_tear_a_logical_block() {
         bench.send(op, first * 512, count * 512, fua, vec![n as u8; count as usize * 512]);
     }
     assert!(reads > 2_000);
+}
+
+#[test]
+fn a_write_and_its_eviction_can_be_followed() {
+    struct Keep(Rc<RefCell<vec::Vec<Kind>>>);
+    impl EventSink for Keep {
+        fn event(&mut self, _: Instant, event: &Event) {
+            self.0.borrow_mut().push(event.kind());
+        }
+    }
+    let bench = Bench::fresh(config(Content::Full));
+    bench.run(HostOp::Read, 8192, 512, vec![0; 512]);
+    let kept = Rc::new(RefCell::new(vec![]));
+    bench.recorder.attach(Keep(kept.clone()));
+    bench.run(HostOp::Write, 0, 512, vec![1; 512]);
+    bench.run(HostOp::Flush, 0, 0, vec![]);
+    bench.run(HostOp::Read, 0, 512, vec![0; 512]);
+    use Kind::*;
+    let write = [CommandStarted, SliceStarted, BufferMissed, CommandFinished];
+    let flush = [CommandStarted, SliceStarted, MapUpdated, PageEvicted, CommandFinished];
+    let read = [CommandStarted, SliceStarted, BufferHit, CommandFinished];
+    assert_eq!(*kept.borrow(), [&write[..], &flush, &read].concat());
 }
 
 #[test]

@@ -112,6 +112,7 @@ pub struct Bench {
     pub cells: SharedCells,
     pub nvram: SharedNvram,
     pub ftl: FtlHandle,
+    pub recorder: Recorder,
     front: Rc<Front>,
     free: RefCell<Vec<u16>>,
 }
@@ -151,9 +152,10 @@ impl Bench {
         let id = exec.register(front.clone());
         front.id.set(Some(id));
         host.attach(id);
-        let ftl = Ftl::start(&core, config, dram, host, flash, nvram.clone(), Recorder::default()).unwrap();
+        let recorder = Recorder::default();
+        let ftl = Ftl::start(&core, config, dram, host, flash, nvram.clone(), recorder.clone()).unwrap();
         let free = RefCell::new((0..config.command_slots).rev().collect());
-        Bench { exec, config, cells, nvram, ftl, front, free }
+        Bench { exec, config, cells, nvram, ftl, recorder, front, free }
     }
     /// Cuts the power and switches it on again.
     pub fn restart(self) -> Bench {
