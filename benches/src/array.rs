@@ -43,7 +43,8 @@ struct Array {
 fn array() -> Array {
     let exec = Exec::new();
     let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).expect("not zero"));
-    let layout = PageLayout::new(4, GEOMETRY.raw_page_bytes(), 256, 21, 16, Placement::Spare).expect("it fits");
+    let layout =
+        PageLayout::new(4, GEOMETRY.raw_page_bytes(), 256, 21, 16, Placement::Interleaved).expect("it fits");
     let t_ccs = Duration::from_nanos(200);
     let recorder = Recorder::default();
     let config = NandConfig {
@@ -92,7 +93,13 @@ fn array() -> Array {
             longest_burst: GEOMETRY.raw_page_bytes(),
             memory: Bandwidth::new(0),
         };
-        engines.push(Engine::start(&channel_port, &dram, nand.take_packages(channel), engine_config, &recorder));
+        engines.push(Engine::start(
+            &channel_port,
+            &dram,
+            nand.take_packages(channel),
+            engine_config,
+            &recorder,
+        ));
         for way in 0..GEOMETRY.ways {
             let lun = || Lun::new(&core, &channel_port, &flash, usize::from(way), 0);
             bring_up.push(lun());
@@ -129,7 +136,11 @@ impl Array {
     }
 
     /// `CALLERS` callers each ask for `phase` of the pages that `next` gives them until they got `None`.
-    fn drive(&self, phase: Phase, next: impl Fn(u64, u64) -> Option<(LunIndex, RowAddr)> + Clone + 'static) -> Cost {
+    fn drive(
+        &self,
+        phase: Phase,
+        next: impl Fn(u64, u64) -> Option<(LunIndex, RowAddr)> + Clone + 'static,
+    ) -> Cost {
         let (before, from) = (self.exec.counts(), cpu_seconds());
         let done = Rc::new(Cell::new(0));
         for caller in 0..CALLERS {
@@ -184,7 +195,8 @@ pub fn measure() {
     let programs = array.drive(Phase::Program, move |caller, turn| {
         (caller < luns && turn < u64::from(GEOMETRY.pages_per_lun())).then(|| {
             let per_block = u64::from(GEOMETRY.pages_per_block);
-            let (block, page) = (BlockAddr((turn / per_block) as u32), PageInBlock((turn % per_block) as u16));
+            let (block, page) =
+                (BlockAddr((turn / per_block) as u32), PageInBlock((turn % per_block) as u16));
             (LunIndex(caller as u32), GEOMETRY.row(0, block, page))
         })
     });

@@ -17,6 +17,9 @@ use aster_units::{CellMode, Content, Duration, Frequency};
 use aster_wire::onfi::parameter_page::Endurance;
 use aster_wire::onfi::{DataInterface, Timing};
 
+/// Free blocks of a LUN that only garbage collection may take: one to move a victim's pages to, and one more so that a
+/// program failure on the way leaves somewhere to go.
+pub(crate) const GC_RESERVE_BLOCKS: u32 = 2;
 /// OOB bytes that the FTL gets with every page.
 pub(crate) const OOB_BYTES: u8 = 16;
 
@@ -316,7 +319,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
             AssignerName::ChannelFirst => Assigner::ChannelFirst,
             AssignerName::WayFirst => Assigner::WayFirst,
         },
-        gc_reserve_blocks: 1,
+        gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         gc_depth: f.gc_depth,
         costs: FtlCosts {

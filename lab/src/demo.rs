@@ -236,7 +236,11 @@ pub fn measure_workloads(
     let mut contents = Contents::unversioned(drive, 1);
     let mut runs = Vec::new();
     for job in precondition(drive.bytes, &how) {
-        stage(if job.access == Access::Sequential { "precondition: fill" } else { "precondition: overwrite at random" });
+        stage(if job.access == Access::Sequential {
+            "precondition: fill"
+        } else {
+            "precondition: overwrite at random"
+        });
         let tasks = Task::of_jobs(&[job], drive, 1)?;
         (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
     }

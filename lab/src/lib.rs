@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod demo;
-pub mod measure;
-pub mod report;
 mod latency;
+pub mod measure;
 pub mod own;
+pub mod report;
 mod tree;
 pub mod wave;
 

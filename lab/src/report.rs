@@ -93,8 +93,20 @@ impl RunReport {
     }
 }
 
-const HEADER: [&str; 12] =
-    ["workload", "MB/s", "IOPS", "mean µs", "p50", "p99", "p99.9", "WAF", "channels", "erases", "simulated", "sim/wall"];
+const HEADER: [&str; 12] = [
+    "workload",
+    "MB/s",
+    "IOPS",
+    "mean µs",
+    "p50",
+    "p99",
+    "p99.9",
+    "WAF",
+    "channels",
+    "erases",
+    "simulated",
+    "sim/wall",
+];
 
 /// The runs as one table: a line for each task and kind.
 pub fn table(runs: &[RunReport]) -> String {
@@ -104,7 +116,9 @@ pub fn table(runs: &[RunReport]) -> String {
             for kind in &task.kinds {
                 let both = task.kinds.len() > 1;
                 let name = if both { format!("{}, {}s", task.name, kind.kind) } else { task.name.clone() };
-                let us = |f: fn(&LatencyReport) -> f64| kind.latency.as_ref().map_or("–".into(), |l| micros(f(l)));
+                let us = |f: fn(&LatencyReport) -> f64| {
+                    kind.latency.as_ref().map_or("–".into(), |l| micros(f(l)))
+                };
                 rows.push([
                     name,
                     format!("{:.0}", kind.mb_per_s),
@@ -122,7 +136,8 @@ pub fn table(runs: &[RunReport]) -> String {
             }
         }
     }
-    let widths: [usize; 12] = std::array::from_fn(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0));
+    let widths: [usize; 12] =
+        std::array::from_fn(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0));
     let mut out = String::new();
     for (i, row) in rows.iter().enumerate() {
         for (c, (cell, width)) in row.iter().zip(widths).enumerate() {

@@ -67,7 +67,12 @@ pub fn job(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> J
 }
 
 /// Runs jobs after each other. Panics when the run can't go on; failing requests are in the statistics.
-pub fn run_with<L: LatencySink>(machine: &Machine, jobs: &[Job], contents: Contents, sink: L) -> (Vec<Statistics>, Contents) {
+pub fn run_with<L: LatencySink>(
+    machine: &Machine,
+    jobs: &[Job],
+    contents: Contents,
+    sink: L,
+) -> (Vec<Statistics>, Contents) {
     let tasks = Task::of_jobs(jobs, drive(machine), 1).unwrap_or_else(|e| panic!("{e}"));
     let mut runner = Runner::new(machine.driver(), tasks, contents, sink, OnFailure::Continue);
     machine.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("run: {e}"));

@@ -72,7 +72,11 @@ fn illegal_words_are_named_by_index_and_reason() {
 fn words_that_are_loaded_are_the_words_that_come_out() {
     let mut txn = Txn::default();
     txn.begin("page", 0b101).cmd(0x80).col_row(Column(3), RowAddr(0x112233));
-    txn.describe(Descriptor::mailbox_in(7)).data_write(18_028).cmd(0x10).timer(Duration::from_nanos(70)).end();
+    txn.describe(Descriptor::mailbox_in(7))
+        .data_write(18_028)
+        .cmd(0x10)
+        .timer(Duration::from_nanos(70))
+        .end();
     assert_eq!(txn.fault(), None);
     let words = encode(&txn);
     let mut again = Txn::default();

@@ -157,7 +157,9 @@ impl Txn {
                     ops = &ops[run..];
                     continue;
                 }
-                Op::DataWrite(bytes, descriptor) => push(word(opcode::DATA_WRITE, descriptor & 0xf, bytes, 0)),
+                Op::DataWrite(bytes, descriptor) => {
+                    push(word(opcode::DATA_WRITE, descriptor & 0xf, bytes, 0))
+                }
                 Op::DataRead(bytes, descriptor) => push(word(opcode::DATA_READ, descriptor & 0xf, bytes, 0)),
                 Op::Timer(nanoseconds) => push(word(opcode::TIMER, 0, 0, nanoseconds)),
             }
@@ -305,7 +307,8 @@ impl Txn {
     #[inline]
     fn check_burst(&mut self, bytes: u32) {
         if bytes == 0 {
-            self.fault = Some(Fault::Word(WordError { index: self.encoded as u8, reason: "a burst of no bytes" }));
+            self.fault =
+                Some(Fault::Word(WordError { index: self.encoded as u8, reason: "a burst of no bytes" }));
         }
         self.overflowed |= bytes > 0xf_ffff;
     }

@@ -468,7 +468,7 @@ fn default_workers() -> u16 {
     256
 }
 fn default_gc() -> u32 {
-    2
+    3
 }
 fn default_gc_depth() -> u8 {
     2
@@ -616,7 +616,7 @@ impl Profile {
         range("ftl.over_provisioning_percent", self.ftl.over_provisioning_percent, 0.5, 900.0)?;
         range("ftl.buffer_entries", f64::from(self.ftl.buffer_entries), 4.0, f64::from(1u32 << 24))?;
         range("ftl.slice_workers", f64::from(self.ftl.slice_workers), 1.0, 4096.0)?;
-        range("ftl.gc_free_blocks", f64::from(self.ftl.gc_free_blocks), 1.0, f64::from(g.blocks_per_lun) / 2.0)?;
+        range("ftl.gc_free_blocks", f64::from(self.ftl.gc_free_blocks), 2.0, f64::from(g.blocks_per_lun) / 2.0)?;
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         let h = &self.host;
         range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;

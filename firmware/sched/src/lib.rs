@@ -88,7 +88,8 @@ impl Worker {
             let request = self.readdress(request);
             let (kind, row) = (kind_of(request.phase), request.targets()[0].row.0);
             self.recorder.emit(exec.now(), || Event::FlashIssued { lun: self.lun.0, kind, row });
-            let outcomes = self.controller.execute(&request, |error| self.port.note_fault(self.lun, error)).await;
+            let outcomes =
+                self.controller.execute(&request, |error| self.port.note_fault(self.lun, error)).await;
             self.recorder.emit(exec.now(), || Event::FlashFinished {
                 lun: self.lun.0,
                 kind,

@@ -51,14 +51,16 @@ impl Plan {
                 Op::Command(c) => cursor.latch(table, Latch::Command(c)),
                 Op::Address(a) => cursor.latch(table, Latch::Address(a)),
                 Op::DataRead(bytes, descriptor) => {
-                    check_burst(txn, descriptor, Direction::Out, bytes, longest_burst).map_err(|e| (cursor.cycle, e))?;
+                    check_burst(txn, descriptor, Direction::Out, bytes, longest_burst)
+                        .map_err(|e| (cursor.cycle, e))?;
                     self.bytes += bytes;
                     let first = cursor.before_burst(table, true);
                     cursor.burst(table, true, bytes);
                     first
                 }
                 Op::DataWrite(bytes, descriptor) => {
-                    check_burst(txn, descriptor, Direction::In, bytes, longest_burst).map_err(|e| (cursor.cycle, e))?;
+                    check_burst(txn, descriptor, Direction::In, bytes, longest_burst)
+                        .map_err(|e| (cursor.cycle, e))?;
                     self.bytes += bytes;
                     let first = cursor.before_burst(table, false);
                     cursor.burst(table, false, bytes);

@@ -95,7 +95,8 @@ impl Medium for FileMedium {
     }
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
         let at = self.bounded(offset, length)?;
-        let punched = fallocate(&*self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length);
+        let punched =
+            fallocate(&*self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length);
         match punched {
             Ok(()) => Ok(()),
             // File systems without holes: zeroes do as well.
@@ -104,7 +105,9 @@ impl Medium for FileMedium {
                 let mut done = 0;
                 while done < length {
                     let n = (length - done).min(zeroes.len() as u64);
-                    self.file.write_all_at(&zeroes[..n as usize], at + done).map_err(|e| failed(offset, &e))?;
+                    self.file
+                        .write_all_at(&zeroes[..n as usize], at + done)
+                        .map_err(|e| failed(offset, &e))?;
                     done += n;
                 }
                 Ok(())
@@ -120,7 +123,13 @@ impl Medium for FileMedium {
 /// When the file can't be used as this profile's drive.
 pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> Result<Media, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io_error)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(io_error)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(ImageError::InUse { path: path.to_owned() }),

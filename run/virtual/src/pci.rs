@@ -1,7 +1,9 @@
 //! What a host's firmware and PCI layer do before a driver sees the function.
 
 use aster_device::Device;
-use aster_wire::pcie::{Bar, CAPABILITIES_BEGIN, CapabilityId, Command, MSIX_ENTRY_BYTES, MsixControl, MsixPointer};
+use aster_wire::pcie::{
+    Bar, CAPABILITIES_BEGIN, CapabilityId, Command, MSIX_ENTRY_BYTES, MsixControl, MsixPointer,
+};
 
 /// Where BAR0 is put.
 const BAR0_ADDRESS: u64 = 0xfe00_0000;
