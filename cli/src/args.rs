@@ -133,23 +133,23 @@ const QUEUE_DEPTH_MAX: i64 = 1024;
 #[command(next_help_heading = "Traces")]
 pub(crate) struct ReplayArgs {
     /// How the trace is written [default: recognised by its first line]
-    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "job")]
     pub(crate) trace_format: Option<FormatArg>,
     /// Replay this device of the trace [default: the first that appears]
-    #[arg(long, value_name = "DEVICE", requires = "trace")]
+    #[arg(long, value_name = "DEVICE", conflicts_with = "job")]
     pub(crate) trace_device: Option<String>,
     /// When requests go: at their recorded times, as fast as the queue depth allows, or so many times as fast as
     /// recorded (the time between requests is kept in whole percent)
-    #[arg(long, value_name = "recorded|fastest|FACTOR", requires = "trace", default_value = "recorded", value_parser = times)]
+    #[arg(long, value_name = "recorded|fastest|FACTOR", conflicts_with = "job", default_value = "recorded", value_parser = times)]
     pub(crate) trace_speed: Times,
     /// Fold requests beyond the drive into it, instead of refusing them
-    #[arg(long, requires = "trace")]
+    #[arg(long, conflicts_with = "job")]
     pub(crate) trace_wrap: bool,
     /// Widen requests that are not whole blocks, instead of refusing them
-    #[arg(long, requires = "trace")]
+    #[arg(long, conflicts_with = "job")]
     pub(crate) trace_round: bool,
     /// Requests of the trace in flight at most
-    #[arg(long, value_name = "N", requires = "trace", default_value_t = 32,
+    #[arg(long, value_name = "N", conflicts_with = "job", default_value_t = 32,
           value_parser = clap::value_parser!(u32).range(1..=QUEUE_DEPTH_MAX))]
     pub(crate) queue_depth: u32,
 }

@@ -1,0 +1,5 @@
+//! The `aster` binary, from the outside.
+
+mod place;
+mod running;
+mod words;

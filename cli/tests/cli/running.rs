@@ -1,0 +1,172 @@
+//! `aster run` on the tiny profile, from the outside.
+
+use crate::place::Place;
+use serde_json::Value;
+
+const WRITE: &str = "[fill]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n";
+const READ: &str = "[look]\nrw=read\nbs=16k\nsize=1m\niodepth=4\nverify=crc32c\n";
+
+fn with_jobs() -> Place {
+    let place = Place::new();
+    place.write("write.fio", WRITE);
+    place.write("read.fio", READ);
+    place
+}
+
+#[test]
+fn a_job_is_reported_as_json_and_as_a_table() {
+    let place = with_jobs();
+    let report = place.report(&["run", "tiny", "--job", "write.fio", "--json"]);
+    let kind = &report["tasks"][0]["kinds"][0];
+    assert_eq!((&report["tasks"][0]["name"], &kind["kind"]), (&"fill".into(), &"write".into()));
+    assert_eq!((&kind["requests"], &kind["bytes"]), (&64.into(), &(1 << 20).into()));
+    assert!(report["simulated_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["tasks"][0]["checked_blocks"], 0);
+    let ran = place.aster(&["run", "tiny", "--job", "write.fio"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("\nfill ") && ran.out.contains("IOPS"), "{}", ran.out);
+}
+
+#[test]
+fn the_same_run_gives_the_same_report() {
+    let place = with_jobs();
+    let simulated = || {
+        let mut report =
+            place.report(&["run", "tiny", "--job", "write.fio", "--json", "--precondition", "10"]);
+        report["wall_s"] = Value::Null;
+        report
+    };
+    assert_eq!(simulated(), simulated());
+}
+
+#[test]
+fn verify_reads_back_what_was_written() {
+    let place = with_jobs();
+    for content in ["full", "fingerprint"] {
+        let arguments = ["run", "tiny", "--job", "write.fio", "--json", "--verify", "--content", content];
+        let report = place.report(&arguments);
+        let block = if content == "full" { 512 } else { 4096 };
+        assert_eq!(report["tasks"][0]["checked_blocks"], (1 << 20) / block, "{content}");
+    }
+}
+
+#[test]
+fn an_image_keeps_the_data_from_run_to_run() {
+    let place = with_jobs();
+    place.report(&["run", "tiny", "--job", "write.fio", "--json", "--image", "d.aster"]);
+    let report = place.report(&["run", "tiny", "--job", "read.fio", "--json", "--image", "d.aster"]);
+    assert_eq!(report["tasks"][0]["checked_blocks"], 2048);
+    assert!(report["flash_reads"].as_u64().unwrap() >= 64, "the pages came from flash: {report}");
+
+    // Data of another seed are wrong content, and the run says which.
+    let error = place.refused(1, &["run", "tiny", "--job", "read.fio", "--image", "d.aster", "--seed", "2"]);
+    assert!(error.contains("failed; the first, of \"look\": wrong content"), "{error}");
+}
+
+#[test]
+fn a_job_that_does_not_fit_leaves_the_image_usable() {
+    let place = with_jobs();
+    place.report(&["run", "tiny", "--job", "write.fio", "--json", "--image", "d.aster"]);
+    place.write("large.fio", "[large]\nsize=1g\n");
+    let error = place.refused(2, &["run", "tiny", "--job", "large.fio", "--image", "d.aster"]);
+    assert!(error.contains("job \"large\": size: "), "{error}");
+    place.report(&["run", "tiny", "--job", "read.fio", "--json", "--image", "d.aster"]);
+}
+
+#[test]
+fn traces_of_every_format_are_replayed() {
+    let place = Place::new();
+    place.write(
+        "blk.txt",
+        "  8,0    1       11     0.009507758   697  Q  WS 64 + 8 [a]\n  \
+         8,0    1       12     0.009607758   697  Q   R 64 + 8 [a]\n",
+    );
+    place.write(
+        "msr.csv",
+        "128166372003061629,usr,0,Write,4096,4096,41286\n\
+         128166372003061639,usr,1,Write,0,4096,41286\n\
+         128166372003061729,usr,0,Read,4096,4096,41286\n",
+    );
+    place.write("io.log", "fio version 3 iolog\n0 /dev/sda write 0 4096\n250 /dev/sda read 0 4096\n");
+    for (file, format) in [("blk.txt", "blktrace"), ("msr.csv", "msr"), ("io.log", "iolog")] {
+        for arguments in
+            [vec![], vec!["--trace-format", format, "--trace-speed", "fastest", "--queue-depth", "1"]]
+        {
+            let mut all = vec!["run", "tiny", "--trace", file, "--json", "--verify"];
+            all.extend(arguments);
+            let report = place.report(&all);
+            assert_eq!(report["tasks"][0]["kinds"][0]["requests"], 1, "{file}: {report}");
+            assert_eq!(report["tasks"][0]["kinds"][1]["requests"], 1, "{file}: {report}");
+            assert_eq!(report["tasks"][0]["checked_blocks"], 8, "{file}");
+        }
+    }
+    let ran = place.aster(&["run", "tiny", "--trace", "msr.csv"]);
+    assert!(ran.err.contains("2 requests to \"usr,0\"; 1 to other devices"), "{}", ran.err);
+    let other = ["run", "tiny", "--trace", "msr.csv", "--json", "--trace-device", "usr,1"];
+    assert_eq!(place.report(&other)["tasks"][0]["kinds"][0]["requests"], 1);
+}
+
+#[test]
+fn requests_that_do_not_fit_are_refused_wrapped_or_rounded() {
+    let place = Place::new();
+    place.write("far.log", "fio version 2 iolog\n/dev/sda write 1099511627776 4096\n");
+    let error = place.refused(1, &["run", "tiny", "--trace", "far.log"]);
+    assert!(error.contains("line 2, column "), "{error}");
+    place.report(&["run", "tiny", "--trace", "far.log", "--trace-wrap", "--json"]);
+    place.write("odd.log", "fio version 2 iolog\n/dev/sda write 100 100\n");
+    place.refused(1, &["run", "tiny", "--trace", "odd.log"]);
+    let report = place.report(&["run", "tiny", "--trace", "odd.log", "--trace-round", "--json"]);
+    assert_eq!(report["tasks"][0]["kinds"][0]["bytes"], 512);
+}
+
+#[test]
+fn a_slower_replay_takes_longer() {
+    let place = Place::new();
+    place.write("io.log", "fio version 3 iolog\n0 /dev/sda read 0 4096\n50000 /dev/sda read 0 4096\n");
+    let seconds = |speed| {
+        let report = place.report(&["run", "tiny", "--trace", "io.log", "--json", "--trace-speed", speed]);
+        report["simulated_s"].as_f64().unwrap()
+    };
+    assert!(seconds("fastest") < 0.01);
+    assert!((0.05..0.06).contains(&seconds("recorded")));
+    assert!((0.1..0.11).contains(&seconds("0.5")));
+}
+
+#[test]
+fn an_override_changes_the_drive() {
+    let place = with_jobs();
+    let simulated = |set: &[&str]| {
+        let mut all = vec!["run", "tiny", "--job", "write.fio", "--json"];
+        all.extend(set);
+        place.report(&all)["simulated_s"].as_f64().unwrap()
+    };
+    let slow = ["--set", "package.program_us=[4000,9000]", "--set", "ftl.buffer_entries=8"];
+    assert!(simulated(&slow) > 2.0 * simulated(&[]));
+}
+
+#[test]
+fn waveform_and_events_are_written_side_by_side() {
+    let place = with_jobs();
+    let arguments =
+        ["run", "tiny", "--job", "write.fio", "--verify", "--json", "--wave", "w.vcd", "--events", "e.jsonl"];
+    let with = place.report(&arguments);
+    let wave = place.read("w.vcd");
+    assert!(wave.contains("$timescale 1 ps $end") && wave.contains("$enddefinitions $end"));
+    assert!(wave.contains("CMD_80h") && wave.lines().count() > 1000, "a PROGRAM is drawn");
+
+    let mut last = 0;
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in place.read("e.jsonl").lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        last = last.max(event["at_ps"].as_u64().unwrap());
+        kinds.insert(event["event"].as_str().unwrap().to_owned());
+    }
+    assert!(last as f64 / 1e12 >= with["simulated_s"].as_f64().unwrap());
+    for kind in ["CommandFetched", "FlashIssued", "ArrayBusy", "DmaFinished", "InterruptSent"] {
+        assert!(kinds.contains(kind), "{kind} is missing among {kinds:?}");
+    }
+
+    // Looking doesn't change what happens.
+    let without = place.report(&["run", "tiny", "--job", "write.fio", "--verify", "--json"]);
+    assert_eq!(with["simulated_s"], without["simulated_s"]);
+}
