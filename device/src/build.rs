@@ -5,10 +5,12 @@ use crate::profile::{
 };
 use aster_board::{LinkConfig, PciIds};
 use aster_channel::{BusTiming, Ecc, EngineClock, EngineConfig, StageConfig};
-use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PollPolicy};
+use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_hostif::{BlockSize, HostIfConfig};
-use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType};
+use aster_nand::{
+    ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType,
+};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::DataMode;
 use aster_ports::resource::SharedBandwidth;
@@ -338,6 +340,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
 /// queued is the order of pages in a block.
 pub(crate) fn flash_depth(profile: &Profile) -> u16 {
     let g = profile.used_geometry();
-    let workers = u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 2);
+    let workers =
+        u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 2);
     workers.min(u32::from(u16::MAX)) as u16
 }

@@ -82,7 +82,9 @@ impl Device {
         let Media { nand, nvram } = media;
         let mut array = match nand {
             NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
-            NandSource::Image(medium) => NandArray::new(build::nand(profile, content)?, Some(medium), recorder)?,
+            NandSource::Image(medium) => {
+                NandArray::new(build::nand(profile, content)?, Some(medium), recorder)?
+            }
             NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
         };
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
@@ -136,7 +138,8 @@ impl Device {
             engines.push(Engine::start(&port, &dram, array.take_packages(channel), engine_config, recorder));
             for lun in 0..array_geometry.luns {
                 for way in 0..array_geometry.ways {
-                    let handle = Lun::new(&flash_core, &port, &flash_config, usize::from(way), usize::from(lun));
+                    let handle =
+                        Lun::new(&flash_core, &port, &flash_config, usize::from(way), usize::from(lun));
                     let worker = Worker {
                         lun: geometry.lun_index(LunAddr { channel, way, lun }),
                         port: Rc::clone(&flash_port),

@@ -35,7 +35,9 @@ impl ProfileError {
             Some((key, known)) => {
                 let table = line.and_then(|l| table_at(text, l));
                 let reason = match nearest(&key, &known) {
-                    Some(near) => format!("unknown key; did you mean '{near}'? Known here: {}", known.join(", ")),
+                    Some(near) => {
+                        format!("unknown key; did you mean '{near}'? Known here: {}", known.join(", "))
+                    }
                     None => format!("unknown key. Known here: {}", known.join(", ")),
                 };
                 (Some(table.map_or(key.clone(), |t| format!("{t}.{key}"))), reason)
@@ -56,7 +58,8 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 /// The table whose header precedes `line`.
 fn table_at(text: &str, line: usize) -> Option<String> {
-    let header = text.lines().take(line).filter_map(|l| l.trim().strip_prefix('[')?.strip_suffix(']')).last()?;
+    let header =
+        text.lines().take(line).filter_map(|l| l.trim().strip_prefix('[')?.strip_suffix(']')).last()?;
     Some(header.trim().to_owned())
 }
 

@@ -9,9 +9,10 @@ mod shipped;
 
 pub use error::ProfileError;
 pub use schema::{
-    BoardProfile, CellUse, ChannelProfile, ContentKind, CoresProfile, CostsProfile, DataModeName, EccProfile,
-    ErrorsProfile, FtlProfile, GeometryProfile, HostProfile, LinkProfile, PackageProfile, PlacementName, PollProfile,
-    Profile, RestrictProfile, SchedulerPolicy, SchedulerProfile, AssignerName, ArbitrationName,
+    ArbitrationName, AssignerName, BoardProfile, CellUse, ChannelProfile, ContentKind, CoresProfile,
+    CostsProfile, DataModeName, EccProfile, ErrorsProfile, FtlProfile, GeometryProfile, HostProfile,
+    LinkProfile, PackageProfile, PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy,
+    SchedulerProfile,
 };
 pub use shipped::{SHIPPED, shipped};
 

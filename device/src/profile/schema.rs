@@ -409,7 +409,6 @@ pub struct SchedulerProfile {
     pub policy: SchedulerPolicy,
 }
 
-
 /// Status polling.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -556,18 +555,27 @@ impl Profile {
         let g = &self.geometry;
         let full = Geometry { channels: g.channels, ways: g.ways, ..self.array_geometry() };
         full.validate().map_err(|e| (geometry_key(e.field), format!("must be {}", e.must)))?;
-        self.used_geometry().validate().map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
+        self.used_geometry()
+            .validate()
+            .map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
         let at_most = |key, used: Option<u32>, all: u32| match used {
-            Some(used) if used > all => Err((key, format!("restricts to {used}, but the geometry has only {all}"))),
+            Some(used) if used > all => {
+                Err((key, format!("restricts to {used}, but the geometry has only {all}")))
+            }
             _ => Ok(()),
         };
         at_most("restrict.channels", self.restrict.channels.map(u32::from), u32::from(g.channels))?;
         at_most("restrict.ways", self.restrict.ways.map(u32::from), u32::from(g.ways))?;
         at_most("restrict.blocks_per_lun", self.restrict.blocks_per_lun, g.blocks_per_lun)?;
         let types = usize::from(CellMode::from(self.package.cells).bits());
-        for (key, times) in [("package.read_us", &self.package.read_us), ("package.program_us", &self.package.program_us)] {
+        for (key, times) in
+            [("package.read_us", &self.package.read_us), ("package.program_us", &self.package.program_us)]
+        {
             if times.len() != types {
-                return Err((key, format!("must give {types} times, one a page type, but gives {}", times.len())));
+                return Err((
+                    key,
+                    format!("must give {types} times, one a page type, but gives {}", times.len()),
+                ));
             }
             if times.iter().any(|t| !(t.is_finite() && *t > 0.0 && *t < 1e6)) {
                 return Err((key, "must be times above 0 and below one second".to_owned()));
@@ -616,7 +624,12 @@ impl Profile {
         range("ftl.over_provisioning_percent", self.ftl.over_provisioning_percent, 0.5, 900.0)?;
         range("ftl.buffer_entries", f64::from(self.ftl.buffer_entries), 4.0, f64::from(1u32 << 24))?;
         range("ftl.slice_workers", f64::from(self.ftl.slice_workers), 1.0, 4096.0)?;
-        range("ftl.gc_free_blocks", f64::from(self.ftl.gc_free_blocks), 2.0, f64::from(g.blocks_per_lun) / 2.0)?;
+        range(
+            "ftl.gc_free_blocks",
+            f64::from(self.ftl.gc_free_blocks),
+            2.0,
+            f64::from(g.blocks_per_lun) / 2.0,
+        )?;
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         let h = &self.host;
         range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;
@@ -624,7 +637,10 @@ impl Profile {
         range("host.command_slots", f64::from(h.command_slots), 1.0, 4096.0)?;
         range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
         if !h.transfer_bytes_max.is_power_of_two() || !(4096..=1 << 21).contains(&h.transfer_bytes_max) {
-            return Err(("host.transfer_bytes_max", "must be a power of two from 4096 to 2097152".to_owned()));
+            return Err((
+                "host.transfer_bytes_max",
+                "must be a power of two from 4096 to 2097152".to_owned(),
+            ));
         }
         if ![512, 4096].contains(&h.block_bytes) {
             return Err(("host.block_bytes", "must be 512 or 4096".to_owned()));

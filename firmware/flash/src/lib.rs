@@ -16,7 +16,7 @@ mod lun;
 pub mod operations;
 
 pub use controller::Controller;
-pub use lun::{FlashConfig, FlashCosts, Issued, Lun, LunShape, PollPolicy};
+pub use lun::{Draft, FlashConfig, FlashCosts, Issued, Lun, LunShape, PollPolicy};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use aster_ports::package::DataMode;
 use aster_txn::Txn;
 use aster_units::{CellMode, Duration, PageType, RowAddr};
 use core::cell::RefMut;
+use core::ops::{Deref, DerefMut};
 
 /// Core cycles that flash software costs (design §2, cost files). All zero on an ideal board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +88,24 @@ pub struct Lun {
     way: usize,
 }
 
+/// A transaction under construction, in the place from which the engine will take it. Issuing consumes it, so that none is
+/// held across an await.
+pub struct Draft<'a>(RefMut<'a, Box<Txn>>);
+
+impl Deref for Draft<'_> {
+    type Target = Txn;
+    #[inline]
+    fn deref(&self) -> &Txn {
+        &self.0
+    }
+}
+impl DerefMut for Draft<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Txn {
+        &mut self.0
+    }
+}
+
 /// A transaction on its way. It only waits: nothing of the transaction is kept across the await.
 #[must_use = "a transaction's result tells whether it happened"]
 pub struct Issued<'a>(&'a Lun);
@@ -135,23 +154,23 @@ impl Lun {
 
     /// Starts a transaction on this LUN's chip enable; `name` shows in waveforms and errors.
     #[inline]
-    pub fn txn(&self, name: &'static str) -> RefMut<'_, Box<Txn>> {
+    pub fn txn(&self, name: &'static str) -> Draft<'_> {
         self.core.charge(self.config.costs.transaction);
         let mut txn = self.port.txn(self.slot);
         txn.begin(name, 1 << self.way);
-        txn
+        Draft(txn)
     }
 
     /// Closes and issues the transaction, now in the core's local time.
     #[inline]
-    pub fn issue<'a>(&'a self, txn: RefMut<'a, Box<Txn>>) -> Issued<'a> {
+    pub fn issue<'a>(&'a self, txn: Draft<'a>) -> Issued<'a> {
         self.issue_and_linger(txn, Duration::ZERO)
     }
 
     /// As [`Lun::issue`], but the result is delivered only `linger` after the end: for operations that know how long
     /// the array takes.
     #[inline]
-    pub fn issue_and_linger<'a>(&'a self, mut txn: RefMut<'a, Box<Txn>>, linger: Duration) -> Issued<'a> {
+    pub fn issue_and_linger<'a>(&'a self, mut txn: Draft<'a>, linger: Duration) -> Issued<'a> {
         txn.end();
         drop(txn);
         self.port.issue(self.slot, self.core.now(), linger);
@@ -164,7 +183,7 @@ impl Lun {
     /// When a transaction fails or the LUN stays busy for longer than the policy's patience.
     pub async fn until_ready(
         &self,
-        txn: RefMut<'_, Box<Txn>>,
+        txn: Draft<'_>,
         row: RowAddr,
         typical: Duration,
     ) -> Result<aster_wire::onfi::Status, FlashError> {
