@@ -1,5 +1,6 @@
 use crate::arrivals::{Arrivals, Write};
 use crate::build::{self, BuildError, OOB_BYTES};
+use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::profile::Profile;
 use aster_board::{BAR0_BYTES, Link, LinkStats, PciFunction};
@@ -8,7 +9,7 @@ use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
 use aster_flash::{Controller, Lun, boot};
 use aster_ftl::{Ftl, FtlHandle};
-use aster_hostif::{BlockSize, FrontEnd};
+use aster_hostif::{BlockSize, FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, NandPackage, Totals};
 use aster_ports::channel::{BusTap, ChannelPort};
 use aster_ports::cores::Interrupt;
@@ -94,11 +95,15 @@ impl Device {
         let mut ftl_config = build::ftl(profile, content, 1);
         ftl_config.validate()?;
         let namespace_bytes = ftl_config.logical_pages() * u64::from(geometry.page_bytes);
-        let block_size = stored_block_size(&nvram).unwrap_or(match profile.host.block_bytes {
-            512 if content == Content::Full => BlockSize::Bytes512,
-            _ => BlockSize::Bytes4096,
-        });
-        let host_config = build::host(profile, name, content, namespace_bytes, block_size);
+        let life = Life::load(&nvram);
+        let block_size = match (content, life.block_size, profile.host.block_bytes) {
+            (Content::Fingerprint, _, _) => BlockSize::Bytes4096,
+            (Content::Full, Some(kept), _) => kept,
+            (Content::Full, None, 512) => BlockSize::Bytes512,
+            (Content::Full, None, _) => BlockSize::Bytes4096,
+        };
+        let mut host_config = build::host(profile, name, content, namespace_bytes, block_size);
+        host_config.history = life.history;
         host_config.check()?;
         ftl_config.command_slots = host_config.command_slots();
         let metadata = ftl_config.metadata_buffers();
@@ -174,7 +179,12 @@ impl Device {
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
         let kept = nvram.clone();
-        front.on_format(Box::new(move |size| store_block_size(&kept, size)));
+        front.on_format(Box::new(move |size| {
+            Life { block_size: Some(size), ..Life::load(&kept) }.store(&kept);
+        }));
+        // Until a shutdown says otherwise, the power may go at any time.
+        let history = History { shut_down: false, ..front.history() };
+        Life { history, block_size: life.block_size }.store(&nvram);
         let ftl = Ftl::start(
             &ftl_core,
             ftl_config,
@@ -184,6 +194,18 @@ impl Device {
             nvram.clone(),
             recorder.clone(),
         )?;
+        let (told, endurance) = (Rc::clone(&front), u64::from(profile.package.endurance.max(1)));
+        let (inspect, blocks) =
+            (array.inspect(), u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun));
+        ftl.watch_media(move |media| {
+            let used = inspect.totals_of_drive().erases * 100 / (blocks * endurance);
+            told.set_media_health(MediaHealth {
+                available_spare: media.available_spare,
+                percentage_used: used.min(255) as u8,
+                read_only: media.read_only,
+                ..MediaHealth::default()
+            });
+        });
         let target = Rc::clone(&front);
         let deliver = Box::new(move |w: Write| target.mmio_write(w.offset, w.size, w.value));
         let arrivals = Arrivals::start(&exec, link.latency(), deliver);
@@ -352,6 +374,8 @@ impl Device {
     /// Cuts the power now. What survives powers the next device on.
     pub fn power_off(self) -> Media {
         self.cells.power_off(self.exec.now());
+        let life = Life::load(&self.nvram);
+        Life { history: self.front.history(), ..life }.store(&self.nvram);
         let media = Media::kept(self.cells.clone(), self.nvram.clone());
         drop(self);
         media
@@ -380,24 +404,4 @@ async fn bring_up(
         }
     }
     gate.open(&exec);
-}
-
-// The block format lives at the end of the NVRAM, apart from what the FTL keeps.
-const FORMAT_MAGIC: [u8; 4] = *b"LBAF";
-
-fn stored_block_size(nvram: &SharedNvram) -> Option<BlockSize> {
-    let mut record = [0; 5];
-    nvram.read(nvram.size() - record.len(), &mut record);
-    match record {
-        [b'L', b'B', b'A', b'F', 9] => Some(BlockSize::Bytes512),
-        [b'L', b'B', b'A', b'F', 12] => Some(BlockSize::Bytes4096),
-        _ => None,
-    }
-}
-
-fn store_block_size(nvram: &SharedNvram, size: BlockSize) {
-    let mut record = [0; 5];
-    record[..4].copy_from_slice(&FORMAT_MAGIC);
-    record[4] = size.log2();
-    nvram.write(nvram.size() - record.len(), &record);
 }

@@ -5,6 +5,7 @@
 mod arrivals;
 mod build;
 mod device;
+mod life;
 mod media;
 pub mod profile;
 

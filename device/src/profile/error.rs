@@ -92,7 +92,7 @@ fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
         .iter()
         .map(|k| (distance(key, k), k))
         .min_by_key(|(d, _)| *d)
-        .filter(|(d, k)| *d <= k.len().max(key.len()) / 2)
+        .filter(|(d, k)| *d <= (k.len().max(key.len()) / 2).max(2))
         .map(|(_, k)| k.as_str())
 }
 

@@ -69,6 +69,22 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) ->
     if available < NVRAM_BYTES { Err(ConfigError::Nvram { available }) } else { Ok(()) }
 }
 
+/// How the media are, as far as the FTL knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MediaState {
+    /// Blocks that may still go bad in the LUN that has lost most, in percent of those there were from the factory.
+    pub available_spare: u8,
+    /// Nothing can be written any more.
+    pub read_only: bool,
+    /// Blocks erased since power-on.
+    pub erases: u64,
+}
+
+type MediaWatcher = Box<dyn Fn(MediaState)>;
+
+/// Erases between two reports of wear.
+pub(crate) const ERASES_A_REPORT: u64 = 1024;
+
 /// A running FTL.
 pub struct FtlHandle(Rc<Drive>);
 
@@ -80,6 +96,10 @@ impl FtlHandle {
     /// What it can do.
     pub fn state(&self) -> DriveState {
         self.0.stats.borrow().state
+    }
+    /// Calls `watcher` whenever a block goes bad, the drive becomes read-only, or many blocks more have been erased.
+    pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
+        *self.0.media_watcher.borrow_mut() = Some(Box::new(watcher));
     }
     /// Why it could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
@@ -131,6 +151,7 @@ pub(crate) struct Drive {
     pub(crate) map_blocks: RefCell<Vec<BlockIndex>>,
     pub(crate) stats: RefCell<Stats>,
     pub(crate) boot_error: RefCell<Option<BootError>>,
+    media_watcher: RefCell<Option<MediaWatcher>>,
     pub(crate) boot_waiters: WaitQueue,
     pub(crate) fresh: Cell<bool>,
     pub(crate) luns_to_scan: Cell<u32>,
@@ -192,6 +213,7 @@ impl Drive {
             map_blocks: RefCell::new(Vec::with_capacity(config.map_blocks() as usize)),
             stats: RefCell::default(),
             boot_error: RefCell::new(None),
+            media_watcher: RefCell::new(None),
             boot_waiters: WaitQueue::with_capacity(luns as usize + 1),
             fresh: Cell::new(false),
             luns_to_scan: Cell::new(luns),
@@ -228,6 +250,25 @@ impl Drive {
     }
     pub(crate) fn set_state(&self, state: DriveState) {
         self.count(|s| s.state = state);
+        self.media_changed();
+    }
+    /// Tells the watcher how the media are.
+    pub(crate) fn media_changed(&self) {
+        if let Some(watcher) = self.media_watcher.borrow().as_ref() {
+            let needed = self.config.blocks_needed_per_lun() as u32;
+            let spare = self.geometry.blocks_per_lun.saturating_sub(needed).max(1);
+            let blocks = self.blocks.borrow();
+            let left = (0..self.geometry.total_luns())
+                .map(|lun| blocks.good(LunIndex(lun)).saturating_sub(needed))
+                .min()
+                .unwrap_or(0);
+            drop(blocks);
+            watcher(MediaState {
+                available_spare: (left * 100 / spare).min(100) as u8,
+                read_only: self.state() == DriveState::ReadOnly,
+                erases: self.stats.borrow().flash_erases.total(),
+            });
+        }
     }
     /// The LUN of a logical page.
     #[inline]

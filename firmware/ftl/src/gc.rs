@@ -213,6 +213,9 @@ impl Drive {
         };
         if erased {
             self.blocks.borrow_mut().erased(block);
+            if self.stats.borrow().flash_erases.total().is_multiple_of(crate::drive::ERASES_A_REPORT) {
+                self.media_changed();
+            }
         } else {
             self.retire(lun, block);
         }
@@ -229,6 +232,8 @@ impl Drive {
         self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
         if u64::from(good) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
+        } else {
+            self.media_changed();
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn enumerate(device: &Device) -> Option<()> {
     device.config_write(BAR0, 4, u32::MAX);
     device.config_write(BAR0 + 4, 4, u32::MAX);
     let size = Bar::size_from_probe(device.config_read(BAR0, 4), device.config_read(BAR0 + 4, 4))?;
-    if BAR0_ADDRESS % size != 0 {
+    if !BAR0_ADDRESS.is_multiple_of(size) {
         return None;
     }
     device.config_write(BAR0, 4, BAR0_ADDRESS as u32);
