@@ -5,6 +5,7 @@
 
 mod array;
 mod clock;
+mod drive;
 mod executor;
 
 fn main() {
@@ -15,5 +16,8 @@ fn main() {
     }
     if run("array") {
         array::measure();
+    }
+    if run("drive") {
+        drive::measure();
     }
 }

@@ -89,7 +89,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("lanes = 4", "lanes = 3", "link.lanes"),
     ("latency_ns = 300", "latency_ns = 300\npacket_payload = 1", "link.packet_payload"),
     ("frequency_mhz = 1000", "frequency_mhz = 0", "cores.frequency_mhz"),
-    ("over_provisioning_percent = 25", "over_provisioning_percent = 0", "ftl.over_provisioning_percent"),
+    ("over_provisioning_percent = 32", "over_provisioning_percent = 0", "ftl.over_provisioning_percent"),
     ("buffer_entries = 32", "buffer_entries = 1", "ftl.buffer_entries"),
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),
