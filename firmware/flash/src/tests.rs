@@ -54,6 +54,16 @@ impl Drop for Bench {
 
 impl Bench {
     fn new(geometry: Geometry, content: Content, placement: Placement) -> Self {
+        Self::in_mode(geometry, content, placement, DataInterface::NvDdr2, 4)
+    }
+
+    fn in_mode(
+        geometry: Geometry,
+        content: Content,
+        placement: Placement,
+        interface: DataInterface,
+        timing_mode: u8,
+    ) -> Self {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let layout = PageLayout::new(4, geometry.raw_page_bytes(), 256, 21, 16, placement).unwrap();
@@ -82,7 +92,11 @@ impl Bench {
             array.take_packages(0),
             EngineConfig {
                 clock: EngineClock::default(),
-                timing: vec![bus(DataInterface::Sdr, 0), bus(DataInterface::NvDdr2, 4)],
+                timing: if interface == DataInterface::Sdr {
+                    vec![bus(interface, timing_mode)]
+                } else {
+                    vec![bus(DataInterface::Sdr, 0), bus(interface, timing_mode)]
+                },
                 stages: StageConfig {
                     layout,
                     ecc: Some(Ecc::new(12, 14, 13, &layout).unwrap()),
@@ -102,7 +116,14 @@ impl Bench {
             t_prog: [us(481), us(2_295), us(2_295)],
             t_bers: us(5_000),
             t_rst: us(5),
-            data_mode: (DataMode::NvDdr2, 4),
+            data_mode: (
+                match interface {
+                    DataInterface::Sdr => DataMode::Sdr,
+                    DataInterface::NvDdr => DataMode::NvDdr,
+                    DataInterface::NvDdr2 => DataMode::NvDdr2,
+                },
+                timing_mode,
+            ),
             scramble: true,
             poll: PollPolicy::default(),
             costs: FlashCosts::default(),
@@ -140,7 +161,7 @@ impl Bench {
             boot::bring_up(&lun, &dram, scratch).await
         });
         assert_eq!(page.unwrap().page_bytes, GEOMETRY.page_bytes);
-        assert_eq!(self.port.mode(way), DataMode::NvDdr2);
+        assert_eq!(self.port.mode(way), self.config.data_mode.0);
     }
 
     fn fill(&self, buffer: u32, salt: u64) {
@@ -416,4 +437,60 @@ fn two_luns_overlap_their_array_times_on_one_channel() {
     // One tR and two transfers, not two of each.
     assert!(last.since(from) < Duration::from_micros(58 + 2 * 90 + 10), "{}", last.since(from));
     assert!(bench.same(0, 4) && bench.same(1, 5));
+}
+
+#[test]
+fn every_data_interface_carries_a_page_and_faster_modes_take_less_time() {
+    let mut took = Vec::new();
+    for (interface, mode) in [
+        (DataInterface::Sdr, 0),
+        (DataInterface::NvDdr, 0),
+        (DataInterface::NvDdr, 5),
+        (DataInterface::NvDdr2, 7),
+    ] {
+        let bench = Bench::in_mode(GEOMETRY, Content::Full, Placement::Spare, interface, mode);
+        bench.bring_up(0);
+        bench.fill(0, 5);
+        let (lun, row) = (bench.lun(0, 0), bench.row(1, 0));
+        bench.run(async move || assert!(!program_page(&lun, row, BufferId(0)).await.unwrap().fail()));
+        let (lun, exec) = (bench.lun(0, 0), bench.exec.clone());
+        took.push(bench.run(async move || {
+            read_trigger(&lun, row).await.unwrap();
+            let from = exec.now();
+            read_transfer(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap();
+            exec.now().since(from)
+        }));
+        assert!(bench.same(0, 1), "{interface:?} mode {mode}");
+    }
+    assert!(took.windows(2).all(|w| w[0] > w[1]), "{took:?}");
+}
+
+/// GET FEATURES (ONFI 5.1 §5.31) is EEh and the address; SET FEATURES (§5.30) EFh, the address, four bytes. 10h is the I/O drive
+/// strength, whose P1 reads 02h after power-on (nominal).
+#[test]
+fn features_are_read_and_changed() {
+    let bench = Bench::new(GEOMETRY, Content::Full, Placement::Spare);
+    bench.bring_up(0);
+    let lun = bench.lun(0, 0);
+    let (before, after) = bench.run(async move || {
+        let before = get_features(&lun, 0x10).await.unwrap();
+        assert!(!set_features(&lun, 0x10, 0x01).await.unwrap().fail());
+        (before, get_features(&lun, 0x10).await.unwrap())
+    });
+    assert_eq!((before & 0xff, after & 0xff), (0x02, 0x01));
+}
+
+#[test]
+fn the_same_stream_of_operations_takes_the_same_time_twice() {
+    let run = || {
+        let bench = Bench::new(GEOMETRY, Content::Fingerprint, Placement::Spare);
+        bench.bring_up(0);
+        for page in 0..8 {
+            bench.fill(0, u64::from(page));
+            let (lun, row) = (bench.lun(0, 0), bench.row(2, page));
+            bench.run(async move || program_page(&lun, row, BufferId(0)).await.unwrap());
+        }
+        bench.exec.now()
+    };
+    assert_eq!(run(), run());
 }
