@@ -23,6 +23,10 @@ use aster_units::{BufferId, ChannelId, Content, Duration, Geometry, Instant, Lun
 use std::cell::RefCell;
 use std::rc::Rc;
 
+// The FTL sends whole operations and looks for factory marks with raw reads; a controller without them would need an
+// adaptor in front.
+const _: () = assert!(Controller::CAPABILITIES.compound && Controller::CAPABILITIES.raw);
+
 /// Metadata buffers that bring-up uses: one a way of a channel, channels after each other in time.
 const BRING_UP_BUFFERS: u32 = 1;
 

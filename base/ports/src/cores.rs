@@ -1,7 +1,7 @@
 //! I4: core ↔ core. Work crosses between cores through ring pairs in shared memory (S16); the receiver learns of it by
 //! an inter-processor interrupt, which takes time.
 
-use aster_exec::{Exec, WaitCell, WaitQueue};
+use aster_exec::{Exec, WaitCell};
 use aster_units::Duration;
 
 /// How one core tells another: the latency of an inter-processor interrupt, zero when both ends run on one core.
@@ -20,11 +20,5 @@ impl Interrupt {
         } else {
             cell.wake_at(exec, exec.now() + self.latency);
         }
-    }
-
-    /// Wakes the longest waiting task of `queue` (a pool on one core: no interrupt is needed).
-    #[inline]
-    pub fn release(self, exec: &Exec, queue: &WaitQueue) {
-        queue.wake_one(exec);
     }
 }

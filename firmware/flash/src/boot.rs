@@ -1,7 +1,7 @@
 //! From power-on to the fast data interface (B12): every package boots in SDR and is identified before it is trusted.
 
 use crate::Lun;
-use crate::operations::{self, read_id, read_parameter_page, read_status, reset};
+use crate::operations::{self, get_features, read_id, read_parameter_page, reset};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashError;
 use aster_ports::package::DataMode;
@@ -27,6 +27,13 @@ pub enum BootError {
     },
     /// No copy of the parameter page is valid.
     ParameterPage,
+    /// The package did not take the data interface that the profile asks for.
+    Interface {
+        /// P1 of the timing mode feature as it was set.
+        wanted: u8,
+        /// P1 as it reads.
+        found: u8,
+    },
     /// The package is not the one that the profile describes.
     Shape {
         /// What differs.
@@ -52,6 +59,12 @@ impl fmt::Display for BootError {
                 write!(f, "the package's signature is {signature:08X}h, not \"ONFI\"")
             }
             BootError::ParameterPage => f.write_str("no copy of the parameter page is valid"),
+            BootError::Interface { wanted, found } => {
+                write!(
+                    f,
+                    "the package's timing mode feature reads {found:02X}h, not {wanted:02X}h as it was set"
+                )
+            }
             BootError::Shape { field, profile, package } => {
                 write!(f, "the profile says {field} is {profile}, the package says {package}")
             }
@@ -115,9 +128,9 @@ async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
         .await
         .map_err(FlashError::Transaction)?;
     lun.port().set_mode(lun.way(), mode);
-    let status = read_status(lun, RowAddr(0)).await?;
-    if !status.ready() {
-        return Err(FlashError::NeverReady { row: RowAddr(0) }.into());
+    let found = get_features(lun, FeatureAddress::TimingMode.raw()).await? as u8;
+    if found != p1 {
+        return Err(BootError::Interface { wanted: p1, found });
     }
     Ok(())
 }
