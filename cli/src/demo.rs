@@ -23,6 +23,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     say(&format!("{PROFILE}, restricted to {}.", capacity(EXPORTED_BYTES)))?;
     let copy = copy(args, &say)?;
     say(&said(&copy))?;
+    if let Some(path) = &args.wave {
+        draw(path, &say)?;
+    }
 
     say("Filling a second drive, which keeps a tag a sector, and measuring it:")?;
     let progress = RefCell::new(Progress::new());
@@ -37,7 +40,6 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         console::json(&report)?;
     } else {
         console::print(&format!("\n{}\n", table(&report.runs)))?;
-        console::line(&said(&report.copy))?;
         console::line(&format!("All of it took {:.0} s.", began.elapsed().as_secs_f64()))?;
     }
     if !report.copy.is_identical() {
@@ -48,7 +50,6 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 
 /// Copies the tree, on the image that the user named or one that is gone afterwards.
 fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<CopyReport, Failure> {
-    let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
     let mut temporary = None;
     let image: &Path = match &args.image {
         Some(image) => image,
@@ -67,33 +68,26 @@ fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<C
     let mut progress = Progress::new();
     progress.begin("write the tree");
     let mut reading = false;
-    let result = demo::copy_tree(
-        &args.tree,
-        image,
-        |machine| {
-            if let Some(wave) = &wave {
-                wave.attach(machine);
-            }
-        },
-        &mut |share| {
-            // The first half of the copy writes, the second reads.
-            if share >= 0.5 && !reading {
-                reading = true;
-                progress.begin("rebuild the drive, read the tree");
-            }
-            if let Some(wave) = &wave {
-                wave.settle();
-            }
-            progress.set(if reading { share * 2.0 - 1.0 } else { share * 2.0 });
-            true
-        },
-    );
+    let result = demo::copy_tree(&args.tree, image, &mut |share| {
+        // The first half of the copy writes, the second reads.
+        if share >= 0.5 && !reading {
+            reading = true;
+            progress.begin("rebuild the drive, read the tree");
+        }
+        progress.set(if reading { share * 2.0 - 1.0 } else { share * 2.0 });
+        true
+    });
     let copy = result?;
     progress.end();
-    if let Some(wave) = wave {
-        wave.finish()?;
-    }
     Ok(copy)
+}
+
+/// Draws the first READ, PROGRAM and ERASE of one LUN of the same kind.
+fn draw(path: &Path, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    let wave = WaveFile::create(path)?;
+    demo::run_for_wave(|machine| wave.attach(machine), || wave.settle())?;
+    wave.finish()?;
+    say(&format!("The ONFI waveform of a LUN's first READ, PROGRAM and ERASE is in {}.", path.display()))
 }
 
 /// The copy's result in words.

@@ -71,14 +71,15 @@ impl WaveFile {
         *self.listening.borrow_mut() = Some(Listening { device: Rc::downgrade(device), taps });
     }
 
-    /// Leaves the channels alone once one of them has shown everything: drawing takes time.
-    pub(crate) fn settle(&self) {
+    /// Leaves the channels alone once one of them has shown everything: drawing takes time. True from then on.
+    pub(crate) fn settle(&self) -> bool {
         let listening = self.listening.borrow();
-        let Some(Listening { device, taps }) = &*listening else { return };
-        let Some(device) = device.upgrade() else { return };
-        if taps.iter().any(WaveTap::is_complete) {
+        let Some(Listening { device, taps }) = &*listening else { return true };
+        let complete = taps.iter().any(WaveTap::is_complete);
+        if complete && let Some(device) = device.upgrade() {
             (0..taps.len()).for_each(|channel| device.set_tap(channel, None));
         }
+        complete
     }
 
     /// Writes the waveform of the channel that has shown most.

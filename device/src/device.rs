@@ -349,7 +349,7 @@ impl Device {
         DriveStats {
             ftl: self.ftl.stats(),
             nand: inspect.totals_of_drive(),
-            erases: inspect.erase_spread(),
+            erases: inspect.erase_spread(self.geometry.blocks_per_lun),
             channels: self.engines.iter().map(|e| e.stats()).collect(),
             link: self.link.stats(),
             cores: self.cores.iter().map(Core::stats).collect(),

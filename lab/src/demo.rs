@@ -111,16 +111,10 @@ fn config(profile: &Profile) -> Config {
 }
 
 /// Copies the tree below `root` as a tar stream to a fresh drive on the image at `image`, shuts it down, rebuilds
-/// the drive from the image alone, reads everything back and compares. `prepare` sees the fresh machine first.
-///
+/// the drive from the image alone, reads everything back and compares.
 /// # Errors
 /// When the tree or the image can't be used, or the drive fails.
-pub fn copy_tree(
-    root: &Path,
-    image: &Path,
-    prepare: impl FnOnce(&Machine),
-    progress: Progress<'_>,
-) -> Result<CopyReport, DemoError> {
+pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<CopyReport, DemoError> {
     let tree = |error| DemoError::Tree { path: root.to_owned(), error };
     let (stream, files) = tar_of(root).map_err(tree)?;
     let profile = profile()?;
@@ -133,7 +127,6 @@ pub fn copy_tree(
     };
 
     let machine = power_on()?;
-    prepare(&machine);
     machine.boot()?;
     let block = machine.driver().namespace().block_bytes as usize;
     let chunks = stream.len().div_ceil(COPY_BYTES).max(1);
@@ -178,6 +171,53 @@ pub fn copy_tree(
         write_simulated_s,
         read_simulated_s,
     })
+}
+
+/// Blocks of the one LUN that the waveform is taken from: few, so that garbage collection erases soon.
+const WAVE_BLOCKS: u32 = 24;
+
+/// Runs one way of one channel of the demo's drive, with real bytes, through a fill and random overwrites, so that pages are
+/// programmed, read and erased. `prepare` sees the machine after the fill. `done` is asked now and then whether
+/// enough was seen.
+///
+/// # Errors
+/// When the drive fails.
+pub fn run_for_wave(prepare: impl FnOnce(&Machine), mut done: impl FnMut() -> bool) -> Result<(), DemoError> {
+    let mut profile = shipped(PROFILE)?;
+    profile.restrict.channels = Some(1);
+    profile.restrict.ways = Some(1);
+    profile.restrict.blocks_per_lun = Some(WAVE_BLOCKS);
+    profile.ftl.over_provisioning_percent = 80.0;
+    profile.ftl.buffer_entries = 16;
+    let media = Media::fresh();
+    let recorder = Recorder::default();
+    let machine =
+        Machine::power_on(PROFILE, &profile, Some(Content::Full), media, &recorder, config(&profile))?;
+    machine.boot()?;
+    let drive = drive_of(&machine);
+    let how = Precondition {
+        bytes: None,
+        fill_block: 16 << 10,
+        overwrite_block: 4 << 10,
+        overwrite_percent: 100,
+        queue_depth: 4,
+        seed: 1,
+    };
+    let mut contents = Contents::unversioned(drive, 1);
+    let mut prepare = Some(prepare);
+    for job in precondition(drive.bytes, &how) {
+        // The drive's own first reads, of factory marks, are over when the fill is.
+        if job.access == Access::Random
+            && let Some(prepare) = prepare.take()
+        {
+            prepare(&machine);
+        }
+        let tasks = Task::of_jobs(&[job], drive, 1)?;
+        let watched = prepare.is_none();
+        let progress = &mut |_| !(watched && done());
+        (_, contents) = measure(&machine, "waveform", tasks, contents, OnFailure::EndTask, progress)?;
+    }
+    Ok(())
 }
 
 /// Overwritten at random after the fill, in percent of the drive, so that what follows meets garbage collection.

@@ -6,7 +6,7 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashError;
 use aster_ports::package::DataMode;
 use aster_txn::Descriptor;
-use aster_units::{BufferId, Duration, RowAddr};
+use aster_units::{BufferId, Duration};
 use aster_wire::onfi::feature::{FeatureAddress, TimingModeP1};
 use aster_wire::onfi::parameter_page::{COPIES_BYTES, COPIES_MIN};
 use aster_wire::onfi::{DataInterface, FEATURE_BYTES, ParameterPage, READ_ID_ONFI, SIGNATURE, command};

@@ -89,12 +89,18 @@ impl NandInspect {
         blocks.filter_map(|b| self.block(lun, b).bad.map(|bad| (b, bad))).collect()
     }
 
-    /// How evenly the drive is worn.
-    pub fn erase_spread(&self) -> EraseSpread {
+    /// How evenly the first `blocks` blocks of each LUN are worn: all of them, or those that a restricted drive uses (C31).
+    pub fn erase_spread(&self, blocks: u32) -> EraseSpread {
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
         let (mut min, mut max) = (u32::MAX, 0);
         for die in self.cells.dies.iter() {
-            for block in die.borrow().blocks().iter().filter(|b| !b.flags.has(Flags::FACTORY_BAD)) {
+            for block in die
+                .borrow()
+                .blocks()
+                .iter()
+                .take(blocks as usize)
+                .filter(|b| !b.flags.has(Flags::FACTORY_BAD))
+            {
                 count += 1;
                 sum += u64::from(block.erases);
                 squares += u128::from(block.erases) * u128::from(block.erases);
