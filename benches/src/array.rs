@@ -12,7 +12,7 @@ use aster_ports::cores::Interrupt;
 use aster_ports::dram::Dram;
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::DataMode;
+use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
 use aster_sched::{Gate, Policy, Worker};
 use aster_units::*;
@@ -69,7 +69,7 @@ fn array() -> Array {
         t_prog: [us(486); 3],
         t_bers: us(5_000),
         t_rst: us(5),
-        data_mode: (DataMode::NvDdr2, 7),
+        interface: Interface { mode: DataMode::NvDdr2, timing_mode: 7 },
         scramble: true,
         poll: PollPolicy::default(),
         costs: FlashCosts::default(),

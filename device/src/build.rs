@@ -12,7 +12,7 @@ use aster_nand::{
     ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType,
 };
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::DataMode;
+use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::SharedBandwidth;
 use aster_sched::Policy;
 use aster_units::{CellMode, Content, Duration, Frequency};
@@ -185,7 +185,7 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
         t_prog: per_type(&p.program_us),
         t_bers: micros(p.erase_us),
         t_rst: ArrayTiming::COSMOS_MLC.reset,
-        data_mode: (mode, profile.channel.timing_mode),
+        interface: Interface { mode, timing_mode: profile.channel.timing_mode },
         scramble: profile.ecc.scrambler,
         poll: PollPolicy {
             interval: nanos(profile.poll.interval_ns),
@@ -207,9 +207,9 @@ pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<Engi
         let timing = Timing::of(interface, mode).map_err(|e| value("channel.timing_mode", e))?;
         Ok::<_, BuildError>(BusTiming::of_onfi(&timing, t_ccs))
     };
-    let (fast, mode) = interface(profile.channel.data_interface);
+    let (fast, _) = interface(profile.channel.data_interface);
     let mut modes = vec![timing(fast, profile.channel.timing_mode)?];
-    if mode != DataMode::Sdr {
+    if modes[0].interface != Interface::POWER_ON {
         modes.push(timing(DataInterface::Sdr, 0)?);
     }
     let e = &profile.ecc;

@@ -364,6 +364,10 @@ impl Device {
     pub fn ftl(&self) -> &FtlHandle {
         &self.ftl
     }
+    /// True while the firmware reads what it needs to know: commands wait.
+    pub fn is_booting(&self) -> bool {
+        self.ftl.state() == aster_ftl::DriveState::Booting
+    }
     /// Why the drive can't serve, if bring-up or boot failed.
     pub fn fault(&self) -> Option<String> {
         self.bring_up_error.borrow().clone().or_else(|| self.ftl.boot_error().map(|e| e.to_string()))

@@ -3,7 +3,7 @@
 //! Each LUN of the channel has one slot that holds its transaction while it waits for and owns the channel. The engine
 //! takes slots in the order they were issued; a transaction runs to its end without interruption (B3).
 
-use crate::package::{DataMode, ProtocolError};
+use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -110,7 +110,7 @@ pub struct ChannelPort {
     slots: Box<[Slot]>,
     pending: RefCell<VecDeque<u16>>,
     engine: Cell<Option<HandlerId>>,
-    modes: Box<[Cell<DataMode>]>,
+    interfaces: Box<[Cell<Interface>]>,
 }
 
 /// The token with which the engine's handler is posted when something was issued.
@@ -132,7 +132,7 @@ impl ChannelPort {
             slots: (0..luns).map(slot).collect(),
             pending: RefCell::new(VecDeque::with_capacity(luns)),
             engine: Cell::new(None),
-            modes: (0..ways).map(|_| Cell::new(DataMode::Sdr)).collect(),
+            interfaces: (0..ways).map(|_| Cell::new(Interface::POWER_ON)).collect(),
         })
     }
 
@@ -155,12 +155,12 @@ impl ChannelPort {
 
     /// The data interface that the engine drives towards a way. SDR after power-on, as the package (B12).
     #[inline]
-    pub fn mode(&self, way: usize) -> DataMode {
-        self.modes[way].get()
+    pub fn interface(&self, way: usize) -> Interface {
+        self.interfaces[way].get()
     }
     /// Sets the data interface towards a way: the firmware does so right after SET FEATURES changed the package's.
-    pub fn set_mode(&self, way: usize, mode: DataMode) {
-        self.modes[way].set(mode);
+    pub fn set_interface(&self, way: usize, interface: Interface) {
+        self.interfaces[way].set(interface);
     }
 
     /// The slot's transaction, to build the next one in place. It must not be in flight.

@@ -1,5 +1,5 @@
-//! I4: core ↔ core. Work crosses between cores through ring pairs in shared memory (S16); the receiver learns of it by
-//! an inter-processor interrupt, which takes time.
+//! I4: core ↔ core. Work crosses between cores through ring pairs in shared memory (S16), which are the lanes and slots of
+//! [`crate::flash::FlashPort`]; the receiver learns of it by an inter-processor interrupt, which takes time.
 
 use aster_exec::{Exec, WaitCell};
 use aster_units::Duration;

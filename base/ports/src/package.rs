@@ -102,6 +102,20 @@ pub enum DataMode {
     NvDdr2,
 }
 
+/// A data interface with its ONFI timing mode: what SET FEATURES 01h chooses, and what an engine drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Interface {
+    /// The data interface.
+    pub mode: DataMode,
+    /// Its timing mode number.
+    pub timing_mode: u8,
+}
+
+impl Interface {
+    /// What every package is in after power-on and RESET: SDR, mode 0 (ONFI 5.1 §4.1).
+    pub const POWER_ON: Interface = Interface { mode: DataMode::Sdr, timing_mode: 0 };
+}
+
 /// The times of a burst's bus cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BurstTiming {

@@ -592,6 +592,15 @@ impl Profile {
         range("package.erase_us", p.erase_us, 0.001, 1e7)?;
         range("package.die_deviation_us", p.die_deviation_us, 0.0, 1e4)?;
         range("package.page_deviation_us", p.page_deviation_us, 0.0, 1e4)?;
+        let deviation = p.die_deviation_us + p.page_deviation_us;
+        let shortest =
+            p.read_us.iter().chain(&p.program_us).chain([&p.erase_us]).fold(f64::MAX, |a, b| a.min(*b));
+        if deviation >= shortest {
+            let reason = format!(
+                "must stay, with die_deviation_us, below the shortest array time of {shortest} µs, but they are {deviation}"
+            );
+            return Err(("package.page_deviation_us", reason));
+        }
         range("package.factory_bad_per_mille", f64::from(p.factory_bad_per_mille), 0.0, 500.0)?;
         range("package.program_failures_per_million", f64::from(p.program_failures_per_million), 0.0, 1e6)?;
         range("package.erase_failures_per_million", f64::from(p.erase_failures_per_million), 0.0, 1e6)?;
@@ -607,9 +616,32 @@ impl Profile {
         }
         range("package.errors.csb_factor", p.errors.csb_factor, 0.0, 1e3)?;
         range("package.errors.msb_factor", p.errors.msb_factor, 0.0, 1e3)?;
-        range("channel.clock_ns", self.channel.clock_ns, 0.1, 1e3)?;
+        range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, 1e6)?;
+        range("channel.clock_ns", self.channel.clock_ns, 0.5, 1e3)?;
         range("channel.fifo_cycles", f64::from(self.channel.fifo_cycles), 0.0, 1e6)?;
         range("channel.gap_cycles", f64::from(self.channel.gap_cycles), 0.0, 1e6)?;
+        range("ecc.field", f64::from(self.ecc.field), 5.0, 16.0)?;
+        range("ecc.detect_ns", f64::from(self.ecc.detect_ns), 0.0, 1e9)?;
+        range("ecc.correct_ns", f64::from(self.ecc.correct_ns), 0.0, 1e9)?;
+        range("board.dram_mb_per_s", self.board.dram_mb_per_s as f64, 0.0, 1e9)?;
+        range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
+        range("cores.interrupt_ns", f64::from(self.cores.interrupt_ns), 0.0, 1e9)?;
+        range("poll.early_ns", f64::from(self.poll.early_ns), 0.0, 1e9)?;
+        let c = &self.costs;
+        for (key, cycles) in [
+            ("costs.command", c.command),
+            ("costs.slice", c.slice),
+            ("costs.translate", c.translate),
+            ("costs.buffer", c.buffer),
+            ("costs.dma", c.dma),
+            ("costs.complete", c.complete),
+            ("costs.move_page", c.move_page),
+            ("costs.flash_request", c.flash_request),
+            ("costs.transaction", c.transaction),
+            ("costs.poll", c.poll),
+        ] {
+            range(key, cycles as f64, 0.0, 1e7)?;
+        }
         range("ecc.designed", self.ecc.designed as f64, 1.0, 200.0)?;
         range("ecc.corrected", self.ecc.corrected as f64, 1.0, self.ecc.designed as f64)?;
         range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;
@@ -635,6 +667,8 @@ impl Profile {
         range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;
         range("host.queue_entries", f64::from(h.queue_entries), 2.0, 4096.0)?;
         range("host.command_slots", f64::from(h.command_slots), 1.0, 4096.0)?;
+        range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
+        range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
         range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
         if !h.transfer_bytes_max.is_power_of_two() || !(4096..=1 << 21).contains(&h.transfer_bytes_max) {
             return Err((

@@ -113,13 +113,13 @@ fn check_shape(lun: &Lun, page: &ParameterPage) -> Result<(), BootError> {
 /// SET FEATURES 01h to the profile's data interface, for package and controller (ONFI 5.1 §5.31.1). The package answers
 /// in the new mode only, so its busy time is waited out rather than polled.
 async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
-    let (mode, timing_mode) = lun.config().data_mode;
-    let interface = match mode {
+    let chosen = lun.config().interface;
+    let interface = match chosen.mode {
         DataMode::Sdr => DataInterface::Sdr,
         DataMode::NvDdr => DataInterface::NvDdr,
         DataMode::NvDdr2 => DataInterface::NvDdr2,
     };
-    let p1 = TimingModeP1::of(interface, timing_mode).0;
+    let p1 = TimingModeP1::of(interface, chosen.timing_mode).0;
     let mut txn = lun.txn("set data interface");
     txn.cmd(command::SET_FEATURES).addr(FeatureAddress::TimingMode.raw());
     txn.describe(Descriptor::mailbox_in(u64::from(p1))).data_write(FEATURE_BYTES as u32);
@@ -127,7 +127,7 @@ async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
         .finished()
         .await
         .map_err(FlashError::Transaction)?;
-    lun.port().set_mode(lun.way(), mode);
+    lun.port().set_interface(lun.way(), chosen);
     let found = get_features(lun, FeatureAddress::TimingMode.raw()).await? as u8;
     if found != p1 {
         return Err(BootError::Interface { wanted: p1, found });

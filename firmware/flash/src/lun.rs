@@ -4,7 +4,7 @@ use aster_exec::Core;
 use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
 use aster_ports::flash::FlashError;
 use aster_ports::layout::PageLayout;
-use aster_ports::package::DataMode;
+use aster_ports::package::Interface;
 use aster_txn::Txn;
 use aster_units::{CellMode, Duration, PageType, RowAddr};
 use core::cell::RefMut;
@@ -53,8 +53,8 @@ pub struct FlashConfig {
     pub t_bers: Duration,
     /// Typical reset time.
     pub t_rst: Duration,
-    /// The mode to leave SDR for, with the ONFI timing mode number to announce by SET FEATURES.
-    pub data_mode: (DataMode, u8),
+    /// The data interface to leave SDR mode 0 for.
+    pub interface: Interface,
     /// True when pages pass the scrambler.
     pub scramble: bool,
     /// How to poll.
@@ -192,12 +192,14 @@ impl Lun {
         self.issue_and_linger(txn, first_poll).finished().await.map_err(FlashError::Transaction)?;
         let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
         loop {
+            // A poll may wait long for the channel: what counts is when it was asked for.
+            let asked = self.core.exec().now();
             let status = crate::operations::read_status(self, row).await?;
             self.core.charge(self.config.costs.poll);
             if status.ready() {
                 return Ok(status);
             }
-            if self.core.exec().now() > give_up {
+            if asked > give_up {
                 return Err(FlashError::NeverReady { row });
             }
             self.core.exec().sleep(policy.interval).await;

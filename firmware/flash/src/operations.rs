@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use aster_codec::seed_of_row;
 use aster_ports::channel::{FrameReport, TxnFault};
 use aster_ports::flash::FlashError;
+use aster_ports::package::Interface;
 use aster_txn::{Descriptor, Direction, Txn};
 use aster_units::{BufferId, Column, RowAddr, SectorRange};
 use aster_wire::onfi::parameter_page::PARAMETER_PAGE_BYTES;
@@ -146,7 +147,7 @@ pub async fn erase_block(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> 
 /// # Errors
 /// As [`program_page`].
 pub async fn reset(lun: &Lun) -> Result<Status, FlashError> {
-    lun.port().set_mode(lun.way(), aster_ports::package::DataMode::Sdr);
+    lun.port().set_interface(lun.way(), Interface::POWER_ON);
     let mut txn = lun.txn("reset");
     txn.cmd(command::RESET);
     lun.until_ready(txn, RowAddr(0), lun.config().t_rst).await

@@ -17,7 +17,7 @@ use aster_ports::channel::{BusTap, ChannelPort, TxnError};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashError;
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::{BurstTiming, DataMode, ProtocolError};
+use aster_ports::package::{BurstTiming, DataMode, Interface, ProtocolError};
 use aster_ports::resource::Bandwidth;
 use aster_txn::Latch;
 use aster_units::*;
@@ -92,7 +92,7 @@ impl Bench {
             array.take_packages(0),
             EngineConfig {
                 clock: EngineClock::default(),
-                timing: if interface == DataInterface::Sdr {
+                timing: if (interface, timing_mode) == (DataInterface::Sdr, 0) {
                     vec![bus(interface, timing_mode)]
                 } else {
                     vec![bus(DataInterface::Sdr, 0), bus(interface, timing_mode)]
@@ -116,14 +116,14 @@ impl Bench {
             t_prog: [us(481), us(2_295), us(2_295)],
             t_bers: us(5_000),
             t_rst: us(5),
-            data_mode: (
-                match interface {
+            interface: Interface {
+                mode: match interface {
                     DataInterface::Sdr => DataMode::Sdr,
                     DataInterface::NvDdr => DataMode::NvDdr,
                     DataInterface::NvDdr2 => DataMode::NvDdr2,
                 },
                 timing_mode,
-            ),
+            },
             scramble: true,
             poll: PollPolicy::default(),
             costs: FlashCosts::default(),
@@ -161,7 +161,7 @@ impl Bench {
             boot::bring_up(&lun, &dram, scratch).await
         });
         assert_eq!(page.unwrap().page_bytes, GEOMETRY.page_bytes);
-        assert_eq!(self.port.mode(way), self.config.data_mode.0);
+        assert_eq!(self.port.interface(way), self.config.interface);
     }
 
     fn fill(&self, buffer: u32, salt: u64) {
@@ -372,8 +372,10 @@ fn a_read_takes_the_time_that_its_cycles_add_up_to() {
     // NV-DDR2 mode 4 at a 10 ns clock, in cycles: tCS 20 ns = 2, a latch tWC 25 ns = 3, tWB 100 ns = 10, tCH 5 ns = 1,
     // tWHR 80 ns = 8, tRPRE 15 + tDQSRE 25 ns = 4, tRPST 25 + 5 ns = 3, tCCS 300 ns = 30, a byte 5 ns; FIFO 2, gap 2.
     let trigger = 2 + 2 + 7 * 3 + 10 + 1;
-    let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + 1;
-    let transfer = 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + 1;
+    // After data output tRHW, 10 cycles, of which hold, gap, setup and latch of whatever comes next cover 1 + 2 + 2 + 3.
+    let rhw = 10 - 8;
+    let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + rhw + 1;
+    let transfer = 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + rhw + 1;
     let want = Duration::from_nanos(10) * (trigger + status + transfer) + Duration::from_micros(58 + 3);
     assert_eq!(took, want);
 }

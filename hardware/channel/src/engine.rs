@@ -8,7 +8,7 @@ use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::channel::{BusTap, ChannelPort, ENGINE_KICK, TxnError, TxnFault, TxnResult};
 use aster_ports::dram::{Buffers, SharedDram};
-use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Package, PageData};
+use aster_ports::package::{BurstTiming, DataIn, DataOut, Interface, Package, PageData};
 use aster_ports::resource::SharedBandwidth;
 use aster_txn::{Descriptor, Latch, Op, Path, Txn};
 use aster_units::{Content, Duration, Instant};
@@ -79,8 +79,8 @@ impl<P: Package + 'static> Engine<P> {
         recorder: &Recorder,
     ) -> Rc<Self> {
         assert!(
-            config.timing.iter().any(|t| t.mode == DataMode::Sdr),
-            "packages boot in SDR: the engine must drive it"
+            config.timing.iter().any(|t| t.interface == Interface::POWER_ON),
+            "packages boot in SDR mode 0: the engine must drive it"
         );
         let engine = Rc::new(Engine {
             exec: port.exec().clone(),
@@ -120,9 +120,12 @@ impl<P: Package + 'static> Engine<P> {
     }
 
     fn table_of(&self, slot: usize) -> usize {
-        let mode = self.port.mode(slot % self.packages.borrow().len());
+        let interface = self.port.interface(slot % self.packages.borrow().len());
         // The firmware only sets modes that the board's controller has.
-        self.tables.iter().position(|t| t.mode == mode).expect("the way is in a mode that the engine drives")
+        self.tables
+            .iter()
+            .position(|t| t.interface == interface)
+            .expect("the way is in a mode that the engine drives")
     }
 
     fn start_next(&self) {
@@ -198,7 +201,7 @@ impl<P: Package + 'static> Engine<P> {
             let mailbox = carry.mailbox;
             carried.map(|()| (plan.bytes, mailbox, stages.finish()))
         };
-        self.free_at.set(now + self.clock.period * u64::from(self.clock.gap));
+        self.free_at.set(table.at(now, u64::from(table.gap)));
         match outcome {
             Ok((bytes, mailbox, (frame, latency))) => {
                 self.recorder.emit(now, || Event::TransactionEnded {
@@ -292,7 +295,7 @@ impl<P: Package> Carry<'_, P> {
         BurstTiming {
             first: self.table.at(self.start, first),
             last: self.table.at(self.start, first + self.table.strobes(out, bytes)),
-            mode: self.table.mode,
+            mode: self.table.interface.mode,
         }
     }
 

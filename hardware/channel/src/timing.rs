@@ -1,6 +1,6 @@
 //! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, ONFI minima rounded up.
 
-use aster_ports::package::DataMode;
+use aster_ports::package::{DataMode, Interface};
 use aster_units::{Duration, Instant};
 use aster_wire::onfi::command;
 use aster_wire::onfi::timing::{InterfaceTiming, Timing};
@@ -8,12 +8,14 @@ use aster_wire::onfi::timing::{InterfaceTiming, Timing};
 /// ONFI timing parameters of one data mode, under their datasheet names, as the controller keeps them (ONFI 5.1 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BusTiming {
-    /// The mode these are for.
-    pub mode: DataMode,
+    /// The data interface and timing mode these are for.
+    pub interface: Interface,
     /// CE# setup before the first latch.
     pub t_cs: Duration,
     /// CE# hold after the last cycle.
     pub t_ch: Duration,
+    /// CE# high between two selections.
+    pub t_ceh: Duration,
     /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes).
     pub t_wc: Duration,
     /// Two bytes of data output: 2 tRC in SDR, a clock or strobe cycle in the others.
@@ -54,9 +56,10 @@ impl BusTiming {
             }
         };
         BusTiming {
-            mode,
+            interface: Interface { mode, timing_mode: timing.mode },
             t_cs: timing.t_cs,
             t_ch: timing.t_ch,
+            t_ceh: timing.t_ceh,
             t_wc: timing.latch_cycle(),
             t_pair_out: timing.data_out_pair(),
             t_pair_in: timing.data_in_pair(),
@@ -93,12 +96,14 @@ impl Default for EngineClock {
 /// [`BusTiming`] in controller cycles, each rounded up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CycleTable {
-    /// The mode.
-    pub mode: DataMode,
+    /// The data interface and timing mode.
+    pub interface: Interface,
     /// CE# setup.
     pub chip_setup: u32,
     /// CE# hold.
     pub chip_hold: u32,
+    /// From the release of the channel to the start of the next transaction: the controller's gap, or tCEH if that is more.
+    pub gap: u32,
     /// A latch.
     pub latch: u32,
     /// Write preamble.
@@ -119,6 +124,9 @@ pub struct CycleTable {
     pub t_ccs: u32,
     /// tRHW.
     pub t_rhw: u32,
+    /// From the release of the channel to the first latch of the next transaction, at the least: CE# hold, gap, CE# setup
+    /// and the latch itself. A wait that outlasts a transaction needs to be kept only as far as these don't.
+    pub lead: u32,
     /// Two bytes of data output; bursts round up to a whole cycle as a whole.
     pub pair_out: Duration,
     /// Two bytes of data input.
@@ -131,9 +139,10 @@ impl CycleTable {
     pub fn new(timing: &BusTiming, clock: &EngineClock) -> Self {
         let cycles = |d: Duration| d.cycles_up(clock.period) as u32;
         CycleTable {
-            mode: timing.mode,
+            interface: timing.interface,
             chip_setup: cycles(timing.t_cs),
             chip_hold: cycles(timing.t_ch),
+            gap: clock.gap.max(cycles(timing.t_ceh)),
             latch: cycles(timing.t_wc).max(1),
             write_preamble: cycles(timing.t_wpre),
             write_postamble: cycles(timing.t_wpst),
@@ -144,6 +153,10 @@ impl CycleTable {
             t_adl: cycles(timing.t_adl),
             t_ccs: cycles(timing.t_ccs),
             t_rhw: cycles(timing.t_rhw),
+            lead: cycles(timing.t_ch)
+                + clock.gap.max(cycles(timing.t_ceh))
+                + cycles(timing.t_cs)
+                + cycles(timing.t_wc).max(1),
             pair_out: timing.t_pair_out,
             pair_in: timing.t_pair_in,
             period: clock.period,
@@ -231,11 +244,15 @@ impl Cursor {
         let from = if self.latched { self.last_latch } else { self.cycle };
         self.cycle = self.cycle.max(from + cycles);
     }
-    /// END: tWB after a latch, then CE# hold.
+    /// END: tWB after a latch, tRHW after a read burst (as far as the next transaction can't keep it), then CE# hold.
     #[inline]
     pub(crate) fn end(&mut self, table: &CycleTable) {
         if self.ends_in_latch {
             self.cycle = self.cycle.max(self.last_latch + u64::from(table.t_wb));
+        }
+        if let Some(read_end) = self.read_end {
+            self.cycle =
+                self.cycle.max((read_end + u64::from(table.t_rhw)).saturating_sub(u64::from(table.lead)));
         }
         self.cycle += u64::from(table.chip_hold);
     }

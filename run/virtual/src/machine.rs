@@ -95,8 +95,25 @@ impl Machine {
     pub fn boot(&self) -> Result<(), RunError> {
         enumerate(&self.device).ok_or(RunError::Enumeration)?;
         let driver = Rc::clone(&self.driver);
-        self.block_on("initialising the controller", async move { driver.init().await })??;
-        Ok(())
+        let begun = self.block_on("initialising the controller", async move { driver.init().await });
+        // The drive's own words say more than the driver's time-out.
+        if let Some(fault) = self.device.fault() {
+            return Err(RunError::Drive(fault));
+        }
+        begun??;
+        // The controller answers before its firmware has read all it needs to know.
+        while self.device.is_booting() {
+            if let Some(fault) = self.device.fault() {
+                return Err(RunError::Drive(fault));
+            }
+            if !self.step() {
+                return Err(RunError::Stalled { at: self.now(), what: "waiting for the drive's firmware" });
+            }
+        }
+        match self.device.fault() {
+            Some(fault) => Err(RunError::Drive(fault)),
+            None => Ok(()),
+        }
     }
 
     /// The driver.
@@ -174,6 +191,9 @@ impl Machine {
             }
         }
         match runner.fault() {
+            Some(_) if self.device.fault().is_some() => {
+                Err(RunError::Drive(self.device.fault().unwrap_or_default()))
+            }
             Some(fault) => Err(RunError::Workload(fault)),
             None => Ok(()),
         }

@@ -16,7 +16,7 @@ use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, Nan
 use aster_ports::channel::ChannelPort;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::DataMode;
+use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, Timing};
@@ -94,7 +94,7 @@ impl Bench {
             t_prog: [us(481), us(2_295), us(2_295)],
             t_bers: us(5_000),
             t_rst: us(5),
-            data_mode: (DataMode::NvDdr2, 4),
+            interface: Interface { mode: DataMode::NvDdr2, timing_mode: 4 },
             scramble: true,
             poll: PollPolicy::default(),
             costs: FlashCosts::default(),

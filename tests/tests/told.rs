@@ -1,0 +1,78 @@
+//! What goes wrong inside a drive reaches its user in words.
+
+use aster_device::profile::Profile;
+use aster_device::{Device, Media};
+use aster_events::Recorder;
+use aster_run_virtual::{Machine, RunError};
+use aster_tests::{config, job, machine, profile, run, versioned};
+use aster_workload::{Access, Mix};
+
+fn boot(profile: &Profile, media: Media) -> Result<(), RunError> {
+    let m = Machine::power_on("test", profile, None, media, &Recorder::default(), config(profile))?;
+    m.boot()
+}
+
+fn told(result: Result<(), RunError>) -> String {
+    match result {
+        Err(RunError::Drive(words)) => words,
+        other => panic!("expected the drive's own words, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_drive_that_lost_its_power_says_that_it_was_not_shut_down() {
+    let profile = profile("tiny", |_| {});
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let contents = versioned(&m);
+    run(&m, &[job("write", Access::Random, Mix::Write, 4096, 100)], contents);
+    let words = told(boot(&profile, m.cut_power()));
+    assert!(words.contains("shut down"), "{words}");
+}
+
+#[test]
+fn media_of_another_drive_are_refused_in_words() {
+    let small = profile("tiny", |_| {});
+    let m = machine(&small, None, Media::fresh(), &Recorder::default());
+    let contents = versioned(&m);
+    run(&m, &[job("write", Access::Random, Mix::Write, 4096, 100)], contents);
+    let media = m.shut_down().unwrap_or_else(|e| panic!("{e}"));
+    let other = profile("tiny", |p| p.ftl.over_provisioning_percent = 60.0);
+    let words = told(boot(&other, media));
+    assert!(!words.is_empty());
+}
+
+#[test]
+fn a_package_that_never_answers_is_named_by_channel_and_way() {
+    let profile = profile("tiny", |_| {});
+    // The package works, then its LUN hangs, and the power is cycled: the cells keep the fault.
+    let device = Device::power_on("test", &profile, None, Media::fresh(), &Recorder::default())
+        .unwrap_or_else(|e| panic!("{e}"));
+    device.nand().force_busy(aster_units::LunIndex(0), true);
+    let words = told(boot(&profile, device.power_off()));
+    assert!(words.contains("channel 0 way 0") && words.contains("never became ready"), "{words}");
+}
+
+#[test]
+fn every_data_interface_boots_at_its_slowest_and_fastest_mode() {
+    use aster_device::profile::DataModeName::{NvDdr, NvDdr2, Sdr};
+    let mut took = Vec::new();
+    for (interface, mode) in [(Sdr, 0), (Sdr, 5), (NvDdr, 0), (NvDdr, 5), (NvDdr2, 0), (NvDdr2, 7)] {
+        let profile = profile("tiny", |p| {
+            p.channel.data_interface = interface;
+            p.channel.timing_mode = mode;
+        });
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let contents = versioned(&m);
+        let from = m.now();
+        run(&m, &[job("write", Access::Sequential, Mix::Write, 32 << 10, 40)], contents);
+        took.push(m.now().since(from));
+    }
+    // A faster controller clock rounds less, and keeps every wait all the same.
+    for clock_ns in [0.5, 3.3, 40.0] {
+        let profile = profile("tiny", |p| p.channel.clock_ns = clock_ns);
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let contents = versioned(&m);
+        run(&m, &[job("write", Access::Sequential, Mix::Write, 32 << 10, 40)], contents);
+    }
+    assert!(took[0] > took[1] && took[2] > took[3] && took[4] > took[5], "{took:?}");
+}
