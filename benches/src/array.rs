@@ -86,7 +86,7 @@ fn array() -> Array {
             timing: vec![bus(DataInterface::NvDdr2, 7), bus(DataInterface::Sdr, 0)],
             stages: StageConfig {
                 layout,
-                ecc: Some(Ecc::new(12, 14, 13, &layout).expect("a code")),
+                ecc: Ecc::new(12, 14, 13, &layout).expect("a code"),
                 detect_latency: Duration::ZERO,
                 correct_latency: Duration::ZERO,
             },

@@ -103,9 +103,11 @@ pub fn measure() {
     // Into the steady state first; then what is measured.
     bench.run(Access::Random, Mix::Write, 16 << 10, pages, 128);
     print("16 KiB random write in GC", &bench.run(Access::Random, Mix::Write, 16 << 10, pages / 4, 128));
+    let bound = 200_000_000 + 48 * written + 4 * pages;
     println!(
         "  memory after the fill: {} MB peak for {written} pages written and {pages} mapped; bound {} MB",
         memory / 1_000_000,
-        (200_000_000 + 48 * written + 4 * pages) / 1_000_000,
+        bound / 1_000_000,
     );
+    assert!(memory <= bound, "the drive takes more memory than its bound");
 }

@@ -222,7 +222,7 @@ pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<Engi
         timing: modes,
         stages: StageConfig {
             layout,
-            ecc: Some(Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?),
+            ecc: Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?,
             detect_latency: nanos(e.detect_ns),
             correct_latency: nanos(e.correct_ns),
         },

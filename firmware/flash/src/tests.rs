@@ -99,7 +99,7 @@ impl Bench {
                 },
                 stages: StageConfig {
                     layout,
-                    ecc: Some(Ecc::new(12, 14, 13, &layout).unwrap()),
+                    ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
                     detect_latency: Duration::from_micros(3),
                     correct_latency: Duration::from_micros(1),
                 },

@@ -40,6 +40,9 @@ impl Policy {
     }
 }
 
+/// Reads in a row that may overtake a waiting program or erase; then the oldest request goes.
+pub const OVERTAKES_MAX: u32 = 32;
+
 /// Opens when the packages have been brought up.
 #[derive(Default)]
 pub struct Gate {
@@ -83,8 +86,11 @@ impl Worker {
     pub async fn run(self) {
         let exec = self.controller.lun().core().exec().clone();
         self.gate.pass(&exec).await;
+        let overtakes = Cell::new(0);
         loop {
-            let (tag, request) = self.port.next(self.lun, |waiting| self.policy.choose(waiting)).await;
+            let choose =
+                |waiting: &mut dyn Iterator<Item = Phase>| bounded(&overtakes, self.policy.choose(waiting));
+            let (tag, request) = self.port.next(self.lun, choose).await;
             let request = self.readdress(request);
             let (kind, row) = (kind_of(request.phase), request.targets()[0].row.0);
             self.recorder.emit(exec.now(), || Event::FlashIssued { lun: self.lun.0, kind, row });
@@ -118,6 +124,16 @@ impl Worker {
     }
 }
 
+/// Lets a choice that overtakes stand, but not for ever.
+fn bounded(overtakes: &Cell<u32>, choice: usize) -> usize {
+    if choice == 0 || overtakes.get() == OVERTAKES_MAX {
+        overtakes.set(0);
+        return 0;
+    }
+    overtakes.set(overtakes.get() + 1);
+    choice
+}
+
 fn kind_of(phase: Phase) -> u8 {
     match phase {
         Phase::Read | Phase::Trigger | Phase::Transfer => 0,
@@ -137,5 +153,13 @@ mod tests {
         assert_eq!(Policy::Fifo.choose(&mut waiting.iter().copied()), 0);
         assert_eq!(Policy::ReadsFirst.choose(&mut waiting.iter().copied()), 2);
         assert_eq!(Policy::ReadsFirst.choose(&mut waiting[..2].iter().copied()), 0);
+    }
+
+    #[test]
+    fn a_program_is_not_overtaken_for_ever() {
+        let overtakes = Cell::new(0);
+        let choices: u32 = (0..OVERTAKES_MAX + 1).map(|_| bounded(&overtakes, 1) as u32).sum();
+        assert_eq!(choices, OVERTAKES_MAX, "the last choice is the oldest request");
+        assert_eq!(bounded(&overtakes, 1), 1, "and then reads may overtake again");
     }
 }

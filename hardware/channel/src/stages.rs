@@ -40,8 +40,8 @@ impl Ecc {
 pub struct StageConfig {
     /// Where data, parity and OOB lie.
     pub layout: PageLayout,
-    /// The ECC stage; none when the layout has no parity.
-    pub ecc: Option<Ecc>,
+    /// The ECC stage.
+    pub ecc: Ecc,
     /// From the last byte off the bus to data that is known good.
     pub detect_latency: Duration,
     /// Key equation and root search for one damaged chunk.
@@ -59,7 +59,8 @@ struct Scratch {
 /// The stages with their working memory.
 pub struct Stages {
     layout: PageLayout,
-    ecc: Option<(Ecc, Scratch)>,
+    ecc: Ecc,
+    scratch: Scratch,
     detect_latency: Duration,
     correct_latency: Duration,
     // A raw page's bytes, gathered burst by burst.
@@ -73,20 +74,19 @@ impl Stages {
     /// Takes all working memory.
     pub fn new(config: StageConfig) -> Self {
         let layout = config.layout;
-        let ecc = config.ecc.map(|ecc| {
-            let longest = usize::from(layout.chunk_bytes())
-                .max(usize::from(SEED_BYTES + u16::from(layout.oob_bytes())));
-            let scratch = Scratch {
-                data: vec![0; longest],
-                parity: vec![0; usize::from(layout.parity_bytes())],
-                chunk: BchScratch::new(&ecc.chunk),
-                oob: BchScratch::new(&ecc.oob),
-            };
-            (ecc, scratch)
-        });
+        let ecc = config.ecc;
+        let longest =
+            usize::from(layout.chunk_bytes()).max(usize::from(SEED_BYTES + u16::from(layout.oob_bytes())));
+        let scratch = Scratch {
+            data: vec![0; longest],
+            parity: vec![0; usize::from(layout.parity_bytes())],
+            chunk: BchScratch::new(&ecc.chunk),
+            oob: BchScratch::new(&ecc.oob),
+        };
         Stages {
             layout,
             ecc,
+            scratch,
             detect_latency: config.detect_latency,
             correct_latency: config.correct_latency,
             raw: vec![0xff; layout.raw_bytes() as usize].into(),
@@ -221,10 +221,8 @@ impl Stages {
                 let at = usize::from(self.layout.chunk_data(chunk as u16).column.0);
                 let parity_at = usize::from(self.layout.chunk_parity(chunk as u16).column.0);
                 raw[at..at + chunk_bytes].copy_from_slice(data);
-                if let Some((ecc, _)) = &self.ecc {
-                    ecc.chunk.encode(data, &mut raw[parity_at..parity_at + parity_bytes]);
-                    descramble(page.seed, parity_at, &mut raw[parity_at..parity_at + parity_bytes]);
-                }
+                self.ecc.chunk.encode(data, &mut raw[parity_at..parity_at + parity_bytes]);
+                descramble(page.seed, parity_at, &mut raw[parity_at..parity_at + parity_bytes]);
                 descramble(page.seed, at, &mut raw[at..at + chunk_bytes]);
             }
         }
@@ -232,10 +230,8 @@ impl Stages {
         let head = usize::from(SEED_BYTES) + page.oob.len();
         raw[at..at + 4].copy_from_slice(&page.seed.to_le_bytes());
         raw[at + 4..at + head].copy_from_slice(page.oob);
-        if let Some((ecc, _)) = &self.ecc {
-            let (record, parity) = raw[at..].split_at_mut(head);
-            ecc.oob.encode(record, &mut parity[..ecc.oob.parity_bytes()]);
-        }
+        let (record, parity) = raw[at..].split_at_mut(head);
+        self.ecc.oob.encode(record, &mut parity[..self.ecc.oob.parity_bytes()]);
         raw
     }
 
@@ -289,7 +285,8 @@ impl Stages {
                         let (data_span, parity_span) =
                             (self.layout.chunk_data(chunk), self.layout.chunk_parity(chunk));
                         correct(
-                            &mut self.ecc,
+                            &self.ecc,
+                            &mut self.scratch,
                             Which::Chunk,
                             bytes,
                             (in_data, data_span),
@@ -316,7 +313,8 @@ impl Stages {
             };
             let (in_data, in_parity) = (within(flips, data_span), within(flips, parity_span));
             let verdict = correct(
-                &mut self.ecc,
+                &self.ecc,
+                &mut self.scratch,
                 Which::Oob,
                 &mut record[..head],
                 (in_data, data_span),
@@ -358,7 +356,14 @@ impl Stages {
         let oob_at = usize::from(oob_span.column.0);
         let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
 
-        let verdict = decode(&mut self.ecc, Which::Oob, &mut self.raw, oob_at..oob_at + head, oob_at + head);
+        let verdict = decode(
+            &self.ecc,
+            &mut self.scratch,
+            Which::Oob,
+            &mut self.raw,
+            oob_at..oob_at + head,
+            oob_at + head,
+        );
         self.note(verdict, |report| report.oob_failed = true);
         oob.copy_from_slice(&self.raw[oob_at + 4..oob_at + head]);
         let mut seed = [0; 4];
@@ -374,8 +379,14 @@ impl Stages {
                 descramble(seed, data, &mut self.raw[data..data + chunk_bytes]);
                 let parity_bytes = usize::from(self.layout.parity_bytes());
                 descramble(seed, parity, &mut self.raw[parity..parity + parity_bytes]);
-                let verdict =
-                    decode(&mut self.ecc, Which::Chunk, &mut self.raw, data..data + chunk_bytes, parity);
+                let verdict = decode(
+                    &self.ecc,
+                    &mut self.scratch,
+                    Which::Chunk,
+                    &mut self.raw,
+                    data..data + chunk_bytes,
+                    parity,
+                );
                 self.note(verdict, |report| report.failed_sectors |= 1 << sector);
                 let at = usize::from(chunk) * chunk_bytes;
                 target[at..at + chunk_bytes].copy_from_slice(&self.raw[data..data + chunk_bytes]);
@@ -417,24 +428,19 @@ fn within(flips: &[u32], span: Span) -> &[u32] {
 }
 
 /// What a bounded-distance decoder makes of `errors` wrong bits: their number, or `None` when it can't correct them.
-fn count(ecc: &Option<(Ecc, Scratch)>, errors: usize) -> Option<usize> {
-    let limit = ecc.as_ref().map_or(0, |(ecc, _)| ecc.chunk.limit());
-    (errors <= limit).then_some(errors)
+fn count(ecc: &Ecc, errors: usize) -> Option<usize> {
+    (errors <= ecc.chunk.limit()).then_some(errors)
 }
 
-/// Encodes plain `bytes`, flips bits, and corrects them. Without ECC the damage stays.
+/// Encodes plain `bytes`, flips bits, and corrects them.
 fn correct(
-    ecc: &mut Option<(Ecc, Scratch)>,
+    ecc: &Ecc,
+    scratch: &mut Scratch,
     which: Which,
     bytes: &mut [u8],
     data: (&[u32], Span),
     parity: (&[u32], Span),
 ) -> Option<usize> {
-    let Some((ecc, scratch)) = ecc else {
-        flip(bytes, data);
-        // Nothing checks: wrong data passes for good, as on a drive without ECC.
-        return Some(0);
-    };
     let (code, working) = match which {
         Which::Chunk => (&ecc.chunk, &mut scratch.chunk),
         Which::Oob => (&ecc.oob, &mut scratch.oob),
@@ -454,13 +460,13 @@ fn flip(bytes: &mut [u8], (flips, span): (&[u32], Span)) {
 
 /// Decodes a code word inside a raw page in place.
 fn decode(
-    ecc: &mut Option<(Ecc, Scratch)>,
+    ecc: &Ecc,
+    scratch: &mut Scratch,
     which: Which,
     raw: &mut [u8],
     data: core::ops::Range<usize>,
     parity: usize,
 ) -> Option<usize> {
-    let Some((ecc, scratch)) = ecc else { return Some(0) };
     let (code, working) = match which {
         Which::Chunk => (&ecc.chunk, &mut scratch.chunk),
         Which::Oob => (&ecc.oob, &mut scratch.oob),

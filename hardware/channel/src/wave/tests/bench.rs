@@ -74,7 +74,7 @@ impl Bench {
         let bus = |interface, mode| BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
         let stages = StageConfig {
             layout,
-            ecc: Some(Ecc::new(12, 14, 13, &layout).unwrap()),
+            ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
             detect_latency: Duration::from_micros(3),
             correct_latency: Duration::from_micros(1),
         };
