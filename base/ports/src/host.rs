@@ -29,7 +29,7 @@ pub enum HostOp {
         /// The host allows deallocation instead.
         deallocate: bool,
     },
-    /// Deallocate the command's ranges ([`CommandPort::ranges`]).
+    /// Deallocate the command's ranges ([`CommandPort::range`]).
     Deallocate,
     /// Everything written before is on NAND when this completes.
     Flush,
