@@ -1,6 +1,7 @@
 //! A run is a function of profile, workload and seed: two runs agree in every event and its time.
 
 use aster_device::Media;
+use aster_device::profile::{ContentKind, Profile};
 use aster_events::{Event, EventSink, Recorder};
 use aster_tests::{job, machine, profile, run, versioned};
 use aster_units::{Instant, mix64};
@@ -21,13 +22,16 @@ impl EventSink for Sink {
 }
 
 fn events(seed: u64) -> (Vec<(Instant, Event)>, Instant) {
-    let profile = profile("tiny", |p| p.seed = seed);
+    events_of(&profile("tiny", |p| p.seed = seed), 6 << 10)
+}
+
+fn events_of(profile: &Profile, block: u32) -> (Vec<(Instant, Event)>, Instant) {
     let log = Rc::new(RefCell::new(Log::default()));
     let recorder = Recorder::default();
     recorder.attach(Sink(log.clone()));
-    let m = machine(&profile, None, Media::fresh(), &recorder);
+    let m = machine(profile, None, Media::fresh(), &recorder);
     let contents = versioned(&m);
-    let work = Job { read_percent: 50, ..job("work", Access::Random, Mix::ReadWrite, 6 << 10, 2_000) };
+    let work = Job { read_percent: 50, ..job("work", Access::Random, Mix::ReadWrite, block, 2_000) };
     run(&m, &[work], contents);
     let end = m.now();
     recorder.detach();
@@ -45,6 +49,21 @@ fn two_runs_agree_in_every_event() {
         assert_eq!(a, b, "event {i}");
     }
     assert_eq!(first_end, second_end);
+}
+
+#[test]
+fn so_do_two_runs_of_a_restricted_cosmos_plus() {
+    let profile = profile("cosmos-plus", |p| {
+        p.restrict.channels = Some(1);
+        p.restrict.ways = Some(2);
+        p.restrict.blocks_per_lun = Some(24);
+        p.ftl.over_provisioning_percent = 40.0;
+        p.content = ContentKind::Fingerprint;
+    });
+    let (first, first_end) = events_of(&profile, 8 << 10);
+    let (second, second_end) = events_of(&profile, 8 << 10);
+    assert!(first.len() > 10_000, "{} events", first.len());
+    assert!(first == second && first_end == second_end);
 }
 
 #[test]

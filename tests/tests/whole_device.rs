@@ -1,8 +1,9 @@
 //! Whole drives against an oracle: every read must bring a version that the block may hold.
 
-use aster_device::Media;
+use aster_device::profile::Profile;
+use aster_device::{DriveStats, Media};
 use aster_events::Recorder;
-use aster_tests::{cases, job, machine, profile, run, versioned};
+use aster_tests::{cases, drive, job, machine, profile, run, versioned};
 use aster_units::Content;
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 
@@ -56,15 +57,27 @@ fn program_and_erase_failures_and_bit_errors_lose_nothing() {
         if content == Content::Fingerprint {
             profile.host.block_bytes = 4096;
         }
-        let m = machine(&profile, Some(content), Media::fresh(), &Recorder::default());
-        let contents = versioned(&m);
-        let work = Job {
-            block_sizes: PerDirection::all(BlockSizes::Fixed(8192)),
-            ..job("work", Access::Random, Mix::ReadWrite, 8192, cases(12_000, 200_000))
-        };
-        run(&m, &[work], contents);
-        let stats = m.device().stats();
-        assert!(stats.ftl.grown_bad_blocks > 0, "the failures were met: {:?}", stats.ftl);
+        let (mut media, mut kept, mut grown) = (Media::fresh(), None, 0);
+        for round in 0..4 {
+            let m = machine(&profile, Some(content), media, &Recorder::default());
+            let contents = kept.take().unwrap_or_else(|| versioned(&m));
+            let read = job("read back", Access::Sequential, Mix::Read, 64 << 10, 200);
+            let work = Job {
+                block_sizes: PerDirection::all(BlockSizes::Fixed(8192)),
+                seed: round,
+                flush_every: 97,
+                ..job("work", Access::Random, Mix::ReadWrite, 8192, cases(3_000, 50_000))
+            };
+            let trim = Job {
+                block_sizes: PerDirection::all(BlockSizes::Range { min: 4096, max: 64 << 10 }),
+                seed: round,
+                ..job("trim", Access::Random, Mix::Trim, 4096, 100)
+            };
+            kept = Some(run(&m, &[read, work, trim], contents));
+            grown = grown.max(m.device().stats().ftl.grown_bad_blocks);
+            media = m.shut_down().unwrap_or_else(|e| panic!("round {round}: {e}"));
+        }
+        assert!(grown > 0, "the failures were met");
     }
 }
 
@@ -83,25 +96,43 @@ fn a_drive_shut_down_cleanly_comes_back_from_its_media_alone() {
     }
 }
 
+fn rewritten_ten_times(content: Content, change: impl FnOnce(&mut Profile)) -> DriveStats {
+    let profile = profile("tiny", |p| {
+        p.ftl.over_provisioning_percent = 7.0;
+        p.host.block_bytes = 4096;
+        change(p);
+    });
+    let m = machine(&profile, Some(content), Media::fresh(), &Recorder::default());
+    let pages = drive(&m).bytes / (16 << 10);
+    let fill = job("fill", Access::Sequential, Mix::Write, 64 << 10, pages / 4);
+    let rewrite = job("rewrite", Access::Random, Mix::Write, 16 << 10, pages * cases(10, 30));
+    let read = job("read", Access::Sequential, Mix::Read, 128 << 10, pages / 8);
+    let contents = versioned(&m);
+    run(&m, &[fill, rewrite, read], contents);
+    let stats = m.device().stats();
+    assert!(stats.ftl.gc_runs > 100 && stats.ftl.waf() > 1.5, "{:?}", stats.ftl);
+    assert_eq!(format!("{:?}", stats.ftl.state), "Ready", "{:?}", stats.ftl);
+    stats
+}
+
 #[test]
 fn a_full_drive_rewritten_at_random_ten_times_at_seven_percent_finishes() {
     for content in [Content::Fingerprint, Content::Full] {
-        let profile = profile("tiny", |p| {
+        rewritten_ten_times(content, |p| {
             p.geometry.blocks_per_lun = 128;
             p.geometry.channels = 1;
             p.geometry.ways = 1;
-            p.ftl.over_provisioning_percent = 7.0;
             p.package.factory_bad_per_mille = 5;
-            p.host.block_bytes = 4096;
         });
-        let m = machine(&profile, Some(content), Media::fresh(), &Recorder::default());
-        let pages = aster_tests::drive(&m).bytes / (16 << 10);
-        let fill = job("fill", Access::Sequential, Mix::Write, 64 << 10, pages / 4);
-        let rewrite = job("rewrite", Access::Random, Mix::Write, 16 << 10, pages * cases(10, 30));
-        let read = job("read", Access::Sequential, Mix::Read, 128 << 10, pages / 8);
-        let contents = versioned(&m);
-        run(&m, &[fill, rewrite, read], contents);
-        let stats = m.device().stats();
-        assert!(stats.ftl.gc_runs > 100 && stats.ftl.waf() > 1.5, "{:?}", stats.ftl);
     }
+}
+
+#[test]
+fn so_does_one_of_many_luns_with_unequal_factory_bad_blocks() {
+    let stats = rewritten_ten_times(Content::Fingerprint, |p| {
+        p.geometry.blocks_per_lun = 128;
+        p.geometry.luns = 1;
+        p.package.factory_bad_per_mille = 5;
+    });
+    assert!(stats.ftl.factory_bad_blocks > 0, "{:?}", stats.ftl);
 }

@@ -49,21 +49,27 @@ fn ideal() -> Machine {
 
 struct Work {
     events: f64,
+    /// Bytes programmed for each byte that the host wrote, in the counted run; no number when it wrote none.
+    waf: f64,
     allocations: u64,
 }
 
 /// Runs a job twice: once to warm up, once counted.
 fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
     let mut contents = contents;
-    let mut work = Work { events: 0.0, allocations: 0 };
+    let mut work = Work { events: 0.0, waf: 0.0, allocations: 0 };
     for _ in 0..2 {
         let tasks = Task::of_jobs(std::slice::from_ref(what), drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
         let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
         let (before, host_before) = (m.device().counts(), m.host().counts());
+        let ftl_before = m.device().stats().ftl;
         let allocations = ALLOCATIONS.load(Relaxed);
         m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
         work.allocations = ALLOCATIONS.load(Relaxed) - allocations;
         let (after, host_after) = (m.device().counts(), m.host().counts());
+        let ftl = m.device().stats().ftl;
+        work.waf = (ftl.flash_bytes_written - ftl_before.flash_bytes_written) as f64
+            / (ftl.host_bytes_written - ftl_before.host_bytes_written) as f64;
         let (statistics, back, _) = runner.finish();
         assert_eq!(statistics[0].failures, 0, "{:?}", statistics[0].first_failure);
         let requests = statistics[0].requests() as f64;
@@ -90,6 +96,7 @@ fn a_read_takes_at_most_12_events_a_write_20_and_neither_allocates() {
     let (_, contents) = counted(&m, &rewrite, contents);
     let (write, contents) = counted(&m, &fill, contents);
     assert!(write.events <= 20.0, "{} events a write", write.events);
+    assert!(write.waf < 1.05, "a sequential rewrite amplifies by {}", write.waf);
     let read = bounded("read", Access::Random, Mix::Read, 4 << 10, 40_000);
     let (read, contents) = counted(&m, &read, contents);
     assert!(read.events <= 12.0, "{} events a read", read.events);
