@@ -186,9 +186,9 @@ impl Device {
         front.on_format(Box::new(move |size| {
             Life { block_size: Some(size), ..Life::load(&kept) }.store(&kept);
         }));
-        // Until a shutdown says otherwise, the power may go at any time.
+        // Until a shutdown says otherwise, the power may go at any time. The block format stays what the drive was made with.
         let history = History { shut_down: false, ..front.history() };
-        Life { history, block_size: life.block_size }.store(&nvram);
+        Life { history, block_size: Some(block_size) }.store(&nvram);
         let ftl = Ftl::start(
             &ftl_core,
             ftl_config,

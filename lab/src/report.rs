@@ -121,8 +121,9 @@ pub fn table(runs: &[RunReport]) -> String {
                 };
                 rows.push([
                     name,
-                    format!("{:.0}", kind.mb_per_s),
-                    thousands(kind.iops),
+                    // No simulated time passed: everything stayed in a buffer that costs nothing.
+                    if kind.iops > 0.0 { format!("{:.0}", kind.mb_per_s) } else { "–".into() },
+                    if kind.iops > 0.0 { thousands(kind.iops) } else { "–".into() },
                     us(|l| l.mean_us),
                     us(|l| l.p50_us),
                     us(|l| l.p99_us),
