@@ -58,6 +58,8 @@ pub fn job(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> J
         block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
         number_ios: Some(requests),
         size: Some(Extent::Percent(100)),
+        // Without it a job ends when it has moved as many bytes as the drive has, whatever its number of requests.
+        io_size: Some(Extent::Bytes(requests * (1 << 20))),
         queue_depth: 16,
         random_map: false,
         verify: true,

@@ -1,0 +1,341 @@
+//! Every key of a profile does something: a drive with that one key changed differs from the same drive without.
+
+use aster_device::Media;
+use aster_device::profile::{
+    ArbitrationName, AssignerName, CellUse, ContentKind, DataModeName, PlacementName, Profile,
+    SchedulerPolicy,
+};
+use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
+use aster_events::{Event, EventSink, Recorder};
+use aster_run_virtual::Machine;
+use aster_tests::{config, drive, job, profile, run_with};
+use aster_units::{ChannelId, Instant, LunIndex};
+use aster_workload::runner::Contents;
+use aster_workload::{Access, Job, Mix};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::hash::{DefaultHasher, Hasher};
+use std::rc::Rc;
+
+/// Where a key shows.
+#[derive(Clone, Copy, Debug)]
+enum Shows {
+    /// In the events of a run and their times, or in the counters.
+    Run,
+    /// In what the host is told: configuration space, capabilities, Identify, health, namespace.
+    Told,
+    /// In the bytes on a channel's bus.
+    Bus,
+    /// In the memory that the cells' content takes.
+    Memory,
+}
+
+#[derive(Clone, Default)]
+struct Digest(Rc<RefCell<DefaultHasher>>);
+
+impl Digest {
+    fn value(&self) -> u64 {
+        self.0.borrow().finish()
+    }
+}
+
+impl Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.borrow_mut().write(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl EventSink for Digest {
+    fn event(&mut self, at: Instant, event: &Event) {
+        write!(self, "{} {event:?}", at.as_picos()).unwrap();
+    }
+}
+
+/// Watches the first channel's pins.
+fn watch(m: &Machine) -> WaveTap {
+    let tap = WaveTap::new(ChannelId(0), 2, WaveFilter::Everything);
+    m.device().set_tap(0, Some(Box::new(tap.clone())));
+    tap
+}
+
+/// The bytes that a tap has seen; not when.
+fn bytes_of(tap: &WaveTap) -> Vec<u8> {
+    let level = |change: &Change| match change.level {
+        Level::Byte(byte) => byte,
+        _ => None,
+    };
+    tap.waveform().changes().iter().filter_map(level).collect()
+}
+
+struct Observed {
+    run: u64,
+    told: String,
+    bus: Vec<u8>,
+    memory: u64,
+}
+
+/// Fills the drive, rewrites a part at random with flushes, trims, lets 100 hours pass and reads. `stuck` keeps a LUN
+/// busy from then on; `watched` looks at the bus while the drive comes up and while it writes a little more.
+fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
+    let (mut events, recorder) = (Digest::default(), Recorder::default());
+    recorder.attach(events.clone());
+    let m = Machine::power_on("test", profile, None, Media::fresh(), &recorder, config(profile))
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    let tap = watched.then(|| watch(&m));
+    m.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    m.device().set_tap(0, None);
+    let mut bus = tap.map_or(Vec::new(), |tap| bytes_of(&tap));
+
+    // Unversioned: a request that fails for good is an observation, not an end.
+    let contents = Contents::unversioned(drive(&m), 1);
+    let work = |name, access, mix, block, requests| Job {
+        verify: false,
+        flush_every: 50,
+        ..job(name, access, mix, block, requests)
+    };
+    let fill = work("fill", Access::Sequential, Mix::Write, 128 << 10, drive(&m).bytes.div_ceil(128 << 10));
+    let rewrite = Job {
+        read_percent: 25,
+        queue_depth: 32,
+        ..work("rewrite", Access::Random, Mix::ReadWrite, 32 << 10, 300)
+    };
+    let trim = work("trim", Access::Random, Mix::Trim, 64 << 10, 10);
+    let (statistics, contents) = run_with(&m, &[fill, rewrite, trim], contents, ());
+    write!(events, "{statistics:?}").unwrap();
+    m.device().nand().set_age_hours(100).unwrap_or_else(|e| panic!("{e}"));
+    m.device().nand().force_busy(LunIndex(0), stuck);
+    let read = work("read", Access::Random, Mix::Read, 4 << 10, 60);
+    let (statistics, contents) = run_with(&m, &[read], contents, ());
+    write!(events, "{statistics:?}").unwrap();
+    if watched {
+        let tap = watch(&m);
+        run_with(&m, &[work("seen on the bus", Access::Sequential, Mix::Write, 64 << 10, 20)], contents, ());
+        bus.extend(bytes_of(&tap));
+    }
+    write!(events, "{:?} {:?}", m.device().stats(), m.now()).unwrap();
+    recorder.detach();
+
+    let driver = Rc::clone(m.driver());
+    let health = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
+    let configuration: Vec<u32> = (0..256).map(|dword| m.device().config_read(4 * dword, 4)).collect();
+    let told = format!(
+        "{configuration:x?} {:x} {:?} {:?} {}",
+        m.device().bar_read(0, 8),
+        m.driver().identity().map(|i| (i.vid, i.ssvid, i.mn, i.mdts)),
+        m.driver().namespace(),
+        health.percentage_used,
+    );
+    Observed { run: events.value(), told, bus, memory: m.device().nand().memory_bytes() }
+}
+
+type Edit = fn(&mut Profile);
+
+struct Case {
+    key: &'static str,
+    shows: Shows,
+    /// What the drive needs so that the key matters.
+    base: Option<Edit>,
+    change: Edit,
+}
+
+/// Small enough to be filled and collected by a few hundred requests.
+fn base() -> Profile {
+    profile("tiny", |p| {
+        p.geometry.luns = 1;
+        p.ftl.over_provisioning_percent = 45.0;
+    })
+}
+
+/// The same work on one LUN with smaller blocks: they see several cycles.
+fn worn(p: &mut Profile) {
+    p.geometry.channels = 1;
+    p.geometry.ways = 1;
+    p.geometry.pages_per_block = 8;
+}
+
+fn triple_level(p: &mut Profile) {
+    p.package.cells = CellUse::Tlc;
+    p.package.read_us = vec![58.0, 90.0, 110.0];
+    p.package.program_us = vec![481.0, 1_500.0, 2_295.0];
+    p.geometry.pages_per_block = 18;
+}
+
+macro_rules! cases {
+    ($($key:literal $shows:ident $(on $base:expr;)? => $change:expr),* $(,)?) => {
+        [$(Case { key: $key, shows: Shows::$shows, base: cases!(@ $($base)?), change: $change }),*]
+    };
+    (@) => { None };
+    (@ $base:expr) => { Some($base) };
+}
+
+#[rustfmt::skip]
+const CASES: &[Case] = &cases! {
+    "content" Memory on |p| p.host.block_bytes = 4096; => |p| p.content = ContentKind::Fingerprint,
+    "seed" Run => |p| p.seed += 1,
+    "geometry.channels" Run => |p| p.geometry.channels = 1,
+    "geometry.ways" Run => |p| p.geometry.ways = 1,
+    "geometry.luns" Run => |p| p.geometry.luns = 2,
+    "geometry.planes" Bus => |p| p.geometry.planes = 1,
+    "geometry.blocks_per_lun" Told => |p| p.geometry.blocks_per_lun = 28,
+    "geometry.pages_per_block" Told => |p| p.geometry.pages_per_block = 32,
+    "geometry.page_bytes" Run => |p| p.geometry.page_bytes = 8192,
+    "geometry.spare_bytes" Bus => |p| p.geometry.spare_bytes = 2048,
+    "restrict.channels" Told => |p| p.restrict.channels = Some(1),
+    "restrict.ways" Told => |p| p.restrict.ways = Some(1),
+    "restrict.blocks_per_lun" Told => |p| p.restrict.blocks_per_lun = Some(22),
+    "package.manufacturer" Bus => |p| p.package.manufacturer = "OTHER".into(),
+    "package.model" Bus => |p| p.package.model = "OTHER".into(),
+    "package.cells" Run => |p| {
+        // The times go with the cells: one a page type.
+        p.package.cells = CellUse::Slc;
+        p.package.read_us.truncate(1);
+        p.package.program_us.truncate(1);
+    },
+    "package.read_us" Run => |p| p.package.read_us[1] = 100.0,
+    "package.program_us" Run => |p| p.package.program_us[1] = 2_000.0,
+    "package.erase_us" Run => |p| p.package.erase_us = 4_000.0,
+    "package.die_deviation_us" Run => |p| p.package.die_deviation_us = 6.0,
+    "package.page_deviation_us" Run => |p| p.package.page_deviation_us = 20.0,
+    "package.column_change_ns" Run => |p| p.package.column_change_ns = 600,
+    "package.endurance" Bus => |p| p.package.endurance = 2,
+    "package.factory_bad_per_mille" Run => |p| p.package.factory_bad_per_mille = 60,
+    "package.program_failures_per_million" Run => |p| p.package.program_failures_per_million = 2_000,
+    "package.erase_failures_per_million" Run => |p| p.package.erase_failures_per_million = 50_000,
+    "package.failure_growth" Run on |p| { worn(p); p.package.program_failures_per_million = 2_000; };
+        => |p| p.package.failure_growth = 1_000.0,
+    "package.errors.fresh" Run => |p| p.package.errors.fresh = 5e-5,
+    "package.errors.cycle" Run => |p| p.package.errors.cycle = 0.1,
+    "package.errors.cycle_squared" Run on worn; => |p| p.package.errors.cycle_squared = 0.5,
+    "package.errors.retention" Run => |p| p.package.errors.retention = 1e-5,
+    "package.errors.read" Run => |p| p.package.errors.read = 1e-5,
+    "package.errors.csb_factor" Run on triple_level; => |p| p.package.errors.csb_factor = 8.0,
+    "package.errors.msb_factor" Run => |p| p.package.errors.msb_factor = 8.0,
+    "channel.data_interface" Run => |p| p.channel.data_interface = DataModeName::NvDdr,
+    "channel.timing_mode" Run => |p| p.channel.timing_mode = 2,
+    "channel.clock_ns" Run => |p| p.channel.clock_ns = 12.0,
+    "channel.fifo_cycles" Run => |p| p.channel.fifo_cycles = 5,
+    "channel.gap_cycles" Run => |p| p.channel.gap_cycles = 20,
+    "ecc.field" Run => |p| p.ecc.field = 13,
+    "ecc.designed" Run => |p| p.ecc.designed = 15,
+    "ecc.corrected" Run on |p| p.package.errors.fresh = 1e-3; => |p| p.ecc.corrected = 4,
+    "ecc.chunk_bytes" Run on |p| p.ecc.field = 13; => |p| p.ecc.chunk_bytes = 512,
+    "ecc.placement" Run => |p| p.ecc.placement = PlacementName::Spare,
+    "ecc.scrambler" Bus => |p| p.ecc.scrambler = false,
+    "ecc.detect_ns" Run => |p| p.ecc.detect_ns = 6_000,
+    "ecc.correct_ns" Run => |p| p.ecc.correct_ns = 3_000,
+    "board.dram_mb_per_s" Run => |p| p.board.dram_mb_per_s = 200,
+    "link.generation" Run => |p| p.link.generation = 1,
+    "link.lanes" Run => |p| p.link.lanes = 1,
+    "link.unlimited" Run => |p| p.link.unlimited = true,
+    "link.latency_ns" Run => |p| p.link.latency_ns = 600,
+    "link.packet_payload" Run => |p| p.link.packet_payload = 128,
+    "link.packet_overhead" Run => |p| p.link.packet_overhead = 52,
+    "link.vendor_id" Told => |p| p.link.vendor_id = 0x1234,
+    "link.device_id" Told => |p| p.link.device_id = 0x1234,
+    "cores.frequency_mhz" Run => |p| p.cores.frequency_mhz = 500.0,
+    "cores.flash_core" Run on |p| p.cores.interrupt_ns = 0; => |p| p.cores.flash_core = false,
+    "cores.interrupt_ns" Run => |p| p.cores.interrupt_ns = 400,
+    "costs.command" Run => |p| p.costs.command += 400,
+    "costs.slice" Run => |p| p.costs.slice += 400,
+    "costs.translate" Run => |p| p.costs.translate += 400,
+    "costs.buffer" Run => |p| p.costs.buffer += 400,
+    "costs.dma" Run => |p| p.costs.dma += 400,
+    "costs.complete" Run => |p| p.costs.complete += 400,
+    "costs.move_page" Run => |p| p.costs.move_page += 400,
+    "costs.flash_request" Run => |p| p.costs.flash_request += 400,
+    "costs.transaction" Run => |p| p.costs.transaction += 400,
+    "costs.poll" Run => |p| p.costs.poll += 400,
+    "scheduler.policy" Run => |p| p.scheduler.policy = SchedulerPolicy::ReadsFirst,
+    "poll.interval_ns" Run => |p| p.poll.interval_ns = 5_000,
+    "poll.early_ns" Run => |p| p.poll.early_ns = 10_000,
+    "ftl.over_provisioning_percent" Told => |p| p.ftl.over_provisioning_percent = 60.0,
+    "ftl.buffer_entries" Run => |p| p.ftl.buffer_entries = 64,
+    "ftl.slice_workers" Run => |p| p.ftl.slice_workers = 2,
+    "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
+    "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
+    "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
+    "ftl.gc_depth" Run => |p| p.ftl.gc_depth = 1,
+    "host.queue_pairs" Told => |p| p.host.queue_pairs = 8,
+    "host.queue_entries" Told => |p| p.host.queue_entries = 128,
+    "host.command_slots" Run => |p| p.host.command_slots = 4,
+    "host.transfer_bytes_max" Told => |p| p.host.transfer_bytes_max = 128 << 10,
+    "host.fetch_batch" Run => |p| p.host.fetch_batch = 1,
+    "host.block_bytes" Told => |p| p.host.block_bytes = 4096,
+    "host.arbitration" Told => |p| p.host.arbitration = ArbitrationName::Weighted,
+    "host.fetch_ns" Run => |p| p.host.fetch_ns = 400,
+    "host.completion_ns" Run => |p| p.host.completion_ns = 400,
+};
+
+fn differs(shows: Shows, without: &Observed, with: &Observed) -> bool {
+    match shows {
+        Shows::Run => without.run != with.run,
+        Shows::Told => without.told != with.told,
+        Shows::Bus => without.bus != with.bus,
+        Shows::Memory => without.memory != with.memory,
+    }
+}
+
+#[test]
+fn each_key_changes_what_it_says() {
+    let plain = [false, true].map(|watched| observe(&base(), false, watched));
+    let again = [false, true].map(|watched| observe(&base(), false, watched));
+    for (one, other) in plain.iter().zip(&again) {
+        for shows in [Shows::Run, Shows::Told, Shows::Bus, Shows::Memory] {
+            assert!(!differs(shows, one, other), "the same drive twice differs in {shows:?}");
+        }
+    }
+    let mut idle = Vec::new();
+    for case in CASES {
+        let watched = matches!(case.shows, Shows::Bus);
+        let mut profile = base();
+        let special = case.base.map(|edit| {
+            edit(&mut profile);
+            observe(&profile, false, watched)
+        });
+        (case.change)(&mut profile);
+        let changed = observe(&profile, false, watched);
+        if !differs(case.shows, special.as_ref().unwrap_or(&plain[usize::from(watched)]), &changed) {
+            idle.push((case.key, case.shows));
+        }
+    }
+    assert!(idle.is_empty(), "keys without effect: {idle:?}");
+}
+
+#[test]
+fn patience_decides_when_a_stuck_lun_is_given_up() {
+    let mut profile = base();
+    let patient = observe(&profile, true, false);
+    profile.poll.patience = 4;
+    assert!(differs(Shows::Run, &patient, &observe(&profile, true, false)));
+}
+
+/// A key that is added to the schema needs a case here.
+#[test]
+fn no_key_is_left_out() {
+    let schema = include_str!("../../device/src/profile/schema.rs");
+    let mut keys = BTreeSet::new();
+    let mut section = None;
+    for line in schema.lines() {
+        if let Some(name) = line.strip_prefix("pub struct ").and_then(|l| l.strip_suffix("Profile {")) {
+            section = Some(match name {
+                "" => String::new(),
+                "Errors" => "package.errors.".to_owned(),
+                other => format!("{}.", other.to_lowercase()),
+            });
+        } else if line == "}" {
+            section = None;
+        } else if let (Some(section), Some(field)) = (&section, line.strip_prefix("    pub ")) {
+            let (key, kind) = field.split_once(": ").unwrap();
+            if !kind.ends_with("Profile,") {
+                keys.insert(format!("{section}{key}"));
+            }
+        }
+    }
+    // The description is for people who list profiles; it has no part in the drive. Patience has its own test. The
+    // firmware trusts the parameter page and never asks for the JEDEC identifier: the package's own tests read it.
+    let elsewhere = ["description", "package.id", "poll.patience"];
+    let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
+    assert_eq!(keys, tested);
+}
