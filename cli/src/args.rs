@@ -69,6 +69,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   aster run cosmos-plus --job mixed.fio --precondition 100
   aster run my-drive.toml --job mixed.fio --set ftl.buffer_entries=64 --set channel.timing_mode=2
+  aster run cosmos-plus --job read.fio --precondition 0 --age 8760 --spans
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
 
@@ -93,6 +94,12 @@ pub(crate) struct RunArgs {
     /// Fill the drive first, then overwrite so many percent of it at random
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) precondition: Option<u32>,
+    /// Begin the work so many hours after the flash was made: what is programmed by then has lost charge
+    ///
+    /// Sets the age of the cells after preconditioning. What that costs in bits is the profile's
+    /// package.errors.retention. An image keeps its age, and never gets younger.
+    #[arg(long, value_name = "HOURS")]
+    pub(crate) age: Option<u32>,
     /// Decides what the work leaves to chance
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -108,6 +115,9 @@ pub(crate) struct RunArgs {
     /// Write every event from power-on to this file, one JSON object a line; times in picoseconds
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Report where the work's commands spent their time, stage by stage, and how long flash operations took
+    #[arg(long)]
+    pub(crate) spans: bool,
     /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

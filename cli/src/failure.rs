@@ -73,6 +73,7 @@ impl From<WorkError> for Failure {
     fn from(error: WorkError) -> Self {
         match error {
             WorkError::Run(error) => error.into(),
+            error @ WorkError::Age(_) => Failure::run(error),
             error => Failure::usage(error),
         }
     }

@@ -12,6 +12,7 @@ mod profiles;
 mod progress;
 mod run;
 mod set;
+mod spans;
 mod traces;
 mod wave;
 

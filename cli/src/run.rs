@@ -8,14 +8,16 @@ use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use crate::spans::{SpanReport, SpanSink};
 use crate::traces;
 use crate::wave::WaveFile;
 use aster_device::Media;
-use aster_lab::own::{self, Setup, Work};
+use aster_lab::own::{self, Moment, Setup, Work};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::open_image;
+use serde::Serialize;
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -31,12 +33,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         profile,
         content: args.content.map(Into::into),
         precondition_percent: args.precondition,
+        age_hours: args.age,
         seed: args.seed,
         keep_going: args.keep_going,
     };
     let recorder = Recorder::default();
     let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
     let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
+    let spans = args.spans.then(SpanSink::default);
     let media = match &args.image {
         Some(path) => open_image(path, &setup.profile, setup.content)?,
         None => Media::fresh(),
@@ -53,7 +57,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         work,
         media,
         &recorder,
-        |machine| {
+        |machine, moment| {
+            if let Some(spans) = &spans {
+                match moment {
+                    Moment::Booted => spans.attach(machine),
+                    Moment::Work => spans.begin(machine),
+                }
+            }
+            if moment == Moment::Booted {
+                return;
+            }
             if args.precondition.is_some() {
                 progress.borrow_mut().begin("run");
             }
@@ -69,6 +82,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             !interrupt.asked()
         },
     )?;
+    // Now, so that shutting down is no part of it.
+    let spans = spans.map(|spans| spans.report());
     if let Some(wave) = wave {
         wave.finish()?;
     }
@@ -83,7 +98,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     shut_down?;
 
-    print(args, &report)?;
+    print(args, &report, spans.as_ref())?;
     if interrupt.asked() {
         console::note("interrupted: the report covers what was done by then");
         return Err(Failure::Interrupted);
@@ -91,14 +106,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     verdict([&report])
 }
 
-fn print(args: &RunArgs, report: &RunReport) -> Result<(), Failure> {
+/// What `--json` prints.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    #[serde(flatten)]
+    run: &'a RunReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spans: Option<&'a SpanReport>,
+}
+
+fn print(args: &RunArgs, report: &RunReport, spans: Option<&SpanReport>) -> Result<(), Failure> {
     if args.json {
-        return console::json(report);
+        return console::json(&JsonReport { run: report, spans });
     }
     console::print(&table(std::slice::from_ref(report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
     if checked > 0 {
         console::line(&format!("{checked} blocks were checked."))?;
+    }
+    if let Some(spans) = spans {
+        console::print(&format!("\n{}", spans.table()))?;
     }
     Ok(())
 }

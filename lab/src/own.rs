@@ -41,6 +41,15 @@ pub enum Work {
     },
 }
 
+/// A moment of a run at which the caller may look at the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// The drive is up; its I/O queues exist and have not been used.
+    Booted,
+    /// Preconditioned and aged: the work begins.
+    Work,
+}
+
 /// How to run.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -52,6 +61,8 @@ pub struct Setup {
     pub content: Option<Content>,
     /// Fills the drive before, and overwrites so many percent of it at random.
     pub precondition_percent: Option<u32>,
+    /// Hours after the array was made that the work begins at: what is programmed by then has aged.
+    pub age_hours: Option<u32>,
     /// Seeds what the work leaves to chance.
     pub seed: u64,
     /// Go on after a failed request.
@@ -80,6 +91,9 @@ pub enum WorkError {
         /// What is wrong.
         error: String,
     },
+    /// The drive's image could not take the age.
+    #[error("ageing the drive: {0}")]
+    Age(String),
     /// The run.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -88,7 +102,7 @@ pub enum WorkError {
 /// Most outstanding requests that one queue pair of the driver is set up for.
 const DEPTH_MAX: u32 = 1024;
 
-/// Powers a drive on and runs the work. Gives the report, and the machine to go on with.
+/// Powers a drive on and runs the work, calling `look` at each [`Moment`]. Gives the report, and the machine to go on with.
 ///
 /// # Errors
 /// When the work can't be understood or the run can't go on.
@@ -97,7 +111,7 @@ pub fn run(
     work: Work,
     media: Media,
     recorder: &Recorder,
-    prepare: impl FnOnce(&Machine),
+    mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
     let jobs = match &work {
@@ -117,7 +131,8 @@ pub fn run(
         driver_config(setup, &jobs, &work),
     )?;
     machine.boot()?;
-    match carry_out(setup, &machine, &jobs, work, prepare, progress) {
+    look(&machine, Moment::Booted);
+    match carry_out(setup, &machine, &jobs, work, look, progress) {
         Ok(report) => Ok((report, machine)),
         Err(error) => {
             // The drive is not to blame: its image may be used again. If it can't be shut down either, the first error
@@ -133,7 +148,7 @@ fn carry_out(
     machine: &Machine,
     jobs: &[Job],
     work: Work,
-    prepare: impl FnOnce(&Machine),
+    mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<RunReport, WorkError> {
     let drive = drive_of(machine);
@@ -167,7 +182,11 @@ fn carry_out(
         let tasks = Task::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
         (_, contents) = measure(machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
     }
-    prepare(machine);
+    if let Some(hours) = setup.age_hours {
+        let aged = machine.device().nand().set_age_hours(hours);
+        aged.map_err(|error| WorkError::Age(error.to_string()))?;
+    }
+    look(machine, Moment::Work);
     let on_failure = if setup.keep_going { OnFailure::Continue } else { OnFailure::EndTask };
     let (report, _) = measure(machine, &name, tasks, contents, on_failure, progress)?;
     Ok(report)

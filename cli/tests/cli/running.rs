@@ -145,6 +145,74 @@ fn an_override_changes_the_drive() {
 }
 
 #[test]
+fn spans_tell_where_the_work_spent_its_time() {
+    let place = with_jobs();
+    let read = ["run", "tiny", "--job", "read.fio", "--precondition", "0"];
+    let plain = place.report(&[&read[..], &["--json"]].concat());
+    assert!(plain.get("spans").is_none());
+    let seen = [&read[..], &["--json", "--spans", "--wave", "w.vcd", "--events", "e.jsonl"]].concat();
+    let report = place.report(&seen);
+    assert_eq!(report["simulated_s"], plain["simulated_s"], "looking doesn't change what happens");
+
+    // The fill before and the shutdown after are no part of it: 64 reads, nothing programmed.
+    let spans = &report["spans"];
+    let stages = spans["stages"].as_array().unwrap();
+    let names: Vec<_> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["fetched", "started", "first slice", "finished", "completed", "total"]);
+    assert!(stages.iter().all(|s| s["count"] == 64), "{spans}");
+    let mean = |stage: &Value| stage["mean_us"].as_f64().unwrap();
+    let (total, steps) = stages.split_last().unwrap();
+    assert!((steps.iter().map(mean).sum::<f64>() - mean(total)).abs() < 0.01, "{spans}");
+    assert!(mean(&steps[3]) > 58.0, "a read waits for its array: {spans}");
+    let flash = spans["flash"].as_array().unwrap();
+    assert_eq!(flash[0]["name"], "read");
+    assert_eq!(flash[0]["count"], report["flash_reads"]);
+    assert!(flash[0]["p99_us"].as_f64() >= flash[0]["p50_us"].as_f64());
+    assert_eq!((&flash[1]["name"], &flash[1]["count"]), (&"program".into(), &report["flash_programs"]));
+    assert_eq!(spans["lost"], 0);
+    assert!(place.read("w.vcd").contains("CMD_00h_READ") && place.read("e.jsonl").contains("FlashFinished"));
+
+    let ran = place.aster(&[&read[..], &["--spans"]].concat());
+    for words in ["stage ", "first slice", "flash read", "flash erase", "p99.9"] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
+}
+
+#[test]
+fn old_data_have_more_wrong_bits_and_in_the_end_too_many() {
+    let place = with_jobs();
+    let read = ["run", "tiny", "--job", "read.fio", "--precondition", "0", "--events", "e.jsonl"];
+    let corrected = |age: &[&str]| -> u64 {
+        let set = ["--json", "--set", "package.errors.retention=5e-5"];
+        place.report(&[&read[..], &set, age].concat());
+        let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["corrected"].as_u64();
+        place.read("e.jsonl").lines().filter_map(of).sum()
+    };
+    let (new, old) = (corrected(&[]), corrected(&["--age", "10000"]));
+    assert!(old > 10 * new.max(1), "{new} bits corrected when new, {old} when old");
+
+    let far = ["--set", "package.errors.retention=2e-3"];
+    assert_eq!(place.aster(&[&read[..], &far].concat()).code, 0, "without an age nothing is lost");
+    let error = place.refused(1, &[&read[..], &far, &["--age", "10000"]].concat());
+    assert!(error.contains("failed; the first, of \"look\": "), "{error}");
+}
+
+#[test]
+fn an_image_keeps_its_age() {
+    let place = with_jobs();
+    let on_image = ["--image", "d.aster", "--set", "package.errors.retention=5e-5", "--json"];
+    place.report(&[&["run", "tiny", "--job", "write.fio"], &on_image[..]].concat());
+    let corrected = |age: &[&str]| -> u64 {
+        let read = ["run", "tiny", "--job", "read.fio", "--events", "e.jsonl"];
+        place.report(&[&read[..], &on_image, age].concat());
+        let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["corrected"].as_u64();
+        place.read("e.jsonl").lines().filter_map(of).sum()
+    };
+    let (new, old, later) = (corrected(&[]), corrected(&["--age", "10000"]), corrected(&[]));
+    assert!(old > 5 * new.max(1) && later >= old, "{new}, {old}, then {later}");
+}
+
+#[test]
 fn waveform_and_events_are_written_side_by_side() {
     let place = with_jobs();
     let arguments =

@@ -1,0 +1,206 @@
+//! Where the work's commands spent their time, and how long flash operations took.
+
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::{
+    CommandSpan, Event, EventSink, FlashKind, FlashSpans, LatencyHistogram, Spans, Stage, StageHistograms,
+    Tee,
+};
+use aster_units::Instant;
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// Command slots that are followed: the 4,096 that a profile may ask for at most, and those that the front end adds for
+/// admin commands.
+const SLOTS: u16 = 8192;
+
+/// Listens to a machine from its boot on, and measures from the beginning of the work on.
+#[derive(Default)]
+pub(crate) struct SpanSink {
+    /// Spans that end before the work are followed, because a queue's doorbells make sense only to one who saw them all,
+    /// and not counted.
+    at_work: Rc<Cell<bool>>,
+    stages: Rc<RefCell<StageHistograms>>,
+    commands: RefCell<Option<Rc<RefCell<dyn Lost>>>>,
+    /// Lost before the work.
+    lost_before: Cell<u64>,
+    flash: RefCell<Option<Rc<RefCell<FlashSpans>>>>,
+}
+
+/// What is asked of [`Spans`] at the end, whatever its function is.
+trait Lost {
+    fn lost(&self) -> u64;
+}
+
+impl<F: FnMut(&CommandSpan)> Lost for Spans<F> {
+    fn lost(&self) -> u64 {
+        Spans::lost(self)
+    }
+}
+
+/// Whoever listened before.
+struct Before(Box<dyn EventSink>);
+
+impl EventSink for Before {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.0.event(at, event);
+    }
+}
+
+impl SpanSink {
+    /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
+    pub(crate) fn attach(&self, machine: &Machine) {
+        let (stages, at_work) = (Rc::clone(&self.stages), Rc::clone(&self.at_work));
+        let mut spans = Spans::new(SLOTS, move |span| {
+            if at_work.get() {
+                stages.borrow_mut().record(span);
+            }
+        });
+        let driver = machine.driver();
+        for queue in driver.queues() {
+            // A queue of so many entries holds one command less (NVMe 1.4 §4.1.2).
+            spans.queue_created(queue.0, driver.depth(queue) + 1);
+        }
+        let spans = Rc::new(RefCell::new(spans));
+        add(machine, Tee::default().with(Rc::clone(&spans)));
+        *self.commands.borrow_mut() = Some(spans);
+    }
+
+    /// Measures from now on.
+    pub(crate) fn begin(&self, machine: &Machine) {
+        self.at_work.set(true);
+        self.lost_before.set(self.lost());
+        let geometry = machine.device().geometry();
+        let luns = u32::from(geometry.channels) * geometry.luns_per_channel();
+        let flash = Rc::new(RefCell::new(FlashSpans::new(luns)));
+        add(machine, Tee::default().with(Rc::clone(&flash)));
+        *self.flash.borrow_mut() = Some(flash);
+    }
+
+    fn lost(&self) -> u64 {
+        self.commands.borrow().as_ref().map_or(0, |spans| spans.borrow().lost())
+    }
+
+    /// What was measured by now.
+    pub(crate) fn report(&self) -> SpanReport {
+        let stages = self.stages.borrow();
+        let steps = Stage::ALL[1..].iter().map(|stage| Row::of(stage.name(), stages.step(*stage)));
+        let total = Row::of("total", stages.total());
+        let flash = self.flash.borrow();
+        let flash = flash.as_ref().map(|flash| flash.borrow());
+        SpanReport {
+            stages: steps.chain([total]).collect(),
+            flash: flash
+                .iter()
+                .flat_map(|flash| FlashKind::ALL.map(|kind| FlashRow::of(flash, kind)))
+                .collect(),
+            lost: self.lost() - self.lost_before.get() + flash.as_ref().map_or(0, |flash| flash.lost()),
+        }
+    }
+}
+
+/// Lets `sink` listen beside whoever listens to the machine's drive.
+fn add(machine: &Machine, sink: Tee) {
+    let recorder = machine.device().recorder();
+    let all = match recorder.detach() {
+        Some(before) => Tee::default().with(Before(before)).with(sink),
+        None => sink,
+    };
+    recorder.attach(all);
+}
+
+/// Durations of one kind, in microseconds of simulated time.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    count: u64,
+    mean_us: f64,
+    p50_us: f64,
+    p99_us: f64,
+    p999_us: f64,
+    max_us: f64,
+}
+
+impl Row {
+    fn of(name: &'static str, durations: &LatencyHistogram) -> Self {
+        let quantile = |parts, of| durations.quantile(parts, of).as_micros_f64();
+        Row {
+            name,
+            count: durations.count(),
+            mean_us: durations.mean().as_micros_f64(),
+            p50_us: quantile(1, 2),
+            p99_us: quantile(99, 100),
+            p999_us: quantile(999, 1000),
+            max_us: durations.max().as_micros_f64(),
+        }
+    }
+}
+
+/// Flash operations of one kind.
+#[derive(Serialize)]
+struct FlashRow {
+    #[serde(flatten)]
+    durations: Row,
+    /// Those that failed, were uncorrectable or brought an error.
+    unsuccessful: u64,
+}
+
+impl FlashRow {
+    fn of(flash: &FlashSpans, kind: FlashKind) -> Self {
+        FlashRow {
+            durations: Row::of(kind.name(), flash.latency(kind)),
+            unsuccessful: flash.unsuccessful(kind),
+        }
+    }
+}
+
+/// Where the time of a run went.
+#[derive(Serialize)]
+pub(crate) struct SpanReport {
+    /// Up to each stage from the one before it, and in all.
+    stages: Vec<Row>,
+    /// By kind.
+    flash: Vec<FlashRow>,
+    /// Commands and flash operations of which one end wasn't seen.
+    lost: u64,
+}
+
+impl SpanReport {
+    /// As a table for people.
+    pub(crate) fn table(&self) -> String {
+        let mut out = String::new();
+        let head = ["count", "mean µs", "p50", "p99", "p99.9", "max"];
+        let mut line = |name: &str, cells: [String; 6]| {
+            let _ = write!(out, "{name:<14}");
+            for cell in cells {
+                let _ = write!(out, "  {cell:>10}");
+            }
+            out.push('\n');
+        };
+        line("stage", head.map(str::to_owned));
+        for row in &self.stages {
+            line(row.name, row.cells());
+        }
+        for row in &self.flash {
+            line(&format!("flash {}", row.durations.name), row.durations.cells());
+        }
+        for row in self.flash.iter().filter(|row| row.unsuccessful > 0) {
+            let _ = writeln!(out, "{} flash {}s were unsuccessful.", row.unsuccessful, row.durations.name);
+        }
+        if self.lost > 0 {
+            let _ =
+                writeln!(out, "{} spans are not in the table: one of their ends was not seen.", self.lost);
+        }
+        out
+    }
+}
+
+impl Row {
+    fn cells(&self) -> [String; 6] {
+        let us = |time: f64| if self.count == 0 { "–".into() } else { format!("{time:.2}") };
+        let times = [self.mean_us, self.p50_us, self.p99_us, self.p999_us, self.max_us].map(us);
+        let [mean, p50, p99, p999, max] = times;
+        [self.count.to_string(), mean, p50, p99, p999, max]
+    }
+}
