@@ -37,3 +37,25 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> 
 pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     File::create(path).map(BufWriter::new).map_err(|error| Failure::file(path, error))
 }
+
+/// Refuses to write what the run reads, and to write one file twice: nothing of the user's is overwritten by accident.
+///
+/// # Errors
+/// Names the file that has two uses.
+pub(crate) fn keep_apart(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<(), Failure> {
+    // Another spelling of the same file is the same file; one that doesn't exist is only itself.
+    let known = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let written: Vec<_> = written.iter().flatten().map(|path| known(path)).collect();
+    for (i, path) in written.iter().enumerate() {
+        if read.iter().flatten().any(|other| known(other) == *path) {
+            return Err(Failure::file(
+                path,
+                "is read by this run and would be overwritten; name another file",
+            ));
+        }
+        if written[..i].contains(path) {
+            return Err(Failure::file(path, "is named for two outputs; name two files"));
+        }
+    }
+    Ok(())
+}

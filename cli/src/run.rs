@@ -4,7 +4,7 @@ use crate::args::{ReplayArgs, RunArgs};
 use crate::console;
 use crate::events::EventFile;
 use crate::failure::Failure;
-use crate::files::{HAND_WRITTEN_MAX, read_text};
+use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
@@ -37,6 +37,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         seed: args.seed,
         keep_going: args.keep_going,
     };
+    keep_apart(
+        &[Some(args.profile.as_path()), args.source.job.as_deref(), args.source.trace.as_deref()],
+        &[args.image.as_deref(), args.wave.as_deref(), args.events.as_deref()],
+    )?;
     let recorder = Recorder::default();
     let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
     let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;

@@ -238,3 +238,16 @@ fn waveform_and_events_are_written_side_by_side() {
     let without = place.report(&["run", "tiny", "--job", "write.fio", "--verify", "--json"]);
     assert_eq!(with["simulated_s"], without["simulated_s"]);
 }
+
+#[test]
+fn what_a_run_reads_is_never_overwritten_by_what_it_writes() {
+    let place = with_jobs();
+    for output in ["--events", "--wave", "--image"] {
+        let ran = place.aster(&["run", "tiny", "--job", "write.fio", output, "./write.fio"]);
+        assert_ne!(ran.code, 0, "{output}");
+        assert!(ran.err.contains("would be overwritten"), "{output}: {}", ran.err);
+    }
+    assert_eq!(place.aster(&["run", "tiny", "--job", "write.fio"]).code, 0, "the job file is whole");
+    let twice = place.aster(&["run", "tiny", "--job", "write.fio", "--events", "o", "--wave", "o"]);
+    assert!(twice.err.contains("two outputs"), "{}", twice.err);
+}
