@@ -66,7 +66,7 @@ fn program_and_erase_failures_and_bit_errors_lose_nothing() {
                 block_sizes: PerDirection::all(BlockSizes::Fixed(8192)),
                 seed: round,
                 flush_every: 97,
-                ..job("work", Access::Random, Mix::ReadWrite, 8192, cases(3_000, 50_000))
+                ..job("work", Access::Random, Mix::ReadWrite, 8192, cases(3_000, 8_000))
             };
             let trim = Job {
                 block_sizes: PerDirection::all(BlockSizes::Range { min: 4096, max: 64 << 10 }),
