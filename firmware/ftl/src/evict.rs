@@ -1,7 +1,7 @@
 //! Bringing dirty entries to flash.
 
 use crate::blocks::Stream;
-use crate::buffer::{EntryId, Flush};
+use crate::buffer::{EntryId, Flush, Granules};
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
@@ -20,14 +20,16 @@ impl Drive {
     /// # Errors
     /// When there is no room, or no block takes the page; the entry stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<(), HostStatus> {
-        let lost = self.fill(entry, self.whole_page(), Cause::Merge).await;
-        let lpn = self.buffer.borrow().lpn(entry);
-        // A sector stays lost until all of it has been written again.
-        let lost_sectors = lost & self.sectors_of(self.whole_page() & !self.buffer.borrow().valid(entry));
-        let record =
-            OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: self.next_sequence(), lost_sectors };
-        record.encode(self.dram.borrow_mut().oob_mut(BufferId(entry.0)));
-        let written = self.program_host(lpn, BufferId(entry.0)).await;
+        self.fill(entry, self.whole_page(), Cause::Merge).await;
+        let (lpn, lost) = {
+            let buffer = self.buffer.borrow();
+            (buffer.lpn(entry), self.whole_page() & !buffer.valid(entry))
+        };
+        let written = if lost == 0 {
+            self.program_as(lpn, BufferId(entry.0), 0).await
+        } else {
+            self.program_with_losses(lpn, entry, lost).await
+        };
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
@@ -35,6 +37,22 @@ impl Drive {
         Ok(())
     }
 
+    /// Writes a page that has lost granules. They are noted in a copy: the entry may be read meanwhile.
+    #[cold]
+    async fn program_with_losses(&self, lpn: Lpn, entry: EntryId, lost: Granules) -> Result<Ppa, HostStatus> {
+        let copy = self.take_merge_buffer().await;
+        self.copy_granules(BufferId(entry.0), copy, self.whole_page() & !lost);
+        self.note_lost(copy, lost);
+        let written = self.program_as(lpn, copy, self.sectors_of(lost)).await;
+        self.give_merge_buffer(copy);
+        written
+    }
+    async fn program_as(&self, lpn: Lpn, from: BufferId, lost_sectors: u16) -> Result<Ppa, HostStatus> {
+        let record =
+            OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: self.next_sequence(), lost_sectors };
+        record.encode(self.dram.borrow_mut().oob_mut(from));
+        self.program_host(lpn, from).await
+    }
     async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
         let lun = self.lun_of(lpn);
         for _ in 0..PROGRAM_ATTEMPTS {

@@ -138,6 +138,9 @@ impl Drive {
                 let whole = SectorRange::whole(self.geometry.sectors_per_page());
                 let (lost, record) = self.judge(&outcome, whole, at.buffer);
                 let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(None) };
+                // What is lost since the page was written has no note yet.
+                let unreadable = if record.is_some() { outcome.failed_sectors } else { u16::MAX };
+                self.note_lost(at.buffer, self.granules_of(unreadable));
                 self.program_copy(lun, at, lpn, 0).await
             }
             Stage::Programming { lpn, to, attempt } => {

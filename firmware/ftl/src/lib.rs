@@ -34,6 +34,7 @@ mod evict;
 mod flash;
 mod gc;
 mod intake;
+mod lost;
 mod map;
 mod oob;
 mod read;

@@ -26,7 +26,8 @@ pub struct OobRecord {
     /// Counts evictions over the drive's life, 48 bits. A page moved by garbage collection keeps it, so that of two
     /// copies with different numbers the greater is always newer. Pages of the map carry their generation.
     pub sequence: u64,
-    /// Sectors whose content was lost before this copy was made, one bit each: they must not be read as data.
+    /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as data. Each
+    /// of them notes itself which of its blocks are lost.
     pub lost_sectors: u16,
 }
 

@@ -3,6 +3,7 @@
 use crate::buffer::{EntryId, Granules, Hold, Step, Want};
 use crate::drive::Drive;
 use crate::flash::Cause;
+use crate::lost;
 use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
 use aster_events::Event;
@@ -91,8 +92,8 @@ impl Drive {
     }
 
     /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash. What can't be
-    /// read stays invalid. Returns the sectors that are lost. Nobody else changes the entry meanwhile.
-    pub(crate) async fn fill(&self, entry: EntryId, wanted: Granules, cause: Cause) -> u16 {
+    /// read stays invalid. Nobody else changes the entry meanwhile.
+    pub(crate) async fn fill(&self, entry: EntryId, wanted: Granules, cause: Cause) {
         self.core.charge(self.config.costs.translate);
         self.core.settle().await;
         let (lpn, missing) = {
@@ -100,13 +101,13 @@ impl Drive {
             (buffer.lpn(entry), wanted & !buffer.valid(entry))
         };
         if missing == 0 {
-            return 0;
+            return;
         }
         let ppa = self.map.borrow().get(lpn);
         if !ppa.is_some() {
             self.zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
-            return 0;
+            return;
         }
         let sectors = span(self.sectors_of(missing));
         // Flash may write into the entry itself where that loses nothing.
@@ -115,25 +116,17 @@ impl Drive {
             !buffer.is_dirty(entry) || buffer.valid(entry) & self.granules_of(sectors.mask()) == 0
         };
         if direct {
-            self.fill_direct(entry, lpn, ppa, sectors, cause).await
+            self.fill_direct(entry, lpn, ppa, sectors, cause).await;
         } else {
-            self.fill_by_merge(entry, lpn, sectors, missing, cause).await
+            self.fill_by_merge(entry, lpn, sectors, missing, cause).await;
         }
     }
-    async fn fill_direct(
-        &self,
-        entry: EntryId,
-        lpn: Lpn,
-        ppa: Ppa,
-        sectors: SectorRange,
-        cause: Cause,
-    ) -> u16 {
+    async fn fill_direct(&self, entry: EntryId, lpn: Lpn, ppa: Ppa, sectors: SectorRange, cause: Cause) {
         let into = BufferId(entry.0);
         let lost = self.read_page(ppa, lpn, sectors, into, cause).await;
         let mut buffer = self.buffer.borrow_mut();
-        buffer.forget_clean(entry, self.granules_of(sectors.mask() & lost));
-        buffer.add_valid(entry, self.granules_of(sectors.mask() & !lost));
-        lost
+        buffer.forget_clean(entry, lost);
+        buffer.add_valid(entry, self.granules_of(sectors.mask()) & !lost);
     }
     async fn fill_by_merge(
         &self,
@@ -142,21 +135,27 @@ impl Drive {
         sectors: SectorRange,
         missing: Granules,
         cause: Cause,
-    ) -> u16 {
+    ) {
         let merge = self.take_merge_buffer().await;
         // Only now: garbage collection may have moved the page while there was no buffer.
         let ppa = self.map.borrow().get(lpn);
         let lost = self.read_page(ppa, lpn, sectors, merge, cause).await;
-        let good = missing & self.granules_of(sectors.mask() & !lost);
+        let good = missing & !lost;
         self.copy_granules(merge, BufferId(entry.0), good);
         self.buffer.borrow_mut().add_valid(entry, good);
         self.give_merge_buffer(merge);
-        lost
     }
 
-    /// Reads sectors of a logical page and says which of them are lost: uncorrectable now, or marked so by whoever
-    /// copied the page here.
-    async fn read_page(&self, ppa: Ppa, lpn: Lpn, sectors: SectorRange, into: BufferId, cause: Cause) -> u16 {
+    /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted so by
+    /// whoever wrote the page here.
+    async fn read_page(
+        &self,
+        ppa: Ppa,
+        lpn: Lpn,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Granules {
         self.blocks.borrow_mut().read_begins(ppa);
         let outcome = self.read(ppa, sectors, into, cause).await;
         let (last, lun) = {
@@ -173,9 +172,15 @@ impl Drive {
         {
             // Another page's data must never pass for this one's.
             self.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
-            return sectors.mask();
+            return self.granules_of(sectors.mask());
         }
-        lost
+        match record {
+            Some(_) if lost != 0 => {
+                self.take_notes(into, lost & !outcome.failed_sectors)
+                    | self.granules_of(lost & outcome.failed_sectors)
+            }
+            _ => self.granules_of(lost),
+        }
     }
     /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the content.
     pub(crate) fn judge(
@@ -241,7 +246,31 @@ impl Drive {
         let (a, b) = (dram.page(a), dram.page(b));
         bits(granules).all(|g| a[g * len..(g + 1) * len] == b[g * len..(g + 1) * len])
     }
-    fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {
+    /// Notes lost granules in the sectors of a page that is to be written.
+    pub(crate) fn note_lost(&self, buffer: BufferId, lost: Granules) {
+        // Where a granule is a sector there is nothing to tell beyond what the OOB record says.
+        if self.config.content == Content::Full {
+            let mut dram = self.dram.borrow_mut();
+            for (sector, bytes) in dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate() {
+                let lost = (lost >> (sector as u32 * self.granules_per_sector())) as lost::Blocks;
+                if lost != 0 {
+                    lost::note(bytes, lost);
+                }
+            }
+        }
+    }
+    /// The lost granules of sectors that were read and are not whole; the others come to their places.
+    fn take_notes(&self, buffer: BufferId, sectors: u16) -> Granules {
+        if self.config.content != Content::Full {
+            return self.granules_of(sectors);
+        }
+        let mut dram = self.dram.borrow_mut();
+        let pages = dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate();
+        pages.filter(|(sector, _)| sectors >> sector & 1 == 1).fold(0, |all, (sector, bytes)| {
+            all | Granules::from(lost::take_note(bytes)) << (sector as u32 * self.granules_per_sector())
+        })
+    }
+    pub(crate) fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {
         let len = self.granule_len();
         let mut held = [0; SECTOR_BYTES];
         let mut dram = self.dram.borrow_mut();

@@ -187,6 +187,52 @@ fn a_write_beside_damage_survives_eviction() {
 }
 
 #[test]
+fn blocks_written_into_a_lost_sector_are_readable_and_the_others_stay_lost() {
+    let mut bench = Bench::fresh(config(Content::Full));
+    let mut oracle = Oracle::new(&bench);
+    oracle.fill(&bench);
+    oracle.finish(&bench);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    let per_page = oracle.granules_per_page(&bench);
+    // (page, first block, blocks, force unit access): what is written into sector 0, all of which is lost.
+    let writes = [(0, 0, 1, true), (1, 7, 1, true), (2, 0, 7, false), (3, 2, 3, false), (4, 1, 7, true)];
+    for (page, first, count, fua) in writes {
+        break_page(&bench, &mut oracle, Lpn(page), 0b01, false);
+        let first = u64::from(page) * per_page + first;
+        oracle.send(&bench, Request { op: Op::Write { fua }, first, count });
+        oracle.damaged[first as usize..(first + count) as usize].fill(false);
+    }
+    oracle.finish(&bench);
+    let mut rng = Rng::new(5);
+    for round in 0..3 {
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+        bench = bench.restart();
+        let before = oracle.unrecovered;
+        // Block by block: what the write brought is there, and nothing else of the sector.
+        for (page, ..) in writes {
+            for granule in 0..per_page {
+                let first = u64::from(page) * per_page + granule;
+                oracle.send(&bench, Request { op: Op::Read, first, count: 1 });
+            }
+        }
+        oracle.finish(&bench);
+        let lost = writes.iter().map(|(_, _, count, _)| 8 - count).sum::<u64>();
+        assert_eq!(oracle.unrecovered - before, lost, "round {round}");
+        // Garbage collection takes the pages elsewhere, and other sectors of them are written.
+        for (page, ..) in writes {
+            let first = u64::from(page) * per_page + 8 + 2 * round;
+            oracle.send(&bench, Request { op: Op::Write { fua: true }, first, count: 1 });
+        }
+        for _ in 0..4 * bench.ftl.logical_pages() {
+            let first = (5 + rng.below(u64::from(bench.ftl.logical_pages()) - 5)) * per_page;
+            oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
+        }
+        oracle.finish(&bench);
+    }
+    assert!(bench.ftl.stats().flash_programs.gc > 0, "garbage collection was not needed");
+}
+
+#[test]
 fn a_failed_dma_fails_the_command_and_leaves_the_old_data() {
     let bench = Bench::fresh(config(Content::Full));
     assert_eq!(bench.run(HostOp::Write, 0, 8192, vec![7; 8192]).0, HostStatus::Success);

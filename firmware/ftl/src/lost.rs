@@ -1,0 +1,74 @@
+//! Sectors of which blocks are lost, as they stand in flash.
+//!
+//! The OOB record says which sectors of a page are not whole. Which blocks of such a sector are lost stands in the sector
+//! itself: a note in place of its first block, and that block, if there still is one, in place of the first lost one. So
+//! a note needs no room beside the data, and another failure takes no more with it than its own sector.
+
+use aster_codec::checksum::crc32c;
+use aster_units::SECTOR_BYTES;
+
+/// Blocks of a sector, one bit each.
+pub(crate) type Blocks = u8;
+const BLOCK_BYTES: usize = SECTOR_BYTES / Blocks::BITS as usize;
+
+const MAGIC: [u8; 3] = *b"GAP";
+const NOTE_BYTES: usize = 8;
+
+/// Turns a sector whose blocks `lost` are lost into the form that goes to flash.
+pub(crate) fn note(sector: &mut [u8], lost: Blocks) {
+    assert!(lost != 0, "a note about nothing");
+    move_block(sector, 0, first(lost));
+    sector[..3].copy_from_slice(&MAGIC);
+    sector[3] = lost;
+    let crc = crc32c(&sector[..4]);
+    sector[4..NOTE_BYTES].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Undoes [`note`]: brings the blocks back to their places and says which are lost. Without a note all are.
+pub(crate) fn take_note(sector: &mut [u8]) -> Blocks {
+    let lost = sector[3];
+    if sector[..3] != MAGIC || sector[4..NOTE_BYTES] != crc32c(&sector[..4]).to_le_bytes() || lost == 0 {
+        return Blocks::MAX;
+    }
+    move_block(sector, first(lost), 0);
+    lost
+}
+
+fn first(lost: Blocks) -> usize {
+    lost.trailing_zeros() as usize
+}
+fn move_block(sector: &mut [u8], from: usize, to: usize) {
+    sector.copy_within(from * BLOCK_BYTES..(from + 1) * BLOCK_BYTES, to * BLOCK_BYTES);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn sector() -> Vec<u8> {
+        (0..SECTOR_BYTES).map(|i| (i / BLOCK_BYTES) as u8 + 1).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_lost_comes_back(lost in 1..=Blocks::MAX) {
+            let mut bytes = sector();
+            note(&mut bytes, lost);
+            prop_assert_eq!(take_note(&mut bytes), lost);
+            for block in (0..8).filter(|b| lost >> b & 1 == 0) {
+                let at = block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES;
+                prop_assert!(bytes[at.clone()] == sector()[at], "block {}", block);
+            }
+        }
+
+        #[test]
+        fn a_damaged_note_vouches_for_nothing(lost in 1..=Blocks::MAX, bit in 0..8 * NOTE_BYTES) {
+            let mut bytes = sector();
+            note(&mut bytes, lost);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(take_note(&mut bytes), Blocks::MAX);
+        }
+    }
+}
