@@ -94,8 +94,8 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
 fn blame(overrides: &[Override], error: ProfileError) -> Failure {
     let at_fault = |o: &&Override| {
         let key = o.key();
-        // An unknown table is told as a key inside itself.
-        error.key.as_deref().is_some_and(|k| k == key || k == format!("{0}.{0}", o.path[0]))
+        // An unknown table is told by its own name.
+        error.key.as_deref().is_some_and(|k| k == key || key.starts_with(&format!("{k}.")))
     };
     // Of several for the same key the last counts.
     if let Some(change) = overrides.iter().rev().find(at_fault) {

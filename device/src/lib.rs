@@ -4,12 +4,14 @@
 
 mod arrivals;
 mod build;
+mod check;
 mod device;
 mod life;
 mod media;
 pub mod profile;
 
 pub use build::{BuildError, nand_image_bytes};
+pub use check::check;
 pub use device::{Device, DriveStats};
 pub use media::{Media, NVRAM_BYTES};
 pub use profile::{Profile, ProfileError};

@@ -33,14 +33,14 @@ impl ProfileError {
         let message = error.message().trim().to_owned();
         let (key, reason) = match unknown_field(&message) {
             Some((key, known)) => {
-                let table = line.and_then(|l| table_at(text, l));
+                let full = line.map_or(key.clone(), |l| full_key(text, l, &key));
                 let reason = match nearest(&key, &known) {
                     Some(near) => {
                         format!("unknown key; did you mean '{near}'? Known here: {}", known.join(", "))
                     }
                     None => format!("unknown key. Known here: {}", known.join(", ")),
                 };
-                (Some(table.map_or(key.clone(), |t| format!("{t}.{key}"))), reason)
+                (Some(full), reason)
             }
             None => (line.and_then(|l| key_at(text, l)), message),
         };
@@ -63,6 +63,18 @@ fn table_at(text: &str, line: usize) -> Option<String> {
     Some(header.trim().to_owned())
 }
 
+/// An unknown `key` that was found on `line`, with its table: one of a header is a table itself.
+fn full_key(text: &str, line: usize, key: &str) -> String {
+    let Some(table) = table_at(text, line) else { return key.to_owned() };
+    let is_header = text.lines().nth(line - 1).is_some_and(|l| l.trim().starts_with('['));
+    let mut parts: Vec<&str> = table.split('.').map(str::trim).collect();
+    match parts.iter().position(|part| *part == key) {
+        Some(at) if is_header => parts.truncate(at + 1),
+        _ => parts.push(key),
+    }
+    parts.join(".")
+}
+
 /// The key assigned on `line`, with its table.
 fn key_at(text: &str, line: usize) -> Option<String> {
     let (key, _) = text.lines().nth(line - 1)?.split_once('=')?;
@@ -73,9 +85,16 @@ fn key_at(text: &str, line: usize) -> Option<String> {
     })
 }
 
-/// The line on which `table.key` is assigned.
+/// The line on which `table.key` is assigned; where it has its default, or `key` is a table, that of the table's header.
 fn find_key(text: &str, key: &str) -> Option<usize> {
-    (1..=text.lines().count()).find(|&l| key_at(text, l).as_deref() == Some(key))
+    let header = |table: &str| {
+        let named = |line: &str| line.trim().strip_prefix('[')?.strip_suffix(']').map(|t| t.trim() == table);
+        text.lines().position(|line| named(line) == Some(true)).map(|at| at + 1)
+    };
+    (1..=text.lines().count())
+        .find(|&l| key_at(text, l).as_deref() == Some(key))
+        .or_else(|| header(key))
+        .or_else(|| header(key.rsplit_once('.')?.0))
 }
 
 /// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart.

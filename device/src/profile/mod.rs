@@ -8,6 +8,7 @@ mod schema;
 mod shipped;
 
 pub use error::ProfileError;
+pub(crate) use schema::geometry_key;
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, CellUse, ChannelProfile, ContentKind, CoresProfile,
     CostsProfile, DataModeName, EccProfile, ErrorsProfile, FtlProfile, GeometryProfile, HostProfile,
@@ -23,7 +24,13 @@ impl Profile {
     /// Names file, line and key, and says what is allowed.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
         let profile: Profile = toml::from_str(text).map_err(|e| ProfileError::of_toml(name, text, &e))?;
-        profile.check().map_err(|(key, reason)| ProfileError::of_value(name, text, key, reason))?;
+        let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
+        profile.check().map_err(|(key, reason)| fail(key, reason))?;
+        // What only shows when parts meet.
+        crate::check(&profile, None).map_err(|error| {
+            let (key, reason) = error.blame();
+            fail(&key, reason)
+        })?;
         Ok(profile)
     }
 }

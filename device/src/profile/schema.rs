@@ -686,7 +686,7 @@ impl Profile {
     }
 }
 
-fn geometry_key(field: &str) -> &'static str {
+pub(crate) fn geometry_key(field: &str) -> &'static str {
     match field {
         "channels" => "geometry.channels",
         "ways" => "geometry.ways",

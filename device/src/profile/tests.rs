@@ -40,6 +40,54 @@ fn a_misspelt_key_is_named_with_its_line_and_the_nearest_known_one() {
 fn an_unknown_table_is_named() {
     let e = error(&format!("{TINY}\n[flt]\nx = 1\n"));
     assert!(e.reason.contains("did you mean 'ftl'"), "{e}");
+    assert_eq!(e.key.as_deref(), Some("flt"), "{e}");
+    let line = TINY.lines().count() + 2;
+    assert!(e.to_string().starts_with(&format!("drive.toml:{line}: flt: ")), "{e}");
+}
+
+#[test]
+fn an_unknown_key_is_told_with_all_its_tables() {
+    let e = error(&with("fresh = 1e-5", "package = 1"));
+    assert_eq!(e.key.as_deref(), Some("package.errors.package"));
+    let e = error(&with("[package.errors]", "[package.erors]"));
+    assert_eq!(e.key.as_deref(), Some("package.erors"));
+}
+
+/// What is wrong only when parts meet: (line of the profile, replacement, key, line that is named).
+const MISFITS: &[(&str, &str, &str, &str)] = &[
+    (
+        "over_provisioning_percent = 32",
+        "over_provisioning_percent = 1",
+        "ftl.over_provisioning_percent",
+        "over_provisioning_percent = 1",
+    ),
+    ("timing_mode = 4", "timing_mode = 9", "channel.timing_mode", "timing_mode = 9"),
+    ("spare_bytes = 1664", "spare_bytes = 100", "ecc", "[ecc]"),
+    ("model = \"TINY\"", "model = \"µ\"", "package.model", "model = \"µ\""),
+    (
+        "slice_workers = 16",
+        "slice_workers = 16\ngc_free_blocks = 9\n[restrict]\nblocks_per_lun = 8",
+        "ftl.gc_free_blocks",
+        "gc_free_blocks = 9",
+    ),
+    // A key that has its default stands at its table's header.
+    (
+        "die_deviation_us = 3\npage_deviation_us = 10",
+        "die_deviation_us = 70",
+        "package.page_deviation_us",
+        "[package]",
+    ),
+];
+
+#[test]
+fn parts_that_do_not_fit_are_told_with_file_line_and_key() {
+    for (old, new, key, at) in MISFITS {
+        let text = with(old, new);
+        let e = error(&text);
+        assert_eq!(e.key.as_deref(), Some(*key), "{new}: {e}");
+        assert_eq!(e.line, text.lines().position(|l| l == *at).map(|i| i + 1), "{e}");
+        assert!(e.to_string().starts_with("drive.toml:"), "{e}");
+    }
 }
 
 #[test]
