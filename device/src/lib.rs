@@ -6,6 +6,7 @@ mod arrivals;
 mod build;
 mod check;
 mod device;
+mod identity;
 mod life;
 mod media;
 pub mod profile;
@@ -13,6 +14,7 @@ pub mod profile;
 pub use build::{BuildError, nand_image_bytes};
 pub use check::check;
 pub use device::{Device, DriveStats};
+pub use identity::media_keys;
 pub use media::{Media, NVRAM_BYTES};
 pub use profile::{Profile, ProfileError};
 

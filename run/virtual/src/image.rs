@@ -1,7 +1,7 @@
 //! A drive's image in a file: NVRAM and NAND, sparse, written through.
 
 use aster_device::profile::Profile;
-use aster_device::{BuildError, Media, NVRAM_BYTES};
+use aster_device::{BuildError, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::Content;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 const MAGIC: &[u8; 16] = b"ASTER DRIVE V1\n\0";
+// What the drive was made with, as text: lines of `key = value`, zeroes behind the last.
+const MADE_WITH_AT: u64 = MAGIC.len() as u64;
 const NVRAM_AT: u64 = 4096;
 const NAND_AT: u64 = 1 << 20;
 
@@ -38,8 +40,19 @@ pub enum ImageError {
         /// The file.
         path: PathBuf,
     },
+    /// It was made with another profile, or keeps content in another way.
+    #[error(
+        "{path}: made with another profile or content: {differences}; use what it was made with, or name another file",
+        path = path.display()
+    )]
+    OtherDrive {
+        /// The file.
+        path: PathBuf,
+        /// Each key that differs, with both values.
+        differences: String,
+    },
     /// It has lost its end.
-    #[error("{path}: truncated: {found} bytes, but this profile's drive has {needed}", path = path.display())]
+    #[error("{path}: truncated: {found} bytes, but its drive has {needed}", path = path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -123,6 +136,9 @@ impl Medium for FileMedium {
 /// When the file can't be used as this profile's drive.
 pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> Result<Media, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    // First: a profile that makes no drive makes no file either.
+    let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
+    let made_with = media_keys(profile, content);
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -135,16 +151,25 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
         Err(TryLockError::WouldBlock) => return Err(ImageError::InUse { path: path.to_owned() }),
         Err(TryLockError::Error(error)) => return Err(io_error(error)),
     }
-    let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
     let needed = NAND_AT + nand_bytes;
     let found = file.metadata().map_err(io_error)?.len();
     if found == 0 {
         file.set_len(needed).map_err(io_error)?;
+        let text: String = made_with.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        assert!(MADE_WITH_AT + (text.len() as u64) < NVRAM_AT, "the keys have outgrown their page");
+        file.write_all_at(text.as_bytes(), MADE_WITH_AT).map_err(io_error)?;
         file.write_all_at(MAGIC, 0).map_err(io_error)?;
     } else {
         let mut magic = [0; MAGIC.len()];
         if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
             return Err(ImageError::Foreign { path: path.to_owned() });
+        }
+        let differences = differences(&file, &made_with).map_err(io_error)?;
+        if !differences.is_empty() {
+            return Err(ImageError::OtherDrive {
+                path: path.to_owned(),
+                differences: differences.join(", "),
+            });
         }
         if found < needed {
             return Err(ImageError::Truncated { path: path.to_owned(), found, needed });
@@ -155,6 +180,20 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
     Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram))
+}
+
+/// How what the image was made with differs from `wanted`, in words.
+fn differences(file: &File, wanted: &[(&'static str, String)]) -> io::Result<Vec<String>> {
+    let mut bytes = [0; (NVRAM_AT - MADE_WITH_AT) as usize];
+    let read = file.read_at(&mut bytes, MADE_WITH_AT)?;
+    let text = bytes[..read].split(|&b| b == 0).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(text);
+    let kept = |key: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+        value.unwrap_or("not given").escape_debug().to_string()
+    };
+    let other = wanted.iter().filter(|(key, value)| kept(key) != *value);
+    Ok(other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect())
 }
 
 #[cfg(test)]
@@ -199,6 +238,55 @@ mod tests {
         let profile = aster_device::profile::shipped("tiny").unwrap();
         assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Foreign { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "Dear Aster,");
+    }
+
+    #[test]
+    fn an_image_of_another_profile_or_content_is_refused_by_what_differs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.aster");
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        drop(open_image(&path, &profile, None).unwrap());
+        let refused = |profile: &Profile, content| {
+            let Err(error) = open_image(&path, profile, content) else { panic!("it was opened") };
+            assert!(matches!(error, ImageError::OtherDrive { .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("{}: made with another profile", path.display())), "{text}");
+            text
+        };
+        // Both larger and smaller than what was made.
+        for blocks in [12, 48] {
+            let mut other = profile.clone();
+            other.geometry.blocks_per_lun = blocks;
+            let text = refused(&other, None);
+            assert!(
+                text.contains(&format!("geometry.blocks_per_lun is 24 there and {blocks} here")),
+                "{text}"
+            );
+        }
+        let text = refused(&profile, Some(Content::Fingerprint));
+        assert!(text.contains("content is full there and fingerprint here; "), "{text}");
+        let mut other = profile.clone();
+        other.ftl.over_provisioning_percent = 40.0;
+        let text = refused(&other, None);
+        assert!(text.contains("ftl.over_provisioning_percent is 32 there and 40 here; "), "{text}");
+        // What the media don't depend on may change.
+        let mut other = profile.clone();
+        other.ftl.buffer_entries = 64;
+        drop(open_image(&path, &other, None).unwrap());
+
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(NAND_AT).unwrap();
+        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Truncated { .. })));
+    }
+
+    #[test]
+    fn a_profile_that_makes_no_drive_leaves_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.aster");
+        let mut profile = aster_device::profile::shipped("tiny").unwrap();
+        profile.package.model = "a model whose name is much too long".to_owned();
+        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Build(_))));
+        assert!(!path.exists());
     }
 
     #[test]
