@@ -7,7 +7,7 @@ use crate::profiles::capacity;
 use crate::progress::Progress;
 use crate::run::verdict;
 use crate::wave::WaveFile;
-use aster_lab::demo::{self, CopyReport, DemoReport, EXPORTED_BYTES, PROFILE};
+use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
 use std::cell::RefCell;
 use std::path::Path;
@@ -77,7 +77,10 @@ fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<C
         progress.set(if reading { share * 2.0 - 1.0 } else { share * 2.0 });
         true
     });
-    let copy = result?;
+    let copy = result.map_err(|error| match error {
+        DemoError::Run(error) => Failure::on_image(args.image.as_deref(), error),
+        error => error.into(),
+    })?;
     progress.end();
     Ok(copy)
 }

@@ -26,6 +26,19 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// What stopped a run on the drive in the file `image`.
+    pub(crate) fn on_image(image: Option<&Path>, error: RunError) -> Self {
+        match (image, error) {
+            (Some(image), error @ RunError::NotShutDown(_)) => Failure::run(format!(
+                "{0}: {error}. What it holds can't be read any more: remove {0}, and the same command makes a new drive",
+                image.display()
+            )),
+            (Some(image), error @ (RunError::Drive(_) | RunError::Build(BuildError::Nand(_)))) => {
+                Failure::run(format!("{}: {error}", image.display()))
+            }
+            (_, error) => error.into(),
+        }
+    }
     pub(crate) fn usage(problem: impl Display) -> Self {
         Failure::Usage(problem.to_string())
     }

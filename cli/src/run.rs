@@ -12,7 +12,7 @@ use crate::spans::{SpanReport, SpanSink};
 use crate::traces;
 use crate::wave::WaveFile;
 use aster_device::Media;
-use aster_lab::own::{self, Moment, Setup, Work};
+use aster_lab::own::{self, Moment, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
 use aster_run_virtual::events::Recorder;
@@ -85,7 +85,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             }
             !interrupt.asked()
         },
-    )?;
+    )
+    .map_err(|error| match error {
+        WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
+        error => error.into(),
+    })?;
     // Now, so that shutting down is no part of it.
     let spans = spans.map(|spans| spans.report());
     if let Some(wave) = wave {

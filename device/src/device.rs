@@ -8,7 +8,7 @@ use aster_channel::{ChannelStats, Engine};
 use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
 use aster_flash::{Controller, Lun, boot};
-use aster_ftl::{Ftl, FtlHandle};
+use aster_ftl::{BootError, Ftl, FtlHandle};
 use aster_hostif::{BlockSize, FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, NandPackage, Totals};
 use aster_ports::channel::{BusTap, ChannelPort};
@@ -371,6 +371,10 @@ impl Device {
     /// Why the drive can't serve, if bring-up or boot failed.
     pub fn fault(&self) -> Option<String> {
         self.bring_up_error.borrow().clone().or_else(|| self.ftl.boot_error().map(|e| e.to_string()))
+    }
+    /// True when the drive can't serve because it was not shut down before it lost its power.
+    pub fn was_not_shut_down(&self) -> bool {
+        self.ftl.boot_error() == Some(BootError::Unclean)
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {

@@ -14,7 +14,7 @@ fn boot(profile: &Profile, media: Media) -> Result<(), RunError> {
 
 fn told(result: Result<(), RunError>) -> String {
     match result {
-        Err(RunError::Drive(words)) => words,
+        Err(RunError::Drive(words) | RunError::NotShutDown(words)) => words,
         other => panic!("expected the drive's own words, got {other:?}"),
     }
 }

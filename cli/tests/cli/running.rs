@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use serde_json::Value;
+use std::process::Stdio;
 
 const WRITE: &str = "[fill]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n";
 const READ: &str = "[look]\nrw=read\nbs=16k\nsize=1m\niodepth=4\nverify=crc32c\n";
@@ -71,6 +72,27 @@ fn a_job_that_does_not_fit_leaves_the_image_usable() {
     let error = place.refused(2, &["run", "tiny", "--job", "large.fio", "--image", "d.aster"]);
     assert!(error.contains("job \"large\": size: "), "{error}");
     place.report(&["run", "tiny", "--job", "read.fio", "--json", "--image", "d.aster"]);
+}
+
+#[test]
+fn a_drive_that_was_not_shut_down_is_told_with_its_file_and_a_way_out() {
+    let place = with_jobs();
+    place.write("long.fio", "[long]\nrw=randwrite\nbs=16k\nruntime=100000\ntime_based\n");
+    let run = ["run", "tiny", "--job", "long.fio", "--image", "d.aster", "--events", "e.jsonl"];
+    let mut child = place.command(&run).stderr(Stdio::null()).spawn().unwrap();
+    let written = || std::fs::read(place.path("e.jsonl")).unwrap_or_default();
+    while !String::from_utf8_lossy(&written()).contains("PageEvicted") {
+        assert!(child.try_wait().unwrap().is_none(), "the run has ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let again = ["run", "tiny", "--job", "write.fio", "--image", "d.aster"];
+    let error = place.refused(1, &again);
+    assert!(error.contains("error: d.aster: the drive reports: the drive was not shut down"), "{error}");
+    assert!(error.contains("remove d.aster, and the same command makes a new drive"), "{error}");
+    std::fs::remove_file(place.path("d.aster")).unwrap();
+    assert_eq!(place.aster(&again).code, 0);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BootError::Unclean => f.write_str(
-                "the drive was not shut down: its map was not stored, and only a clean shutdown can be continued",
+                "the drive was not shut down: its map was not stored, and recovery from a sudden loss of power is not there yet",
             ),
             BootError::RootDamaged => f.write_str("both copies of the root record in NVRAM are damaged"),
             BootError::OtherDrive => {

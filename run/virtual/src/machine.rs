@@ -23,6 +23,9 @@ pub enum RunError {
     /// The drive could not be taken into service by its own firmware.
     #[error("the drive reports: {0}")]
     Drive(String),
+    /// The drive lost its power before it was shut down, and its firmware can't go on from there.
+    #[error("the drive reports: {0}")]
+    NotShutDown(String),
     /// The driver gave up.
     #[error("driver: {0}")]
     Driver(#[from] DriverError),
@@ -97,20 +100,20 @@ impl Machine {
         let driver = Rc::clone(&self.driver);
         let begun = self.block_on("initialising the controller", async move { driver.init().await });
         // The drive's own words say more than the driver's time-out.
-        if let Some(fault) = self.device.fault() {
-            return Err(RunError::Drive(fault));
-        }
+        self.check_drive()?;
         begun??;
         // The controller answers before its firmware has read all it needs to know.
         while self.device.is_booting() {
-            if let Some(fault) = self.device.fault() {
-                return Err(RunError::Drive(fault));
-            }
+            self.check_drive()?;
             if !self.step() {
                 return Err(RunError::Stalled { at: self.now(), what: "waiting for the drive's firmware" });
             }
         }
+        self.check_drive()
+    }
+    fn check_drive(&self) -> Result<(), RunError> {
         match self.device.fault() {
+            Some(fault) if self.device.was_not_shut_down() => Err(RunError::NotShutDown(fault)),
             Some(fault) => Err(RunError::Drive(fault)),
             None => Ok(()),
         }
