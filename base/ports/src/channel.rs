@@ -37,6 +37,13 @@ pub enum TxnError {
     Protocol(ProtocolError),
 }
 
+impl From<ProtocolError> for TxnError {
+    #[inline]
+    fn from(error: ProtocolError) -> Self {
+        TxnError::Protocol(error)
+    }
+}
+
 impl fmt::Display for TxnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -196,7 +203,12 @@ impl ChannelPort {
     #[inline]
     pub fn next_pending(&self, now: Instant) -> Option<usize> {
         let mut pending = self.pending.borrow_mut();
-        let i = pending.iter().position(|&s| self.slots[usize::from(s)].issued.get() <= now)?;
+        let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
+        if due(pending.front()?) {
+            return pending.pop_front().map(usize::from);
+        }
+        // A core whose local time is ahead issues for later; others may come before it.
+        let i = pending.iter().position(due)?;
         pending.remove(i).map(usize::from)
     }
     /// Engine side: the slot's transaction, to read.

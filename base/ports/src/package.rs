@@ -186,6 +186,24 @@ pub trait Package {
     /// What the controller did wrong; the latch has no effect then.
     fn latch(&mut self, at: Instant, latch: Latch) -> Result<(), ProtocolError>;
 
+    /// Address latches in a row: `values`, the first latched at `first`, one every `cycle`. The same as so many calls of
+    /// [`Package::latch`], which is what it does unless a package knows a shorter way to the same end.
+    ///
+    /// # Errors
+    /// What the controller did wrong, and at which of the latches; those before it have had their effect.
+    #[inline]
+    fn addresses(
+        &mut self,
+        first: Instant,
+        cycle: Duration,
+        values: &[u8],
+    ) -> Result<(), (usize, ProtocolError)> {
+        for (i, &value) in values.iter().enumerate() {
+            self.latch(first + cycle * i as u64, Latch::Address(value)).map_err(|error| (i, error))?;
+        }
+        Ok(())
+    }
+
     /// The controller fetches `length` bytes.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ mod transaction;
 
 pub use descriptor::{Descriptor, Direction, Path};
 pub use instruction::{Instruction, Instructions, Latch, Latches, WordError, opcode};
-pub use transaction::{Fault, MAX_DESCRIPTORS, MAX_OPS, MAX_WORDS, Op, Txn};
+pub use transaction::{AddressRun, Fault, MAX_ADDRESS_RUN, MAX_DESCRIPTORS, MAX_OPS, MAX_WORDS, Op, Txn};
 
 #[cfg(test)]
 mod tests;

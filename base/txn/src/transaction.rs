@@ -15,14 +15,33 @@ pub const MAX_OPS: usize = 4 * MAX_WORDS;
 pub enum Op {
     /// A command latch.
     Command(u8),
-    /// An address latch.
-    Address(u8),
+    /// Address latches in a row, first one first.
+    Addresses(AddressRun),
     /// Bytes to the package, from the descriptor of this index.
     DataWrite(u32, u8),
     /// Bytes from the package, to the descriptor of this index.
     DataRead(u32, u8),
     /// A pause of at least so many nanoseconds.
     Timer(u32),
+}
+
+/// Address latches that one operation holds at most: an [`Op`] stays one machine word, and the longest ONFI address, column
+/// and row, fits (ONFI 5.1 §3.1).
+pub const MAX_ADDRESS_RUN: usize = 6;
+
+/// Neighbouring address latches. What latches one byte after the other is one step for whoever plans it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddressRun {
+    count: u8,
+    bytes: [u8; MAX_ADDRESS_RUN],
+}
+
+impl AddressRun {
+    /// The bytes in bus order; at least one.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.count).min(MAX_ADDRESS_RUN)]
+    }
 }
 
 /// A transaction under construction or in flight. The builder methods append; one that doesn't fit sets a flag which
@@ -69,6 +88,16 @@ impl Default for Txn {
             descriptors: [Descriptor::mailbox_out(); MAX_DESCRIPTORS],
         }
     }
+}
+
+/// The latches of an operation; none of one that isn't made of latches.
+fn latches_of(op: &Op) -> impl Iterator<Item = Latch> {
+    let (command, run): (Option<u8>, &[u8]) = match op {
+        Op::Command(c) => (Some(*c), &[]),
+        Op::Addresses(run) => (None, run.bytes()),
+        _ => (None, &[]),
+    };
+    command.map(Latch::Command).into_iter().chain(run.iter().map(|&a| Latch::Address(a)))
 }
 
 const fn word(op: u8, flags: u8, length: u32, operand: u32) -> u64 {
@@ -141,18 +170,15 @@ impl Txn {
         let mut ops = self.ops();
         while let Some((&op, rest)) = ops.split_first() {
             match op {
-                Op::Command(_) | Op::Address(_) => {
-                    let run = ops.iter().take_while(|o| matches!(o, Op::Command(_) | Op::Address(_))).count();
-                    push(word(opcode::COMMAND_ADDRESS, 0, run as u32, 0));
-                    for four in ops[..run].chunks(4) {
-                        push(four.iter().enumerate().fold(0, |w, (i, op)| {
-                            let latch = match *op {
-                                Op::Command(c) => Latch::Command(c),
-                                Op::Address(a) => Latch::Address(a),
-                                _ => return w,
-                            };
-                            w | latch.pack() << (16 * i)
-                        }));
+                Op::Command(_) | Op::Addresses(_) => {
+                    let run =
+                        ops.iter().take_while(|o| matches!(o, Op::Command(_) | Op::Addresses(_))).count();
+                    let count = ops[..run].iter().map(latches_of).map(Iterator::count).sum::<usize>();
+                    push(word(opcode::COMMAND_ADDRESS, 0, count as u32, 0));
+                    let mut latches = ops[..run].iter().flat_map(latches_of);
+                    for _ in 0..count.div_ceil(4) {
+                        let four = latches.by_ref().take(4).enumerate();
+                        push(four.fold(0, |w, (i, latch)| w | latch.pack() << (16 * i)));
                     }
                     ops = &ops[run..];
                     continue;
@@ -229,47 +255,89 @@ impl Txn {
     /// One more latch; neighbours share a C/A Writer instruction.
     #[inline]
     pub fn latch(&mut self, latch: Latch) -> &mut Self {
+        match latch {
+            Latch::Command(c) => self.cmd(c),
+            Latch::Address(a) => self.addr(a),
+        }
+    }
+    /// Latches a command.
+    #[inline]
+    pub fn cmd(&mut self, command: u8) -> &mut Self {
         match self.ops.get_mut(usize::from(self.length)) {
             Some(slot) => {
-                *slot = match latch {
-                    Latch::Command(c) => Op::Command(c),
-                    Latch::Address(a) => Op::Address(a),
-                };
+                *slot = Op::Command(command);
                 self.length += 1;
-                // A header, and a word for every four latches.
-                self.encoded += u16::from(self.latches == 0) + u16::from(self.latches & 3 == 0);
-                self.latches += 1;
+                self.latched(1);
             }
             None => self.overflowed = true,
         }
         self
     }
-    /// Latches a command.
-    #[inline]
-    pub fn cmd(&mut self, command: u8) -> &mut Self {
-        self.latch(Latch::Command(command))
-    }
     /// Latches one address byte.
     #[inline]
     pub fn addr(&mut self, byte: u8) -> &mut Self {
-        self.latch(Latch::Address(byte))
+        if let Some(Op::Addresses(run)) = self.ops[..usize::from(self.length)].last_mut()
+            && let Some(slot) = run.bytes.get_mut(usize::from(run.count))
+        {
+            *slot = byte;
+            run.count += 1;
+            self.latched(1);
+            return self;
+        }
+        self.addresses(AddressRun { count: 1, bytes: [byte, 0, 0, 0, 0, 0] })
+    }
+    /// Address latches that follow a command: a run of their own.
+    #[inline]
+    fn addresses(&mut self, run: AddressRun) -> &mut Self {
+        match self.ops.get_mut(usize::from(self.length)) {
+            Some(slot) => {
+                *slot = Op::Addresses(run);
+                self.length += 1;
+                self.latched(u16::from(run.count));
+            }
+            None => self.overflowed = true,
+        }
+        self
+    }
+    /// Whether an address now would go on from one latched before.
+    #[inline]
+    fn ends_in_address(&self) -> bool {
+        matches!(self.ops[..usize::from(self.length)].last(), Some(Op::Addresses(_)))
+    }
+    /// Counts the words that `more` latches take: a header, and a word for every four.
+    #[inline]
+    fn latched(&mut self, more: u16) {
+        let before = self.latches;
+        self.latches += more;
+        self.encoded += u16::from(before == 0) + self.latches.div_ceil(4) - before.div_ceil(4);
     }
     /// Latches a column: two address cycles, low byte first.
     #[inline]
     pub fn column(&mut self, column: Column) -> &mut Self {
         let [low, high] = column.0.to_le_bytes();
-        self.addr(low).addr(high)
+        if self.ends_in_address() {
+            return self.addr(low).addr(high);
+        }
+        self.addresses(AddressRun { count: 2, bytes: [low, high, 0, 0, 0, 0] })
     }
     /// Latches a row: three address cycles, low byte first.
     #[inline]
     pub fn row(&mut self, row: RowAddr) -> &mut Self {
         let [a, b, c, _] = row.0.to_le_bytes();
-        self.addr(a).addr(b).addr(c)
+        if self.ends_in_address() {
+            return self.addr(a).addr(b).addr(c);
+        }
+        self.addresses(AddressRun { count: 3, bytes: [a, b, c, 0, 0, 0] })
     }
     /// Latches column and row: the five address cycles of READ and PROGRAM.
     #[inline]
     pub fn col_row(&mut self, column: Column, row: RowAddr) -> &mut Self {
-        self.column(column).row(row)
+        let [low, high] = column.0.to_le_bytes();
+        let [a, b, c, _] = row.0.to_le_bytes();
+        if self.ends_in_address() {
+            return self.column(column).row(row);
+        }
+        self.addresses(AddressRun { count: 5, bytes: [low, high, a, b, c, 0] })
     }
     /// Pauses for at least `duration` (rounded up to the nanosecond).
     pub fn timer(&mut self, duration: Duration) -> &mut Self {

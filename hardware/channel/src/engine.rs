@@ -1,6 +1,6 @@
 use crate::stages::{StageConfig, Stages};
 use crate::timing::{BusTiming, CycleTable, EngineClock};
-use crate::walk::Plan;
+use crate::walk::{Plan, Step};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -57,6 +57,7 @@ pub struct Engine<P: Package> {
     tables: Vec<CycleTable>,
     longest_burst: u32,
     memory: SharedBandwidth,
+    ways: usize,
     packages: RefCell<Vec<P>>,
     stages: RefCell<Stages>,
     in_flight: RefCell<Option<InFlight>>,
@@ -91,6 +92,7 @@ impl<P: Package + 'static> Engine<P> {
             clock: config.clock,
             longest_burst: config.longest_burst,
             memory: config.memory,
+            ways: packages.len(),
             packages: RefCell::new(packages),
             stages: RefCell::new(Stages::new(config.stages)),
             in_flight: RefCell::new(None),
@@ -119,8 +121,9 @@ impl<P: Package + 'static> Engine<P> {
         *self.tap.borrow_mut() = tap;
     }
 
+    #[inline]
     fn table_of(&self, slot: usize) -> usize {
-        let interface = self.port.interface(slot % self.packages.borrow().len());
+        let interface = self.port.interface(slot % self.ways);
         // The firmware only sets modes that the board's controller has.
         self.tables
             .iter()
@@ -139,9 +142,8 @@ impl<P: Package + 'static> Engine<P> {
             let sampled = now.next_edge(self.clock.period);
             let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
             let start = pushed.max(self.free_at.get());
-            let ways = self.packages.borrow().len();
             let mut plan = self.plan.borrow_mut();
-            let made = plan.make(&self.port.in_flight(slot), table, ways, self.longest_burst);
+            let made = plan.make(&self.port.in_flight(slot), table, self.ways, self.longest_burst);
             let (cycles, bytes) = (plan.cycles, plan.bytes);
             drop(plan);
             if let Err((_, error)) = made {
@@ -257,30 +259,38 @@ impl<P: Package> Carry<'_, P> {
         // The common case: one package, nobody watching. Its latches go straight in.
         let alone = (txn.chips().is_power_of_two() && self.tap.is_none())
             .then(|| txn.chips().trailing_zeros() as usize);
-        for (op, &cycle) in txn.ops().iter().zip(&plan.at) {
-            let at = self.table.at(self.start, cycle);
+        for (op, step) in txn.ops().iter().zip(plan.steps.iter()) {
             let done = match (*op, alone) {
-                (Op::Command(c), Some(way)) => {
-                    self.packages[way].latch(at, Latch::Command(c)).map_err(TxnError::Protocol)
+                (Op::Command(command), Some(way)) => {
+                    let at = self.table.at(self.start, step.first);
+                    self.packages[way].latch(at, Latch::Command(command)).map_err(|e| (step.first, e.into()))
                 }
-                (Op::Address(a), Some(way)) => {
-                    self.packages[way].latch(at, Latch::Address(a)).map_err(TxnError::Protocol)
+                (Op::Addresses(run), Some(way)) => {
+                    let at = self.table.at(self.start, step.first);
+                    self.packages[way]
+                        .addresses(at, self.table.latch_time(), run.bytes())
+                        .map_err(|(i, e)| (self.table.latch_edge(step.first, i), e.into()))
                 }
-                (Op::Command(c), None) => self.latch(cycle, Latch::Command(c)),
-                (Op::Address(a), None) => self.latch(cycle, Latch::Address(a)),
+                (Op::Command(command), None) => {
+                    self.latch(step.first, Latch::Command(command)).map_err(|e| (step.first, e))
+                }
+                (Op::Addresses(run), None) => run.bytes().iter().enumerate().try_for_each(|(i, &value)| {
+                    let edge = self.table.latch_edge(step.first, i);
+                    self.latch(edge, Latch::Address(value)).map_err(|e| (edge, e))
+                }),
                 (Op::DataRead(bytes, descriptor), _) => {
                     part = if descriptor == last_descriptor { part + 1 } else { 0 };
                     last_descriptor = descriptor;
                     let descriptor = &txn.descriptors()[usize::from(descriptor)];
-                    self.fetch(descriptor, part, bytes, self.timing(cycle, true, bytes))
+                    self.fetch(descriptor, part, bytes, self.timing(step)).map_err(|e| (step.first, e))
                 }
                 (Op::DataWrite(bytes, descriptor), _) => {
                     let descriptor = &txn.descriptors()[usize::from(descriptor)];
-                    self.send(descriptor, bytes, self.timing(cycle, false, bytes))
+                    self.send(descriptor, bytes, self.timing(step)).map_err(|e| (step.first, e))
                 }
                 (Op::Timer(_), _) => Ok(()),
             };
-            if let Err(error) = done {
+            if let Err((cycle, error)) = done {
                 // The transaction has failed already; an objection to the release adds nothing.
                 let _ = self.end(cycle);
                 return Err((cycle, error));
@@ -289,12 +299,12 @@ impl<P: Package> Carry<'_, P> {
         self.end(plan.cycles).map_err(|e| (plan.cycles, e))
     }
 
-    /// A burst's strobes from its first cycle on.
+    /// When a burst's strobes come.
     #[inline]
-    fn timing(&self, first: u64, out: bool, bytes: u32) -> BurstTiming {
+    fn timing(&self, step: &Step) -> BurstTiming {
         BurstTiming {
-            first: self.table.at(self.start, first),
-            last: self.table.at(self.start, first + self.table.strobes(out, bytes)),
+            first: self.table.at(self.start, step.first),
+            last: self.table.at(self.start, step.last),
             mode: self.table.interface.mode,
         }
     }

@@ -170,6 +170,16 @@ impl CycleTable {
         Duration::from_picos((pair.as_picos() * u64::from(bytes)).div_ceil(2)).cycles_up(self.period).max(1)
     }
 
+    /// The edge of the latch that follows `index` others in a row, the first of them at the edge `first`.
+    #[inline]
+    pub(crate) fn latch_edge(&self, first: u64, index: usize) -> u64 {
+        first + u64::from(self.latch) * index as u64
+    }
+    /// From one latch to the next in a row.
+    #[inline]
+    pub(crate) fn latch_time(&self) -> Duration {
+        self.period * u64::from(self.latch)
+    }
     /// The instant `cycles` after `start`.
     #[inline]
     pub fn at(&self, start: Instant, cycles: u64) -> Instant {
@@ -194,20 +204,24 @@ impl Cursor {
     pub(crate) fn begin(&mut self, table: &CycleTable) {
         self.cycle += u64::from(table.chip_setup);
     }
-    /// One latch, tRHW after a read burst at the earliest; gives its edge.
+    /// A command latch, tRHW after a read burst at the earliest; gives its edge.
     #[inline]
-    pub(crate) fn latch(&mut self, table: &CycleTable, latch: aster_txn::Latch) -> u64 {
+    pub(crate) fn command(&mut self, table: &CycleTable, command: u8) -> u64 {
+        self.last_command = command;
+        self.latches(table, 1)
+    }
+    /// So many latches in a row, tRHW after a read burst at the earliest; gives the first one's edge.
+    #[inline]
+    pub(crate) fn latches(&mut self, table: &CycleTable, count: usize) -> u64 {
         if let Some(end) = self.read_end.take() {
             self.cycle = self.cycle.max(end + u64::from(table.t_rhw));
         }
-        self.cycle += u64::from(table.latch);
+        let first = self.cycle + u64::from(table.latch);
+        self.cycle += u64::from(table.latch) * count as u64;
         self.last_latch = self.cycle;
         self.latched = true;
         self.ends_in_latch = true;
-        if let aster_txn::Latch::Command(c) = latch {
-            self.last_command = c;
-        }
-        self.cycle
+        first
     }
     /// Before the strobes of a burst: tCCS after a column change, else tWHR or tADL, counted from the last latch; then
     /// the preamble. Gives the cycle of the first strobe.

@@ -2,16 +2,25 @@
 //! know how long it owns the channel, and carries the plan out when it ends.
 
 use crate::timing::{Cursor, CycleTable};
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 use aster_ports::channel::TxnError;
-use aster_txn::{Direction, Fault, Latch, MAX_OPS, Op, Txn};
+use aster_txn::{Direction, Fault, MAX_OPS, Op, Txn};
 use aster_units::{Duration, Instant};
 
-/// A planned transaction: for each operation the cycle of its latch edge or of its first strobe, counted from the
-/// transaction's start. The memory is taken once.
+/// When an operation happens, in cycles from its transaction's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Step {
+    /// The edge of its first latch, or its first strobe.
+    pub(crate) first: u64,
+    /// The last strobe of a burst.
+    pub(crate) last: u64,
+}
+
+/// A planned transaction. The memory is taken once.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) at: Vec<u64>,
+    /// A step for each operation; what lies behind is of other transactions.
+    pub(crate) steps: Box<[Step; MAX_OPS]>,
     /// Cycles from start to the release of the channel.
     pub(crate) cycles: u64,
     /// Bytes of all bursts.
@@ -20,7 +29,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new() -> Self {
-        Plan { at: Vec::with_capacity(MAX_OPS), cycles: 0, bytes: 0 }
+        Plan { steps: Box::new([Step::default(); MAX_OPS]), cycles: 0, bytes: 0 }
     }
 
     /// Plans `txn`. An error is given with the cycle at which it shows.
@@ -42,37 +51,32 @@ impl Plan {
         if txn.chips() >> ways != 0 {
             return Err((0, TxnError::Chip));
         }
-        self.at.clear();
         self.bytes = 0;
         let mut cursor = Cursor::default();
         cursor.begin(table);
-        for &op in txn.ops() {
-            let at = match op {
-                Op::Command(c) => cursor.latch(table, Latch::Command(c)),
-                Op::Address(a) => cursor.latch(table, Latch::Address(a)),
+        for (op, step) in txn.ops().iter().zip(self.steps.iter_mut()) {
+            match *op {
+                Op::Command(command) => step.first = cursor.command(table, command),
+                Op::Addresses(run) => step.first = cursor.latches(table, run.bytes().len()),
                 Op::DataRead(bytes, descriptor) => {
                     check_burst(txn, descriptor, Direction::Out, bytes, longest_burst)
                         .map_err(|e| (cursor.cycle, e))?;
                     self.bytes += bytes;
-                    let first = cursor.before_burst(table, true);
-                    cursor.burst(table, true, bytes);
-                    first
+                    step.first = cursor.before_burst(table, true);
+                    step.last = cursor.burst(table, true, bytes);
                 }
                 Op::DataWrite(bytes, descriptor) => {
                     check_burst(txn, descriptor, Direction::In, bytes, longest_burst)
                         .map_err(|e| (cursor.cycle, e))?;
                     self.bytes += bytes;
-                    let first = cursor.before_burst(table, false);
-                    cursor.burst(table, false, bytes);
-                    first
+                    step.first = cursor.before_burst(table, false);
+                    step.last = cursor.burst(table, false, bytes);
                 }
                 Op::Timer(nanoseconds) => {
                     let wait = Duration::from_nanos(u64::from(nanoseconds));
                     cursor.timer(wait.cycles_up(table.at(Instant::ZERO, 1).since(Instant::ZERO)));
-                    cursor.cycle
                 }
-            };
-            self.at.push(at);
+            }
         }
         cursor.end(table);
         self.cycles = cursor.cycle;

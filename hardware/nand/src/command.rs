@@ -160,22 +160,43 @@ impl NandPackage {
         self.features.reset();
     }
 
-    /// An address latch.
+    /// Whether `count` more address cycles belong to the command latched last.
     #[inline]
-    pub(crate) fn on_address(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
-        let (setup, got, bits) = match self.phase {
-            Phase::Addressing { setup, got, bits } => (setup, got, bits),
-            Phase::Returning => (Setup::Read, 0, 0),
-            _ => return Err(ProtocolError::UnexpectedAddress),
+    pub(crate) fn takes_addresses(&self, count: usize) -> bool {
+        let left = match self.phase {
+            Phase::Addressing { setup, got, .. } => setup.cycles() - got,
+            Phase::Returning => Setup::Read.cycles(),
+            _ => 0,
         };
-        let bits = bits | u64::from(value) << (8 * got);
-        let got = got + 1;
+        count > 0 && count <= usize::from(left)
+    }
+
+    /// Address latches in a row, as many as [`NandPackage::takes_addresses`] allows; the last one at `at`.
+    #[inline]
+    pub(crate) fn on_addresses(&mut self, at: Instant, values: &[u8]) -> Result<(), ProtocolError> {
+        let (setup, mut got, mut bits) = match self.phase {
+            Phase::Addressing { setup, got, bits } => (setup, got, bits),
+            _ => (Setup::Read, 0, 0),
+        };
+        for &value in values {
+            bits |= u64::from(value) << (8 * got);
+            got += 1;
+        }
         self.waits.latched(at);
         if got < setup.cycles() {
             self.phase = Phase::Addressing { setup, got, bits };
             return Ok(());
         }
         self.on_addressed(at, setup, bits)
+    }
+
+    /// An address latch.
+    pub(crate) fn on_address(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
+        if self.takes_addresses(1) {
+            self.on_addresses(at, &[value])
+        } else {
+            Err(ProtocolError::UnexpectedAddress)
+        }
     }
 
     /// The last address cycle of a command.

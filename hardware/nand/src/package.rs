@@ -302,6 +302,28 @@ impl Package for NandPackage {
     }
 
     #[inline]
+    fn addresses(
+        &mut self,
+        first: Instant,
+        cycle: Duration,
+        values: &[u8],
+    ) -> Result<(), (usize, ProtocolError)> {
+        // Nothing happens between the cycles of one address: where it takes all of them, only its last latch counts.
+        if self.enabled && self.waits.before_latch(first).is_ok() && self.takes_addresses(values.len()) {
+            let last = first + cycle * (values.len() as u64 - 1);
+            self.last_seen = last;
+            return self.on_addresses(last, values).map_err(|error| {
+                self.phase = Phase::Idle;
+                (values.len() - 1, error)
+            });
+        }
+        for (i, &value) in values.iter().enumerate() {
+            self.latch(first + cycle * i as u64, Latch::Address(value)).map_err(|error| (i, error))?;
+        }
+        Ok(())
+    }
+
+    #[inline]
     fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
         self.check_mode(&timing)?;
         self.last_seen = timing.last;

@@ -12,4 +12,5 @@ mod multi_lun;
 mod noise;
 mod power;
 mod rules;
+mod runs;
 mod waits;
