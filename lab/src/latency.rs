@@ -1,34 +1,52 @@
-//! Latencies of a phase, by kind of request.
+//! Latencies of a phase, by kind of request, and what the drive had done when each wave of tasks began.
 
-use aster_units::Duration;
+use aster_device::{Device, DriveStats};
+use aster_units::{Duration, Instant};
 use aster_workload::RequestKind;
 use aster_workload::runner::LatencySink;
 use hdrhistogram::Histogram;
+use std::rc::Rc;
 
 /// Longest latency that is told apart, in nanoseconds: 1,000 s.
 const HIGHEST_NS: u64 = 1_000_000_000_000;
 
-/// One histogram a task and kind, three digits.
-pub(crate) struct Latencies(Vec<[Histogram<u64>; 2]>);
+/// The beginning of a wave.
+pub(crate) struct WaveStart {
+    pub(crate) wave: u32,
+    pub(crate) at: Instant,
+    /// What the drive had done by then.
+    pub(crate) stats: DriveStats,
+}
+
+/// One histogram a task and kind, three digits, and the waves.
+pub(crate) struct Latencies {
+    histograms: Vec<[Histogram<u64>; 2]>,
+    device: Rc<Device>,
+    pub(crate) waves: Vec<WaveStart>,
+}
 
 fn fresh() -> Histogram<u64> {
     Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("the bounds are in order")
 }
 
 impl Latencies {
-    pub(crate) fn new(tasks: usize) -> Self {
-        Latencies((0..tasks).map(|_| [fresh(), fresh()]).collect())
+    pub(crate) fn new(tasks: usize, device: &Rc<Device>) -> Self {
+        let histograms = (0..tasks).map(|_| [fresh(), fresh()]).collect();
+        Latencies { histograms, device: Rc::clone(device), waves: Vec::new() }
     }
     /// The reads (`false`) or everything else (`true`) of a task.
     pub(crate) fn of(&self, task: usize, writes: bool) -> &Histogram<u64> {
-        &self.0[task][usize::from(writes)]
+        &self.histograms[task][usize::from(writes)]
     }
 }
 
 impl LatencySink for Latencies {
     #[inline]
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration) {
-        let histogram = &mut self.0[task][usize::from(kind != RequestKind::Read)];
+        let histogram = &mut self.histograms[task][usize::from(kind != RequestKind::Read)];
         histogram.saturating_record(latency.as_nanos());
+    }
+    fn wave_begins(&mut self, wave: u32, at: Instant) {
+        self.waves.push(WaveStart { wave, at, stats: self.device.stats() });
     }
 }

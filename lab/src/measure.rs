@@ -1,7 +1,7 @@
 //! Runs tasks on a machine and says what came of it.
 
-use crate::latency::Latencies;
-use crate::report::{EraseReport, KindReport, LatencyReport, RunReport, TaskReport};
+use crate::latency::{Latencies, WaveStart};
+use crate::report::{DriveReport, EraseReport, KindReport, LatencyReport, RunReport, TaskReport};
 use aster_device::{DriveStats, Media};
 use aster_run_virtual::{Machine, RunError};
 use aster_units::{Content, Duration};
@@ -32,29 +32,43 @@ pub fn measure(
     progress: Progress<'_>,
 ) -> Result<(RunReport, Contents), RunError> {
     let count = tasks.len();
-    let before = machine.device().stats();
-    let (started, wall) = (machine.now(), Instant::now());
-    let mut runner = Runner::new(machine.driver(), tasks, contents, Latencies::new(count), on_failure);
+    let (before, started, wall) = (machine.device().stats(), machine.now(), Instant::now());
+    let sink = Latencies::new(count, machine.device());
+    let mut runner = Runner::new(machine.driver(), tasks, contents, sink, on_failure);
     machine.run(&mut runner, |runner| {
         let (done, total) = runner.progress();
         progress(done as f64 / total.max(1) as f64)
     })?;
     let wall_s = wall.elapsed().as_secs_f64();
-    let simulated = machine.now().since(started);
-    let after = machine.device().stats();
+    let (ended, after) = (machine.now(), machine.device().stats());
     let (statistics, contents, latencies) = runner.finish();
-    let tasks = statistics.iter().enumerate().map(|(i, s)| task_report(s, i, &latencies)).collect();
-    Ok((run_report(name, tasks, &before, &after, simulated, wall_s), contents))
+    let tasks = statistics.iter().enumerate().map(|(i, s)| {
+        let beside = statistics.iter().filter(|other| other.wave == s.wave).count() - 1;
+        let alone = if beside == 0 { drive_during(s.wave, &latencies.waves, (ended, &after)) } else { None };
+        task_report(s, i, &latencies, alone)
+    });
+    let report = RunReport {
+        name: name.to_owned(),
+        tasks: tasks.collect(),
+        drive: drive_report(&before, &after, ended.since(started)),
+        erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
+        wall_s,
+    };
+    Ok((report, contents))
 }
 
-fn run_report(
-    name: &str,
-    tasks: Vec<TaskReport>,
-    before: &DriveStats,
-    after: &DriveStats,
-    simulated: Duration,
-    wall_s: f64,
-) -> RunReport {
+/// What the drive did in a wave, which lasted until the next one or the end of the run. `None` when it never began.
+fn drive_during(
+    wave: u32,
+    waves: &[WaveStart],
+    (ended, after): (aster_units::Instant, &DriveStats),
+) -> Option<DriveReport> {
+    let at = waves.iter().position(|start| start.wave == wave)?;
+    let (until, then) = waves.get(at + 1).map_or((ended, after), |next| (next.at, &next.stats));
+    Some(drive_report(&waves[at].stats, then, until.since(waves[at].at)))
+}
+
+fn drive_report(before: &DriveStats, after: &DriveStats, simulated: Duration) -> DriveReport {
     let busy: f64 = after
         .channels
         .iter()
@@ -63,23 +77,23 @@ fn run_report(
         .sum();
     let host = after.ftl.host_bytes_written - before.ftl.host_bytes_written;
     let stored = after.ftl.flash_bytes_written - before.ftl.flash_bytes_written;
-    let programs = after.nand.programs - before.nand.programs;
     let seconds = simulated.as_secs_f64();
-    RunReport {
-        name: name.to_owned(),
-        tasks,
+    DriveReport {
         waf: (host > 0).then(|| stored as f64 / host as f64),
-        channel_utilisation: if seconds > 0.0 { busy / seconds / after.channels.len() as f64 } else { 0.0 },
+        channel_utilisation: rate(busy / after.channels.len() as f64, seconds),
         flash_reads: after.nand.reads - before.nand.reads,
-        flash_programs: programs,
+        flash_programs: after.nand.programs - before.nand.programs,
         flash_erases: after.nand.erases - before.nand.erases,
-        erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
         simulated_s: seconds,
-        wall_s,
     }
 }
 
-fn task_report(statistics: &Statistics, task: usize, latencies: &Latencies) -> TaskReport {
+fn task_report(
+    statistics: &Statistics,
+    task: usize,
+    latencies: &Latencies,
+    drive: Option<DriveReport>,
+) -> TaskReport {
     let seconds = statistics.measured().as_secs_f64();
     let read = statistics.of(RequestKind::Read);
     let (mut requests, mut bytes) = (0, 0);
@@ -105,14 +119,16 @@ fn task_report(statistics: &Statistics, task: usize, latencies: &Latencies) -> T
     TaskReport {
         name: statistics.name.clone(),
         kinds,
+        drive,
         checked_blocks: statistics.checked_blocks,
         failures: statistics.failures,
         first_failure: statistics.first_failure.as_ref().map(ToString::to_string),
     }
 }
 
-fn rate(amount: f64, seconds: f64) -> f64 {
-    if seconds > 0.0 { amount / seconds } else { 0.0 }
+/// An amount a simulated second; `None` when no simulated time passed.
+fn rate(amount: f64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| amount / seconds)
 }
 
 fn latency_report(histogram: &Histogram<u64>) -> Option<LatencyReport> {

@@ -27,10 +27,10 @@ pub struct KindReport {
     pub requests: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Requests a simulated second.
-    pub iops: f64,
-    /// 10⁶ bytes a simulated second.
-    pub mb_per_s: f64,
+    /// Requests a simulated second; absent when no simulated time passed.
+    pub iops: Option<f64>,
+    /// 10⁶ bytes a simulated second; absent when no simulated time passed.
+    pub mb_per_s: Option<f64>,
     /// Their latencies; absent when there were none.
     pub latency: Option<LatencyReport>,
 }
@@ -46,13 +46,32 @@ pub struct EraseReport {
     pub max: u32,
 }
 
+/// What the drive did in a span of time.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct DriveReport {
+    /// Bytes programmed over bytes written by the host; absent without host writes.
+    pub waf: Option<f64>,
+    /// Share of the time that channels were owned, mean over channels; absent when no simulated time passed.
+    pub channel_utilisation: Option<f64>,
+    /// Pages read from flash.
+    pub flash_reads: u64,
+    /// Pages programmed.
+    pub flash_programs: u64,
+    /// Blocks erased.
+    pub flash_erases: u64,
+    /// Simulated seconds that it took.
+    pub simulated_s: f64,
+}
+
 /// One task of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TaskReport {
     /// Its name.
     pub name: String,
-    /// Reads and writes.
+    /// Reads and writes; none when every request failed.
     pub kinds: Vec<KindReport>,
+    /// What the drive did from the task's beginning to its end; absent when other tasks ran beside it.
+    pub drive: Option<DriveReport>,
     /// Blocks whose content was checked.
     pub checked_blocks: u64,
     /// Requests that failed or brought wrong content.
@@ -68,20 +87,11 @@ pub struct RunReport {
     pub name: String,
     /// The tasks.
     pub tasks: Vec<TaskReport>,
-    /// Bytes programmed over bytes written by the host; absent without host writes.
-    pub waf: Option<f64>,
-    /// Share of the time that channels were owned, mean over channels.
-    pub channel_utilisation: f64,
-    /// Pages read from flash.
-    pub flash_reads: u64,
-    /// Pages programmed.
-    pub flash_programs: u64,
-    /// Blocks erased.
-    pub flash_erases: u64,
+    /// What the drive did from the first task's beginning to the last one's end.
+    #[serde(flatten)]
+    pub drive: DriveReport,
     /// The whole drive's erases at the end.
     pub erases: EraseReport,
-    /// Simulated seconds that the run took.
-    pub simulated_s: f64,
     /// Seconds of the wall clock that it took.
     pub wall_s: f64,
 }
@@ -93,7 +103,8 @@ impl RunReport {
     }
 }
 
-const HEADER: [&str; 12] = [
+const COLUMNS: usize = 13;
+const HEADER: [&str; COLUMNS] = [
     "workload",
     "MB/s",
     "IOPS",
@@ -101,47 +112,95 @@ const HEADER: [&str; 12] = [
     "p50",
     "p99",
     "p99.9",
+    "failed",
     "WAF",
     "channels",
     "erases",
     "simulated",
     "sim/wall",
 ];
+const FAILED: usize = 7;
 
-/// The runs as one table: a line for each task and kind.
+type Row = [String; COLUMNS];
+
+const ABSENT: &str = "–";
+
+fn shown<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or(ABSENT.into(), text)
+}
+
+/// The runs as one table: a line for each task and kind. What belongs to a whole task stands in its first line, and what
+/// belongs to a whole run of several lines in a line of its own.
 pub fn table(runs: &[RunReport]) -> String {
-    let mut rows: Vec<[String; 12]> = vec![HEADER.map(str::to_owned)];
+    let mut rows: Vec<Row> = vec![HEADER.map(str::to_owned)];
     for run in runs {
-        for task in &run.tasks {
-            for kind in &task.kinds {
-                let both = task.kinds.len() > 1;
-                let name = if both { format!("{}, {}s", task.name, kind.kind) } else { task.name.clone() };
-                let us = |f: fn(&LatencyReport) -> f64| {
-                    kind.latency.as_ref().map_or("–".into(), |l| micros(f(l)))
-                };
-                rows.push([
-                    name,
-                    // No simulated time passed: everything stayed in a buffer that costs nothing.
-                    if kind.iops > 0.0 { format!("{:.0}", kind.mb_per_s) } else { "–".into() },
-                    if kind.iops > 0.0 { thousands(kind.iops) } else { "–".into() },
-                    us(|l| l.mean_us),
-                    us(|l| l.p50_us),
-                    us(|l| l.p99_us),
-                    us(|l| l.p999_us),
-                    run.waf.map_or("–".into(), |w| format!("{w:.2}")),
-                    format!("{:.0} %", run.channel_utilisation * 100.0),
-                    format!("{}/{:.1}/{}", run.erases.min, run.erases.mean, run.erases.max),
-                    format!("{:.2} s", run.simulated_s),
-                    format!("{:.2}", run.simulated_s / run.wall_s.max(1e-9)),
-                ]);
-            }
+        let first = rows.len();
+        run.tasks.iter().for_each(|task| rows.extend(rows_of(task)));
+        if let [.., only] = &mut rows[first..]
+            && run.tasks.len() == 1
+            && run.tasks[0].kinds.len() < 2
+        {
+            put_run(only, run);
+        } else {
+            let mut total = Row::default();
+            total[0] = "all of it".into();
+            put_run(&mut total, run);
+            rows.push(total);
         }
     }
-    let widths: [usize; 12] =
-        std::array::from_fn(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0));
+    // A column of zeroes would say nothing.
+    let hidden = runs.iter().all(|run| run.failures() == 0).then_some(FAILED);
+    let columns: Vec<usize> = (0..COLUMNS).filter(|&c| hidden != Some(c)).collect();
+    lay_out(&rows, &columns)
+}
+
+fn rows_of(task: &TaskReport) -> Vec<Row> {
+    let both = task.kinds.len() > 1;
+    let mut rows: Vec<Row> = task.kinds.iter().map(|kind| row_of(task, kind, both)).collect();
+    if rows.is_empty() {
+        let mut row = Row::default();
+        row[0] = task.name.clone();
+        row[1..FAILED].fill(ABSENT.into());
+        rows.push(row);
+    }
+    rows[0][FAILED] = task.failures.to_string();
+    if let Some(drive) = &task.drive {
+        put_drive(&mut rows[0], drive);
+    }
+    rows
+}
+fn row_of(task: &TaskReport, kind: &KindReport, both: bool) -> Row {
+    let us = |f: fn(&LatencyReport) -> f64| shown(kind.latency.as_ref(), |l| micros(f(l)));
+    let mut row = Row::default();
+    row[..FAILED].clone_from_slice(&[
+        if both { format!("{}, {}s", task.name, kind.kind) } else { task.name.clone() },
+        shown(kind.mb_per_s, |rate| format!("{rate:.0}")),
+        shown(kind.iops, thousands),
+        us(|l| l.mean_us),
+        us(|l| l.p50_us),
+        us(|l| l.p99_us),
+        us(|l| l.p999_us),
+    ]);
+    row
+}
+fn put_drive(row: &mut Row, drive: &DriveReport) {
+    row[8] = shown(drive.waf, |waf| format!("{waf:.2}"));
+    row[9] = shown(drive.channel_utilisation, |share| format!("{:.0} %", share * 100.0));
+    row[11] = format!("{:.2} s", drive.simulated_s);
+}
+fn put_run(row: &mut Row, run: &RunReport) {
+    put_drive(row, &run.drive);
+    row[10] = format!("{}/{:.1}/{}", run.erases.min, run.erases.mean, run.erases.max);
+    row[12] = format!("{:.2}", run.drive.simulated_s / run.wall_s.max(1e-9));
+}
+
+fn lay_out(rows: &[Row], columns: &[usize]) -> String {
+    let width = |c: usize| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = columns.iter().map(|&c| width(c)).collect();
     let mut out = String::new();
     for (i, row) in rows.iter().enumerate() {
-        for (c, (cell, width)) in row.iter().zip(widths).enumerate() {
+        for (&c, width) in columns.iter().zip(&widths) {
+            let cell = &row[c];
             let pad = width - cell.chars().count();
             let gap = if c == 0 { "" } else { "  " };
             let (before, after) = if c == 0 { (0, pad) } else { (pad, 0) };
@@ -178,41 +237,96 @@ fn thousands(n: f64) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn columns_line_up_and_numbers_are_grouped() {
-        let latency =
-            LatencyReport { mean_us: 99.96, p50_us: 90.0, p99_us: 1500.4, p999_us: 2000.0, max_us: 2001.0 };
-        let kind = |kind, iops| KindReport {
-            kind,
-            requests: 1,
-            bytes: 4096,
-            iops,
-            mb_per_s: 12.4,
-            latency: Some(latency.clone()),
-        };
-        let run = RunReport {
-            name: "r".into(),
-            tasks: vec![TaskReport {
-                name: "mixed".into(),
-                kinds: vec![kind("read", 1_234_567.0), kind("write", 89.0)],
-                checked_blocks: 0,
-                failures: 0,
-                first_failure: None,
-            }],
-            waf: Some(1.5),
-            channel_utilisation: 0.5,
+    fn drive(waf: f64, simulated_s: f64) -> DriveReport {
+        let channel_utilisation = (simulated_s > 0.0).then_some(waf / 10.0);
+        DriveReport {
+            waf: Some(waf),
+            channel_utilisation,
             flash_reads: 0,
             flash_programs: 0,
             flash_erases: 0,
+            simulated_s,
+        }
+    }
+    fn kind(kind: &'static str, iops: Option<f64>) -> KindReport {
+        let latency =
+            LatencyReport { mean_us: 99.96, p50_us: 90.0, p99_us: 1500.4, p999_us: 2000.0, max_us: 2001.0 };
+        let mb_per_s = iops.map(|_| 12.4);
+        KindReport { kind, requests: 1, bytes: 4096, iops, mb_per_s, latency: Some(latency) }
+    }
+    fn task(name: &str, kinds: Vec<KindReport>, drive: Option<DriveReport>) -> TaskReport {
+        let name = name.into();
+        TaskReport { name, kinds, drive, checked_blocks: 0, failures: 0, first_failure: None }
+    }
+    fn run(tasks: Vec<TaskReport>) -> RunReport {
+        RunReport {
+            name: "r".into(),
+            tasks,
+            drive: drive(1.5, 2.0),
             erases: EraseReport { min: 0, mean: 1.0, max: 3 },
-            simulated_s: 2.0,
             wall_s: 1.0,
-        };
-        let text = table(&[run]);
-        let lines: Vec<_> = text.lines().collect();
+        }
+    }
+    fn lines(runs: &[RunReport]) -> Vec<String> {
+        table(runs).lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn columns_line_up_and_numbers_are_grouped() {
+        let mixed = task("mixed", vec![kind("read", Some(1_234_567.0)), kind("write", Some(89.0))], None);
+        let lines = lines(&[run(vec![mixed])]);
         assert!(lines[2].contains("1,234,567") && lines[2].starts_with("mixed, reads "));
-        let ends: Vec<_> = [0, 2, 3].iter().map(|&i| lines[i].chars().count()).collect();
-        assert!(ends.windows(2).all(|w| w[0] == w[1]), "{text}");
+        let end = |line: &str, text: &str| line.find(text).map(|at| line[..at + text.len()].chars().count());
+        assert_eq!(end(&lines[0], "IOPS"), end(&lines[2], "1,234,567"));
+        assert_eq!(end(&lines[0], "sim/wall"), Some(lines[4].chars().count()));
         assert!(lines[2].contains("1500"), "microseconds from 1000 on lose their fraction");
+    }
+
+    #[test]
+    fn what_belongs_to_several_rows_stands_once() {
+        // One row: everything in it.
+        let alone = task("a", vec![kind("write", Some(9.0))], Some(drive(1.5, 2.0)));
+        let one = lines(&[run(vec![alone])]);
+        assert_eq!(one.len(), 3);
+        assert!(one[2].contains("1.50") && one[2].contains("15 %") && one[2].contains("0/1.0/3"), "{one:?}");
+        // One after the other: each has its own, the run's totals are in the last line.
+        let tasks = vec![
+            task("a", vec![kind("write", Some(9.0))], Some(drive(1.25, 0.5))),
+            task("b", vec![kind("read", Some(9.0)), kind("write", Some(9.0))], Some(drive(3.75, 1.5))),
+        ];
+        let own = lines(&[run(tasks)]);
+        assert!(own[2].starts_with("a ") && own[2].contains("1.25") && own[2].contains("0.50 s"), "{own:?}");
+        assert!(own[3].contains("3.75") && !own[4].contains("3.75"), "{own:?}");
+        assert!(own[5].starts_with("all of it ") && own[5].contains("1.50") && own[5].contains("2.00 s"));
+        assert_eq!(own.iter().filter(|line| line.contains("0/1.0/3")).count(), 1);
+        // Beside each other: the drive's work can't be told apart.
+        let tasks = ["a", "b"].map(|name| task(name, vec![kind("write", Some(9.0))], None));
+        let together = lines(&[run(tasks.into())]);
+        assert!(!together[2].contains('%') && !together[3].contains('%') && together[4].contains("15 %"));
+    }
+
+    #[test]
+    fn a_task_of_failures_has_its_row() {
+        let failed = TaskReport { failures: 7, ..task("broken", vec![], Some(drive(1.5, 2.0))) };
+        let text = lines(&[run(vec![failed])]);
+        assert!(text[0].contains("failed"), "{text:?}");
+        assert!(
+            text[2].starts_with("broken ") && text[2].split_whitespace().any(|cell| cell == "7"),
+            "{text:?}"
+        );
+        let fine = lines(&[run(vec![task("fine", vec![], None)])]);
+        assert!(!fine[0].contains("failed") && fine[2].starts_with("fine "), "{fine:?}");
+    }
+
+    #[test]
+    fn without_simulated_time_there_is_no_rate() {
+        let quick = KindReport { mb_per_s: None, ..kind("read", None) };
+        let report = run(vec![task("quick", vec![quick], Some(drive(1.0, 0.0)))]);
+        let json = serde_json::to_value(&report).unwrap();
+        assert!(json["tasks"][0]["kinds"][0]["iops"].is_null());
+        assert!(json["tasks"][0]["kinds"][0]["mb_per_s"].is_null());
+        assert!(json["tasks"][0]["drive"]["channel_utilisation"].is_null());
+        assert_eq!(json["waf"], 1.5, "the run's own stand at the top");
+        assert!(lines(&[report])[2].contains(ABSENT));
     }
 }

@@ -285,6 +285,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     fn begin_wave(&mut self, now: Instant) {
+        self.shared.sink.wave_begins(self.wave, now);
         for task in &mut self.tasks {
             if task.wave == self.wave {
                 task.begin(now);

@@ -4,10 +4,13 @@ use alloc::string::String;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::Status;
 
-/// Takes the latency of each measured request, from being issued to being complete with all its commands.
+/// Takes the latency of each measured request, from being issued to being complete with all its commands, and hears of
+/// the waves of a run.
 pub trait LatencySink {
     /// A request of the task with this index has completed.
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration);
+    /// The tasks of a wave begin now. Nothing of the waves before is in flight, nothing of this one has been issued.
+    fn wave_begins(&mut self, _wave: u32, _now: Instant) {}
 }
 
 impl LatencySink for () {
@@ -59,6 +62,8 @@ pub struct KindStatistics {
 pub struct Statistics {
     /// The task's name.
     pub name: String,
+    /// The wave that the task is part of: tasks of one wave run beside each other, waves one after the other.
+    pub wave: u32,
     /// By kind: the order is [`Statistics::KINDS`].
     pub kinds: [KindStatistics; Statistics::KINDS.len()],
     /// When the task's wave began; `None` until then.
@@ -87,9 +92,10 @@ impl Statistics {
         RequestKind::WriteZeroes,
     ];
 
-    pub(super) fn new(name: String) -> Self {
+    pub(super) fn new(name: String, wave: u32) -> Self {
         Statistics {
             name,
+            wave,
             kinds: Default::default(),
             started: None,
             measured_from: None,

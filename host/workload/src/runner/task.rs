@@ -170,7 +170,7 @@ impl Running {
             queue,
             stage: Stage::Waiting,
             wake_at: None,
-            statistics: Statistics::new(task.name),
+            statistics: Statistics::new(task.name, task.wave),
             issuer: Issuer::new(task.source, task.pace),
             pace: task.pace,
             verify: task.verify,
