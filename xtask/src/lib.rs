@@ -1,6 +1,7 @@
 //! What holds the house together: the rules that the compiler can't see, as functions on parsed data.
 //!
 //! - [`arrows`]: which room may use which (design §1).
+//! - [`interface`]: the generated halves of `rtl/interface.toml`.
 //! - [`manifest`]: what every `Cargo.toml` must say.
 //! - [`source`]: what source files must hold and must not name.
 //!
@@ -9,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arrows;
+pub mod interface;
 pub mod lexer;
 pub mod manifest;
 pub mod source;

@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 use std::{env, io};
 
+use aster_xtask::interface;
 use aster_xtask::workspace::{Workspace, cargo};
 
 const HELP: &str = "\
@@ -11,7 +12,8 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   check    Who may use whom, and what manifests and source files must hold
-  no-std   Check base/* and firmware/* for a bare-metal target";
+  no-std   Check base/* and firmware/* for a bare-metal target
+  generate Write the Rust and SystemVerilog that rtl/interface.toml declares";
 
 /// A target without an operating system: what builds for it needs no `std`.
 const BARE_METAL_TARGET: &str = "riscv64gc-unknown-none-elf";
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => Workspace::read().map(|workspace| check(&workspace)),
         ["no-std"] => Workspace::read().and_then(|workspace| no_std(&workspace)),
+        ["generate"] => Workspace::read().and_then(|workspace| generate(&workspace.root)),
         ["help" | "-h" | "--help"] => {
             println!("{HELP}");
             Ok(true)
@@ -53,6 +56,15 @@ fn check(workspace: &Workspace) -> bool {
     let (crates, files) = (workspace.members.len(), workspace.sources.len());
     println!("{crates} crates, {files} source files: {} rules broken", report.violations.len());
     report.violations.is_empty()
+}
+
+/// Writes the files that are made of `rtl/interface.toml`, the Rust one as rustfmt has it.
+fn generate(root: &std::path::Path) -> io::Result<bool> {
+    for (path, text) in interface::generated(root)? {
+        std::fs::write(root.join(path), text)?;
+        println!("wrote {path}");
+    }
+    Ok(true)
 }
 
 /// Type-checks every crate that must run on the SSD's own cores, for a target that has no `std`.

@@ -7,10 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod descriptor;
+mod field;
 mod instruction;
+pub mod interface;
 mod transaction;
 
 pub use descriptor::{Descriptor, Direction, Path};
+pub use field::Field;
 pub use instruction::{Instruction, Instructions, Latch, Latches, WordError, opcode};
 pub use transaction::{AddressRun, Fault, MAX_ADDRESS_RUN, MAX_DESCRIPTORS, MAX_OPS, MAX_WORDS, Op, Txn};
 
