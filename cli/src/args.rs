@@ -74,7 +74,7 @@ Examples:
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
 
 Exit status: 0 when every request succeeded, 1 when one failed or the run could not go on, 2 for mistakes in the
-command line, profile, job file or trace.";
+command line, profile, job file or trace, 130 when it was interrupted.";
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {

@@ -87,7 +87,7 @@ impl From<WorkError> for Failure {
         match error {
             WorkError::Run(error) => error.into(),
             error @ WorkError::Age(_) => Failure::run(error),
-            error => Failure::usage(error),
+            error @ WorkError::Plan(_) => Failure::usage(error),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::args::{ReplayArgs, RunArgs};
 use crate::console;
 use crate::events::EventFile;
 use crate::failure::Failure;
-use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
+use crate::files::{HAND_WRITTEN_MAX, is_filled, keep_apart, read_text};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
@@ -15,6 +15,7 @@ use aster_device::Media;
 use aster_lab::own::{self, Moment, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
+use aster_lab::run::workload::{Drive, fio};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::open_image;
 use serde::Serialize;
@@ -27,7 +28,6 @@ use std::path::Path;
 /// When it can't be run, when requests failed, or when what was asked for can't be written.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
-    let (work, notes) = work(args)?;
     let setup = Setup {
         name,
         profile,
@@ -41,13 +41,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         &[Some(args.profile.as_path()), args.source.job.as_deref(), args.source.trace.as_deref()],
         &[args.image.as_deref(), args.wave.as_deref(), args.events.as_deref()],
     )?;
+    // Everything that is read is read and checked before anything is written.
+    let content = setup.content;
+    let existing = match &args.image {
+        Some(path) if is_filled(path) => Some(open_image(path, &setup.profile, content)?),
+        _ => None,
+    };
+    let (bytes, block_bytes) = aster_device::namespace(&setup.profile, content, existing.as_ref())?;
+    let (work, notes) = work(args, Drive { bytes, block_bytes })?;
+
     let recorder = Recorder::default();
     let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
     let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
     let spans = args.spans.then(SpanSink::default);
-    let media = match &args.image {
-        Some(path) => open_image(path, &setup.profile, setup.content)?,
-        None => Media::fresh(),
+    let media = match (existing, &args.image) {
+        (Some(media), _) => media,
+        (None, Some(path)) => open_image(path, &setup.profile, content)?,
+        (None, None) => Media::fresh(),
     };
 
     for note in notes {
@@ -130,7 +140,8 @@ fn print(args: &RunArgs, report: &RunReport, spans: Option<&SpanReport>) -> Resu
     console::print(&table(std::slice::from_ref(report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
     if checked > 0 {
-        console::line(&format!("{checked} blocks were checked."))?;
+        let blocks = if checked == 1 { "1 block was" } else { &format!("{checked} blocks were") };
+        console::line(&format!("{blocks} checked."))?;
     }
     if let Some(spans) = spans {
         console::print(&format!("\n{}", spans.table()))?;
@@ -156,23 +167,31 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
 }
 
 /// The work that the user named, and what is to be said about it.
-fn work(args: &RunArgs) -> Result<(Work, Vec<String>), Failure> {
+fn work(args: &RunArgs, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
     match (&args.source.job, &args.source.trace) {
-        (Some(path), _) => Ok((job(path, args.verify)?, Vec::new())),
-        (None, Some(path)) => trace(path, &args.replay, args.verify),
+        (Some(path), _) => jobs(path, args, drive),
+        (None, Some(path)) => trace(path, &args.replay, args.verify, drive),
         (None, None) => Err(Failure::usage("name a job file with --job or a trace with --trace")),
     }
 }
 
-fn job(path: &Path, verify: bool) -> Result<Work, Failure> {
+fn jobs(path: &Path, args: &RunArgs, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
     let text = read_text(path, HAND_WRITTEN_MAX)?;
-    Ok(Work::Jobs { text, name: path.display().to_string(), verify })
+    let mut jobs = fio::parse(&text).map_err(|error| Failure::file(path, error))?;
+    jobs.iter_mut().for_each(|job| job.verify |= args.verify);
+    let notes = own::check_jobs(&jobs, drive, args.seed).map_err(|error| Failure::file(path, error))?;
+    Ok((Work::Jobs { jobs, name: path.display().to_string() }, notes))
 }
 
-fn trace(path: &Path, args: &ReplayArgs, verify: bool) -> Result<(Work, Vec<String>), Failure> {
+fn trace(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
     let text = read_text(path, u64::MAX)?;
-    let format = args.trace_format.map(Into::into);
-    let survey = traces::survey(path, &text, format, args.trace_device.as_deref())?;
+    let replay = Replay {
+        times: args.trace_speed,
+        beyond: if args.trace_wrap { Beyond::Wrap } else { Beyond::Refuse },
+        unaligned: if args.trace_round { Unaligned::Widen } else { Unaligned::Refuse },
+        device: args.trace_device.clone(),
+    };
+    let survey = traces::survey(path, &text, args.trace_format.map(Into::into), &replay, drive)?;
     let name = path.display().to_string();
     let mut notes = Vec::new();
     if survey.other_devices > 0 {
@@ -181,12 +200,6 @@ fn trace(path: &Path, args: &ReplayArgs, verify: bool) -> Result<(Work, Vec<Stri
             survey.requests, survey.device, survey.other_devices
         ));
     }
-    let replay = Replay {
-        times: args.trace_speed,
-        beyond: if args.trace_wrap { Beyond::Wrap } else { Beyond::Refuse },
-        unaligned: if args.trace_round { Unaligned::Widen } else { Unaligned::Refuse },
-        device: Some(survey.device),
-    };
-    let format = Some(survey.format);
+    let (format, replay) = (survey.format, Replay { device: Some(survey.device), ..replay });
     Ok((Work::Trace { text, name, format, replay, queue_depth: args.queue_depth, verify }, notes))
 }

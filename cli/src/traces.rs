@@ -2,7 +2,7 @@
 //! it has begun, and what will be left out is said.
 
 use crate::failure::Failure;
-use aster_lab::run::workload::trace::{Beyond, Format, Replay, Times, Trace, Unaligned};
+use aster_lab::run::workload::trace::{Format, Replay, Trace};
 use aster_lab::run::workload::{Drive, Source};
 use std::path::Path;
 
@@ -18,18 +18,16 @@ pub(crate) struct Survey {
     pub(crate) other_devices: u64,
 }
 
-/// A drive that every request fits into.
-const ANY_DRIVE: Drive = Drive { bytes: 1 << 63, block_bytes: 512 };
-
-/// Reads the whole of `text`, which came from `path`.
+/// Reads the whole of `text`, which came from `path`, as it will be replayed on `drive`.
 ///
 /// # Errors
-/// When the format isn't known, a line can't be read, or there is nothing to replay.
+/// When the format isn't known, a line can't be read, a request doesn't fit the drive, or there is nothing to replay.
 pub(crate) fn survey(
     path: &Path,
     text: &str,
     format: Option<Format>,
-    device: Option<&str>,
+    replay: &Replay,
+    drive: Drive,
 ) -> Result<Survey, Failure> {
     let first = text.lines().find(|line| !line.trim().is_empty());
     let Some(first) = first else { return Err(Failure::file(path, "is empty")) };
@@ -38,13 +36,7 @@ pub(crate) fn survey(
                        --trace-format takes it as one of them and says what is wrong";
         return Err(Failure::file(path, problem));
     };
-    let replay = Replay {
-        times: Times::Recorded { percent: 1 },
-        beyond: Beyond::Wrap,
-        unaligned: Unaligned::Widen,
-        device: device.map(str::to_owned),
-    };
-    let mut trace = Trace::new(text.lines(), format, ANY_DRIVE, replay);
+    let mut trace = Trace::new(text.lines(), format, drive, replay.clone());
     let mut requests = 0;
     while trace.next_request().map_err(|error| Failure::file(path, error))?.is_some() {
         requests += 1;
@@ -69,7 +61,9 @@ mod tests {
                              128166372003061631,usr,0,Write,8192,8192,41286\n";
 
     fn read(text: &str, device: Option<&str>) -> Result<Survey, String> {
-        survey(Path::new("t.csv"), text, None, device).map_err(|e| e.to_string())
+        let replay = Replay { device: device.map(str::to_owned), ..Replay::default() };
+        let drive = Drive { bytes: 1 << 20, block_bytes: 512 };
+        survey(Path::new("t.csv"), text, None, &replay, drive).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -93,5 +87,7 @@ mod tests {
     fn a_bad_line_is_named() {
         let error = read(&TWO_DISKS.replace("Write,0,", "Scribble,0,"), None).unwrap_err();
         assert!(error.starts_with("t.csv: line 2, column "), "{error}");
+        let error = read(&TWO_DISKS.replace("Write,8192,", "Write,81920000,"), None).unwrap_err();
+        assert!(error.starts_with("t.csv: line 3, column "), "{error}");
     }
 }

@@ -336,6 +336,16 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
     }
 }
 
+/// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full content.
+pub(crate) fn block_size(profile: &Profile, content: Content, kept: Option<BlockSize>) -> BlockSize {
+    match (content, kept, profile.host.block_bytes) {
+        (Content::Fingerprint, _, _) => BlockSize::Bytes4096,
+        (Content::Full, Some(kept), _) => kept,
+        (Content::Full, None, 512) => BlockSize::Bytes512,
+        (Content::Full, None, _) => BlockSize::Bytes4096,
+    }
+}
+
 /// Flash requests in flight: as many as the firmware's workers can send at once, since the order in which requests are
 /// queued is the order of pages in a block.
 pub(crate) fn flash_depth(profile: &Profile) -> u16 {

@@ -1,6 +1,8 @@
 //! Whether the rooms accept a profile, without building them, and which key is to blame when one doesn't.
 
 use crate::build::{self, BuildError};
+use crate::life::Life;
+use crate::media::Media;
 use crate::profile::{Profile, geometry_key};
 use aster_ftl::ConfigError as FtlError;
 use aster_hostif::{BlockSize, ConfigError as HostError};
@@ -23,6 +25,24 @@ pub fn check(profile: &Profile, content: Option<Content>) -> Result<(), BuildErr
     build::flash(profile)?;
     build::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000))?;
     Ok(())
+}
+
+/// Bytes of the namespace and of its logical blocks that a drive of this profile will have on `media`. Without media it is
+/// a new one.
+///
+/// # Errors
+/// As [`check`].
+pub fn namespace(
+    profile: &Profile,
+    content: Option<Content>,
+    media: Option<&Media>,
+) -> Result<(u64, u32), BuildError> {
+    check(profile, content)?;
+    let content = content.unwrap_or(profile.content.into());
+    let ftl = build::ftl(profile, content, 1);
+    let kept = media.and_then(|media| Life::load(&media.nvram).block_size);
+    let block_size = build::block_size(profile, content, kept);
+    Ok((ftl.logical_pages() * u64::from(ftl.geometry.page_bytes), 1 << block_size.log2()))
 }
 
 impl BuildError {

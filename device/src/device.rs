@@ -9,7 +9,7 @@ use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
 use aster_flash::{Controller, Lun, boot};
 use aster_ftl::{BootError, Ftl, FtlHandle};
-use aster_hostif::{BlockSize, FrontEnd, History, MediaHealth};
+use aster_hostif::{FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, NandPackage, Totals};
 use aster_ports::channel::{BusTap, ChannelPort};
 use aster_ports::cores::Interrupt;
@@ -100,12 +100,7 @@ impl Device {
         ftl_config.validate()?;
         let namespace_bytes = ftl_config.logical_pages() * u64::from(geometry.page_bytes);
         let life = Life::load(&nvram);
-        let block_size = match (content, life.block_size, profile.host.block_bytes) {
-            (Content::Fingerprint, _, _) => BlockSize::Bytes4096,
-            (Content::Full, Some(kept), _) => kept,
-            (Content::Full, None, 512) => BlockSize::Bytes512,
-            (Content::Full, None, _) => BlockSize::Bytes4096,
-        };
+        let block_size = build::block_size(profile, content, life.block_size);
         let mut host_config = build::host(profile, name, content, namespace_bytes, block_size);
         host_config.history = life.history;
         host_config.check()?;

@@ -12,7 +12,7 @@ mod media;
 pub mod profile;
 
 pub use build::{BuildError, nand_image_bytes};
-pub use check::check;
+pub use check::{check, namespace};
 pub use device::{Device, DriveStats};
 pub use identity::media_keys;
 pub use media::{Media, NVRAM_BYTES};

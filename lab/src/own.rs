@@ -10,19 +10,17 @@ use aster_run_virtual::{Machine, RunError};
 use aster_units::{Content, Instant};
 use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
 use aster_workload::trace::{Format, Replay, Trace};
-use aster_workload::{Job, Pace, PlanError, fio};
+use aster_workload::{Drive, Job, Pace, PlanError};
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// A fio job file.
     Jobs {
-        /// Its text.
-        text: String,
+        /// What it asks for.
+        jobs: Vec<Job>,
         /// Its name, for errors.
         name: String,
-        /// Check what every job reads and wrote, whatever the file says.
-        verify: bool,
     },
     /// A trace.
     Trace {
@@ -30,8 +28,8 @@ pub enum Work {
         text: String,
         /// Its name, for errors.
         name: String,
-        /// Its format; found out when absent.
-        format: Option<Format>,
+        /// Its format.
+        format: Format,
         /// How to replay it.
         replay: Replay,
         /// Requests in flight at most.
@@ -72,25 +70,9 @@ pub struct Setup {
 /// Why the user's work could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// The job file.
-    #[error("{name}: {error}")]
-    Jobs {
-        /// The file.
-        name: String,
-        /// What is wrong.
-        error: fio::JobFileError,
-    },
     /// A job doesn't fit the drive.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The trace.
-    #[error("{name}: {error}")]
-    Trace {
-        /// The file.
-        name: String,
-        /// What is wrong.
-        error: String,
-    },
     /// The drive's image could not take the age.
     #[error("ageing the drive: {0}")]
     Age(String),
@@ -114,25 +96,17 @@ pub fn run(
     mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
-    let jobs = match &work {
-        Work::Jobs { text, name, verify } => {
-            let mut jobs = fio::parse(text).map_err(|error| WorkError::Jobs { name: name.clone(), error })?;
-            jobs.iter_mut().for_each(|job| job.verify |= verify);
-            jobs
-        }
-        Work::Trace { .. } => Vec::new(),
-    };
     let machine = Machine::power_on(
         &setup.name,
         &setup.profile,
         setup.content,
         media,
         recorder,
-        driver_config(setup, &jobs, &work),
+        driver_config(setup, &work),
     )?;
     machine.boot()?;
     look(&machine, Moment::Booted);
-    match carry_out(setup, &machine, &jobs, work, look, progress) {
+    match carry_out(setup, &machine, work, look, progress) {
         Ok(report) => Ok((report, machine)),
         Err(error) => {
             // The drive is not to blame: its image may be used again. If it can't be shut down either, the first error
@@ -146,22 +120,14 @@ pub fn run(
 fn carry_out(
     setup: &Setup,
     machine: &Machine,
-    jobs: &[Job],
     work: Work,
     mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<RunReport, WorkError> {
     let drive = drive_of(machine);
     let (name, tasks) = match work {
-        Work::Jobs { name, .. } => (name, Task::of_jobs(jobs, drive, setup.seed)?),
+        Work::Jobs { jobs, name } => (name, Task::of_jobs(&jobs, drive, setup.seed)?),
         Work::Trace { text, name, format, replay, queue_depth, verify } => {
-            let first = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
-            let trace_error = |error: String| WorkError::Trace { name: name.clone(), error };
-            let format = format.or_else(|| Format::detect(first)).ok_or_else(|| {
-                trace_error(
-                    "neither blkparse text, MSR Cambridge CSV nor a fio iolog: name the format".into(),
-                )
-            })?;
             let lines: Vec<String> = text.lines().map(str::to_owned).collect();
             let trace = Trace::new(lines.into_iter(), format, drive, replay);
             let tasks =
@@ -192,13 +158,38 @@ fn carry_out(
     Ok(report)
 }
 
-fn driver_config(setup: &Setup, jobs: &[Job], work: &Work) -> Config {
-    let depth = match work {
-        Work::Jobs { .. } => jobs.iter().map(|j| j.queue_depth).max().unwrap_or(1),
-        Work::Trace { queue_depth, .. } => *queue_depth,
+/// Whether `jobs` fit `drive`, and what is to be said about them.
+///
+/// # Errors
+/// The first job that doesn't fit.
+pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<String>, PlanError> {
+    let mut notes = Vec::new();
+    for job in jobs {
+        let plans = job.plans(drive, seed)?;
+        let (Some(wanted), Some(plan)) = (job.number_ios, plans.first()) else { continue };
+        // As many as there can be, if all were of the smallest block.
+        let most = plan.io_bytes.saturating_mul(job.loops.into()).div_ceil(job.smallest_block().into());
+        if wanted > most && !job.time_based {
+            notes.push(format!(
+                "job \"{}\": number_ios={wanted} is more than its size allows, as in fio: it ends after {} bytes; \
+                 io_size, loops or time_based make it go on",
+                job.name,
+                plan.io_bytes.saturating_mul(job.loops.into())
+            ));
+        }
+    }
+    Ok(notes)
+}
+
+fn driver_config(setup: &Setup, work: &Work) -> Config {
+    let (depth, copies) = match work {
+        Work::Jobs { jobs, .. } => (
+            jobs.iter().map(|j| j.queue_depth).max().unwrap_or(1),
+            jobs.iter().map(|j| j.copies).sum::<u32>().max(1),
+        ),
+        Work::Trace { queue_depth, .. } => (*queue_depth, 1),
     };
     let depth = if setup.precondition_percent.is_some() { depth.max(64) } else { depth };
-    let copies: u32 = jobs.iter().map(|j| j.copies).sum::<u32>().max(1);
     let pairs = copies.min(u32::from(setup.profile.host.queue_pairs)) as u16;
     Config {
         queue_pairs: pairs,

@@ -57,6 +57,12 @@ fn an_image_keeps_the_data_from_run_to_run() {
     place.report(&["run", "tiny", "--job", "write.fio", "--json", "--image", "d.aster"]);
     let report = place.report(&["run", "tiny", "--job", "read.fio", "--json", "--image", "d.aster"]);
     assert_eq!(report["tasks"][0]["checked_blocks"], 2048);
+    let said = |size| {
+        place.write("little.fio", READ.replace("16k", "512").replace("1m", size));
+        place.aster(&["run", "tiny", "--job", "little.fio", "--image", "d.aster"]).out
+    };
+    assert!(said("512").contains("\n1 block was checked."), "{}", said("512"));
+    assert!(said("1k").contains("\n2 blocks were checked."), "{}", said("1k"));
     assert!(report["flash_reads"].as_u64().unwrap() >= 64, "the pages came from flash: {report}");
 
     // Data of another seed are wrong content, and the run says which.
@@ -132,11 +138,11 @@ fn traces_of_every_format_are_replayed() {
 fn requests_that_do_not_fit_are_refused_wrapped_or_rounded() {
     let place = Place::new();
     place.write("far.log", "fio version 2 iolog\n/dev/sda write 1099511627776 4096\n");
-    let error = place.refused(1, &["run", "tiny", "--trace", "far.log"]);
+    let error = place.refused(2, &["run", "tiny", "--trace", "far.log"]);
     assert!(error.contains("line 2, column "), "{error}");
     place.report(&["run", "tiny", "--trace", "far.log", "--trace-wrap", "--json"]);
     place.write("odd.log", "fio version 2 iolog\n/dev/sda write 100 100\n");
-    place.refused(1, &["run", "tiny", "--trace", "odd.log"]);
+    place.refused(2, &["run", "tiny", "--trace", "odd.log"]);
     let report = place.report(&["run", "tiny", "--trace", "odd.log", "--trace-round", "--json"]);
     assert_eq!(report["tasks"][0]["kinds"][0]["bytes"], 512);
 }
@@ -217,6 +223,41 @@ fn old_data_have_more_wrong_bits_and_in_the_end_too_many() {
     assert_eq!(place.aster(&[&read[..], &far].concat()).code, 0, "without an age nothing is lost");
     let error = place.refused(1, &[&read[..], &far, &["--age", "10000"]].concat());
     assert!(error.contains("failed; the first, of \"look\": "), "{error}");
+}
+
+#[test]
+fn a_job_of_failures_has_its_row() {
+    let place = with_jobs();
+    let run = ["run", "tiny", "--job", "read.fio", "--precondition", "0", "--age", "10000", "--keep-going"];
+    let ran = place.aster(&[&run[..], &["--set", "package.errors.retention=1e-2"]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let mut lines = ran.out.lines();
+    assert!(lines.next().is_some_and(|header| header.contains("failed")), "{}", ran.out);
+    let row = lines.nth(1).unwrap_or_default();
+    assert!(row.starts_with("look ") && row.split_whitespace().any(|cell| cell == "64"), "{}", ran.out);
+}
+
+#[test]
+fn jobs_one_after_the_other_have_numbers_of_their_own() {
+    let place = Place::new();
+    place.write(
+        "two.fio",
+        "[w]\nrw=write\nbs=16k\nsize=1m\nend_fsync=1\n[r]\nstonewall\nrw=read\nbs=16k\nsize=1m\n",
+    );
+    let report = place.report(&["run", "tiny", "--job", "two.fio", "--json"]);
+    let (w, r) = (&report["tasks"][0]["drive"], &report["tasks"][1]["drive"]);
+    assert!(w["waf"].as_f64().unwrap() >= 1.0 && r["waf"].is_null(), "{report}");
+    for total in ["flash_reads", "flash_programs", "flash_erases"] {
+        let sum = w[total].as_u64().unwrap() + r[total].as_u64().unwrap();
+        assert_eq!(report[total], sum, "{total}");
+    }
+    let seconds = |of: &Value| of["simulated_s"].as_f64().unwrap();
+    assert!((seconds(w) + seconds(r) - seconds(&report)).abs() < 1e-9, "{report}");
+
+    // Beside each other the drive's work can't be told apart.
+    place.write("both.fio", "[w]\nrw=write\nsize=64k\n[r]\nrw=read\nsize=64k\n");
+    let report = place.report(&["run", "tiny", "--job", "both.fio", "--json"]);
+    assert!(report["tasks"][0]["drive"].is_null() && report["tasks"][1]["drive"].is_null(), "{report}");
 }
 
 #[test]

@@ -106,6 +106,44 @@ fn a_broken_trace_is_told_before_the_drive_is_powered_on() {
 }
 
 #[test]
+fn a_mistake_in_the_input_leaves_no_output() {
+    let place = Place::new();
+    place.write("bad.fio", "[a]\nrw=read\niodpeth=4\n");
+    place.write("large.fio", "[a]\nrw=read\nsize=1g\n");
+    place.write("bad.csv", "1,usr,0,Read,0,4096,1\n2,usr,0,Read,zero,4096,1\n");
+    place.write("far.log", "fio version 2 iolog\n/dev/sda write 1099511627776 4096\n");
+    place.write("good.fio", "[a]\nrw=read\nsize=64k\n");
+    let outputs = ["--image", "d.aster", "--wave", "w.vcd", "--events", "e.jsonl"];
+    for input in [
+        &["--job", "bad.fio"][..],
+        &["--job", "large.fio"],
+        &["--trace", "bad.csv"],
+        &["--trace", "far.log"],
+        &["--job", "good.fio", "--set", "channel.timing_mode=9"],
+        &["--job", "good.fio", "--set", "ftl.over_provisioning_percent=1"],
+    ] {
+        place.refused(2, &[&["run", "tiny"], input, &outputs[..]].concat());
+        for file in ["d.aster", "w.vcd", "e.jsonl"] {
+            assert!(!place.path(file).exists(), "{input:?} left {file}");
+        }
+    }
+    assert_eq!(place.aster(&[&["run", "tiny", "--job", "good.fio"], &outputs[..]].concat()).code, 0);
+}
+
+#[test]
+fn a_job_that_its_size_ends_early_is_told() {
+    let place = Place::new();
+    place.write("many.fio", "[many]\nrw=read\nbs=4k\nsize=64k\nnumber_ios=17\n");
+    let ran = place.aster(&["run", "tiny", "--job", "many.fio"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.err.contains("job \"many\": number_ios=17 is more than its size allows"), "{}", ran.err);
+    for enough in ["number_ios=16", "number_ios=17\nloops=2", "number_ios=17\nio_size=68k"] {
+        place.write("enough.fio", format!("[many]\nrw=read\nbs=4k\nsize=64k\n{enough}\n"));
+        assert!(!place.aster(&["run", "tiny", "--job", "enough.fio"]).err.contains("number_ios"), "{enough}");
+    }
+}
+
+#[test]
 fn mistakes_on_the_command_line_are_refused() {
     let place = Place::new();
     place.write("job.fio", "[a]\nrw=read\nsize=64k\n");
@@ -129,6 +167,39 @@ fn mistakes_on_the_command_line_are_refused() {
         let error = place.refused(2, arguments);
         assert!(error.contains(expected), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn the_exit_status_is_what_the_help_says() {
+    let place = Place::new();
+    let help = place.aster(&["run", "--help"]).out;
+    for status in ["0 when every request succeeded", "1 when one failed", "2 for mistakes", "130 when"] {
+        assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(status), "{status}: {help}");
+    }
+    place.write("write.fio", "[fill]\nrw=write\nbs=16k\nsize=1m\n");
+    place.write("read.fio", "[look]\nrw=read\nbs=16k\nsize=1m\nverify=crc32c\n");
+    let run = |job, more: &[&str]| place.aster(&[&["run", "tiny", "--job", job], more].concat()).code;
+    assert_eq!(run("write.fio", &["--image", "d.aster"]), 0);
+    assert_eq!(run("read.fio", &["--image", "d.aster", "--seed", "2"]), 1, "wrong content");
+    assert_eq!(run("missing.fio", &[]), 2);
+    assert_eq!(run("write.fio", &["--frobnicate"]), 2);
+
+    place.write("long.fio", "[long]\nrw=randread\nruntime=100000\ntime_based\n");
+    let mut child = place
+        .command(&["run", "tiny", "--job", "long.fio", "--image", "d.aster", "--events", "e.jsonl"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let events = || place.path("e.jsonl").metadata().map_or(0, |file| file.len());
+    while events() == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "the run has ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(run("write.fio", &["--image", "d.aster"]), 0, "an interrupted run shuts its drive down");
 }
 
 #[test]

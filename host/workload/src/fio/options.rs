@@ -119,7 +119,12 @@ pub const OPTIONS: &[FioOption] = &[
         "length of the region in bytes or percent of the drive. Default the rest of the drive",
     ),
     effect("io_size", &["io_limit"], "1g", "bytes to request in a loop, inside the region. Default size"),
-    effect("number_ios", &[], "1000", "ends the job after so many reads, writes and trims"),
+    effect(
+        "number_ios",
+        &[],
+        "1000",
+        "ends the job after so many reads, writes and trims, if `size` (`io_size`, `loops`) does not end it before",
+    ),
     effect("loops", &[], "2", "how often the job is done. Default 1"),
     effect("iodepth", &[], "32", "requests in flight at most. Default 1; 1 for the synchronous engines"),
     effect(
