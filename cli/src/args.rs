@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// List the shipped profiles, or print one
     #[command(after_help = PROFILES_EXAMPLES)]
     Profiles(ProfilesArgs),
-    /// Check a profile and say what drive it makes
+    /// Check a profile: boot the drive that it makes, and say what drive it is
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
 }
@@ -57,7 +57,7 @@ pub(crate) struct DemoArgs {
     /// The folder to copy, without .git, target and node_modules
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) tree: PathBuf,
-    /// Keep the drive in this file [default: a temporary file, removed afterwards]
+    /// Keep the drive in this file [default: a temporary file without a name, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
     /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this VCD file

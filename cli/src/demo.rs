@@ -10,7 +10,8 @@ use crate::wave::WaveFile;
 use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
 use std::cell::RefCell;
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Runs the demo and reports it.
@@ -50,25 +51,27 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 
 /// Copies the tree, on the image that the user named or one that is gone afterwards.
 fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<CopyReport, Failure> {
+    // Without a name from the beginning: whatever ends the process, nothing stays behind.
     let mut temporary = None;
-    let image: &Path = match &args.image {
-        Some(image) => image,
+    let (image, called): (PathBuf, _) = match &args.image {
+        Some(image) => (image.clone(), image.display().to_string()),
         None => {
-            let file = tempfile::Builder::new().prefix("aster-demo-").suffix(".aster").tempfile();
+            let file = tempfile::tempfile();
             let file = file.map_err(|error| Failure::run(format!("temporary image: {error}")))?;
-            temporary.insert(file).path()
+            let path = format!("/proc/self/fd/{}", temporary.insert(file).as_raw_fd());
+            (path.into(), "a temporary file".to_owned())
         }
     };
     say(&format!(
         "Copying {} as a tar stream through NVMe writes to a drive in {}, shutting it down, rebuilding it from that \
          image alone, and reading everything back:",
         args.tree.display(),
-        image.display()
+        called
     ))?;
     let mut progress = Progress::new();
     progress.begin("write the tree");
     let mut reading = false;
-    let result = demo::copy_tree(&args.tree, image, &mut |share| {
+    let result = demo::copy_tree(&args.tree, &image, &mut |share| {
         // The first half of the copy writes, the second reads.
         if share >= 0.5 && !reading {
             reading = true;

@@ -5,10 +5,13 @@ use crate::console;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::set;
+use aster_device::Media;
 use aster_device::profile::{Profile, SHIPPED};
-use aster_device::{Device, Media};
+use aster_lab::measure::drive_of;
+use aster_run_virtual::Machine;
+use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_units::Content;
+use aster_units::{Content, Instant};
 use std::path::{MAIN_SEPARATOR, Path};
 
 /// A profile and what to call it.
@@ -63,16 +66,19 @@ fn unknown(wanted: &Path) -> Failure {
 /// A drive's array in words.
 fn shape(profile: &Profile) -> String {
     let used = profile.used_geometry();
-    let plural = |n: u32, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
     format!(
         "{} × {} × {}, {} of {} pages of {}",
         plural(used.channels.into(), "channel"),
         plural(used.ways.into(), "way"),
         plural(used.luns.into(), "LUN"),
-        plural(used.blocks_per_lun, "block"),
+        plural(used.blocks_per_lun.into(), "block"),
         used.pages_per_block,
         capacity(used.page_bytes.into()),
     )
+}
+
+fn plural(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Bytes in binary units, with at most one decimal.
@@ -115,25 +121,34 @@ pub(crate) fn list(args: &ProfilesArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `aster check`: builds the drive, so that what only shows when parts meet shows too.
+/// `aster check`: builds the drive and boots it, so that what only shows when parts meet or work shows too.
 ///
 /// # Errors
-/// When the profile is wrong or its parts don't fit together.
+/// When the profile is wrong, its parts don't fit together, or the drive doesn't come up.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let Named { name, profile } = find(&args.profile, &args.set)?;
     // The smallest content: it decides nothing that is printed.
     let content = Some(Content::Fingerprint);
-    let device = Device::power_on(&name, &profile, content, Media::fresh(), &Recorder::default())?;
-    let (raw, exported) = (
-        raw_bytes(&profile),
-        u64::from(device.ftl().logical_pages()) * u64::from(profile.geometry.page_bytes),
-    );
+    let recorder = Recorder::default();
+    let any = Config::default();
+    let config =
+        Config { queue_pairs: 1, depth: any.depth.min(profile.host.queue_entries - 1), vectors: 2, ..any };
+    let machine = Machine::power_on(&name, &profile, content, Media::fresh(), &recorder, config)?;
+    machine.boot().map_err(|error| Failure::file(&args.profile, error))?;
+    let raw = raw_bytes(&profile);
+    let exported = drive_of(&machine).bytes;
+    let stats = machine.device().stats();
     console::line(&format!("{}: a good profile", args.profile.display()))?;
     console::line(&format!("  {}", profile.description))?;
     console::line(&format!("  array     {}", shape(&profile)))?;
     console::line(&format!("  flash     {} ({raw} bytes)", capacity(raw)))?;
     let spare = (raw as f64 / exported.max(1) as f64 - 1.0) * 100.0;
-    console::line(&format!("  exported  {} ({exported} bytes), {spare:.1} % spare", capacity(exported)))
+    console::line(&format!("  exported  {} ({exported} bytes), {spare:.1} % spare", capacity(exported)))?;
+    console::line(&format!(
+        "  booted    ready {} after power-on, simulated; {} found bad",
+        machine.now().since(Instant::ZERO),
+        plural(stats.ftl.factory_bad_blocks, "block"),
+    ))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What `aster` says: help, lists, and errors for every kind of mistake.
 
 use crate::place::Place;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 #[test]
@@ -43,6 +43,11 @@ fn shipped_profiles_are_listed_and_can_be_copied() {
         "{}",
         checked.out
     );
+    assert!(
+        checked.out.contains("booted    ready ") && checked.out.contains(" after power-on"),
+        "{}",
+        checked.out
+    );
     assert!(place.refused(2, &["profiles", "tinny"]).contains("did you mean \"tiny\"?"));
 }
 
@@ -56,6 +61,53 @@ fn a_wrong_profile_is_told_with_line_and_key() {
     let error = place.refused(2, &["check", "wrong.toml"]);
     assert!(error.contains(&format!("wrong.toml:{line}: ftl.bufer_entries")), "{error}");
     assert!(error.contains("did you mean 'buffer_entries'?"), "{error}");
+}
+
+#[test]
+fn a_drive_that_does_not_come_up_is_no_good_profile() {
+    let place = Place::new();
+    let set = ["--set", "package.factory_bad_per_mille=400"];
+    let error = place.refused(2, &[&["check", "tiny"], &set[..]].concat());
+    assert!(error.contains("tiny: the drive reports: LUN ") && error.contains("good blocks"), "{error}");
+}
+
+#[test]
+fn parts_that_do_not_fit_are_told_with_file_and_line() {
+    let place = Place::new();
+    let tiny = place.aster(&["profiles", "tiny"]).out;
+    for (old, new, key) in [
+        ("over_provisioning_percent = 32", "over_provisioning_percent = 1", "ftl.over_provisioning_percent"),
+        ("timing_mode = 4", "timing_mode = 9", "channel.timing_mode"),
+        ("[poll]", "[flt]\nx = 1\n[poll]", "flt"),
+    ] {
+        let tiny = if tiny.contains("[poll]") { tiny.clone() } else { format!("{tiny}\n[poll]\n") };
+        let wrong = tiny.replace(old, new);
+        let first = new.lines().next().unwrap();
+        let line = 1 + wrong.lines().position(|l| l == first).unwrap();
+        place.write("wrong.toml", &wrong);
+        let error = place.refused(2, &["check", "wrong.toml"]);
+        assert!(error.contains(&format!("error: wrong.toml:{line}: {key}: ")), "{error}");
+    }
+}
+
+#[test]
+fn a_demo_that_is_killed_leaves_nothing_behind() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("temporary")).unwrap();
+    std::fs::create_dir(place.path("tree")).unwrap();
+    place.write("tree/file", "content");
+    let mut child = place
+        .command(&["demo", "--tree", "tree"])
+        .env("TMPDIR", place.path("temporary"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().starts_with("Copying ")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(std::fs::read_dir(place.path("temporary")).unwrap().count(), 0);
 }
 
 #[test]
