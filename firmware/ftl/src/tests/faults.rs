@@ -233,6 +233,35 @@ fn blocks_written_into_a_lost_sector_are_readable_and_the_others_stay_lost() {
 }
 
 #[test]
+fn a_sector_that_fails_again_loses_what_was_written_into_it() {
+    let mut bench = Bench::fresh(config(Content::Full));
+    let mut oracle = Oracle::new(&bench);
+    oracle.fill(&bench);
+    oracle.finish(&bench);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+    break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
+    oracle.send(&bench, Request { op: Op::Write { fua: true }, first: 0, count: 2 });
+    oracle.finish(&bench);
+    break_page(&bench, &mut oracle, Lpn(0), 0b01, false);
+    let broken_at = bench.ftl.location_of(Lpn(0));
+    // Garbage collection copies it as it reads it, and must say that it is lost.
+    let per_page = oracle.granules_per_page(&bench);
+    let mut rng = Rng::new(6);
+    while bench.ftl.location_of(Lpn(0)) == broken_at {
+        let first = (1 + rng.below(u64::from(bench.ftl.logical_pages()) - 1)) * per_page;
+        oracle.send(&bench, Request { op: Op::Write { fua: false }, first, count: per_page });
+    }
+    oracle.finish(&bench);
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    bench = bench.restart();
+    for first in 0..per_page {
+        oracle.send(&bench, Request { op: Op::Read, first, count: 1 });
+    }
+    oracle.finish(&bench);
+    assert_eq!(oracle.unrecovered, 8);
+}
+
+#[test]
 fn a_failed_dma_fails_the_command_and_leaves_the_old_data() {
     let bench = Bench::fresh(config(Content::Full));
     assert_eq!(bench.run(HostOp::Write, 0, 8192, vec![7; 8192]).0, HostStatus::Success);

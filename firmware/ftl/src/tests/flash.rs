@@ -102,10 +102,10 @@ impl Cells {
         let failed = self.uncorrectable.get(&ppa.0).copied().unwrap_or(0) & target.sectors.mask();
         for sector in usize::from(target.sectors.first)..usize::from(target.sectors.end()) {
             let at = sector * len..(sector + 1) * len;
+            bytes[at.clone()].copy_from_slice(&page.bytes[at.clone()]);
             if failed >> sector & 1 == 1 {
-                bytes[at].fill(0xA5);
-            } else {
-                bytes[at.clone()].copy_from_slice(&page.bytes[at]);
+                // Most of it looks as if it were there.
+                bytes[at.end - 1] ^= 0xA5;
             }
         }
         oob.copy_from_slice(&page.oob);
