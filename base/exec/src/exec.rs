@@ -1,5 +1,5 @@
 use crate::cpu::CoreState;
-use crate::queue::{BinaryHeapQueue, TimerQueue};
+use crate::queue::{HeapQueue, TimerQueue};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -53,6 +53,11 @@ struct Task {
 
 const NO_CORE: u32 = u32::MAX;
 
+#[inline]
+fn count(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
+}
+
 enum Ready {
     Task(u32),
     Post(u32, u64),
@@ -60,13 +65,15 @@ enum Ready {
 
 pub(crate) struct Inner {
     now: Cell<Instant>,
-    queue: RefCell<BinaryHeapQueue>,
+    queue: RefCell<HeapQueue>,
     ready: RefCell<VecDeque<Ready>>,
     tasks: RefCell<Vec<Task>>,
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
     current: Cell<u32>,
-    counts: Cell<Counts>,
+    events: Cell<u64>,
+    posts: Cell<u64>,
+    polls: Cell<u64>,
 }
 
 /// One clock with its events and tasks. Clones are handles to the same executor.
@@ -90,7 +97,9 @@ impl Exec {
             handlers: RefCell::default(),
             cores: RefCell::default(),
             current: Cell::new(u32::MAX),
-            counts: Cell::default(),
+            events: Cell::new(0),
+            posts: Cell::new(0),
+            polls: Cell::new(0),
         }))
     }
 
@@ -102,7 +111,7 @@ impl Exec {
 
     /// Work done so far.
     pub fn counts(&self) -> Counts {
-        self.0.counts.get()
+        Counts { events: self.0.events.get(), posts: self.0.posts.get(), polls: self.0.polls.get() }
     }
 
     /// Registers a handler for timed events and posts.
@@ -201,7 +210,7 @@ impl Exec {
             self.drain_ready();
             let Some((at, target, token)) = self.0.queue.borrow_mut().pop_due(until) else { break };
             self.0.now.set(at.max(self.now()));
-            self.count(|c| c.events += 1);
+            count(&self.0.events);
             if target >= CORE {
                 self.core_is_free(target - CORE);
             } else if target >= TASK {
@@ -236,20 +245,13 @@ impl Exec {
     }
 
     #[inline]
-    fn count(&self, f: impl FnOnce(&mut Counts)) {
-        let mut c = self.0.counts.get();
-        f(&mut c);
-        self.0.counts.set(c);
-    }
-
-    #[inline]
     fn drain_ready(&self) {
         loop {
             let next = self.0.ready.borrow_mut().pop_front();
             match next {
                 Some(Ready::Task(id)) => self.poll_or_park(id),
                 Some(Ready::Post(handler, token)) => {
-                    self.count(|c| c.posts += 1);
+                    count(&self.0.posts);
                     self.deliver(handler, token);
                 }
                 None => break,
@@ -265,23 +267,39 @@ impl Exec {
     }
 
     /// Polls a task, or parks it when its core is busy.
+    #[inline]
     fn poll_or_park(&self, id: u32) {
         let core = self.0.tasks.borrow()[id as usize].core;
-        if core != NO_CORE {
-            let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
-            if state.is_busy(self.now()) || !state.waiting.borrow().is_empty() {
-                state.waiting.borrow_mut().push_back(TaskId(id));
-                self.arm_core(core, &state);
-                return;
-            }
+        if core == NO_CORE {
+            return self.poll(id);
+        }
+        let (busy, waited_for) = self.core_state(core);
+        if busy || waited_for {
+            return self.park(id, core);
         }
         self.poll(id);
-        if core != NO_CORE {
+        let (_, waited_for) = self.core_state(core);
+        if waited_for {
             let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
             self.run_core(core, &state);
         }
     }
 
+    /// Whether a core is busy, and whether tasks wait for it. The cores are let go of at once: a task may add one.
+    #[inline]
+    fn core_state(&self, core: u32) -> (bool, bool) {
+        let cores = self.0.cores.borrow();
+        let state = &cores[core as usize];
+        (state.is_busy(self.now()), !state.waiting.borrow().is_empty())
+    }
+
+    fn park(&self, id: u32, core: u32) {
+        let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
+        state.waiting.borrow_mut().push_back(TaskId(id));
+        self.arm_core(core, &state);
+    }
+
+    #[inline]
     fn poll(&self, id: u32) {
         let taken = {
             let mut tasks = self.0.tasks.borrow_mut();
@@ -291,15 +309,12 @@ impl Exec {
         };
         // Already ended, or polling itself.
         let Some(mut future) = taken else { return };
-        self.count(|c| c.polls += 1);
+        count(&self.0.polls);
         let outer = self.0.current.replace(id);
         let ended = future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
         self.0.current.set(outer);
-        if !ended {
-            let mut tasks = self.0.tasks.borrow_mut();
-            if let Some(task) = tasks.get_mut(id as usize) {
-                task.future = Some(future);
-            }
+        if !ended && let Some(task) = self.0.tasks.borrow_mut().get_mut(id as usize) {
+            task.future = Some(future);
         }
     }
 

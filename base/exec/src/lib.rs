@@ -19,7 +19,7 @@ mod sync;
 
 pub use cpu::{Core, CoreStats};
 pub use exec::{Counts, Exec, Handler, HandlerId, TaskId};
-pub use queue::{BinaryHeapQueue, TimerQueue};
+pub use queue::{HeapQueue, TimerQueue};
 pub use sync::{Ring, WaitCell, WaitQueue};
 
 #[cfg(test)]

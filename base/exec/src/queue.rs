@@ -1,10 +1,7 @@
-use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 use aster_units::Instant;
-use core::cmp::Ordering;
 
-/// A queue of timed events. Equal times come out in the order they went in.
-///
-/// The binary heap is as good as a timer wheel here to within noise (design §2); the trait keeps the choice open.
+/// A queue of timed events. Equal times come out in the order they went in. The trait keeps the choice of its kind open.
 pub trait TimerQueue {
     /// Adds an event.
     fn push(&mut self, at: Instant, target: u32, token: u64);
@@ -22,57 +19,168 @@ pub trait TimerQueue {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Children of a heap's node.
+const ARITY: usize = 4;
+
+/// Sequence numbers: an entry keeps 32 bits of them. When they are used up, the pending events are numbered anew.
+const SEQUENCES: u64 = 1 << 32;
+
+// When, in what order among equals (the sequence number, above the target), and what for. 24 bytes.
+#[derive(Clone, Copy)]
 struct Entry {
     at: u64,
-    sequence: u64,
+    order: u64,
     token: u64,
-    target: u32,
 }
 
-impl Ord for Entry {
-    // Reversed: `BinaryHeap` gives the greatest first, we want the earliest.
+impl Entry {
     #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    fn key(&self) -> u128 {
+        u128::from(self.at) << 64 | u128::from(self.order)
     }
-}
-impl PartialOrd for Entry {
     #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+    fn target(&self) -> u32 {
+        self.order as u32
     }
 }
 
-/// [`TimerQueue`] on the standard binary heap.
+/// [`TimerQueue`] on a heap of four children a node.
 #[derive(Default)]
-pub struct BinaryHeapQueue {
-    heap: BinaryHeap<Entry>,
+pub struct HeapQueue {
+    heap: Vec<Entry>,
     sequence: u64,
 }
 
-impl TimerQueue for BinaryHeapQueue {
+/// Moves `entry`, for which there is a hole at `hole`, towards the root until its parent is earlier.
+#[inline]
+fn rise(heap: &mut [Entry], mut hole: usize, entry: Entry) {
+    while hole > 0 {
+        let parent = (hole - 1) / ARITY;
+        if heap[parent].key() <= entry.key() {
+            break;
+        }
+        heap[hole] = heap[parent];
+        hole = parent;
+    }
+    heap[hole] = entry;
+}
+
+/// Replaces the root by `entry`, which comes from the end of the heap and most often belongs back there: the hole goes
+/// down to a leaf first.
+#[inline]
+fn replace_root(heap: &mut [Entry], entry: Entry) {
+    let mut hole = 0;
+    loop {
+        let first = hole * ARITY + 1;
+        let child = match heap.get(first..first + ARITY) {
+            Some(four) => {
+                let earlier = |a: usize, b: usize| if four[b].key() < four[a].key() { b } else { a };
+                first + earlier(earlier(0, 1), earlier(2, 3))
+            }
+            None => match (first..heap.len()).min_by_key(|&i| heap[i].key()) {
+                Some(child) => child,
+                None => break,
+            },
+        };
+        heap[hole] = heap[child];
+        hole = child;
+    }
+    rise(heap, hole, entry);
+}
+
+impl HeapQueue {
+    #[cold]
+    fn renumber(&mut self) {
+        // A sorted list is a heap.
+        self.heap.sort_unstable_by_key(Entry::key);
+        for (sequence, entry) in self.heap.iter_mut().enumerate() {
+            entry.order = (sequence as u64) << 32 | u64::from(entry.target());
+        }
+        self.sequence = self.heap.len() as u64;
+    }
+}
+
+impl TimerQueue for HeapQueue {
     #[inline]
     fn push(&mut self, at: Instant, target: u32, token: u64) {
+        if self.sequence == SEQUENCES {
+            self.renumber();
+        }
+        let entry = Entry { at: at.as_picos(), order: self.sequence << 32 | u64::from(target), token };
         self.sequence += 1;
-        self.heap.push(Entry { at: at.as_picos(), sequence: self.sequence, token, target });
+        self.heap.push(entry);
+        let last = self.heap.len() - 1;
+        rise(&mut self.heap, last, entry);
     }
     #[inline]
     fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|e| Instant::from_picos(e.at))
+        self.heap.first().map(|e| Instant::from_picos(e.at))
     }
     #[inline]
     fn pop_due(&mut self, until: Instant) -> Option<(Instant, u32, u64)> {
-        if self.heap.peek()?.at > until.as_picos() {
+        let first = *self.heap.first()?;
+        if first.at > until.as_picos() {
             return None;
         }
-        let e = self.heap.pop()?;
-        Some((Instant::from_picos(e.at), e.target, e.token))
+        let last = self.heap.pop()?;
+        if !self.heap.is_empty() {
+            replace_root(&mut self.heap, last);
+        }
+        Some((Instant::from_picos(first.at), first.target(), first.token))
     }
     fn clear(&mut self) {
         self.heap.clear();
     }
     fn len(&self) -> usize {
         self.heap.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_units::Rng;
+
+    /// Pops until nothing is due by `until` and compares with the sorted `expected`, which are (time, target).
+    fn drain(queue: &mut HeapQueue, until: u64, expected: &mut Vec<(u64, u32)>) {
+        expected.sort_by_key(|&(at, _)| at);
+        let due = expected.partition_point(|&(at, _)| at <= until);
+        for (at, target) in expected.drain(..due) {
+            let popped = queue.pop_due(Instant::from_picos(until));
+            assert_eq!(popped, Some((Instant::from_picos(at), target, u64::from(target) << 32)));
+        }
+        assert_eq!(queue.pop_due(Instant::from_picos(until)), None);
+        assert_eq!(queue.len(), expected.len());
+    }
+
+    #[test]
+    fn events_come_out_by_time_and_equal_ones_in_order_whatever_went_in() {
+        let (mut queue, mut expected) = (HeapQueue::default(), Vec::new());
+        let mut rng = Rng::new(7);
+        let (mut now, mut target) = (0, 0);
+        for _ in 0..300 {
+            for _ in 0..rng.below(40) {
+                let at = now + rng.below(30);
+                queue.push(Instant::from_picos(at), target, u64::from(target) << 32);
+                expected.push((at, target));
+                target += 1;
+            }
+            now += rng.below(12);
+            drain(&mut queue, now, &mut expected);
+        }
+        drain(&mut queue, u64::MAX, &mut expected);
+    }
+
+    #[test]
+    fn the_order_survives_new_numbers() {
+        let (mut queue, mut expected) = (HeapQueue::default(), Vec::new());
+        queue.sequence = SEQUENCES - 20;
+        for target in 0..40 {
+            let at = u64::from(target * 7 % 5);
+            queue.push(Instant::from_picos(at), target, u64::from(target) << 32);
+            expected.push((at, target));
+        }
+        assert!(queue.sequence < 100);
+        drain(&mut queue, 9, &mut expected);
     }
 }
