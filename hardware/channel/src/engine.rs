@@ -1,17 +1,18 @@
+use crate::carry::Course;
 use crate::stages::{StageConfig, Stages};
 use crate::timing::{BusTiming, CycleTable, EngineClock};
-use crate::walk::{Plan, Step};
+use crate::walk::Plan;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::channel::{BusTap, ChannelPort, ENGINE_KICK, TxnError, TxnFault, TxnResult};
-use aster_ports::dram::{Buffers, SharedDram};
-use aster_ports::package::{BurstTiming, DataIn, DataOut, Interface, Package, PageData};
+use aster_ports::dram::SharedDram;
+use aster_ports::package::{Interface, Package};
 use aster_ports::resource::SharedBandwidth;
-use aster_txn::{Descriptor, Latch, Op, Path, Txn};
-use aster_units::{Content, Duration, Instant};
+use aster_txn::Txn;
+use aster_units::{Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
 
 /// What an engine is made of.
@@ -146,7 +147,7 @@ impl<P: Package + 'static> Engine<P> {
             let made = plan.make(&self.port.in_flight(slot), table, self.ways, self.longest_burst);
             let (cycles, bytes) = (plan.cycles, plan.bytes);
             drop(plan);
-            if let Err((_, error)) = made {
+            if let Err(error) = made {
                 self.fail(slot, start, error);
                 continue;
             }
@@ -166,6 +167,7 @@ impl<P: Package + 'static> Engine<P> {
         }
     }
 
+    #[cold]
     fn fail(&self, slot: usize, at: Instant, error: TxnError) {
         let name = self.port.in_flight(slot).name();
         self.update(|s| s.failed += 1);
@@ -187,21 +189,17 @@ impl<P: Package + 'static> Engine<P> {
                 tap.transaction(start, now, txn.name());
             }
             stages.reset();
-            let mut carry = Carry {
-                txn: &txn,
-                packages: &mut packages,
-                stages: &mut stages,
-                dram: &mut dram,
-                tap: tap.as_deref_mut(),
-                table,
-                start,
-                chips: 0,
-                mailbox: 0,
-            };
             let plan = self.plan.borrow();
-            let carried = carry.out(&plan);
-            let mailbox = carry.mailbox;
-            carried.map(|()| (plan.bytes, mailbox, stages.finish()))
+            let course = Course { txn: &txn, plan: &plan, table, start };
+            let chips = txn.chips();
+            let carried = match (&mut *tap, packages.get_mut(chips.trailing_zeros() as usize)) {
+                // The common case: one package, nobody watching.
+                (None, Some(package)) if chips.is_power_of_two() => {
+                    course.to_one(package, &mut stages, &mut dram)
+                }
+                (tap, _) => course.to_all(&mut packages, &mut stages, &mut dram, tap.as_deref_mut()),
+            };
+            carried.map(|mailbox| (plan.bytes, mailbox, stages.finish()))
         };
         self.free_at.set(table.at(now, u64::from(table.gap)));
         match outcome {
@@ -214,7 +212,7 @@ impl<P: Package + 'static> Engine<P> {
                 let finished = now + latency;
                 self.port.complete(slot, Ok(TxnResult { finished, mailbox, frame }), finished);
             }
-            Err((cycle, error)) => self.fail(slot, table.at(start, cycle), error),
+            Err(fault) => self.fail(slot, table.at(start, fault.cycle), fault.error),
         }
         self.start_next();
     }
@@ -233,198 +231,6 @@ impl<P: Package + 'static> Handler for Engine<P> {
             ENGINE_KICK => self.start_next(),
             _ => unreachable!("token {token}"),
         }
-    }
-}
-
-/// Carries a transaction's effects to the selected packages and to memory.
-struct Carry<'a, P> {
-    txn: &'a Txn,
-    packages: &'a mut [P],
-    stages: &'a mut Stages,
-    dram: &'a mut Buffers,
-    tap: Option<&'a mut (dyn BusTap + 'static)>,
-    table: &'a CycleTable,
-    start: Instant,
-    chips: u32,
-    mailbox: u64,
-}
-
-impl<P: Package> Carry<'_, P> {
-    /// Carries the plan out step by step. After an error the chips are let go: the bus must stay usable.
-    fn out(&mut self, plan: &Plan) -> Result<(), (u64, TxnError)> {
-        let txn = self.txn;
-        self.begin(txn.chips()).map_err(|e| (0, e))?;
-        let mut last_descriptor = u8::MAX;
-        let mut part = 0;
-        // The common case: one package, nobody watching. Its latches go straight in.
-        let alone = (txn.chips().is_power_of_two() && self.tap.is_none())
-            .then(|| txn.chips().trailing_zeros() as usize);
-        for (op, step) in txn.ops().iter().zip(plan.steps.iter()) {
-            let done = match (*op, alone) {
-                (Op::Command(command), Some(way)) => {
-                    let at = self.table.at(self.start, step.first);
-                    self.packages[way].latch(at, Latch::Command(command)).map_err(|e| (step.first, e.into()))
-                }
-                (Op::Addresses(run), Some(way)) => {
-                    let at = self.table.at(self.start, step.first);
-                    self.packages[way]
-                        .addresses(at, self.table.latch_time(), run.bytes())
-                        .map_err(|(i, e)| (self.table.latch_edge(step.first, i), e.into()))
-                }
-                (Op::Command(command), None) => {
-                    self.latch(step.first, Latch::Command(command)).map_err(|e| (step.first, e))
-                }
-                (Op::Addresses(run), None) => run.bytes().iter().enumerate().try_for_each(|(i, &value)| {
-                    let edge = self.table.latch_edge(step.first, i);
-                    self.latch(edge, Latch::Address(value)).map_err(|e| (edge, e))
-                }),
-                (Op::DataRead(bytes, descriptor), _) => {
-                    part = if descriptor == last_descriptor { part + 1 } else { 0 };
-                    last_descriptor = descriptor;
-                    let descriptor = &txn.descriptors()[usize::from(descriptor)];
-                    self.fetch(descriptor, part, bytes, self.timing(step)).map_err(|e| (step.first, e))
-                }
-                (Op::DataWrite(bytes, descriptor), _) => {
-                    let descriptor = &txn.descriptors()[usize::from(descriptor)];
-                    self.send(descriptor, bytes, self.timing(step)).map_err(|e| (step.first, e))
-                }
-                (Op::Timer(_), _) => Ok(()),
-            };
-            if let Err((cycle, error)) = done {
-                // The transaction has failed already; an objection to the release adds nothing.
-                let _ = self.end(cycle);
-                return Err((cycle, error));
-            }
-        }
-        self.end(plan.cycles).map_err(|e| (plan.cycles, e))
-    }
-
-    /// When a burst's strobes come.
-    #[inline]
-    fn timing(&self, step: &Step) -> BurstTiming {
-        BurstTiming {
-            first: self.table.at(self.start, step.first),
-            last: self.table.at(self.start, step.last),
-            mode: self.table.interface.mode,
-        }
-    }
-
-    /// Calls `each` with every selected package.
-    #[inline]
-    fn selected(
-        &mut self,
-        mut each: impl FnMut(&mut P) -> Result<(), aster_ports::package::ProtocolError>,
-    ) -> Result<(), TxnError> {
-        let mut chips = self.chips;
-        while chips != 0 {
-            each(&mut self.packages[chips.trailing_zeros() as usize]).map_err(TxnError::Protocol)?;
-            chips &= chips - 1;
-        }
-        Ok(())
-    }
-
-    fn begin(&mut self, chips: u32) -> Result<(), TxnError> {
-        self.chips = chips;
-        let at = self.start;
-        if let Some(tap) = self.tap.as_mut() {
-            tap.chips(at, chips);
-        }
-        self.selected(|p| p.select(at, true))
-    }
-
-    #[inline]
-    fn latch(&mut self, edge: u64, latch: Latch) -> Result<(), TxnError> {
-        let at = self.table.at(self.start, edge);
-        if let Some(tap) = self.tap.as_mut() {
-            tap.latch(self.table.at(self.start, edge - u64::from(self.table.latch)), at, latch);
-        }
-        self.selected(|p| p.latch(at, latch))
-    }
-
-    fn end(&mut self, cycle: u64) -> Result<(), TxnError> {
-        let at = self.table.at(self.start, cycle);
-        if let Some(tap) = self.tap.as_mut() {
-            tap.chips(at, 0);
-            for (way, package) in self.packages.iter().enumerate() {
-                tap.ready(at, way, package.ready(at));
-            }
-        }
-        self.selected(|p| p.select(at, false))
-    }
-}
-
-impl<P: Package> Carry<'_, P> {
-    fn fetch(
-        &mut self,
-        descriptor: &Descriptor,
-        part: u8,
-        bytes: u32,
-        timing: BurstTiming,
-    ) -> Result<(), TxnError> {
-        use aster_ports::package::ProtocolError::{Contention, NotSelected};
-        if self.chips.count_ones() > 1 {
-            return Err(TxnError::Protocol(Contention));
-        }
-        let way = self.chips.trailing_zeros() as usize;
-        let package = self.packages.get_mut(way).ok_or(TxnError::Protocol(NotSelected))?;
-        let out = package.data_out(timing, bytes).map_err(TxnError::Protocol)?;
-        if let Some(tap) = self.tap.as_mut() {
-            tap.burst(timing, true, &self.stages.bus_bytes(&out, bytes));
-        }
-        match descriptor.path {
-            Path::Mailbox => {
-                let DataOut::Bytes(literal) = out else { return Err(TxnError::Frame) };
-                for (i, &byte) in literal.iter().take(8).enumerate() {
-                    self.mailbox |= u64::from(byte) << (8 * i);
-                }
-                Ok(())
-            }
-            Path::Raw => self.stages.receive_unchecked(bytes, descriptor, &out, self.dram),
-            Path::Page => self.stages.receive(part, bytes, descriptor, &out, self.dram),
-        }
-    }
-
-    fn send(&mut self, descriptor: &Descriptor, bytes: u32, timing: BurstTiming) -> Result<(), TxnError> {
-        let immediate = descriptor.immediate.to_le_bytes();
-        let data = match descriptor.path {
-            Path::Mailbox => DataIn::Bytes(immediate.get(..bytes as usize).ok_or(TxnError::Frame)?),
-            Path::Raw => {
-                if self.dram.content_of(descriptor.buffer) != Content::Full {
-                    return Err(TxnError::Protocol(aster_ports::package::ProtocolError::NoBytes));
-                }
-                let from = descriptor.offset as usize;
-                let page = self.dram.page(descriptor.buffer);
-                DataIn::Bytes(page.get(from..from + bytes as usize).ok_or(TxnError::Frame)?)
-            }
-            Path::Page => {
-                if bytes != self.stages.layout().whole().length {
-                    return Err(TxnError::Frame);
-                }
-                let (data, oob) = self.dram.page_and_oob(descriptor.buffer);
-                let content = self.dram.content_of(descriptor.buffer);
-                DataIn::Page(PageData { content, data, oob, seed: descriptor.immediate as u32 })
-            }
-        };
-        if let Some(tap) = self.tap.as_mut() {
-            match &data {
-                DataIn::Bytes(literal) => tap.burst(timing, false, literal),
-                DataIn::Page(page) => {
-                    let raw = self.stages.code_word(page);
-                    tap.burst(timing, false, &raw[..bytes as usize]);
-                }
-            }
-        }
-        let mut chips = self.chips;
-        while chips != 0 {
-            let package = &mut self.packages[chips.trailing_zeros() as usize];
-            let copy = match &data {
-                DataIn::Bytes(literal) => DataIn::Bytes(literal),
-                DataIn::Page(page) => DataIn::Page(*page),
-            };
-            package.data_in(timing, bytes, copy).map_err(TxnError::Protocol)?;
-            chips &= chips - 1;
-        }
-        Ok(())
     }
 }
 

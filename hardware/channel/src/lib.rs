@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod carry;
 mod engine;
 mod stages;
 mod timing;

@@ -32,47 +32,48 @@ impl Plan {
         Plan { steps: Box::new([Step::default(); MAX_OPS]), cycles: 0, bytes: 0 }
     }
 
-    /// Plans `txn`. An error is given with the cycle at which it shows.
+    /// Plans `txn`.
+    ///
+    /// # Errors
+    /// When the controller can't carry it out; none of it has happened then.
     pub(crate) fn make(
         &mut self,
         txn: &Txn,
         table: &CycleTable,
         ways: usize,
         longest_burst: u32,
-    ) -> Result<(), (u64, TxnError)> {
+    ) -> Result<(), TxnError> {
         if txn.overflowed() {
-            return Err((0, TxnError::TooLong));
+            return Err(TxnError::TooLong);
         }
         match txn.fault() {
             None => {}
-            Some(Fault::Word(error)) => return Err((0, TxnError::Word(error))),
-            Some(Fault::Unframed) => return Err((0, TxnError::Unframed)),
+            Some(Fault::Word(error)) => return Err(TxnError::Word(error)),
+            Some(Fault::Unframed) => return Err(TxnError::Unframed),
         }
         if txn.chips() >> ways != 0 {
-            return Err((0, TxnError::Chip));
+            return Err(TxnError::Chip);
         }
         self.bytes = 0;
         let mut cursor = Cursor::default();
         cursor.begin(table);
         for (op, step) in txn.ops().iter().zip(self.steps.iter_mut()) {
-            match *op {
-                Op::Command(command) => step.first = cursor.command(table, command),
+            match op {
+                &Op::Command(command) => step.first = cursor.command(table, command),
                 Op::Addresses(run) => step.first = cursor.latches(table, run.bytes().len()),
-                Op::DataRead(bytes, descriptor) => {
-                    check_burst(txn, descriptor, Direction::Out, bytes, longest_burst)
-                        .map_err(|e| (cursor.cycle, e))?;
+                &Op::DataRead(bytes, descriptor) => {
+                    check_burst(txn, descriptor, Direction::Out, bytes, longest_burst)?;
                     self.bytes += bytes;
                     step.first = cursor.before_burst(table, true);
                     step.last = cursor.burst(table, true, bytes);
                 }
-                Op::DataWrite(bytes, descriptor) => {
-                    check_burst(txn, descriptor, Direction::In, bytes, longest_burst)
-                        .map_err(|e| (cursor.cycle, e))?;
+                &Op::DataWrite(bytes, descriptor) => {
+                    check_burst(txn, descriptor, Direction::In, bytes, longest_burst)?;
                     self.bytes += bytes;
                     step.first = cursor.before_burst(table, false);
                     step.last = cursor.burst(table, false, bytes);
                 }
-                Op::Timer(nanoseconds) => {
+                &Op::Timer(nanoseconds) => {
                     let wait = Duration::from_nanos(u64::from(nanoseconds));
                     cursor.timer(wait.cycles_up(table.at(Instant::ZERO, 1).since(Instant::ZERO)));
                 }

@@ -1,0 +1,306 @@
+//! Carrying a planned transaction out: its latches and bursts to the packages, its data between packages, stages and memory.
+
+use crate::stages::Stages;
+use crate::timing::CycleTable;
+use crate::walk::{Plan, Step};
+use alloc::boxed::Box;
+use aster_ports::channel::{BusTap, TxnError};
+use aster_ports::dram::Buffers;
+use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError};
+use aster_txn::{AddressRun, Descriptor, Latch, Op, Path, Txn};
+use aster_units::{Content, Instant};
+
+/// What went wrong, and in which cycle. Boxed where it is returned: all the steps that go well would carry its size.
+pub(crate) struct Fault {
+    pub cycle: u64,
+    pub error: TxnError,
+}
+
+#[cold]
+fn fault(cycle: u64, error: impl Into<TxnError>) -> Box<Fault> {
+    Box::new(Fault { cycle, error: error.into() })
+}
+
+/// A transaction with its plan, from `start` on.
+pub(crate) struct Course<'a> {
+    pub txn: &'a Txn,
+    pub plan: &'a Plan,
+    pub table: &'a CycleTable,
+    pub start: Instant,
+}
+
+/// Which of the bursts of a descriptor is next.
+struct Parts {
+    descriptor: u8,
+    part: u8,
+}
+
+impl Parts {
+    const NONE: Parts = Parts { descriptor: u8::MAX, part: 0 };
+
+    #[inline]
+    fn next(&mut self, descriptor: u8) -> u8 {
+        self.part = if descriptor == self.descriptor { self.part + 1 } else { 0 };
+        self.descriptor = descriptor;
+        self.part
+    }
+}
+
+impl Course<'_> {
+    #[inline]
+    fn at(&self, cycle: u64) -> Instant {
+        self.table.at(self.start, cycle)
+    }
+    /// When a burst's strobes come.
+    #[inline]
+    fn timing(&self, step: &Step) -> BurstTiming {
+        BurstTiming { first: self.at(step.first), last: self.at(step.last), mode: self.table.interface.mode }
+    }
+    #[inline]
+    fn descriptor(&self, index: u8) -> &Descriptor {
+        &self.txn.descriptors()[usize::from(index)]
+    }
+
+    /// Carries the plan out on one package that nobody watches; gives the mailbox. After an error the chip is let go: the
+    /// bus must stay usable.
+    pub(crate) fn to_one<P: Package>(
+        &self,
+        package: &mut P,
+        stages: &mut Stages,
+        dram: &mut Buffers,
+    ) -> Result<u64, Box<Fault>> {
+        let mut mailbox = 0;
+        let mut parts = Parts::NONE;
+        package.select(self.start, true).map_err(|e| fault(0, e))?;
+        for (op, step) in self.txn.ops().iter().zip(self.plan.steps.iter()) {
+            let done = match op {
+                &Op::Command(command) => package
+                    .latch(self.at(step.first), Latch::Command(command))
+                    .map_err(|e| fault(step.first, e)),
+                Op::Addresses(run) => package
+                    .addresses(self.at(step.first), self.table.latch_time(), run.bytes())
+                    .map_err(|(i, e)| fault(self.table.latch_edge(step.first, i), e)),
+                &Op::DataRead(bytes, index) => {
+                    let part = parts.next(index);
+                    match package.data_out(self.timing(step), bytes) {
+                        Ok(out) => {
+                            deliver(&out, self.descriptor(index), part, bytes, stages, dram, &mut mailbox)
+                                .map_err(|e| fault(step.first, e))
+                        }
+                        Err(error) => Err(fault(step.first, error)),
+                    }
+                }
+                &Op::DataWrite(bytes, index) => {
+                    let immediate = self.descriptor(index).immediate.to_le_bytes();
+                    match collect(self.descriptor(index), &immediate, bytes, stages, dram) {
+                        Ok(data) => {
+                            package.data_in(self.timing(step), bytes, data).map_err(|e| fault(step.first, e))
+                        }
+                        Err(error) => Err(fault(step.first, error)),
+                    }
+                }
+                Op::Timer(_) => Ok(()),
+            };
+            if let Err(fault) = done {
+                // The transaction has failed already; an objection to the release adds nothing.
+                let _ = package.select(self.at(fault.cycle), false);
+                return Err(fault);
+            }
+        }
+        let end = self.plan.cycles;
+        package.select(self.at(end), false).map_err(|e| fault(end, e))?;
+        Ok(mailbox)
+    }
+
+    /// Carries the plan out on every selected package, before the eyes of `tap` if there is one.
+    #[cold]
+    pub(crate) fn to_all<P: Package>(
+        &self,
+        packages: &mut [P],
+        stages: &mut Stages,
+        dram: &mut Buffers,
+        tap: Option<&mut (dyn BusTap + 'static)>,
+    ) -> Result<u64, Box<Fault>> {
+        let chips = self.txn.chips();
+        let mut bus =
+            Bus { course: self, packages, chips, stages, dram, tap, mailbox: 0, parts: Parts::NONE };
+        bus.begin()?;
+        for (op, step) in self.txn.ops().iter().zip(self.plan.steps.iter()) {
+            let done = match op {
+                &Op::Command(command) => bus.latch(step.first, Latch::Command(command)),
+                Op::Addresses(run) => bus.addresses(step.first, run),
+                &Op::DataRead(bytes, descriptor) => bus.fetch(descriptor, bytes, step),
+                &Op::DataWrite(bytes, descriptor) => bus.send(descriptor, bytes, step),
+                Op::Timer(_) => Ok(()),
+            };
+            if let Err(fault) = done {
+                // As above.
+                let _ = bus.end(fault.cycle);
+                return Err(fault);
+            }
+        }
+        bus.end(self.plan.cycles)?;
+        Ok(bus.mailbox)
+    }
+}
+
+/// The bus with everything on it.
+struct Bus<'a, P> {
+    course: &'a Course<'a>,
+    packages: &'a mut [P],
+    chips: u32,
+    stages: &'a mut Stages,
+    dram: &'a mut Buffers,
+    tap: Option<&'a mut (dyn BusTap + 'static)>,
+    mailbox: u64,
+    parts: Parts,
+}
+
+impl<P: Package> Bus<'_, P> {
+    /// Calls `each` with every selected package.
+    fn selected(
+        &mut self,
+        cycle: u64,
+        mut each: impl FnMut(&mut P) -> Result<(), ProtocolError>,
+    ) -> Result<(), Box<Fault>> {
+        let mut chips = self.chips;
+        while chips != 0 {
+            each(&mut self.packages[chips.trailing_zeros() as usize]).map_err(|e| fault(cycle, e))?;
+            chips &= chips - 1;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), Box<Fault>> {
+        let at = self.course.start;
+        if let Some(tap) = self.tap.as_mut() {
+            tap.chips(at, self.chips);
+        }
+        self.selected(0, |p| p.select(at, true))
+    }
+
+    fn latch(&mut self, edge: u64, latch: Latch) -> Result<(), Box<Fault>> {
+        let at = self.course.at(edge);
+        if let Some(tap) = self.tap.as_mut() {
+            tap.latch(self.course.at(edge - u64::from(self.course.table.latch)), at, latch);
+        }
+        self.selected(edge, |p| p.latch(at, latch))
+    }
+
+    fn addresses(&mut self, first: u64, run: &AddressRun) -> Result<(), Box<Fault>> {
+        run.bytes().iter().enumerate().try_for_each(|(i, &value)| {
+            self.latch(self.course.table.latch_edge(first, i), Latch::Address(value))
+        })
+    }
+
+    fn end(&mut self, cycle: u64) -> Result<(), Box<Fault>> {
+        let at = self.course.at(cycle);
+        if let Some(tap) = self.tap.as_mut() {
+            tap.chips(at, 0);
+            for (way, package) in self.packages.iter().enumerate() {
+                tap.ready(at, way, package.ready(at));
+            }
+        }
+        self.selected(cycle, |p| p.select(at, false))
+    }
+
+    fn fetch(&mut self, index: u8, bytes: u32, step: &Step) -> Result<(), Box<Fault>> {
+        let failed = |error| fault(step.first, error);
+        let (timing, part) = (self.course.timing(step), self.parts.next(index));
+        if self.chips.count_ones() > 1 {
+            return Err(failed(ProtocolError::Contention));
+        }
+        let package = self.packages.get_mut(self.chips.trailing_zeros() as usize);
+        let package = package.ok_or_else(|| failed(ProtocolError::NotSelected))?;
+        let out = package.data_out(timing, bytes).map_err(failed)?;
+        if let Some(tap) = self.tap.as_mut() {
+            tap.burst(timing, true, &self.stages.bus_bytes(&out, bytes));
+        }
+        let descriptor = self.course.descriptor(index);
+        deliver(&out, descriptor, part, bytes, self.stages, self.dram, &mut self.mailbox)
+            .map_err(|e| fault(step.first, e))
+    }
+
+    fn send(&mut self, index: u8, bytes: u32, step: &Step) -> Result<(), Box<Fault>> {
+        let timing = self.course.timing(step);
+        let descriptor = self.course.descriptor(index);
+        let immediate = descriptor.immediate.to_le_bytes();
+        let data = collect(descriptor, &immediate, bytes, self.stages, self.dram)
+            .map_err(|e| fault(step.first, e))?;
+        if let Some(tap) = self.tap.as_mut() {
+            match &data {
+                DataIn::Bytes(literal) => tap.burst(timing, false, literal),
+                DataIn::Page(page) => {
+                    let raw = self.stages.code_word(page);
+                    tap.burst(timing, false, &raw[..bytes as usize]);
+                }
+            }
+        }
+        let mut chips = self.chips;
+        while chips != 0 {
+            let package = &mut self.packages[chips.trailing_zeros() as usize];
+            let copy = match &data {
+                DataIn::Bytes(literal) => DataIn::Bytes(literal),
+                DataIn::Page(page) => DataIn::Page(*page),
+            };
+            package.data_in(timing, bytes, copy).map_err(|e| fault(step.first, e))?;
+            chips &= chips - 1;
+        }
+        Ok(())
+    }
+}
+
+/// Brings what a package drives to where its descriptor says.
+#[inline]
+fn deliver(
+    out: &DataOut<'_>,
+    descriptor: &Descriptor,
+    part: u8,
+    bytes: u32,
+    stages: &mut Stages,
+    dram: &mut Buffers,
+    mailbox: &mut u64,
+) -> Result<(), TxnError> {
+    match descriptor.path {
+        Path::Mailbox => {
+            let DataOut::Bytes(literal) = out else { return Err(TxnError::Frame) };
+            for (i, &byte) in literal.iter().take(8).enumerate() {
+                *mailbox |= u64::from(byte) << (8 * i);
+            }
+            Ok(())
+        }
+        Path::Raw => stages.receive_unchecked(bytes, descriptor, out, dram),
+        Path::Page => stages.receive(part, bytes, descriptor, out, dram),
+    }
+}
+
+/// What a burst of `bytes` to a package carries, from where its descriptor says; `immediate` are the descriptor's own
+/// bytes.
+#[inline]
+fn collect<'a>(
+    descriptor: &Descriptor,
+    immediate: &'a [u8; 8],
+    bytes: u32,
+    stages: &Stages,
+    dram: &'a Buffers,
+) -> Result<DataIn<'a>, TxnError> {
+    Ok(match descriptor.path {
+        Path::Mailbox => DataIn::Bytes(immediate.get(..bytes as usize).ok_or(TxnError::Frame)?),
+        Path::Raw => {
+            if dram.content_of(descriptor.buffer) != Content::Full {
+                return Err(TxnError::Protocol(ProtocolError::NoBytes));
+            }
+            let from = descriptor.offset as usize;
+            let page = dram.page(descriptor.buffer);
+            DataIn::Bytes(page.get(from..from + bytes as usize).ok_or(TxnError::Frame)?)
+        }
+        Path::Page => {
+            if bytes != stages.layout().whole().length {
+                return Err(TxnError::Frame);
+            }
+            let (data, oob) = dram.page_and_oob(descriptor.buffer);
+            let content = dram.content_of(descriptor.buffer);
+            DataIn::Page(PageData { content, data, oob, seed: descriptor.immediate as u32 })
+        }
+    })
+}
