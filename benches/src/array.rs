@@ -2,7 +2,7 @@
 //! request's cost when these are taken off belongs to the floors above.
 
 use crate::clock::cpu_seconds;
-use aster_channel::{BusTiming, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
+use aster_channel::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
 use aster_flash::{Controller, FlashConfig, FlashCosts, Lun, LunShape, PollPolicy, boot};
@@ -80,10 +80,13 @@ fn array() -> Array {
     let mut bring_up = Vec::new();
     for channel in 0..GEOMETRY.channels {
         let channel_port = ChannelPort::new(&exec, ChannelId(channel), 8, 8);
-        let bus = |interface, mode| BusTiming::of_onfi(&Timing::of(interface, mode).expect("a mode"), t_ccs);
+        let table = |interface, mode| {
+            let bus = BusTiming::of_onfi(&Timing::of(interface, mode).expect("a mode"), t_ccs);
+            CycleTable::new(&bus, &EngineClock::default()).expect("10 ns are slow enough")
+        };
         let engine_config = EngineConfig {
             clock: EngineClock::default(),
-            timing: vec![bus(DataInterface::NvDdr2, 7), bus(DataInterface::Sdr, 0)],
+            tables: vec![table(DataInterface::NvDdr2, 7), table(DataInterface::Sdr, 0)],
             stages: StageConfig {
                 layout,
                 ecc: Ecc::new(12, 14, 13, &layout).expect("a code"),

@@ -4,7 +4,7 @@ use crate::profile::{
     ArbitrationName, AssignerName, DataModeName, PlacementName, Profile, ProfileError, SchedulerPolicy,
 };
 use aster_board::{LinkConfig, PciIds};
-use aster_channel::{BusTiming, Ecc, EngineClock, EngineConfig, StageConfig};
+use aster_channel::{BusTiming, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PollPolicy};
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_hostif::{BlockSize, HostIfConfig};
@@ -203,23 +203,24 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
 pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<EngineConfig, BuildError> {
     let layout = layout(profile)?;
     let t_ccs = nanos(profile.package.column_change_ns);
-    let timing = |interface, mode| {
+    let clock = EngineClock {
+        period: Duration::from_nanos_f64(profile.channel.clock_ns),
+        fifo_latency: profile.channel.fifo_cycles,
+        gap: profile.channel.gap_cycles,
+    };
+    let table = |interface, mode| {
         let timing = Timing::of(interface, mode).map_err(|e| value("channel.timing_mode", e))?;
-        Ok::<_, BuildError>(BusTiming::of_onfi(&timing, t_ccs))
+        CycleTable::new(&BusTiming::of_onfi(&timing, t_ccs), &clock).map_err(|e| value("channel.clock_ns", e))
     };
     let (fast, _) = interface(profile.channel.data_interface);
-    let mut modes = vec![timing(fast, profile.channel.timing_mode)?];
-    if modes[0].interface != Interface::POWER_ON {
-        modes.push(timing(DataInterface::Sdr, 0)?);
+    let mut tables = vec![table(fast, profile.channel.timing_mode)?];
+    if tables[0].interface != Interface::POWER_ON {
+        tables.push(table(DataInterface::Sdr, 0)?);
     }
     let e = &profile.ecc;
     Ok(EngineConfig {
-        clock: EngineClock {
-            period: Duration::from_nanos_f64(profile.channel.clock_ns),
-            fifo_latency: profile.channel.fifo_cycles,
-            gap: profile.channel.gap_cycles,
-        },
-        timing: modes,
+        clock,
+        tables,
         stages: StageConfig {
             layout,
             ecc: Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?,

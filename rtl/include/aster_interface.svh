@@ -158,62 +158,62 @@ localparam integer TABLE_MODE_LSB = 0;
 localparam integer TABLE_MODE_WIDTH = 2;
 // Cycles that every step is a multiple of: a CLK period in NV-DDR, 1 in the others.
 localparam integer TABLE_GRAIN_LSB = 2;
-localparam integer TABLE_GRAIN_WIDTH = 4;
+localparam integer TABLE_GRAIN_WIDTH = 8;
 // tCS: CE# low to the first latch cycle.
-localparam integer TABLE_CHIP_SETUP_LSB = 6;
+localparam integer TABLE_CHIP_SETUP_LSB = 10;
 localparam integer TABLE_CHIP_SETUP_WIDTH = 8;
 // tCH: the last cycle to CE# high.
-localparam integer TABLE_CHIP_HOLD_LSB = 14;
+localparam integer TABLE_CHIP_HOLD_LSB = 18;
 localparam integer TABLE_CHIP_HOLD_WIDTH = 8;
 // From the end of a transaction to the start of the next: the controller's own gap, or tCEH if that is more.
-localparam integer TABLE_GAP_LSB = 22;
+localparam integer TABLE_GAP_LSB = 26;
 localparam integer TABLE_GAP_WIDTH = 8;
 // tWC (tCAD in NV-DDR): one latch.
-localparam integer TABLE_LATCH_LSB = 30;
+localparam integer TABLE_LATCH_LSB = 34;
 localparam integer TABLE_LATCH_WIDTH = 8;
 // Phases from a latch's beginning to its CLE, ALE and DQ.
-localparam integer TABLE_LATCH_FROM_LSB = 38;
-localparam integer TABLE_LATCH_FROM_WIDTH = 8;
+localparam integer TABLE_LATCH_FROM_LSB = 42;
+localparam integer TABLE_LATCH_FROM_WIDTH = 10;
 // Phases that CLE, ALE and DQ stay after the edge: tCLH, tALH, tDH (tCALH, tCAH).
-localparam integer TABLE_LATCH_HOLD_LSB = 46;
-localparam integer TABLE_LATCH_HOLD_WIDTH = 8;
+localparam integer TABLE_LATCH_HOLD_LSB = 52;
+localparam integer TABLE_LATCH_HOLD_WIDTH = 10;
 // tWPRE, tCDQSS.
-localparam integer TABLE_WRITE_PREAMBLE_LSB = 54;
+localparam integer TABLE_WRITE_PREAMBLE_LSB = 64;
 localparam integer TABLE_WRITE_PREAMBLE_WIDTH = 8;
 // tWPST.
-localparam integer TABLE_WRITE_POSTAMBLE_LSB = 64;
+localparam integer TABLE_WRITE_POSTAMBLE_LSB = 72;
 localparam integer TABLE_WRITE_POSTAMBLE_WIDTH = 8;
 // tRPRE and the way of the strobe and back.
-localparam integer TABLE_READ_PREAMBLE_LSB = 72;
+localparam integer TABLE_READ_PREAMBLE_LSB = 80;
 localparam integer TABLE_READ_PREAMBLE_WIDTH = 8;
 // tRPST.
-localparam integer TABLE_READ_POSTAMBLE_LSB = 80;
+localparam integer TABLE_READ_POSTAMBLE_LSB = 88;
 localparam integer TABLE_READ_POSTAMBLE_WIDTH = 8;
 // Phases of one transfer of data output.
-localparam integer TABLE_BYTE_PHASES_OUT_LSB = 88;
-localparam integer TABLE_BYTE_PHASES_OUT_WIDTH = 10;
+localparam integer TABLE_BYTE_PHASES_OUT_LSB = 96;
+localparam integer TABLE_BYTE_PHASES_OUT_WIDTH = 12;
 // Phases of one transfer of data input.
-localparam integer TABLE_BYTE_PHASES_IN_LSB = 98;
-localparam integer TABLE_BYTE_PHASES_IN_WIDTH = 10;
+localparam integer TABLE_BYTE_PHASES_IN_LSB = 108;
+localparam integer TABLE_BYTE_PHASES_IN_WIDTH = 12;
 // tWB: last latch to the release of the chip.
-localparam integer TABLE_T_WB_LSB = 108;
+localparam integer TABLE_T_WB_LSB = 128;
 localparam integer TABLE_T_WB_WIDTH = 12;
 // tWHR: latch to data output.
-localparam integer TABLE_T_WHR_LSB = 128;
+localparam integer TABLE_T_WHR_LSB = 140;
 localparam integer TABLE_T_WHR_WIDTH = 12;
 // tADL: latch to data input.
-localparam integer TABLE_T_ADL_LSB = 140;
+localparam integer TABLE_T_ADL_LSB = 152;
 localparam integer TABLE_T_ADL_WIDTH = 12;
 // tCCS: column change to data.
-localparam integer TABLE_T_CCS_LSB = 152;
+localparam integer TABLE_T_CCS_LSB = 164;
 localparam integer TABLE_T_CCS_WIDTH = 12;
 // tRHW: data output to a latch.
-localparam integer TABLE_T_RHW_LSB = 164;
+localparam integer TABLE_T_RHW_LSB = 176;
 localparam integer TABLE_T_RHW_WIDTH = 12;
 // From the release of the channel to the first latch edge of the next transaction, at the least.
-localparam integer TABLE_LEAD_LSB = 176;
+localparam integer TABLE_LEAD_LSB = 192;
 localparam integer TABLE_LEAD_WIDTH = 12;
 // Words and bits that a packed cycle table takes.
-localparam integer TABLE_WORDS = 3;
-localparam integer TABLE_BITS = 192;
+localparam integer TABLE_WORDS = 4;
+localparam integer TABLE_BITS = 256;
 // verilator lint_on UNUSEDPARAM

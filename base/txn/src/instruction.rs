@@ -1,20 +1,5 @@
+use crate::interface::{Verdict, latch, opcode, word};
 use core::fmt;
-
-/// Opcodes: bits 63:60 of an instruction word (G17). Bits 59:52 are flags, 51:32 a length, 31:0 an operand.
-pub mod opcode {
-    /// Chip Control: the operand is a bitmap, one bit a chip enable (B7). Opens a transaction.
-    pub const BEGIN: u8 = 1;
-    /// C/A Writer: the length counts latches; they follow four to a word (B4).
-    pub const COMMAND_ADDRESS: u8 = 2;
-    /// Data Writer: the length counts bytes, the flags' low bits name the descriptor (B5).
-    pub const DATA_WRITE: u8 = 3;
-    /// Data Reader: the length counts bytes, the flags' low bits name the descriptor (B6).
-    pub const DATA_READ: u8 = 4;
-    /// Timer: pause for at least the operand's nanoseconds (B8).
-    pub const TIMER: u8 = 5;
-    /// Chip Control with an empty bitmap: closes the transaction.
-    pub const END: u8 = 6;
-}
 
 /// One latch cycle: CLE or ALE with a byte on DQ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,16 +13,16 @@ pub enum Latch {
 impl Latch {
     pub(crate) const fn pack(self) -> u64 {
         match self {
-            Latch::Command(v) => 0x100 | v as u64,
-            Latch::Address(v) => v as u64,
+            Latch::Command(v) => latch::COMMAND.put(1) | latch::VALUE.put(v as u64),
+            Latch::Address(v) => latch::VALUE.put(v as u64),
         }
     }
     const fn unpack(bits: u64) -> Option<Self> {
-        match bits & 0xffff {
-            b if b < 0x100 => Some(Latch::Address(b as u8)),
-            b if b < 0x200 => Some(Latch::Command(b as u8)),
-            _ => None,
+        if latch::RESERVED.get(bits) != 0 {
+            return None;
         }
+        let value = latch::VALUE.get(bits) as u8;
+        Some(if latch::COMMAND.get(bits) == 1 { Latch::Command(value) } else { Latch::Address(value) })
     }
 }
 
@@ -116,6 +101,13 @@ pub struct WordError {
     pub reason: &'static str,
 }
 
+impl WordError {
+    /// The word at `index` is wrong in the way of `verdict`.
+    pub fn new(index: u8, verdict: Verdict) -> Self {
+        WordError { index, reason: verdict.word_reason().expect("a verdict on a word") }
+    }
+}
+
 impl fmt::Display for WordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "instruction word {}: {}", self.index, self.reason)
@@ -127,12 +119,32 @@ impl fmt::Display for WordError {
 pub struct Instructions<'a> {
     words: &'a [u64],
     at: usize,
+    after_timer: bool,
 }
 
 impl<'a> Instructions<'a> {
     /// Decodes `words`.
     pub const fn new(words: &'a [u64]) -> Self {
-        Instructions { words, at: 0 }
+        Instructions { words, at: 0, after_timer: false }
+    }
+
+    /// The latches of the C/A Writer instruction whose header has just been taken.
+    fn latches(&mut self, count: usize) -> Result<Latches<'a>, Verdict> {
+        if count == 0 {
+            return Err(Verdict::NoLatches);
+        }
+        let packed = count.div_ceil(4);
+        let rest = &self.words[self.at..];
+        let words = &rest[..packed.min(rest.len())];
+        let there = count.min(4 * words.len());
+        if (0..there).any(|i| Latch::unpack(words[i / 4] >> (16 * (i % 4))).is_none()) {
+            return Err(Verdict::BadLatch);
+        }
+        if words.len() < packed {
+            return Err(Verdict::LatchesPastEnd);
+        }
+        self.at += packed;
+        Ok(Latches { words, next: 0, count })
     }
 }
 
@@ -144,36 +156,25 @@ impl<'a> Iterator for Instructions<'a> {
         let word = *self.words.get(self.at)?;
         let index = self.at as u8;
         self.at += 1;
-        let length = ((word >> 32) & 0xf_ffff) as u32;
-        let operand = word as u32;
-        let descriptor = ((word >> 52) & 0xf) as u8;
-        let fail = |reason| Some(Err(WordError { index, reason }));
-        Some(Ok(match (word >> 60) as u8 {
-            opcode::BEGIN if operand == 0 => return fail("Chip Control selects no chip"),
-            opcode::BEGIN => Instruction::Begin { chips: operand },
-            opcode::COMMAND_ADDRESS => {
-                let count = length as usize;
-                let packed = count.div_ceil(4);
-                let Some(words) = self.words.get(self.at..self.at + packed) else {
-                    self.at = self.words.len();
-                    return fail("the C/A Writer's latches run past the end");
-                };
-                if count == 0 {
-                    return fail("the C/A Writer has nothing to latch");
-                }
-                let good = (0..count).all(|i| Latch::unpack(words[i / 4] >> (16 * (i % 4))).is_some());
-                if !good {
-                    return fail("a latch is neither command nor address");
-                }
-                self.at += packed;
-                Instruction::CommandAddress(Latches { words, next: 0, count })
+        let length = word::LENGTH.get(word) as u32;
+        let operand = word::OPERAND.get(word) as u32;
+        let descriptor = word::DESCRIPTOR.get(word) as u8;
+        let after_timer = core::mem::take(&mut self.after_timer);
+        let instruction = match word::OPCODE.get(word) as u8 {
+            opcode::BEGIN if operand == 0 => Err(Verdict::NoChip),
+            opcode::BEGIN => Ok(Instruction::Begin { chips: operand }),
+            opcode::COMMAND_ADDRESS => self.latches(length as usize).map(Instruction::CommandAddress),
+            opcode::DATA_WRITE if length > 0 => Ok(Instruction::DataWrite { bytes: length, descriptor }),
+            opcode::DATA_READ if length > 0 => Ok(Instruction::DataRead { bytes: length, descriptor }),
+            opcode::DATA_WRITE | opcode::DATA_READ => Err(Verdict::NoBytes),
+            opcode::TIMER if after_timer => Err(Verdict::TimerAfterTimer),
+            opcode::TIMER => {
+                self.after_timer = true;
+                Ok(Instruction::Timer { nanoseconds: operand })
             }
-            opcode::DATA_WRITE if length > 0 => Instruction::DataWrite { bytes: length, descriptor },
-            opcode::DATA_READ if length > 0 => Instruction::DataRead { bytes: length, descriptor },
-            opcode::DATA_WRITE | opcode::DATA_READ => return fail("a burst of no bytes"),
-            opcode::TIMER => Instruction::Timer { nanoseconds: operand },
-            opcode::END => Instruction::End,
-            _ => return fail("unknown opcode"),
-        }))
+            opcode::END => Ok(Instruction::End),
+            _ => Err(Verdict::UnknownOpcode),
+        };
+        Some(instruction.map_err(|verdict| WordError::new(index, verdict)))
     }
 }

@@ -222,7 +222,7 @@ pub mod register {
 }
 
 /// Words that a packed cycle table takes.
-pub const TABLE_WORDS: usize = 3;
+pub const TABLE_WORDS: usize = 4;
 
 /// The cycle table of one interface and timing mode, as the controller keeps it. In cycles unless it says phases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -278,25 +278,25 @@ impl CycleRegisters {
         let mut words = [0; TABLE_WORDS];
         for (name, word, field, value) in [
             ("mode", 0usize, Field { lsb: 0, width: 2 }, self.mode),
-            ("grain", 0usize, Field { lsb: 2, width: 4 }, self.grain),
-            ("chip_setup", 0usize, Field { lsb: 6, width: 8 }, self.chip_setup),
-            ("chip_hold", 0usize, Field { lsb: 14, width: 8 }, self.chip_hold),
-            ("gap", 0usize, Field { lsb: 22, width: 8 }, self.gap),
-            ("latch", 0usize, Field { lsb: 30, width: 8 }, self.latch),
-            ("latch_from", 0usize, Field { lsb: 38, width: 8 }, self.latch_from),
-            ("latch_hold", 0usize, Field { lsb: 46, width: 8 }, self.latch_hold),
-            ("write_preamble", 0usize, Field { lsb: 54, width: 8 }, self.write_preamble),
-            ("write_postamble", 1usize, Field { lsb: 0, width: 8 }, self.write_postamble),
-            ("read_preamble", 1usize, Field { lsb: 8, width: 8 }, self.read_preamble),
-            ("read_postamble", 1usize, Field { lsb: 16, width: 8 }, self.read_postamble),
-            ("byte_phases_out", 1usize, Field { lsb: 24, width: 10 }, self.byte_phases_out),
-            ("byte_phases_in", 1usize, Field { lsb: 34, width: 10 }, self.byte_phases_in),
-            ("t_wb", 1usize, Field { lsb: 44, width: 12 }, self.t_wb),
-            ("t_whr", 2usize, Field { lsb: 0, width: 12 }, self.t_whr),
-            ("t_adl", 2usize, Field { lsb: 12, width: 12 }, self.t_adl),
-            ("t_ccs", 2usize, Field { lsb: 24, width: 12 }, self.t_ccs),
-            ("t_rhw", 2usize, Field { lsb: 36, width: 12 }, self.t_rhw),
-            ("lead", 2usize, Field { lsb: 48, width: 12 }, self.lead),
+            ("grain", 0usize, Field { lsb: 2, width: 8 }, self.grain),
+            ("chip_setup", 0usize, Field { lsb: 10, width: 8 }, self.chip_setup),
+            ("chip_hold", 0usize, Field { lsb: 18, width: 8 }, self.chip_hold),
+            ("gap", 0usize, Field { lsb: 26, width: 8 }, self.gap),
+            ("latch", 0usize, Field { lsb: 34, width: 8 }, self.latch),
+            ("latch_from", 0usize, Field { lsb: 42, width: 10 }, self.latch_from),
+            ("latch_hold", 0usize, Field { lsb: 52, width: 10 }, self.latch_hold),
+            ("write_preamble", 1usize, Field { lsb: 0, width: 8 }, self.write_preamble),
+            ("write_postamble", 1usize, Field { lsb: 8, width: 8 }, self.write_postamble),
+            ("read_preamble", 1usize, Field { lsb: 16, width: 8 }, self.read_preamble),
+            ("read_postamble", 1usize, Field { lsb: 24, width: 8 }, self.read_postamble),
+            ("byte_phases_out", 1usize, Field { lsb: 32, width: 12 }, self.byte_phases_out),
+            ("byte_phases_in", 1usize, Field { lsb: 44, width: 12 }, self.byte_phases_in),
+            ("t_wb", 2usize, Field { lsb: 0, width: 12 }, self.t_wb),
+            ("t_whr", 2usize, Field { lsb: 12, width: 12 }, self.t_whr),
+            ("t_adl", 2usize, Field { lsb: 24, width: 12 }, self.t_adl),
+            ("t_ccs", 2usize, Field { lsb: 36, width: 12 }, self.t_ccs),
+            ("t_rhw", 2usize, Field { lsb: 48, width: 12 }, self.t_rhw),
+            ("lead", 3usize, Field { lsb: 0, width: 12 }, self.lead),
         ] {
             if u64::from(value) > field.max() {
                 return Err(name);

@@ -14,7 +14,8 @@ mod transaction;
 
 pub use descriptor::{Descriptor, Direction, Path};
 pub use field::Field;
-pub use instruction::{Instruction, Instructions, Latch, Latches, WordError, opcode};
+pub use instruction::{Instruction, Instructions, Latch, Latches, WordError};
+pub use interface::opcode;
 pub use transaction::{AddressRun, Fault, MAX_ADDRESS_RUN, MAX_DESCRIPTORS, MAX_OPS, MAX_WORDS, Op, Txn};
 
 #[cfg(test)]

@@ -116,3 +116,44 @@ fn the_builder_refuses_what_the_word_buffer_would() {
     txn.end();
     assert!(txn.overflowed());
 }
+
+#[test]
+fn two_timers_in_succession_are_refused_as_words_and_merged_when_built() {
+    let begin = 1u64 << 60 | 1;
+    let timer = 5u64 << 60 | 100;
+    let error = Instructions::new(&[begin, timer, timer]).find_map(Result::err).unwrap();
+    assert_eq!((error.index, error.reason), (2, "a Timer follows a Timer"));
+    let mut txn = Txn::default();
+    txn.begin("apart", 1).timer(Duration::from_nanos(10)).cmd(0x70).timer(Duration::from_nanos(10)).end();
+    assert!(Instructions::new(&encode(&txn)).all(|i| i.is_ok()));
+    let pause = |build: &dyn Fn(&mut Txn)| {
+        let mut txn = Txn::default();
+        build(&mut txn);
+        let words = encode(&txn);
+        decode(&words).into_iter().find_map(|i| match i {
+            Instruction::Timer { nanoseconds } => Some(nanoseconds),
+            _ => None,
+        })
+    };
+    let ns = Duration::from_nanos;
+    let after_latch = pause(&|t| {
+        t.begin("latch", 1).cmd(0x70).timer(ns(30)).timer(ns(20)).end();
+    });
+    assert_eq!(after_latch, Some(30), "both count from the latch");
+    let elsewhere = pause(&|t| {
+        t.begin("begin", 1).timer(ns(30)).timer(ns(20)).end();
+    });
+    assert_eq!(elsewhere, Some(50));
+}
+
+#[test]
+fn a_bad_latch_is_named_before_missing_ones_as_it_comes_first() {
+    let begin = 1u64 << 60 | 1;
+    let header = 2u64 << 60 | 8 << 32;
+    let error = |words: &[u64]| Instructions::new(words).find_map(Result::err).unwrap();
+    assert_eq!(error(&[begin, header, 0]).reason, "the C/A Writer's latches run past the end");
+    assert_eq!(error(&[begin, header, 0x200]).reason, "a latch is neither command nor address");
+    // What lies behind the last latch isn't looked at.
+    let one = 2u64 << 60 | 1 << 32;
+    assert!(Instructions::new(&[begin, one, 0xffff_0000]).all(|i| i.is_ok()));
+}

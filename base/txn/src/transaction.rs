@@ -1,10 +1,11 @@
+use crate::interface::{Verdict, limits, word};
 use crate::{Descriptor, Instruction, Instructions, Latch, WordError, opcode};
 use aster_units::{Column, Duration, RowAddr};
 
 /// Words a transaction holds at most: the depth of the RTL's instruction buffer.
-pub const MAX_WORDS: usize = 32;
+pub const MAX_WORDS: usize = limits::WORDS;
 /// Descriptors a transaction holds at most.
-pub const MAX_DESCRIPTORS: usize = 8;
+pub const MAX_DESCRIPTORS: usize = limits::DESCRIPTORS;
 
 /// Operations a transaction holds at most; as many latches as fit into [`MAX_WORDS`] words.
 pub const MAX_OPS: usize = 4 * MAX_WORDS;
@@ -100,8 +101,11 @@ fn latches_of(op: &Op) -> impl Iterator<Item = Latch> {
     command.map(Latch::Command).into_iter().chain(run.iter().map(|&a| Latch::Address(a)))
 }
 
-const fn word(op: u8, flags: u8, length: u32, operand: u32) -> u64 {
-    ((op as u64) << 60) | ((flags as u64) << 52) | ((length as u64 & 0xf_ffff) << 32) | operand as u64
+const fn word(opcode: u8, descriptor: u8, length: u32, operand: u32) -> u64 {
+    word::OPCODE.put(opcode as u64)
+        | word::DESCRIPTOR.put(descriptor as u64)
+        | word::LENGTH.put(length as u64)
+        | word::OPERAND.put(operand as u64)
 }
 
 impl Txn {
@@ -151,7 +155,7 @@ impl Txn {
             return self.fault;
         }
         if self.chips == 0 {
-            return Some(Fault::Word(WordError { index: 0, reason: "Chip Control selects no chip" }));
+            return Some(Fault::Word(WordError::new(0, Verdict::NoChip)));
         }
         (!self.ended).then_some(Fault::Unframed)
     }
@@ -339,10 +343,28 @@ impl Txn {
         }
         self.addresses(AddressRun { count: 5, bytes: [low, high, a, b, c, 0] })
     }
-    /// Pauses for at least `duration` (rounded up to the nanosecond).
+    /// Pauses for at least `duration` (rounded up to the nanosecond). Of two pauses after a latch the longer counts, since
+    /// both count from the latch; elsewhere they add up.
     pub fn timer(&mut self, duration: Duration) -> &mut Self {
-        let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX));
-        self.push(Op::Timer(nanoseconds as u32));
+        let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
+        let (before, last) = match usize::from(self.length) {
+            0 => return self.push_timer(nanoseconds),
+            1 => (None, &mut self.ops[0]),
+            n => {
+                let (before, last) = self.ops[..n].split_at_mut(n - 1);
+                (before.last(), &mut last[0])
+            }
+        };
+        let after_latch = before.is_some_and(|op| latches_of(op).next().is_some());
+        match last {
+            Op::Timer(pause) if after_latch => *pause = nanoseconds.max(*pause),
+            Op::Timer(pause) => *pause = pause.saturating_add(nanoseconds),
+            _ => return self.push_timer(nanoseconds),
+        }
+        self
+    }
+    fn push_timer(&mut self, nanoseconds: u32) -> &mut Self {
+        self.push(Op::Timer(nanoseconds));
         self
     }
 
@@ -375,10 +397,9 @@ impl Txn {
     #[inline]
     fn check_burst(&mut self, bytes: u32) {
         if bytes == 0 {
-            self.fault =
-                Some(Fault::Word(WordError { index: self.encoded as u8, reason: "a burst of no bytes" }));
+            self.fault = Some(Fault::Word(WordError::new(self.encoded as u8, Verdict::NoBytes)));
         }
-        self.overflowed |= bytes > 0xf_ffff;
+        self.overflowed |= u64::from(bytes) > word::LENGTH.max();
     }
     // Without a descriptor the index is out of range, which the engine reports.
     #[inline]

@@ -11,8 +11,8 @@ use aster_units::{BufferId, Column, RowAddr, SectorRange};
 use aster_wire::onfi::parameter_page::PARAMETER_PAGE_BYTES;
 use aster_wire::onfi::{Status, command};
 
-/// A status byte takes an even number of bytes on a double data rate bus; byte 0 counts (G18).
-const STATUS_BURST: u32 = 2;
+/// One status byte; on a double data rate bus the Data Reader takes it twice, an even burst, and delivers it once (G18).
+const STATUS_BYTES: u32 = 1;
 /// Parameters of SET and GET FEATURES: P1 to P4 (ONFI 5.1 §5.31).
 const FEATURE_BYTES: u32 = 4;
 
@@ -31,7 +31,7 @@ pub async fn read_status(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> 
     } else {
         txn.cmd(command::READ_STATUS);
     }
-    txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BURST);
+    txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BYTES);
     let result = lun.issue(txn).finished().await.map_err(transaction)?;
     Ok(Status(result.mailbox as u8))
 }

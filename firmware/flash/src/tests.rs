@@ -6,7 +6,7 @@ use crate::{FlashConfig, FlashCosts, Lun, LunShape, PollPolicy, boot};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_channel::{BusTiming, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
+use aster_channel::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
 use aster_nand::{
@@ -85,17 +85,20 @@ impl Bench {
         let dram = Dram::new(content, 4, 16, 8, 1, 0);
         let luns = geometry.luns_per_channel() as usize;
         let port = ChannelPort::new(&exec, ChannelId(0), usize::from(geometry.ways), luns);
-        let bus = |interface, mode| BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
+        let table = |interface, mode| {
+            let bus = BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
+            CycleTable::new(&bus, &EngineClock::default()).unwrap()
+        };
         let engine = Engine::start(
             &port,
             &dram,
             array.take_packages(0),
             EngineConfig {
                 clock: EngineClock::default(),
-                timing: if (interface, timing_mode) == (DataInterface::Sdr, 0) {
-                    vec![bus(interface, timing_mode)]
+                tables: if (interface, timing_mode) == (DataInterface::Sdr, 0) {
+                    vec![table(interface, timing_mode)]
                 } else {
-                    vec![bus(DataInterface::Sdr, 0), bus(interface, timing_mode)]
+                    vec![table(DataInterface::Sdr, 0), table(interface, timing_mode)]
                 },
                 stages: StageConfig {
                     layout,
@@ -243,7 +246,7 @@ fn a_read_shows_the_bus_cycles_of_algorithms_1_and_2() {
     let want = [
         // Row 000020h: block 2 of 16 pages, page 0.
         vec![Chips(1), Cmd(0x00), Addr(0), Addr(0), Addr(0x20), Addr(0), Addr(0), Cmd(0x30), Chips(0)],
-        vec![Chips(1), Cmd(0x70), Out(2), Chips(0)],
+        vec![Chips(1), Cmd(0x70), Out(1), Chips(0)],
         vec![Chips(1), Cmd(0x05), Addr(0), Addr(0), Cmd(0xe0), Out(64 * 277 + 41), Chips(0)],
     ]
     .concat();
@@ -264,7 +267,7 @@ fn program_and_erase_show_the_bus_cycles_of_the_standard() {
         assert!(!erase_block(&lun, row).await.unwrap().fail());
     });
     use Seen::*;
-    let status = vec![Chips(1), Cmd(0x70), Out(2), Chips(0)];
+    let status = vec![Chips(1), Cmd(0x70), Out(1), Chips(0)];
     let want = [
         vec![
             Chips(1),
@@ -305,7 +308,7 @@ fn luns_that_share_a_chip_enable_are_named_in_status_and_column_commands() {
     assert!(bench.same(0, 1));
     use Seen::*;
     let seen = seen.borrow();
-    let status = [Cmd(0x78), Addr(0xa0), Addr(0), Addr(0), Out(2)];
+    let status = [Cmd(0x78), Addr(0xa0), Addr(0), Addr(0), Out(1)];
     let column = [Cmd(0x06), Addr(0), Addr(0), Addr(0xa0), Addr(0), Addr(0), Cmd(0xe0)];
     assert!(seen.windows(status.len()).any(|w| w == status), "{seen:?}");
     assert!(seen.windows(column.len()).any(|w| w == column), "{seen:?}");

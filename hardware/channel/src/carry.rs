@@ -7,7 +7,8 @@ use alloc::boxed::Box;
 use aster_ports::channel::{BusTap, TxnError};
 use aster_ports::dram::Buffers;
 use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError};
-use aster_txn::{AddressRun, Descriptor, Latch, Op, Path, Txn};
+use aster_txn::interface::limits::MAILBOX_BYTES;
+use aster_txn::{AddressRun, Descriptor, Latch, MAX_DESCRIPTORS, Op, Path, Txn};
 use aster_units::{Content, Instant};
 
 /// What went wrong, and in which cycle. Boxed where it is returned: all the steps that go well would carry its size.
@@ -29,20 +30,38 @@ pub(crate) struct Course<'a> {
     pub start: Instant,
 }
 
-/// Which of the bursts of a descriptor is next.
-struct Parts {
-    descriptor: u8,
-    part: u8,
+/// How far a descriptor's bursts have come.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    bursts: u8,
+    bytes: u32,
 }
 
-impl Parts {
-    const NONE: Parts = Parts { descriptor: u8::MAX, part: 0 };
+/// What a transaction has moved so far: where the next burst of each descriptor goes on, and the mailbox.
+#[derive(Default)]
+struct Moved {
+    by: [Progress; MAX_DESCRIPTORS],
+    mailbox: u64,
+    in_mailbox: usize,
+}
 
+impl Moved {
+    /// Where the descriptor's bursts stand before one of `bytes`.
     #[inline]
-    fn next(&mut self, descriptor: u8) -> u8 {
-        self.part = if descriptor == self.descriptor { self.part + 1 } else { 0 };
-        self.descriptor = descriptor;
-        self.part
+    fn advance(&mut self, descriptor: u8, bytes: u32) -> Progress {
+        let progress = &mut self.by[usize::from(descriptor)];
+        let before = *progress;
+        *progress = Progress { bursts: before.bursts + 1, bytes: before.bytes + bytes };
+        before
+    }
+
+    /// Bytes for the mailbox; those that don't fit are lost.
+    #[inline]
+    fn post(&mut self, bytes: &[u8]) {
+        for &byte in bytes.iter().take(MAILBOX_BYTES - self.in_mailbox) {
+            self.mailbox |= u64::from(byte) << (8 * self.in_mailbox);
+            self.in_mailbox += 1;
+        }
     }
 }
 
@@ -69,8 +88,7 @@ impl Course<'_> {
         stages: &mut Stages,
         dram: &mut Buffers,
     ) -> Result<u64, Box<Fault>> {
-        let mut mailbox = 0;
-        let mut parts = Parts::NONE;
+        let mut moved = Moved::default();
         package.select(self.start, true).map_err(|e| fault(0, e))?;
         for (op, step) in self.txn.ops().iter().zip(self.plan.steps.iter()) {
             let done = match op {
@@ -81,10 +99,10 @@ impl Course<'_> {
                     .addresses(self.at(step.first), self.table.latch_time(), run.bytes())
                     .map_err(|(i, e)| fault(self.table.latch_edge(step.first, i), e)),
                 &Op::DataRead(bytes, index) => {
-                    let part = parts.next(index);
+                    let before = moved.advance(index, bytes);
                     match package.data_out(self.timing(step), bytes) {
                         Ok(out) => {
-                            deliver(&out, self.descriptor(index), part, bytes, stages, dram, &mut mailbox)
+                            deliver(&out, self.descriptor(index), before, bytes, stages, dram, &mut moved)
                                 .map_err(|e| fault(step.first, e))
                         }
                         Err(error) => Err(fault(step.first, error)),
@@ -92,7 +110,8 @@ impl Course<'_> {
                 }
                 &Op::DataWrite(bytes, index) => {
                     let immediate = self.descriptor(index).immediate.to_le_bytes();
-                    match collect(self.descriptor(index), &immediate, bytes, stages, dram) {
+                    let before = moved.advance(index, bytes);
+                    match collect(self.descriptor(index), &immediate, before, bytes, stages, dram) {
                         Ok(data) => {
                             package.data_in(self.timing(step), bytes, data).map_err(|e| fault(step.first, e))
                         }
@@ -109,7 +128,7 @@ impl Course<'_> {
         }
         let end = self.plan.cycles;
         package.select(self.at(end), false).map_err(|e| fault(end, e))?;
-        Ok(mailbox)
+        Ok(moved.mailbox)
     }
 
     /// Carries the plan out on every selected package, before the eyes of `tap` if there is one.
@@ -122,8 +141,7 @@ impl Course<'_> {
         tap: Option<&mut (dyn BusTap + 'static)>,
     ) -> Result<u64, Box<Fault>> {
         let chips = self.txn.chips();
-        let mut bus =
-            Bus { course: self, packages, chips, stages, dram, tap, mailbox: 0, parts: Parts::NONE };
+        let mut bus = Bus { course: self, packages, chips, stages, dram, tap, moved: Moved::default() };
         bus.begin()?;
         for (op, step) in self.txn.ops().iter().zip(self.plan.steps.iter()) {
             let done = match op {
@@ -140,7 +158,7 @@ impl Course<'_> {
             }
         }
         bus.end(self.plan.cycles)?;
-        Ok(bus.mailbox)
+        Ok(bus.moved.mailbox)
     }
 }
 
@@ -152,8 +170,7 @@ struct Bus<'a, P> {
     stages: &'a mut Stages,
     dram: &'a mut Buffers,
     tap: Option<&'a mut (dyn BusTap + 'static)>,
-    mailbox: u64,
-    parts: Parts,
+    moved: Moved,
 }
 
 impl<P: Package> Bus<'_, P> {
@@ -206,7 +223,7 @@ impl<P: Package> Bus<'_, P> {
 
     fn fetch(&mut self, index: u8, bytes: u32, step: &Step) -> Result<(), Box<Fault>> {
         let failed = |error| fault(step.first, error);
-        let (timing, part) = (self.course.timing(step), self.parts.next(index));
+        let (timing, before) = (self.course.timing(step), self.moved.advance(index, bytes));
         if self.chips.count_ones() > 1 {
             return Err(failed(ProtocolError::Contention));
         }
@@ -217,7 +234,7 @@ impl<P: Package> Bus<'_, P> {
             tap.burst(timing, true, &self.stages.bus_bytes(&out, bytes));
         }
         let descriptor = self.course.descriptor(index);
-        deliver(&out, descriptor, part, bytes, self.stages, self.dram, &mut self.mailbox)
+        deliver(&out, descriptor, before, bytes, self.stages, self.dram, &mut self.moved)
             .map_err(|e| fault(step.first, e))
     }
 
@@ -225,7 +242,8 @@ impl<P: Package> Bus<'_, P> {
         let timing = self.course.timing(step);
         let descriptor = self.course.descriptor(index);
         let immediate = descriptor.immediate.to_le_bytes();
-        let data = collect(descriptor, &immediate, bytes, self.stages, self.dram)
+        let before = self.moved.advance(index, bytes);
+        let data = collect(descriptor, &immediate, before, bytes, self.stages, self.dram)
             .map_err(|e| fault(step.first, e))?;
         if let Some(tap) = self.tap.as_mut() {
             match &data {
@@ -255,22 +273,20 @@ impl<P: Package> Bus<'_, P> {
 fn deliver(
     out: &DataOut<'_>,
     descriptor: &Descriptor,
-    part: u8,
+    before: Progress,
     bytes: u32,
     stages: &mut Stages,
     dram: &mut Buffers,
-    mailbox: &mut u64,
+    moved: &mut Moved,
 ) -> Result<(), TxnError> {
     match descriptor.path {
         Path::Mailbox => {
             let DataOut::Bytes(literal) = out else { return Err(TxnError::Frame) };
-            for (i, &byte) in literal.iter().take(8).enumerate() {
-                *mailbox |= u64::from(byte) << (8 * i);
-            }
+            moved.post(literal);
             Ok(())
         }
-        Path::Raw => stages.receive_unchecked(bytes, descriptor, out, dram),
-        Path::Page => stages.receive(part, bytes, descriptor, out, dram),
+        Path::Raw => stages.receive_unchecked(descriptor.offset + before.bytes, bytes, descriptor, out, dram),
+        Path::Page => stages.receive(before.bursts, bytes, descriptor, out, dram),
     }
 }
 
@@ -280,6 +296,7 @@ fn deliver(
 fn collect<'a>(
     descriptor: &Descriptor,
     immediate: &'a [u8; 8],
+    before: Progress,
     bytes: u32,
     stages: &Stages,
     dram: &'a Buffers,
@@ -290,7 +307,7 @@ fn collect<'a>(
             if dram.content_of(descriptor.buffer) != Content::Full {
                 return Err(TxnError::Protocol(ProtocolError::NoBytes));
             }
-            let from = descriptor.offset as usize;
+            let from = (descriptor.offset + before.bytes) as usize;
             let page = dram.page(descriptor.buffer);
             DataIn::Bytes(page.get(from..from + bytes as usize).ok_or(TxnError::Frame)?)
         }

@@ -1,7 +1,7 @@
 use crate::carry::Course;
 use crate::stages::{StageConfig, Stages};
-use crate::timing::{BusTiming, CycleTable, EngineClock};
-use crate::walk::Plan;
+use crate::timing::{CycleTable, EngineClock};
+use crate::walk::{Bounds, Plan};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -19,8 +19,8 @@ use core::cell::{Cell, Ref, RefCell};
 pub struct EngineConfig {
     /// The controller clock and pipeline.
     pub clock: EngineClock,
-    /// Bus timing of each data mode the channel can drive.
-    pub timing: Vec<BusTiming>,
+    /// The cycle table of each interface and timing mode that the channel can drive.
+    pub tables: Vec<CycleTable>,
     /// The stream stages.
     pub stages: StageConfig,
     /// The longest burst: page and spare.
@@ -56,9 +56,8 @@ pub struct Engine<P: Package> {
     recorder: Recorder,
     clock: EngineClock,
     tables: Vec<CycleTable>,
-    longest_burst: u32,
+    bounds: Bounds,
     memory: SharedBandwidth,
-    ways: usize,
     packages: RefCell<Vec<P>>,
     stages: RefCell<Stages>,
     in_flight: RefCell<Option<InFlight>>,
@@ -81,7 +80,7 @@ impl<P: Package + 'static> Engine<P> {
         recorder: &Recorder,
     ) -> Rc<Self> {
         assert!(
-            config.timing.iter().any(|t| t.interface == Interface::POWER_ON),
+            config.tables.iter().any(|t| t.interface == Interface::POWER_ON),
             "packages boot in SDR mode 0: the engine must drive it"
         );
         let engine = Rc::new(Engine {
@@ -89,11 +88,10 @@ impl<P: Package + 'static> Engine<P> {
             port: Rc::clone(port),
             dram: Rc::clone(dram),
             recorder: recorder.clone(),
-            tables: config.timing.iter().map(|t| CycleTable::new(t, &config.clock)).collect(),
+            tables: config.tables,
             clock: config.clock,
-            longest_burst: config.longest_burst,
             memory: config.memory,
-            ways: packages.len(),
+            bounds: Bounds { ways: packages.len(), longest_burst: config.longest_burst },
             packages: RefCell::new(packages),
             stages: RefCell::new(Stages::new(config.stages)),
             in_flight: RefCell::new(None),
@@ -124,7 +122,7 @@ impl<P: Package + 'static> Engine<P> {
 
     #[inline]
     fn table_of(&self, slot: usize) -> usize {
-        let interface = self.port.interface(slot % self.ways);
+        let interface = self.port.interface(slot % self.bounds.ways);
         // The firmware only sets modes that the board's controller has.
         self.tables
             .iter()
@@ -144,16 +142,14 @@ impl<P: Package + 'static> Engine<P> {
             let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
             let start = pushed.max(self.free_at.get());
             let mut plan = self.plan.borrow_mut();
-            let made = plan.make(&self.port.in_flight(slot), table, self.ways, self.longest_burst);
-            let (cycles, bytes) = (plan.cycles, plan.bytes);
+            let made = plan.make(&self.port.in_flight(slot), table, start, &self.bounds, &self.memory);
+            let (over, bytes) = (plan.over, plan.bytes);
             drop(plan);
             if let Err(error) = made {
                 self.fail(slot, start, error);
                 continue;
             }
-            let bus_end = table.at(start, cycles);
-            let memory_end = self.memory.reserve(start, u64::from(bytes)).next_edge(self.clock.period);
-            let end = bus_end.max(memory_end);
+            let end = table.at(start, over);
             self.update(|s| {
                 s.transactions += 1;
                 s.bytes += u64::from(bytes);

@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod carry;
 mod engine;
+mod pace;
 mod stages;
 mod timing;
 mod walk;
@@ -18,7 +19,7 @@ mod wave;
 
 pub use engine::{ChannelStats, Engine, EngineConfig};
 pub use stages::{Ecc, StageConfig, Stages};
-pub use timing::{BusTiming, CycleTable, EngineClock};
+pub use timing::{BusTiming, ClockTooFast, CycleTable, EngineClock};
 pub use wave::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
 
 #[cfg(test)]

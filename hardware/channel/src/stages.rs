@@ -160,10 +160,11 @@ impl Stages {
         Ok(())
     }
 
-    /// A burst without stages: bus bytes into `descriptor.buffer` from its byte offset on; what lies beyond the page's
+    /// A burst without stages: bus bytes into `descriptor.buffer` at byte `from` on; what lies beyond the page's
     /// data goes to the buffer's OOB as far as that reaches.
     pub(crate) fn receive_unchecked(
         &mut self,
+        from: u32,
         bytes: u32,
         descriptor: &Descriptor,
         out: &DataOut<'_>,
@@ -181,7 +182,7 @@ impl Stages {
         }
         let raw = self.bus_bytes(out, bytes);
         let (page, oob) = memory.page_and_oob_mut(descriptor.buffer);
-        let from = descriptor.offset as usize;
+        let from = from as usize;
         let in_page = page.len().saturating_sub(from).min(raw.len());
         if in_page > 0 {
             page[from..from + in_page].copy_from_slice(&raw[..in_page]);

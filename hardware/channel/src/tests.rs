@@ -11,9 +11,9 @@ use aster_exec::Exec;
 use aster_ports::channel::{ChannelPort, TxnError, TxnFault, TxnResult};
 use aster_ports::dram::Dram;
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::{BurstTiming, DataIn, DataOut, Interface, Package, ProtocolError};
-use aster_ports::resource::Bandwidth;
-use aster_txn::{Descriptor, Latch, Txn};
+use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Interface, Package, ProtocolError};
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_txn::{Descriptor, Direction, Latch, Txn};
 use aster_units::*;
 use core::cell::RefCell;
 
@@ -65,7 +65,7 @@ impl Package for Fake {
     }
     fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
         self.note(timing.first, Out { last: nanos(timing.last) });
-        Ok(DataOut::Bytes(&[STATUS; 8][..length as usize]))
+        Ok(DataOut::Bytes(&[STATUS; LONGEST as usize][..length as usize]))
     }
     fn data_in(&mut self, timing: BurstTiming, _: u32, _: DataIn<'_>) -> Result<(), ProtocolError> {
         self.note(timing.first, In { last: nanos(timing.last) });
@@ -88,6 +88,7 @@ const TIMING: BusTiming = BusTiming {
     t_ch: ns(5),
     t_ceh: ns(12),
     t_wc: ns(25),
+    t_hold: ns(5),
     t_pair_out: ns(40),
     t_pair_in: ns(40),
     t_wpre: ns(0),
@@ -110,6 +111,7 @@ struct Bench {
     port: Rc<ChannelPort>,
     log: Log,
     results: Rc<RefCell<Vec<(usize, Outcome)>>>,
+    memory: SharedBandwidth,
     _engine: Rc<Engine<Fake>>,
 }
 
@@ -128,9 +130,10 @@ impl Bench {
         let exec = Exec::new();
         let layout = PageLayout::new(4, LONGEST, 256, 21, 16, Placement::Interleaved).unwrap();
         let port = ChannelPort::new(&exec, ChannelId(0), 2, 4);
+        let memory = Bandwidth::new(memory_bytes_per_second);
         let config = EngineConfig {
             clock,
-            timing: vec![TIMING],
+            tables: vec![CycleTable::new(&TIMING, &clock).unwrap()],
             stages: StageConfig {
                 layout,
                 ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
@@ -138,13 +141,13 @@ impl Bench {
                 correct_latency: Duration::ZERO,
             },
             longest_burst: LONGEST,
-            memory: Bandwidth::new(memory_bytes_per_second),
+            memory: memory.clone(),
         };
         let log = Log::default();
         let packages = (0..2).map(|way| Fake { way, log: log.clone() }).collect();
         let dram = Dram::new(Content::Full, 4, 16, 4, 1, 0);
         let engine = Engine::start(&port, &dram, packages, config, &Recorder::default());
-        Bench { exec, port, log, results: Rc::default(), _engine: engine }
+        Bench { exec, port, log, results: Rc::default(), memory, _engine: engine }
     }
 
     fn issue(&self, slot: usize, at: u64, build: impl FnOnce(&mut Txn)) {
@@ -198,16 +201,16 @@ fn command_only(txn: &mut Txn, chips: u32) {
 
 #[test]
 fn minima_round_up_to_the_clock() {
-    let table = CycleTable::new(&TIMING, &CLOCK);
+    let table = CycleTable::new(&TIMING, &CLOCK).unwrap();
     assert_eq!((table.chip_setup, table.chip_hold, table.latch, table.gap), (2, 1, 3, 2));
     assert_eq!((table.read_preamble, table.read_postamble), (2, 1));
     assert_eq!((table.t_wb, table.t_whr, table.t_adl, table.t_ccs, table.t_rhw), (10, 8, 11, 31, 10));
     assert_eq!(table.lead, 1 + 2 + 2 + 3);
     // Bursts round up as a whole: 3 bytes of 20 ns, and of 11 ns.
     assert_eq!(table.strobes(true, 3), 6);
-    let odd = CycleTable::new(&BusTiming { t_pair_in: ns(22), ..TIMING }, &CLOCK);
+    let odd = CycleTable::new(&BusTiming { t_pair_in: ns(22), ..TIMING }, &CLOCK).unwrap();
     assert_eq!(odd.strobes(false, 3), 4);
-    let exact = CycleTable::new(&BusTiming { t_wc: ns(30), ..TIMING }, &CLOCK);
+    let exact = CycleTable::new(&BusTiming { t_wc: ns(30), ..TIMING }, &CLOCK).unwrap();
     assert_eq!(exact.latch, 3);
 }
 
@@ -299,18 +302,143 @@ fn a_timer_overlaps_the_waits_and_never_adds() {
     assert_eq!([40, 100, 130].map(release), [(16, Release), (16, Release), (5 + 13 + 1, Release)]);
 }
 
+/// A raw burst of `bytes` of buffer 0.
+fn raw(txn: &mut Txn, direction: Direction, bytes: u32) {
+    txn.describe(Descriptor::raw(direction, BufferId(0), 0));
+    match direction {
+        Direction::Out => txn.data_read(bytes),
+        Direction::In => txn.data_write(bytes),
+    };
+}
+
+/// What comes of 20 bytes read, or written, after one latch, with such a memory.
+fn paced(direction: Direction, bytes_per_second: u64) -> (u64, Vec<(u8, u64, Call)>) {
+    let bench = Bench::with(CLOCK, bytes_per_second);
+    bench.issue(0, 0, |t| {
+        t.begin("paced", 1).cmd(0x85);
+        raw(t, direction, 8);
+        t.end();
+    });
+    let finished = nanos(bench.run()[0].1.unwrap().finished);
+    (finished, bench.log.take())
+}
+
 #[test]
-fn a_memory_stall_lengthens_the_transaction() {
-    // 1 MB/s: a byte a microsecond.
+fn words_of_a_slow_memory_pause_the_strobes_of_a_write_burst() {
+    // A word of eight bytes takes 16 cycles on the bus, and 800 cycles in a memory of 1 MB/s. Delivered in cycle 800, it may
+    // begin in cycle 801.
+    let (finished, log) = paced(Direction::In, 1_000_000);
+    let cycles = |n: u64| 20 + 10 * n;
+    assert_eq!(log[2], (0, cycles(801), In { last: cycles(801 + 16) }));
+    assert_eq!(finished, cycles(801 + 16 + 1));
+    // 500 MB/s: 16 ns a word; the first has come long before tCCS is over.
+    let (_, log) = paced(Direction::In, 500_000_000);
+    assert_eq!(log[2], (0, cycles(5 + 31), In { last: cycles(5 + 31 + 16) }));
+}
+
+#[test]
+fn the_last_word_read_goes_to_memory_before_the_channel_is_free() {
+    // Strobes from cycle 15 to 31; CE# is let go at 33, as tRHW needs no more than the next transaction's lead.
+    let cycles = |n: u64| 20 + 10 * n;
+    let (finished, log) = paced(Direction::Out, 1_000_000);
+    assert_eq!(log[2], (0, cycles(15), Out { last: cycles(31) }));
+    assert_eq!(log[3].2, Release);
+    assert_eq!(finished, cycles(800 + 1));
+    let (unlimited, same) = paced(Direction::Out, 0);
+    assert_eq!((same, unlimited), (log.clone(), log[3].1));
+}
+
+#[test]
+fn a_full_fifo_pauses_the_strobes_of_a_read_burst() {
+    // 600 words at 16 cycles each towards a memory that takes one every 800 cycles: the FIFO holds 512.
     let bench = Bench::with(CLOCK, 1_000_000);
-    bench.issue(0, 0, read_status);
-    bench.issue(1, 0, |t| command_only(t, 2));
-    let results = bench.run();
-    assert_eq!(nanos(results[0].1.unwrap().finished), 20 + 1_000);
-    assert_eq!(bench.selections(), [(0, 20), (1, 20 + 1_000 + 20)]);
-    let unlimited = Bench::new();
-    unlimited.issue(0, 0, read_status);
-    assert_eq!(nanos(unlimited.run()[0].1.unwrap().finished), 20 + 210);
+    bench.issue(0, 0, |t| {
+        t.begin("full", 1).cmd(0x00);
+        raw(t, Direction::Out, 8 * 600);
+        t.end();
+    });
+    let finished = nanos(bench.run()[0].1.unwrap().finished);
+    let cycles = |n: u64| 20 + 10 * n;
+    // Word 599 needs the room of word 87, which memory took in cycle 88 * 800.
+    assert_eq!(bench.log.borrow()[2].2, Out { last: cycles(88 * 800 + 1 + 16) });
+    assert_eq!(finished, cycles(600 * 800 + 1));
+}
+
+#[test]
+fn others_in_memory_come_first() {
+    let bench = Bench::with(CLOCK, 1_000_000);
+    // Somebody else's 10 bytes: 10 µs.
+    bench.memory.reserve(Instant::ZERO, 10);
+    bench.issue(0, 0, |t| {
+        t.begin("late", 1).cmd(0x85);
+        raw(t, Direction::In, 8);
+        t.end();
+    });
+    bench.run();
+    assert_eq!(bench.log.borrow()[2].1, 10_000 + 8_000 + 10);
+}
+
+#[test]
+fn ddr_strobes_in_pairs_and_register_data_twice() {
+    let table = |mode, t_pair_out| {
+        let interface = Interface { mode, timing_mode: 0 };
+        CycleTable::new(&BusTiming { interface, t_pair_out, t_pair_in: t_pair_out, ..TIMING }, &CLOCK)
+            .unwrap()
+    };
+    let toggle = table(DataMode::NvDdr2, ns(30));
+    assert_eq!((toggle.transfers(1, true), toggle.transfers(4, true)), (2, 8));
+    assert_eq!((toggle.transfers(1, false), toggle.transfers(6, false)), (2, 6));
+    assert_eq!((toggle.strobes(true, 2), toggle.strobes(true, 3), toggle.strobes(true, 8)), (3, 5, 12));
+    let sdr = table(DataMode::Sdr, ns(60));
+    assert_eq!((sdr.transfers(1, true), sdr.transfers(3, false)), (1, 3));
+    // 2.5 ns a transfer are two phases; 3 ns round up to three.
+    assert_eq!(table(DataMode::NvDdr2, ns(5)).byte_phases_out, 2);
+    assert_eq!(table(DataMode::NvDdr2, ns(6)).byte_phases_out, 3);
+    // RE# is low for as many phases as it is high: 17 ns round up to 17.5.
+    assert_eq!(table(DataMode::Sdr, ns(34)).byte_phases_out, 14);
+}
+
+#[test]
+fn nv_ddr_steps_begin_on_an_edge_of_clk() {
+    let interface = Interface { mode: DataMode::NvDdr, timing_mode: 3 };
+    let timing = BusTiming { interface, t_pair_out: ns(15), t_pair_in: ns(15), ..TIMING };
+    let table = CycleTable::new(&timing, &CLOCK).unwrap();
+    assert_eq!((table.grain, table.byte_phases_in), (2, 8), "15 ns of CLK take two cycles");
+    for entry in [
+        table.chip_setup,
+        table.chip_hold,
+        table.gap,
+        table.latch,
+        table.read_preamble,
+        table.read_postamble,
+        table.t_wb,
+        table.t_whr,
+        table.t_adl,
+        table.t_ccs,
+        table.t_rhw,
+        table.lead,
+    ] {
+        assert_eq!(entry % 2, 0);
+    }
+    assert_eq!((table.latch, table.latch_from, table.latch_hold), (4, 4 * 8 - 8, 8));
+    assert_eq!((table.wait(ns(10)), table.wait(ns(21))), (2, 4));
+}
+
+#[test]
+fn mailbox_bytes_of_several_bursts_follow_one_another() {
+    let bench = Bench::new();
+    bench.issue(0, 0, |t| {
+        t.begin("twice", 1).cmd(0x70).describe(Descriptor::mailbox_out()).data_read(1);
+        t.cmd(0x70).describe(Descriptor::mailbox_out()).data_read(2).end();
+    });
+    assert_eq!(bench.run()[0].1.unwrap().mailbox, 0xe0_e0e0);
+}
+
+#[test]
+fn a_clock_too_fast_for_the_registers_is_refused_by_entry() {
+    let error =
+        CycleTable::new(&TIMING, &EngineClock { period: Duration::from_picos(50), ..CLOCK }).unwrap_err();
+    assert_eq!(error.entry, "chip_setup");
 }
 
 #[test]

@@ -1,9 +1,15 @@
-//! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, ONFI minima rounded up.
+//! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, ONFI minima rounded up. The same
+//! rules as the RTL's (rtl/README.md), from the same table.
 
 use aster_ports::package::{DataMode, Interface};
+use aster_txn::interface::{CycleRegisters, limits};
 use aster_units::{Duration, Instant};
 use aster_wire::onfi::command;
 use aster_wire::onfi::timing::{InterfaceTiming, Timing};
+use core::fmt;
+use core::ops::Deref;
+
+const PHASES: u64 = limits::PHASES as u64;
 
 /// ONFI timing parameters of one data mode, under their datasheet names, as the controller keeps them (ONFI 5.1 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +22,10 @@ pub struct BusTiming {
     pub t_ch: Duration,
     /// CE# high between two selections.
     pub t_ceh: Duration,
-    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes).
+    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes), never under two of tWP: WE# is low for half.
     pub t_wc: Duration,
+    /// How long CLE, ALE and DQ stay after a latch's edge: the greatest of tCLH, tALH and tDH (tCALH and tCAH).
+    pub t_hold: Duration,
     /// Two bytes of data output: 2 tRC in SDR, a clock or strobe cycle in the others.
     pub t_pair_out: Duration,
     /// Two bytes of data input: 2 tWC in SDR, a strobe cycle in the others.
@@ -45,24 +53,38 @@ pub struct BusTiming {
 impl BusTiming {
     /// The minima of an ONFI timing mode. `t_ccs` is the package's, from its parameter page.
     pub fn of_onfi(timing: &Timing, t_ccs: Duration) -> Self {
-        let (mode, t_wpre, t_wpst, t_rpre, t_rpst) = match &timing.interface {
-            InterfaceTiming::Sdr(_) => {
-                (DataMode::Sdr, Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::ZERO)
+        let zero = Duration::ZERO;
+        let (mode, t_wpre, t_wpst, t_rpre, t_rpst, t_hold, t_wp) = match &timing.interface {
+            InterfaceTiming::Sdr(t) => {
+                (DataMode::Sdr, zero, zero, zero, zero, t.t_clh.max(t.t_alh).max(t.t_dh), t.t_wp)
             }
             // The clock stretches from the command cycle to the strobes: one tDQSCK or tDQSS and its postamble.
-            InterfaceTiming::NvDdr(t) => (DataMode::NvDdr, t.t_wpre, t.t_wpst, t.t_dqsck, t.t_ck),
-            InterfaceTiming::NvDdr2(t) => {
-                (DataMode::NvDdr2, t.t_cdqss.max(t.t_wpre), t.t_wpst, t.t_rpre + t.t_dqsre, t.t_rpst)
+            InterfaceTiming::NvDdr(t) => {
+                (DataMode::NvDdr, t.t_wpre, t.t_wpst, t.t_dqsck, t.t_ck, t.t_calh.max(t.t_cah), zero)
             }
+            InterfaceTiming::NvDdr2(t) => (
+                DataMode::NvDdr2,
+                t.t_cdqss.max(t.t_wpre),
+                t.t_wpst,
+                t.t_rpre + t.t_dqsre,
+                t.t_rpst,
+                t.t_calh.max(t.t_cah),
+                t.t_wp,
+            ),
         };
         BusTiming {
             interface: Interface { mode, timing_mode: timing.mode },
             t_cs: timing.t_cs,
             t_ch: timing.t_ch,
             t_ceh: timing.t_ceh,
-            t_wc: timing.latch_cycle(),
+            t_wc: timing.latch_cycle().max(t_wp * 2),
+            t_hold,
             t_pair_out: timing.data_out_pair(),
-            t_pair_in: timing.data_in_pair(),
+            // In SDR a byte is strobed by WE#, as a latch is.
+            t_pair_in: match mode {
+                DataMode::Sdr => timing.data_in_pair().max(t_wp * 4),
+                _ => timing.data_in_pair(),
+            },
             t_wpre,
             t_wpst,
             t_rpre,
@@ -93,81 +115,149 @@ impl Default for EngineClock {
     }
 }
 
-/// [`BusTiming`] in controller cycles, each rounded up.
+/// [`BusTiming`] in controller cycles, each rounded up: what the controller keeps in its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CycleTable {
     /// The data interface and timing mode.
     pub interface: Interface,
-    /// CE# setup.
-    pub chip_setup: u32,
-    /// CE# hold.
-    pub chip_hold: u32,
-    /// From the release of the channel to the start of the next transaction: the controller's gap, or tCEH if that is more.
-    pub gap: u32,
-    /// A latch.
-    pub latch: u32,
-    /// Write preamble.
-    pub write_preamble: u32,
-    /// Write postamble.
-    pub write_postamble: u32,
-    /// Read preamble.
-    pub read_preamble: u32,
-    /// Read postamble.
-    pub read_postamble: u32,
-    /// tWB.
-    pub t_wb: u32,
-    /// tWHR.
-    pub t_whr: u32,
-    /// tADL.
-    pub t_adl: u32,
-    /// tCCS.
-    pub t_ccs: u32,
-    /// tRHW.
-    pub t_rhw: u32,
-    /// From the release of the channel to the first latch of the next transaction, at the least: CE# hold, gap, CE# setup
-    /// and the latch itself. A wait that outlasts a transaction needs to be kept only as far as these don't.
-    pub lead: u32,
-    /// Two bytes of data output; bursts round up to a whole cycle as a whole.
-    pub pair_out: Duration,
-    /// Two bytes of data input.
-    pub pair_in: Duration,
+    registers: CycleRegisters,
     period: Duration,
+}
+
+impl Deref for CycleTable {
+    type Target = CycleRegisters;
+    #[inline]
+    fn deref(&self) -> &CycleRegisters {
+        &self.registers
+    }
+}
+
+/// The controller clock is too fast for an entry of the cycle table to fit its register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockTooFast {
+    /// The entry's name.
+    pub entry: &'static str,
+    /// The interface whose table it is.
+    pub interface: Interface,
+}
+
+impl fmt::Display for ClockTooFast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Interface { mode, timing_mode } = self.interface;
+        write!(
+            f,
+            "so fast a controller clock takes more cycles than the register '{}' can count in {mode:?} mode {timing_mode}",
+            self.entry
+        )
+    }
 }
 
 impl CycleTable {
     /// Rounds `timing` up to cycles of `clock`.
-    pub fn new(timing: &BusTiming, clock: &EngineClock) -> Self {
-        let cycles = |d: Duration| d.cycles_up(clock.period) as u32;
-        CycleTable {
-            interface: timing.interface,
-            chip_setup: cycles(timing.t_cs),
-            chip_hold: cycles(timing.t_ch),
-            gap: clock.gap.max(cycles(timing.t_ceh)),
-            latch: cycles(timing.t_wc).max(1),
+    ///
+    /// # Errors
+    /// When so fast a clock needs more cycles than a register holds.
+    pub fn new(timing: &BusTiming, clock: &EngineClock) -> Result<Self, ClockTooFast> {
+        let period = clock.period;
+        let too_fast = |entry| ClockTooFast { entry, interface: timing.interface };
+        let fit = |cycles: u64| u16::try_from(cycles).unwrap_or(u16::MAX);
+        let mode = timing.interface.mode;
+        // In NV-DDR every step begins on an edge of CLK, whose period is whole cycles.
+        let grain = match mode {
+            DataMode::NvDdr => timing.t_pair_in.cycles_up(period).max(1),
+            _ => 1,
+        };
+        let grains = |cycles: u64| cycles.div_ceil(grain) * grain;
+        let cycles = |d: Duration| fit(grains(d.cycles_up(period)));
+        let phases = |d: Duration| (d.as_picos() * PHASES).div_ceil(period.as_picos());
+        // A transfer's strobe is low for one half and high for the other; the output serialiser gives whole phases.
+        let byte_phases = |pair: Duration| match mode {
+            DataMode::Sdr => fit(2 * phases(pair).div_ceil(4)),
+            DataMode::NvDdr => fit(grain * PHASES / 2),
+            DataMode::NvDdr2 => fit(phases(pair).div_ceil(2)).max(2),
+        };
+        let latch = cycles(timing.t_wc).max(grain as u16);
+        let latch_hold = match mode {
+            DataMode::NvDdr => fit(grain * PHASES / 2),
+            _ => fit(phases(timing.t_hold)),
+        };
+        let chip_setup = cycles(timing.t_cs).max(grain as u16);
+        let chip_hold = cycles(timing.t_ch).max(grain as u16);
+        let gap = fit(grains(u64::from(clock.gap).max(timing.t_ceh.cycles_up(period))));
+        let registers = CycleRegisters {
+            mode: match mode {
+                DataMode::Sdr => 0,
+                DataMode::NvDdr => 1,
+                DataMode::NvDdr2 => 2,
+            },
+            grain: fit(grain),
+            chip_setup,
+            chip_hold,
+            gap,
+            latch,
+            latch_from: match mode {
+                DataMode::NvDdr => fit(u64::from(latch) * PHASES).saturating_sub(latch_hold),
+                _ => latch_hold,
+            },
+            latch_hold,
             write_preamble: cycles(timing.t_wpre),
             write_postamble: cycles(timing.t_wpst),
             read_preamble: cycles(timing.t_rpre),
             read_postamble: cycles(timing.t_rpst),
+            byte_phases_out: byte_phases(timing.t_pair_out),
+            byte_phases_in: byte_phases(timing.t_pair_in),
             t_wb: cycles(timing.t_wb),
             t_whr: cycles(timing.t_whr),
             t_adl: cycles(timing.t_adl),
             t_ccs: cycles(timing.t_ccs),
             t_rhw: cycles(timing.t_rhw),
-            lead: cycles(timing.t_ch)
-                + clock.gap.max(cycles(timing.t_ceh))
-                + cycles(timing.t_cs)
-                + cycles(timing.t_wc).max(1),
-            pair_out: timing.t_pair_out,
-            pair_in: timing.t_pair_in,
-            period: clock.period,
+            lead: chip_hold.saturating_add(gap).saturating_add(chip_setup).saturating_add(latch),
+        };
+        registers.pack().map_err(too_fast)?;
+        Ok(CycleTable { interface: timing.interface, registers, period })
+    }
+
+    /// The entries as the controller's registers hold them.
+    pub fn registers(&self) -> &CycleRegisters {
+        &self.registers
+    }
+
+    /// Phases that one transfer of data output, or input, takes.
+    #[inline]
+    pub(crate) fn byte_phases(&self, out: bool) -> u64 {
+        u64::from(if out { self.registers.byte_phases_out } else { self.registers.byte_phases_in })
+    }
+
+    /// How often a burst of `bytes` strobes: with two bytes a strobe cycle an even number of times, and register data
+    /// (`twice`) come twice (ONFI 5.1, READ ID, READ STATUS, GET and SET FEATURES in the DDR interfaces).
+    #[inline]
+    pub(crate) fn transfers(&self, bytes: u32, twice: bool) -> u64 {
+        let bytes = u64::from(bytes);
+        match (self.interface.mode, twice) {
+            (DataMode::Sdr, _) => bytes,
+            (_, true) => 2 * bytes,
+            (_, false) => bytes.next_multiple_of(2),
         }
     }
 
-    /// Cycles of the data strobes of `bytes` bytes.
+    /// Cycles of the data strobes of so many transfers.
     #[inline]
-    pub fn strobes(&self, out: bool, bytes: u32) -> u64 {
-        let pair = if out { self.pair_out } else { self.pair_in };
-        Duration::from_picos((pair.as_picos() * u64::from(bytes)).div_ceil(2)).cycles_up(self.period).max(1)
+    pub fn strobes(&self, out: bool, transfers: u64) -> u64 {
+        (transfers * self.byte_phases(out)).div_ceil(PHASES)
+    }
+
+    /// `wait` in cycles, rounded up to where a step can begin.
+    #[inline]
+    pub(crate) fn wait(&self, wait: Duration) -> u64 {
+        let grain = u64::from(self.registers.grain);
+        let cycles = wait.cycles_up(self.period);
+        if grain == 1 { cycles } else { cycles.div_ceil(grain) * grain }
+    }
+
+    /// The first cycle from `cycle` on in which a step can begin, `aligned` being one.
+    #[inline]
+    pub(crate) fn step_from(&self, cycle: u64, aligned: u64) -> u64 {
+        aligned + (cycle - aligned).next_multiple_of(u64::from(self.registers.grain))
     }
 
     /// The edge of the latch that follows `index` others in a row, the first of them at the edge `first`.
@@ -184,6 +274,11 @@ impl CycleTable {
     #[inline]
     pub fn at(&self, start: Instant, cycles: u64) -> Instant {
         start + self.period * cycles
+    }
+    /// The first cycle, counted from `start`, that begins at `at` or later.
+    #[inline]
+    pub(crate) fn cycle_of(&self, start: Instant, at: Instant) -> u64 {
+        if at <= start { 0 } else { at.since(start).cycles_up(self.period) }
     }
 }
 
@@ -239,18 +334,15 @@ impl Cursor {
         self.cycle += u64::from(if out { table.read_preamble } else { table.write_preamble });
         self.cycle
     }
-    /// After the strobes of a burst.
+    /// The strobes of a burst last until `last`; then its postamble.
     #[inline]
-    pub(crate) fn burst(&mut self, table: &CycleTable, out: bool, bytes: u32) -> u64 {
-        self.cycle += table.strobes(out, bytes);
-        let last = self.cycle;
-        self.cycle += u64::from(if out { table.read_postamble } else { table.write_postamble });
+    pub(crate) fn burst(&mut self, table: &CycleTable, out: bool, last: u64) {
+        self.cycle = last + u64::from(if out { table.read_postamble } else { table.write_postamble });
         if out {
             self.read_end = Some(self.cycle);
         }
         self.latched = false;
         self.ends_in_latch = false;
-        last
     }
     /// A Timer: it overlaps the waits that count from the last latch.
     #[inline]

@@ -1,10 +1,13 @@
 //! From a transaction's operations to the cycles of its latches and bursts. The engine plans when a transaction starts, to
 //! know how long it owns the channel, and carries the plan out when it ends.
 
+use crate::pace::Pace;
 use crate::timing::{Cursor, CycleTable};
 use alloc::boxed::Box;
 use aster_ports::channel::TxnError;
-use aster_txn::{Direction, Fault, MAX_OPS, Op, Txn};
+use aster_ports::resource::Bandwidth;
+use aster_txn::interface::limits;
+use aster_txn::{Descriptor, Direction, Fault, MAX_OPS, Op, Path, Txn};
 use aster_units::{Duration, Instant};
 
 /// When an operation happens, in cycles from its transaction's start.
@@ -21,27 +24,47 @@ pub(crate) struct Step {
 pub(crate) struct Plan {
     /// A step for each operation; what lies behind is of other transactions.
     pub(crate) steps: Box<[Step; MAX_OPS]>,
-    /// Cycles from start to the release of the channel.
+    /// Cycles from start to the release of the chips.
     pub(crate) cycles: u64,
+    /// Cycles from start to the release of the channel: when the last word of the read bursts is in memory too.
+    pub(crate) over: u64,
     /// Bytes of all bursts.
     pub(crate) bytes: u32,
+    pace: Pace,
+}
+
+/// A burst to be laid out.
+#[derive(Clone, Copy)]
+struct Burst<'a> {
+    out: bool,
+    bytes: u32,
+    descriptor: &'a Descriptor,
+    first: u64,
+}
+
+impl Burst<'_> {
+    /// The first strobe and the end of the strobes when no memory makes them wait.
+    #[inline]
+    fn unpaced(&self, table: &CycleTable) -> (u64, u64) {
+        let transfers = table.transfers(self.bytes, self.descriptor.path == Path::Mailbox);
+        (self.first, self.first + table.strobes(self.out, transfers))
+    }
 }
 
 impl Plan {
     pub(crate) fn new() -> Self {
-        Plan { steps: Box::new([Step::default(); MAX_OPS]), cycles: 0, bytes: 0 }
+        let steps = Box::new([Step::default(); MAX_OPS]);
+        Plan { steps, cycles: 0, over: 0, bytes: 0, pace: Pace::new() }
     }
 
-    /// Plans `txn`.
-    ///
-    /// # Errors
-    /// When the controller can't carry it out; none of it has happened then.
+    /// Plans `txn` to start at `start`, and reserves the memory's time for it.
     pub(crate) fn make(
         &mut self,
         txn: &Txn,
         table: &CycleTable,
-        ways: usize,
-        longest_burst: u32,
+        start: Instant,
+        bounds: &Bounds,
+        memory: &Bandwidth,
     ) -> Result<(), TxnError> {
         if txn.overflowed() {
             return Err(TxnError::TooLong);
@@ -51,52 +74,99 @@ impl Plan {
             Some(Fault::Word(error)) => return Err(TxnError::Word(error)),
             Some(Fault::Unframed) => return Err(TxnError::Unframed),
         }
-        if txn.chips() >> ways != 0 {
+        if txn.chips() >> bounds.ways != 0 {
             return Err(TxnError::Chip);
         }
-        self.bytes = 0;
-        let mut cursor = Cursor::default();
-        cursor.begin(table);
-        for (op, step) in txn.ops().iter().zip(self.steps.iter_mut()) {
-            match op {
-                &Op::Command(command) => step.first = cursor.command(table, command),
-                Op::Addresses(run) => step.first = cursor.latches(table, run.bytes().len()),
-                &Op::DataRead(bytes, descriptor) => {
-                    check_burst(txn, descriptor, Direction::Out, bytes, longest_burst)?;
-                    self.bytes += bytes;
-                    step.first = cursor.before_burst(table, true);
-                    step.last = cursor.burst(table, true, bytes);
-                }
-                &Op::DataWrite(bytes, descriptor) => {
-                    check_burst(txn, descriptor, Direction::In, bytes, longest_burst)?;
-                    self.bytes += bytes;
-                    step.first = cursor.before_burst(table, false);
-                    step.last = cursor.burst(table, false, bytes);
-                }
-                &Op::Timer(nanoseconds) => {
-                    let wait = Duration::from_nanos(u64::from(nanoseconds));
-                    cursor.timer(wait.cycles_up(table.at(Instant::ZERO, 1).since(Instant::ZERO)));
+        let (mut bytes, mut in_memory, mut first_inward) = (0, 0, u64::MAX);
+        self.cycles = lay_out(&mut self.steps, txn, table, |burst| {
+            bounds.check(&burst)?;
+            bytes += burst.bytes;
+            let mailbox = burst.descriptor.path == Path::Mailbox;
+            if !mailbox {
+                in_memory += u64::from(burst.bytes);
+                if !burst.out {
+                    first_inward = first_inward.min(burst.first);
                 }
             }
+            Ok(burst.unpaced(table))
+        })?;
+        self.over = self.cycles;
+        self.bytes = bytes;
+        if in_memory > 0 {
+            let window = memory.window(start, in_memory);
+            if !Pace::keeps_up(&window, table, start, first_inward) {
+                let pace = &mut self.pace;
+                pace.begin(window, start);
+                self.cycles = lay_out(&mut self.steps, txn, table, |burst| match burst.descriptor.path {
+                    Path::Mailbox => Ok(burst.unpaced(table)),
+                    _ => Ok(pace.burst(table, burst.out, burst.bytes, burst.first)),
+                })?;
+                self.over = self.cycles.max(pace.over());
+            }
         }
-        cursor.end(table);
-        self.cycles = cursor.cycle;
         Ok(())
     }
 }
 
-fn check_burst(
+/// Lays the operations out one after the other and gives the cycle in which the chips are let go. `strobes` tells the cycles
+/// of a burst's first strobe and of its end.
+#[inline(always)]
+fn lay_out(
+    steps: &mut [Step; MAX_OPS],
     txn: &Txn,
-    descriptor: u8,
-    direction: Direction,
-    bytes: u32,
-    longest: u32,
-) -> Result<(), TxnError> {
-    if txn.descriptors().get(usize::from(descriptor)).is_none_or(|d| d.direction != direction) {
-        return Err(TxnError::Descriptor);
+    table: &CycleTable,
+    mut strobes: impl FnMut(Burst<'_>) -> Result<(u64, u64), TxnError>,
+) -> Result<u64, TxnError> {
+    let mut cursor = Cursor::default();
+    cursor.begin(table);
+    for (op, step) in txn.ops().iter().zip(steps.iter_mut()) {
+        let (out, bytes, descriptor) = match *op {
+            Op::Command(command) => {
+                step.first = cursor.command(table, command);
+                continue;
+            }
+            Op::Addresses(run) => {
+                step.first = cursor.latches(table, run.bytes().len());
+                continue;
+            }
+            Op::Timer(nanoseconds) => {
+                cursor.timer(table.wait(Duration::from_nanos(u64::from(nanoseconds))));
+                continue;
+            }
+            Op::DataRead(bytes, descriptor) => (true, bytes, descriptor),
+            Op::DataWrite(bytes, descriptor) => (false, bytes, descriptor),
+        };
+        let descriptor = txn.descriptors().get(usize::from(descriptor)).ok_or(TxnError::Descriptor)?;
+        let first = cursor.before_burst(table, out);
+        (step.first, step.last) = strobes(Burst { out, bytes, descriptor, first })?;
+        cursor.burst(table, out, step.last);
     }
-    if bytes > longest {
-        return Err(TxnError::Length { bytes });
+    cursor.end(table);
+    Ok(cursor.cycle)
+}
+
+/// What a channel's transactions must keep within.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    /// Chip enables.
+    pub(crate) ways: usize,
+    /// The longest burst in bytes.
+    pub(crate) longest_burst: u32,
+}
+
+impl Bounds {
+    fn check(&self, burst: &Burst<'_>) -> Result<(), TxnError> {
+        let direction = if burst.out { Direction::Out } else { Direction::In };
+        if burst.descriptor.direction != direction {
+            return Err(TxnError::Descriptor);
+        }
+        if burst.bytes > self.longest_burst {
+            return Err(TxnError::Length { bytes: burst.bytes });
+        }
+        let mailbox = burst.descriptor.path == Path::Mailbox;
+        if mailbox && !burst.out && burst.bytes as usize > limits::MAILBOX_BYTES {
+            return Err(TxnError::Frame);
+        }
+        Ok(())
     }
-    Ok(())
 }

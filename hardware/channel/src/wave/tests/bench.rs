@@ -3,7 +3,7 @@
 
 extern crate std;
 use crate::wave::{Level, Signal, WaveFilter, WaveTap, Waveform};
-use crate::{BusTiming, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
+use crate::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -71,7 +71,10 @@ impl Bench {
         let mut array = NandArray::new(nand, None, &recorder).unwrap();
         let dram = Dram::new(Content::Full, 4, 16, 4, 1, 0);
         let port = ChannelPort::new(&exec, ChannelId(0), 2, 2);
-        let bus = |interface, mode| BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
+        let table = |interface, mode| {
+            let bus = BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
+            CycleTable::new(&bus, &EngineClock::default()).unwrap()
+        };
         let stages = StageConfig {
             layout,
             ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
@@ -80,7 +83,7 @@ impl Bench {
         };
         let engine = EngineConfig {
             clock: EngineClock::default(),
-            timing: vec![bus(DataInterface::Sdr, 0), bus(DataInterface::NvDdr2, 4)],
+            tables: vec![table(DataInterface::Sdr, 0), table(DataInterface::NvDdr2, 4)],
             stages,
             longest_burst: GEOMETRY.raw_page_bytes(),
             memory: Bandwidth::new(0),
