@@ -2,7 +2,7 @@
 //!
 //! | | between | module |
 //! |---|---|---|
-//! | I1 | engine or RTL ↔ package | [`package`] |
+//! | I1 | engine or RTL ↔ package | [`package`], or [`pins`] to the cycle |
 //! | I2 | flash operation ↔ engine | [`channel`] |
 //! | I3 | FTL and scheduler ↔ channel controller | [`flash`] |
 //! | I4 | core ↔ core | [`cores`] |
@@ -24,4 +24,5 @@ pub mod layout;
 pub mod link;
 pub mod medium;
 pub mod package;
+pub mod pins;
 pub mod resource;

@@ -164,6 +164,15 @@ pub enum DataOut<'a> {
     },
 }
 
+/// What a package drives while it is strobed, seen before anybody knows how often it will be.
+pub struct Shown<'a> {
+    /// From the byte that the next strobe brings on, as far as it goes.
+    pub data: DataOut<'a>,
+    /// Register data (READ ID, READ STATUS, GET FEATURES): in NV-DDR and NV-DDR2 each byte comes twice, once with either
+    /// edge of the strobe (ONFI 5.1 §4, the data interface's rule for these commands).
+    pub twice: bool,
+}
+
 /// What the controller drives in a data-in burst.
 pub enum DataIn<'a> {
     /// Literal bytes.
@@ -209,6 +218,13 @@ pub trait Package {
     /// # Errors
     /// What the controller did wrong.
     fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError>;
+
+    /// What strobes from `at` on would bring; `None` when no data are due. Strobing itself is [`Package::data_out`], which
+    /// an RTL channel's pins make known only when the burst has ended.
+    fn shows(&mut self, at: Instant) -> Option<Shown<'_>>;
+
+    /// Whether the bytes that it waits for come twice in NV-DDR and NV-DDR2, as in [`Shown::twice`]: those of SET FEATURES.
+    fn takes_twice(&self) -> bool;
 
     /// The controller sends `length` bytes.
     ///

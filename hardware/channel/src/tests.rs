@@ -11,7 +11,7 @@ use aster_exec::Exec;
 use aster_ports::channel::{ChannelPort, TxnError, TxnFault, TxnResult};
 use aster_ports::dram::Dram;
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Interface, Package, ProtocolError};
+use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Interface, Package, ProtocolError, Shown};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_txn::{Descriptor, Direction, Latch, Txn};
 use aster_units::*;
@@ -66,6 +66,12 @@ impl Package for Fake {
     fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
         self.note(timing.first, Out { last: nanos(timing.last) });
         Ok(DataOut::Bytes(&[STATUS; LONGEST as usize][..length as usize]))
+    }
+    fn shows(&mut self, _: Instant) -> Option<Shown<'_>> {
+        Some(Shown { data: DataOut::Bytes(&[STATUS; 8]), twice: true })
+    }
+    fn takes_twice(&self) -> bool {
+        true
     }
     fn data_in(&mut self, timing: BurstTiming, _: u32, _: DataIn<'_>) -> Result<(), ProtocolError> {
         self.note(timing.first, In { last: nanos(timing.last) });

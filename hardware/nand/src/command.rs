@@ -284,6 +284,7 @@ impl NandPackage {
             }
         };
         self.source = Source::Answer;
+        self.answer_twice = matches!(setup, Setup::ReadId | Setup::GetFeatures);
         self.view = View::Data;
         if let Some(takes) = busy {
             self.waits.confirmed(at);

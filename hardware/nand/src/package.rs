@@ -10,7 +10,7 @@ use crate::register::Holds;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Recorder};
-use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError};
+use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError, Shown};
 use aster_txn::Latch;
 use aster_units::{Column, Content, Duration, Instant, LunAddr};
 use aster_wire::onfi::command;
@@ -48,6 +48,8 @@ pub struct NandPackage {
     pub(crate) selected: Option<u8>,
     pub(crate) answer: Vec<u8>,
     pub(crate) answer_at: usize,
+    /// The answer is register data: identification or a feature, no parameter page.
+    pub(crate) answer_twice: bool,
     status: [u8; STATUS_BYTES_MAX],
     recorder: Recorder,
     enabled: bool,
@@ -85,6 +87,7 @@ impl NandPackage {
             addressed: 0,
             answer: Vec::with_capacity(1024),
             answer_at: 0,
+            answer_twice: false,
             status: [0; STATUS_BYTES_MAX],
             recorder: recorder.clone(),
             enabled: false,
@@ -168,16 +171,7 @@ impl NandPackage {
         }
         lun.column += length;
         self.waits.data_out(timing.last);
-        let register = lun.register(lun.plane);
-        let burst = column as usize..(column + length) as usize;
-        // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows nothing anyway.
-        let column = Column(column as u16);
-        Ok(match register.holds {
-            Holds::Nothing => unreachable!("source_lun answers only a LUN with data"),
-            Holds::Erased => DataOut::Erased { column, flips: &register.flips },
-            Holds::Page => DataOut::Page { column, page: register.page(), flips: &register.flips },
-            Holds::Bytes => DataOut::Bytes(&register.bytes[burst]),
-        })
+        Ok(lun.register(lun.plane).out(column, length))
     }
 
     fn page_in(&mut self, lun: u8, plane: u8, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
@@ -339,6 +333,35 @@ impl Package for NandPackage {
             (View::Data, Source::Answer) => self.answer_out(timing, length),
             (View::Data, Source::Nothing) => Err(ProtocolError::UnexpectedData),
         }
+    }
+
+    fn shows(&mut self, at: Instant) -> Option<Shown<'_>> {
+        if !self.enabled || !matches!(self.phase, Phase::Idle | Phase::Returning) {
+            return None;
+        }
+        match (self.view, self.source) {
+            (View::Status(lun), _) => {
+                let state = &mut self.luns[usize::from(lun)];
+                state.settle(at);
+                self.status.fill(state.status().0);
+                Some(Shown { data: DataOut::Bytes(&self.status), twice: true })
+            }
+            (View::Data, Source::Page) => {
+                let index = self.source_lun(at).ok()?;
+                let lun = &self.luns[usize::from(index)];
+                let left = self.config.geometry.raw_page_bytes() - lun.column;
+                Some(Shown { data: lun.register(lun.plane).out(lun.column, left), twice: false })
+            }
+            (View::Data, Source::Answer) => {
+                let left = self.answer.get(self.answer_at..)?;
+                Some(Shown { data: DataOut::Bytes(left), twice: self.answer_twice })
+            }
+            (View::Data, Source::Nothing) => None,
+        }
+    }
+
+    fn takes_twice(&self) -> bool {
+        matches!(self.phase, Phase::FeatureData { .. })
     }
 
     fn data_in(&mut self, timing: BurstTiming, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {

@@ -3,8 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::layout::PageLayout;
-use aster_ports::package::PageData;
-use aster_units::Content;
+use aster_ports::package::{DataOut, PageData};
+use aster_units::{Column, Content};
 
 /// What a page register holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +86,20 @@ impl Register {
         self.bytes.clear();
         self.bytes.resize(raw_bytes, value);
         self.flips.clear();
+    }
+
+    /// What it drives from `column` on. It must hold something.
+    #[inline]
+    pub fn out(&self, column: u32, length: u32) -> DataOut<'_> {
+        let burst = column as usize..(column + length) as usize;
+        // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows nothing anyway.
+        let column = Column(column as u16);
+        match self.holds {
+            Holds::Nothing => unreachable!("a LUN without data drives nothing"),
+            Holds::Erased => DataOut::Erased { column, flips: &self.flips },
+            Holds::Page => DataOut::Page { column, page: self.page(), flips: &self.flips },
+            Holds::Bytes => DataOut::Bytes(&self.bytes[burst]),
+        }
     }
 
     /// The page it holds, plain.
