@@ -1,0 +1,1 @@
+checker/rtl/onfi_checker.sv
