@@ -117,6 +117,8 @@ pub struct ChannelPort {
     slots: Box<[Slot]>,
     pending: RefCell<VecDeque<u16>>,
     engine: Cell<Option<HandlerId>>,
+    // The engine wants to be told what is issued now; false once it has been.
+    listens: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
 }
 
@@ -139,6 +141,7 @@ impl ChannelPort {
             slots: (0..luns).map(slot).collect(),
             pending: RefCell::new(VecDeque::with_capacity(luns)),
             engine: Cell::new(None),
+            listens: Cell::new(true),
             interfaces: (0..ways).map(|_| Cell::new(Interface::POWER_ON)).collect(),
         })
     }
@@ -187,7 +190,7 @@ impl ChannelPort {
         let engine = self.engine.get().expect("an engine is attached when the device is built");
         if at > self.exec.now() {
             self.exec.schedule(at, engine, ENGINE_KICK);
-        } else {
+        } else if self.listens.replace(false) {
             self.exec.post(engine, ENGINE_KICK);
         }
     }
@@ -199,6 +202,12 @@ impl ChannelPort {
         s.waiter.wait(&self.exec, || s.result.take()).await
     }
 
+    /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any number; an engine that
+    /// is busy needs none. It is told by the clock in any case of what is issued for later.
+    #[inline]
+    pub fn listen(&self, listens: bool) {
+        self.listens.set(listens);
+    }
     /// Engine side: the next transaction issued by `now`, in the order of issue.
     #[inline]
     pub fn next_pending(&self, now: Instant) -> Option<usize> {

@@ -134,6 +134,7 @@ impl<P: Package + 'static> Engine<P> {
         if self.in_flight.borrow().is_some() {
             return;
         }
+        self.port.listen(true);
         let now = self.exec.now();
         while let Some(slot) = self.port.next_pending(now) {
             let index = self.table_of(slot);
@@ -156,6 +157,8 @@ impl<P: Package + 'static> Engine<P> {
                 s.busy += end.since(start);
             });
             *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index });
+            // Nothing that is issued meanwhile can start before this one has ended; then the engine looks by itself.
+            self.port.listen(false);
             self.recorder
                 .emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });
             self.exec.schedule(end, self.id.get().expect("registered in start"), FINISH);
