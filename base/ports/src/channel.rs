@@ -35,6 +35,11 @@ pub enum TxnError {
     Chip,
     /// The package objected.
     Protocol(ProtocolError),
+    /// The channel's hardware broke its own rules (RTL only).
+    Hardware {
+        /// Which.
+        what: &'static str,
+    },
 }
 
 impl From<ProtocolError> for TxnError {
@@ -55,6 +60,7 @@ impl fmt::Display for TxnError {
             TxnError::Frame => f.write_str("a burst through the stages does not match the page layout"),
             TxnError::Chip => f.write_str("Chip Control names a chip that is not there"),
             TxnError::Protocol(e) => e.fmt(f),
+            TxnError::Hardware { what } => write!(f, "the channel's hardware: {what}"),
         }
     }
 }

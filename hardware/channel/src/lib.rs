@@ -12,12 +12,14 @@ extern crate alloc;
 mod carry;
 mod engine;
 mod pace;
+mod pins;
 mod stages;
 mod timing;
 mod walk;
 mod wave;
 
 pub use engine::{ChannelStats, Engine, EngineConfig};
+pub use pins::CycleEngine;
 pub use stages::{Ecc, StageConfig, Stages};
 pub use timing::{BusTiming, ClockTooFast, CycleTable, EngineClock};
 pub use wave::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};

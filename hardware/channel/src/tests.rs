@@ -11,7 +11,9 @@ use aster_exec::Exec;
 use aster_ports::channel::{ChannelPort, TxnError, TxnFault, TxnResult};
 use aster_ports::dram::Dram;
 use aster_ports::layout::{PageLayout, Placement};
-use aster_ports::package::{BurstTiming, DataIn, DataMode, DataOut, Interface, Package, ProtocolError, Shown};
+use aster_ports::package::{
+    BurstTiming, DataIn, DataMode, DataOut, Interface, Package, ProtocolError, Shown,
+};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_txn::{Descriptor, Direction, Latch, Txn};
 use aster_units::*;

@@ -1,0 +1,325 @@
+//! From pins to what they mean (`rtl/README.md`, Pins): latches at their edges, bursts strobe by strobe.
+//!
+//! Times are in phases from power-on, so that an edge in the wrong phase of a cycle shows.
+
+use alloc::vec::Vec;
+use aster_ports::package::DataMode;
+use aster_ports::pins::PinsOut;
+use aster_txn::Latch;
+use aster_txn::interface::{CycleRegisters, limits};
+
+/// Phases of a cycle.
+pub(crate) const PHASES: u64 = limits::PHASES as u64;
+
+/// A burst that the transaction on the bus asks for. Pins alone don't tell where one burst ends and the next begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BurstShape {
+    /// True when the package drives the bytes.
+    pub out: bool,
+    /// Strobes.
+    pub transfers: u32,
+}
+
+/// What happens on the bus. `burst` counts the bursts of the transaction.
+pub(crate) trait Activity {
+    /// Just these chip enables are asserted from now on.
+    fn chips(&mut self, at: u64, chips: u32);
+    /// A latch cycle from `from` to its edge.
+    fn latch(&mut self, from: u64, edge: u64, latch: Latch);
+    /// The byte that the package drives at a strobe; transfers of a burst count from 0.
+    fn byte(&mut self, burst: usize, transfer: u32, at: u64) -> u8;
+    /// A burst of data out has ended: its first strobe, and the cycle in which its last byte ends.
+    fn burst_out(&mut self, burst: usize, first: u64, last: u64);
+    /// A burst of data in has ended.
+    fn burst_in(&mut self, burst: usize, first: u64, last: u64, bytes: &[u8]);
+    /// A strobe that belongs to nothing.
+    fn stray(&mut self, at: u64);
+}
+
+/// The pins of one phase.
+#[derive(Clone, Copy)]
+struct Levels {
+    cle: bool,
+    ale: bool,
+    we: bool,
+    re: bool,
+    dqs: Option<bool>,
+    dq: u8,
+}
+
+impl Levels {
+    #[inline]
+    fn of(pins: &PinsOut, phase: u64) -> Levels {
+        let bit = |byte: u8| byte >> phase & 1 == 1;
+        Levels {
+            cle: bit(pins.cle),
+            ale: bit(pins.ale),
+            we: bit(pins.we_n),
+            re: bit(pins.re_n),
+            dqs: pins.dqs_enable.then(|| bit(pins.dqs)),
+            dq: if pins.dq_enable { (pins.dq >> (8 * phase)) as u8 } else { 0xff },
+        }
+    }
+    /// CLE and ALE at once: data in NV-DDR.
+    #[inline]
+    fn both(self) -> bool {
+        self.cle && self.ale
+    }
+    #[inline]
+    fn latch(self) -> Option<Latch> {
+        match (self.cle, self.ale) {
+            (true, false) => Some(Latch::Command(self.dq)),
+            (false, true) => Some(Latch::Address(self.dq)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a channel's pins cycle by cycle.
+pub(crate) struct Decoder {
+    mode: DataMode,
+    table: CycleRegisters,
+    bursts: Vec<BurstShape>,
+    /// The burst that the next strobe belongs to, and how many it has had.
+    burst: usize,
+    strobed: u32,
+    first: u64,
+    bytes: Vec<u8>,
+    before: PinsOut,
+    we_fell: u64,
+    /// Since when the package is asked for data: RE# low in NV-DDR2; W/R# low, and CLE and ALE high once, in NV-DDR.
+    asked: Option<u64>,
+    /// No strobe of the next burst can come before: the postamble of the one before.
+    ended: u64,
+    lanes: u64,
+}
+
+#[inline]
+fn up_to_cycle(phases: u64) -> u64 {
+    phases.next_multiple_of(PHASES)
+}
+
+/// Whether a pin stays all cycle at the level it had at the end of the cycle before.
+#[inline]
+fn still(before: u8, now: u8) -> bool {
+    now == if before & 0x80 == 0 { 0 } else { 0xff }
+}
+
+impl Decoder {
+    pub fn new() -> Self {
+        Decoder {
+            mode: DataMode::Sdr,
+            table: CycleRegisters::default(),
+            bursts: Vec::with_capacity(limits::WORDS),
+            burst: 0,
+            strobed: 0,
+            first: 0,
+            bytes: Vec::new(),
+            before: PinsOut::IDLE,
+            we_fell: 0,
+            asked: None,
+            ended: 0,
+            lanes: 0,
+        }
+    }
+
+    /// A transaction begins that is driven in `mode` by `table` and has these bursts.
+    pub fn begin(
+        &mut self,
+        mode: DataMode,
+        table: &CycleRegisters,
+        bursts: impl IntoIterator<Item = BurstShape>,
+    ) {
+        self.mode = mode;
+        self.table = *table;
+        self.bursts.clear();
+        self.bursts.extend(bursts);
+        self.burst = 0;
+        self.strobed = 0;
+        self.bytes.clear();
+        self.asked = None;
+        self.ended = 0;
+    }
+
+    /// One cycle of the pins. Gives the bytes that the package drives in it.
+    #[inline]
+    pub fn cycle(&mut self, cycle: u64, pins: &PinsOut, bus: &mut impl Activity) -> u64 {
+        let before = self.before;
+        if *pins == before
+            && still(pins.we_n, pins.we_n)
+            && still(pins.re_n, pins.re_n)
+            && still(pins.dqs, pins.dqs)
+        {
+            return self.lanes;
+        }
+        if pins.ce_n != before.ce_n {
+            bus.chips(cycle * PHASES, !pins.ce_n);
+        }
+        self.before = *pins;
+        let quiet = still(before.we_n, pins.we_n)
+            && still(before.re_n, pins.re_n)
+            && still(before.cle, pins.cle)
+            && still(before.ale, pins.ale)
+            && still(before.dqs, pins.dqs)
+            && before.dqs_enable == pins.dqs_enable;
+        if !quiet {
+            self.phases(cycle * PHASES, &before, pins, bus);
+        }
+        self.lanes
+    }
+
+    fn phases(&mut self, base: u64, before: &PinsOut, pins: &PinsOut, bus: &mut impl Activity) {
+        let mut was = Levels::of(before, PHASES - 1);
+        let mut lane = 0;
+        for phase in 0..PHASES {
+            let (at, now) = (base + phase, Levels::of(pins, phase));
+            let strobed = match self.mode {
+                DataMode::Sdr => self.sdr(at, was, now, bus),
+                DataMode::NvDdr => self.nv_ddr(at, was, now, bus),
+                DataMode::NvDdr2 => self.nv_ddr2(at, was, now, bus),
+            };
+            if strobed && let Some(byte) = self.strobe_out(at, bus) {
+                if lane == 0 {
+                    self.lanes = 0;
+                }
+                self.lanes |= u64::from(byte) << (8 * lane);
+                lane += 1;
+            }
+            was = now;
+        }
+    }
+
+    /// WE# in SDR and NV-DDR2: what it latches at its rise. Gives where a byte of data in began.
+    #[inline]
+    fn write_enable(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) -> Option<u64> {
+        match (was.we, now.we) {
+            (true, false) => self.we_fell = at,
+            (false, true) => match was.latch() {
+                // It was low for the second half.
+                Some(latch) => self.latch(at - 2 * (at - self.we_fell), at, latch, bus),
+                None => return Some(self.we_fell),
+            },
+            _ => {}
+        }
+        None
+    }
+
+    fn latch(&mut self, from: u64, edge: u64, latch: Latch, bus: &mut impl Activity) {
+        self.asked = None;
+        bus.latch(from, edge, latch);
+    }
+
+    /// Each of these gives whether the package drives a byte from here on.
+    fn sdr(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) -> bool {
+        if let Some(from) = self.write_enable(at, was, now, bus) {
+            self.strobe_in(at, from, was.dq, bus);
+        }
+        was.re && !now.re
+    }
+
+    fn nv_ddr2(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) -> bool {
+        if self.write_enable(at, was, now, bus).is_some() {
+            bus.stray(at);
+        }
+        self.data_strobe(at, was, now, bus);
+        let edge = was.re != now.re;
+        match self.asked {
+            _ if !edge => false,
+            None => {
+                // The preamble, or the end of the postamble.
+                self.asked = (!now.re).then_some(at);
+                false
+            }
+            Some(since) => {
+                let data = self.is_past_preamble(at, since);
+                if !data {
+                    self.asked = None;
+                }
+                data
+            }
+        }
+    }
+
+    fn nv_ddr(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) -> bool {
+        let rises = !was.we && now.we;
+        if rises && let Some(latch) = was.latch() {
+            let length = u64::from(self.table.latch) * PHASES;
+            self.latch(at.saturating_sub(length), at, latch, bus);
+        }
+        if now.both() && now.re {
+            self.data_strobe(at, was, now, bus);
+        }
+        if now.re {
+            self.asked = None;
+        }
+        // Low CLE and ALE are a pause.
+        if now.re || !now.both() {
+            return false;
+        }
+        let since = *self.asked.get_or_insert(at);
+        was.we != now.we && self.is_past_preamble(at, since)
+    }
+
+    /// Whether an edge at `at` can be a strobe of the next burst, which the package is asked for since `since`.
+    fn is_past_preamble(&self, at: u64, since: u64) -> bool {
+        let out = self.bursts.get(self.burst).is_some_and(|b| b.out);
+        let begins = since.max(self.ended) + u64::from(self.table.read_preamble) * PHASES;
+        out && (self.strobed > 0 || at >= begins)
+    }
+
+    /// DQS in NV-DDR and NV-DDR2: a byte with each edge, in the middle of it.
+    #[inline]
+    fn data_strobe(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) {
+        if let (Some(before), Some(level)) = (was.dqs, now.dqs)
+            && before != level
+        {
+            let half = u64::from(self.table.byte_phases_in / 2);
+            self.strobe_in(at, at - half, now.dq, bus);
+        }
+    }
+
+    fn strobe_in(&mut self, at: u64, from: u64, byte: u8, bus: &mut impl Activity) {
+        let Some(BurstShape { out: false, transfers }) = self.bursts.get(self.burst).copied() else {
+            return bus.stray(at);
+        };
+        if self.strobed == 0 {
+            self.first = from;
+        }
+        self.bytes.push(byte);
+        self.strobed += 1;
+        if self.strobed == transfers {
+            let last = up_to_cycle(from + u64::from(self.table.byte_phases_in));
+            bus.burst_in(self.burst, self.first, last, &self.bytes);
+            self.bytes.clear();
+            self.next_burst(last + u64::from(self.table.write_postamble) * PHASES);
+        }
+    }
+
+    fn strobe_out(&mut self, at: u64, bus: &mut impl Activity) -> Option<u8> {
+        let Some(BurstShape { out: true, transfers }) = self.bursts.get(self.burst).copied() else {
+            bus.stray(at);
+            return None;
+        };
+        if self.strobed == 0 {
+            self.first = at;
+        }
+        let byte = bus.byte(self.burst, self.strobed, at);
+        self.strobed += 1;
+        if self.strobed == transfers {
+            let last = up_to_cycle(at + u64::from(self.table.byte_phases_out));
+            bus.burst_out(self.burst, self.first, last);
+            self.next_burst(last + u64::from(self.table.read_postamble) * PHASES);
+        }
+        Some(byte)
+    }
+
+    fn next_burst(&mut self, ended: u64) {
+        self.burst += 1;
+        self.strobed = 0;
+        self.ended = ended;
+    }
+}
+
+#[cfg(test)]
+#[path = "decoder_tests.rs"]
+mod tests;
