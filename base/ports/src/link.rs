@@ -8,9 +8,10 @@ use crate::dram::Dram;
 use crate::host::DmaDirection;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId};
 use aster_units::{BufferId, Content, SECTOR_BYTES};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, Ref, RefCell};
 
 /// Host memory segments of one operation at most: a 16 KiB page at any offset touches five 4 KiB host pages.
 pub const MAX_SEGMENTS: usize = 5;
@@ -158,14 +159,52 @@ pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Resul
 
 type Answer = (u32, u32, Result<(), BadAddress>);
 
+/// An operation in the port's keeping, from [`LinkPort::push`] to [`LinkPort::next_out`]. An operation is two cache lines
+/// long: it stays where it is, and what is handed on is this.
+#[derive(PartialEq, Eq, Debug)]
+pub struct LinkTicket(u16);
+
+/// Operations under way: a place each, the place used last first, so that few of them are ever touched.
+struct Places {
+    ops: Vec<LinkOp>,
+    free: Vec<u16>,
+}
+
+impl Places {
+    fn new(bound: usize) -> Self {
+        assert!(bound <= usize::from(u16::MAX), "a link port of {bound} operations");
+        Places { ops: Vec::with_capacity(bound), free: Vec::with_capacity(bound) }
+    }
+    #[inline]
+    fn put(&mut self, op: LinkOp) -> LinkTicket {
+        match self.free.pop() {
+            Some(place) => {
+                self.ops[usize::from(place)] = op;
+                LinkTicket(place)
+            }
+            None => {
+                let place = u16::try_from(self.ops.len()).expect("the bound fits");
+                self.ops.push(op);
+                LinkTicket(place)
+            }
+        }
+    }
+    #[inline]
+    fn take(&mut self, ticket: LinkTicket) -> LinkOp {
+        self.free.push(ticket.0);
+        self.ops[usize::from(ticket.0)]
+    }
+}
+
 /// The token with which the link model's handler is posted when operations were pushed.
 pub const LINK_KICK: u64 = u64::MAX;
 
 /// The port between front end, link model and run mode.
 pub struct LinkPort {
     exec: Exec,
-    requested: RefCell<VecDeque<LinkOp>>,
-    outbox: RefCell<VecDeque<LinkOp>>,
+    places: RefCell<Places>,
+    requested: RefCell<VecDeque<LinkTicket>>,
+    outbox: RefCell<VecDeque<LinkTicket>>,
     answers: RefCell<VecDeque<Answer>>,
     link: Cell<Option<HandlerId>>,
     front: Cell<Option<HandlerId>>,
@@ -179,6 +218,7 @@ impl LinkPort {
     pub fn new(exec: &Exec, bound: usize) -> Rc<Self> {
         Rc::new(LinkPort {
             exec: exec.clone(),
+            places: RefCell::new(Places::new(bound)),
             requested: RefCell::new(VecDeque::with_capacity(bound)),
             outbox: RefCell::new(VecDeque::with_capacity(bound)),
             answers: RefCell::new(VecDeque::with_capacity(bound)),
@@ -198,8 +238,9 @@ impl LinkPort {
     /// Front end: asks for an operation.
     #[inline]
     pub fn push(&self, op: LinkOp) {
+        let ticket = self.places.borrow_mut().put(op);
         let mut requested = self.requested.borrow_mut();
-        requested.push_back(op);
+        requested.push_back(ticket);
         if requested.len() == 1 {
             self.exec.post(self.link.get().expect("a link is attached when the device is built"), LINK_KICK);
         }
@@ -212,19 +253,25 @@ impl LinkPort {
 
     /// Link model: the next operation asked for.
     #[inline]
-    pub fn next_requested(&self) -> Option<LinkOp> {
+    pub fn next_requested(&self) -> Option<LinkTicket> {
         self.requested.borrow_mut().pop_front()
+    }
+    /// Link model: what a ticket stands for.
+    #[inline]
+    pub fn op(&self, ticket: &LinkTicket) -> Ref<'_, LinkOp> {
+        Ref::map(self.places.borrow(), |places| &places.ops[usize::from(ticket.0)])
     }
     /// Link model: the operation happens now.
     #[inline]
-    pub fn emit(&self, op: LinkOp) {
-        self.outbox.borrow_mut().push_back(op);
+    pub fn emit(&self, ticket: LinkTicket) {
+        self.outbox.borrow_mut().push_back(ticket);
     }
 
     /// Run mode: the next operation to carry out.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
-        self.outbox.borrow_mut().pop_front()
+        let ticket = self.outbox.borrow_mut().pop_front()?;
+        Some(self.places.borrow_mut().take(ticket))
     }
     /// Run mode: a DMA was carried out.
     #[inline]

@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{LINK_KICK, LinkOp, LinkPort};
+use aster_ports::link::{LINK_KICK, LinkOp, LinkPort, LinkTicket};
 use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, RefCell};
@@ -50,10 +50,25 @@ pub struct LinkStats {
     pub interrupts: u64,
 }
 
+/// An operation on its way.
+struct Due {
+    at: Instant,
+    ticket: LinkTicket,
+    what: What,
+}
+
+/// What counts of an operation here.
+#[derive(Clone, Copy)]
+struct What {
+    dma: bool,
+    from_host: bool,
+    bytes: u32,
+}
+
 #[derive(Default)]
 struct Lane {
     free_at: Cell<Instant>,
-    due: RefCell<VecDeque<(Instant, LinkOp)>>,
+    due: RefCell<VecDeque<Due>>,
 }
 
 /// The link model. Memory is charged for every DMA, so that host and flash traffic contend for it.
@@ -105,10 +120,17 @@ impl Link {
         self.config.latency
     }
 
-    fn accept(&self, op: LinkOp) {
+    fn accept(&self, ticket: LinkTicket) {
         let now = self.exec.now();
-        let bytes = op.bytes();
-        let from_host = op.direction() == DmaDirection::FromHost;
+        let what = {
+            let op = self.port.op(&ticket);
+            What {
+                dma: matches!(*op, LinkOp::Dma { .. }),
+                from_host: op.direction() == DmaDirection::FromHost,
+                bytes: op.bytes(),
+            }
+        };
+        let What { dma, from_host, bytes } = what;
         let lane = &self.lanes[if from_host { FROM_HOST } else { TO_HOST }];
         // A read's request travels up before its data comes down; a posted write only travels up.
         let ready = if from_host { now + self.config.latency } else { now };
@@ -116,21 +138,21 @@ impl Link {
         lane.free_at.set(sent);
         let in_memory = self.memory.reserve(now, u64::from(bytes));
         let arrives = (sent + self.config.latency).max(in_memory);
-        self.count(&op, bytes);
-        if matches!(op, LinkOp::Dma { .. }) {
+        self.count(what);
+        if dma {
             self.recorder.emit(now, || Event::DmaStarted { from_host, bytes });
         }
         let mut due = lane.due.borrow_mut();
         if arrives <= now && due.is_empty() {
             drop(due);
-            self.emit(op);
+            self.emit(ticket, what);
             return;
         }
-        let arrives = due.back().map_or(arrives, |(last, _)| arrives.max(*last));
+        let at = due.back().map_or(arrives, |last| arrives.max(last.at));
         if due.is_empty() {
-            self.arm(arrives, from_host);
+            self.arm(at, from_host);
         }
-        due.push_back((arrives, op));
+        due.push_back(Due { at, ticket, what });
     }
 
     fn arm(&self, at: Instant, from_host: bool) {
@@ -141,39 +163,38 @@ impl Link {
     fn deliver(&self, lane: usize) {
         let now = self.exec.now();
         loop {
-            let op = {
+            let next = {
                 let mut due = self.lanes[lane].due.borrow_mut();
                 match due.front() {
-                    Some((at, _)) if *at <= now => due.pop_front().map(|(_, op)| op),
-                    Some((at, _)) => {
-                        self.arm(*at, lane == FROM_HOST);
+                    Some(next) if next.at <= now => due.pop_front(),
+                    Some(next) => {
+                        self.arm(next.at, lane == FROM_HOST);
                         None
                     }
                     None => None,
                 }
             };
-            let Some(op) = op else { return };
-            self.emit(op);
+            let Some(next) = next else { return };
+            self.emit(next.ticket, next.what);
         }
     }
 
-    fn emit(&self, op: LinkOp) {
-        if let LinkOp::Dma { direction, .. } = &op {
-            let (from_host, bytes) = (*direction == DmaDirection::FromHost, op.bytes());
+    fn emit(&self, ticket: LinkTicket, What { dma, from_host, bytes }: What) {
+        if dma {
             self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host, bytes });
         }
-        self.port.emit(op);
+        self.port.emit(ticket);
     }
 
-    fn count(&self, op: &LinkOp, bytes: u32) {
+    fn count(&self, what: What) {
         let mut stats = self.stats.get();
-        match (op, op.direction()) {
-            (LinkOp::Interrupt { .. }, _) => stats.interrupts += 1,
-            (_, DmaDirection::ToHost) => {
+        match what {
+            What { dma: false, .. } => stats.interrupts += 1,
+            What { from_host: false, bytes, .. } => {
                 stats.transfers += 1;
                 stats.to_host += u64::from(bytes);
             }
-            (_, DmaDirection::FromHost) => {
+            What { from_host: true, bytes, .. } => {
                 stats.transfers += 1;
                 stats.from_host += u64::from(bytes);
             }
@@ -185,8 +206,8 @@ impl Link {
 impl Handler for Link {
     fn fire(&self, token: u64) {
         if token == LINK_KICK {
-            while let Some(op) = self.port.next_requested() {
-                self.accept(op);
+            while let Some(ticket) = self.port.next_requested() {
+                self.accept(ticket);
             }
         } else {
             self.deliver(token as usize);
