@@ -7,6 +7,7 @@ use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell};
 use aster_txn::{Txn, WordError};
 use aster_units::{ChannelId, Duration, Instant};
@@ -114,6 +115,14 @@ struct Slot {
     linger: Cell<Duration>,
     result: Cell<Option<Result<TxnResult, Box<TxnFault>>>>,
     waiter: WaitCell,
+    // Hardware that issues in this slot, and the token by which it knows it.
+    issuer: Cell<Option<(HandlerId, u64)>>,
+}
+
+/// Decides which of several waiting transactions owns the channel next (B18; the arbiter of B29).
+pub trait Arbiter {
+    /// One of `waiting`, by its index: slots in the order in which they were issued, at least two.
+    fn grant(&mut self, waiting: &[u16]) -> usize;
 }
 
 /// One channel's port. Firmware holds it to issue, the engine to execute.
@@ -122,6 +131,9 @@ pub struct ChannelPort {
     id: ChannelId,
     slots: Box<[Slot]>,
     pending: RefCell<VecDeque<u16>>,
+    arbiter: RefCell<Option<Box<dyn Arbiter>>>,
+    // Whom the arbiter chooses among; the memory is taken once.
+    waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
     // The engine wants to be told what is issued now; false once it has been.
     listens: Cell<bool>,
@@ -140,12 +152,15 @@ impl ChannelPort {
             linger: Cell::default(),
             result: Cell::new(None),
             waiter: WaitCell::default(),
+            issuer: Cell::new(None),
         };
         Rc::new(ChannelPort {
             exec: exec.clone(),
             id,
             slots: (0..luns).map(slot).collect(),
             pending: RefCell::new(VecDeque::with_capacity(luns)),
+            arbiter: RefCell::new(None),
+            waiting: RefCell::new(Vec::with_capacity(luns)),
             engine: Cell::new(None),
             listens: Cell::new(true),
             interfaces: (0..ways).map(|_| Cell::new(Interface::POWER_ON)).collect(),
@@ -167,6 +182,15 @@ impl ChannelPort {
     /// Connects the engine: it is posted [`ENGINE_KICK`] whenever something was issued.
     pub fn attach(&self, engine: HandlerId) {
         self.engine.set(Some(engine));
+    }
+
+    /// Lets `arbiter` choose which waiting transaction is next, instead of the one issued first.
+    pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
+        *self.arbiter.borrow_mut() = Some(arbiter);
+    }
+    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be taken.
+    pub fn give_slot(&self, slot: usize, handler: HandlerId, token: u64) {
+        self.slots[slot].issuer.set(Some((handler, token)));
     }
 
     /// The data interface that the engine drives towards a way. SDR after power-on, as the package (B12).
@@ -208,16 +232,27 @@ impl ChannelPort {
         s.waiter.wait(&self.exec, || s.result.take()).await
     }
 
+    /// The slot's result, for the hardware that was given the slot ([`ChannelPort::give_slot`]).
+    #[inline]
+    pub fn take_result(&self, slot: usize) -> Option<Result<TxnResult, Box<TxnFault>>> {
+        self.slots[slot].result.take()
+    }
+
     /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any number; an engine that
     /// is busy needs none. It is told by the clock in any case of what is issued for later.
     #[inline]
     pub fn listen(&self, listens: bool) {
         self.listens.set(listens);
     }
-    /// Engine side: the next transaction issued by `now`, in the order of issue.
+    /// Engine side: the next transaction issued by `now`: the arbiter's choice, or the one issued first.
     #[inline]
     pub fn next_pending(&self, now: Instant) -> Option<usize> {
         let mut pending = self.pending.borrow_mut();
+        if pending.len() > 1
+            && let Some(arbiter) = &mut *self.arbiter.borrow_mut()
+        {
+            return self.granted(&mut **arbiter, &mut pending, now);
+        }
         let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
         if due(pending.front()?) {
             return pending.pop_front().map(usize::from);
@@ -225,6 +260,18 @@ impl ChannelPort {
         // A core whose local time is ahead issues for later; others may come before it.
         let i = pending.iter().position(due)?;
         pending.remove(i).map(usize::from)
+    }
+    fn granted(&self, arbiter: &mut dyn Arbiter, pending: &mut VecDeque<u16>, now: Instant) -> Option<usize> {
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.clear();
+        waiting.extend(pending.iter().filter(|&&slot| self.slots[usize::from(slot)].issued.get() <= now));
+        let slot = match waiting.as_slice() {
+            [] => return None,
+            [only] => *only,
+            several => several[arbiter.grant(several)],
+        };
+        pending.retain(|&other| other != slot);
+        Some(usize::from(slot))
     }
     /// Engine side: the slot's transaction, to read.
     #[inline]
@@ -237,10 +284,12 @@ impl ChannelPort {
         let s = &self.slots[slot];
         let visible = if result.is_ok() { visible + s.linger.get() } else { visible };
         s.result.set(Some(result));
-        if visible > self.exec.now() {
-            s.waiter.wake_at(&self.exec, visible);
-        } else {
-            s.waiter.wake(&self.exec);
+        let later = visible > self.exec.now();
+        match s.issuer.get() {
+            Some((handler, token)) if later => self.exec.schedule(visible, handler, token),
+            Some((handler, token)) => self.exec.post(handler, token),
+            None if later => s.waiter.wake_at(&self.exec, visible),
+            None => s.waiter.wake(&self.exec),
         }
     }
 }

@@ -3,13 +3,13 @@
 //! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's slot. With
 //! this port fixed, any controller works under any scheduler and FTL.
 
-use crate::channel::TxnFault;
+use crate::channel::{FrameReport, TxnFault};
 use crate::cores::Interrupt;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::{Exec, WaitCell, WaitQueue};
+use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
 use aster_units::{BufferId, LunIndex, RowAddr, SectorRange};
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -158,6 +158,21 @@ pub struct Outcome {
     pub corrected: u16,
 }
 
+impl From<FrameReport> for Outcome {
+    /// The outcome of a read whose data the stages found so.
+    fn from(frame: FrameReport) -> Self {
+        let bad = frame.failed_sectors != 0 || frame.oob_failed;
+        Outcome {
+            status: if bad { FlashStatus::Uncorrectable } else { FlashStatus::Done },
+            failed_sectors: frame.failed_sectors,
+            oob_failed: frame.oob_failed,
+            erased: frame.erased,
+            worst_chunk: frame.worst_chunk,
+            corrected: frame.corrected,
+        }
+    }
+}
+
 /// Results in the order of the request's targets.
 pub type Outcomes = [Outcome; MAX_TARGETS];
 
@@ -187,6 +202,8 @@ struct Slot {
 struct Lane {
     available: RefCell<VecDeque<Tag>>,
     worker: WaitCell,
+    // A controller in hardware, and the token by which it knows the lane.
+    hardware: Cell<Option<(HandlerId, u64)>>,
 }
 
 /// The port: a pool of request slots and a lane for each LUN.
@@ -204,6 +221,10 @@ pub struct FlashPort {
 const FAULTS: usize = 16;
 
 impl FlashPort {
+    /// The executor of the device.
+    pub fn exec(&self) -> &Exec {
+        &self.exec
+    }
     /// A port to `luns` LUNs with at most `depth` requests in flight; both cores are told by `interrupt`.
     pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         let slot =
@@ -211,6 +232,7 @@ impl FlashPort {
         let lane = |_| Lane {
             available: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
             worker: WaitCell::default(),
+            hardware: Cell::new(None),
         };
         Rc::new(FlashPort {
             exec: exec.clone(),
@@ -230,7 +252,10 @@ impl FlashPort {
         let lane = &self.lanes[request.lun.index()];
         self.slots[usize::from(slot)].request.set(Some(request));
         lane.available.borrow_mut().push_back(Tag(slot));
-        self.interrupt.raise(&self.exec, &lane.worker);
+        match lane.hardware.get() {
+            Some((handler, token)) => self.exec.post(handler, token),
+            None => self.interrupt.raise(&self.exec, &lane.worker),
+        }
         Some(Tag(slot))
     }
     /// Takes a request's results when they are there, and frees its slot.
@@ -253,6 +278,10 @@ impl FlashPort {
         self.finished(tag).await
     }
 
+    /// Controller side: `lun` is served by hardware, whose `handler` is told `token` when a request has come.
+    pub fn give_lane(&self, lun: LunIndex, handler: HandlerId, token: u64) {
+        self.lanes[lun.index()].hardware.set(Some((handler, token)));
+    }
     /// Controller side: takes a request to `lun`. Where several wait, `choose` sees the phases of the oldest [`CHOICE`],
     /// oldest first, and picks one by its index.
     #[inline]
@@ -297,6 +326,12 @@ impl FlashPort {
     /// The last errors of operations, oldest first.
     pub fn faults(&self) -> Vec<(LunIndex, FlashError)> {
         self.faults.borrow().iter().cloned().collect()
+    }
+    /// The oldest error of `lun` that is remembered; it is forgotten then.
+    pub fn take_fault(&self, lun: LunIndex) -> Option<FlashError> {
+        let mut faults = self.faults.borrow_mut();
+        let at = faults.iter().position(|(of, _)| *of == lun)?;
+        faults.remove(at).map(|(_, error)| error)
     }
     /// Requests waiting for `lun`.
     pub fn queued(&self, lun: LunIndex) -> usize {

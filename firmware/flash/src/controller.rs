@@ -2,7 +2,6 @@ use crate::Lun;
 use crate::operations::{
     erase_block, program_page, read_page, read_raw, read_status, read_transfer, read_trigger, reset,
 };
-use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
     Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
 };
@@ -51,7 +50,7 @@ impl Controller {
             return Err(FlashError::Unsupported);
         }
         Ok(match (request.phase, request.flags.raw) {
-            (Phase::Read, false) => of_frame(read_page(lun, row, target.sectors, target.buffer).await?),
+            (Phase::Read, false) => Outcome::from(read_page(lun, row, target.sectors, target.buffer).await?),
             (Phase::Read, true) => {
                 self.read_spare(target).await?;
                 Outcome::default()
@@ -61,7 +60,7 @@ impl Controller {
                 Outcome::default()
             }
             (Phase::Transfer, false) => {
-                of_frame(read_transfer(lun, row, target.sectors, target.buffer).await?)
+                Outcome::from(read_transfer(lun, row, target.sectors, target.buffer).await?)
             }
             (Phase::Program, false) => of_status(program_page(lun, row, target.buffer).await?),
             (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
@@ -82,16 +81,4 @@ impl Controller {
 fn of_status(status: Status) -> Outcome {
     let status = if status.fail() { FlashStatus::Failed } else { FlashStatus::Done };
     Outcome { status, ..Outcome::default() }
-}
-
-fn of_frame(frame: FrameReport) -> Outcome {
-    let bad = frame.failed_sectors != 0 || frame.oob_failed;
-    Outcome {
-        status: if bad { FlashStatus::Uncorrectable } else { FlashStatus::Done },
-        failed_sectors: frame.failed_sectors,
-        oob_failed: frame.oob_failed,
-        erased: frame.erased,
-        worst_chunk: frame.worst_chunk,
-        corrected: frame.corrected,
-    }
 }
