@@ -134,8 +134,11 @@ module aster_channel #(
   logic [2:0] burst_index, memory_index;
   logic [47:0] memory_address;
   logic [TABLE_BITS-1:0] cycles;
-  logic memory_error;
+  logic memory_error, refused;
   logic [63:0] collected;
+  logic [RESULT_BITS-1:0] outcome;
+  // Nothing came of a refused transaction.
+  assign outcome = refused ? '0 : {memory_error, collected};
 
   aster_instruction_queue #(.VERDICT_BITS(VERDICT_BITS), .RESULT_BITS(RESULT_BITS)) u_queue (
       .clk_i, .rst_ni, .cpu_clk_i, .cpu_rst_ni, .open_i(open), .word_write_i(word_write && word_fits),
@@ -148,7 +151,7 @@ module aster_channel #(
       .push_fetches_i(fetches_pushed), .push_stores_i(stores_pushed), .opened_o(opened), .free_o(free),
       .results_o(results), .take_i(take), .result_slot_o(result_slot), .result_verdict_o(result_verdict),
       .result_o(result), .valid_o(valid), .slot_o(slot), .verdict_o(verdict), .fetches_o(fetches), .stores_o(stores),
-      .over_i(over), .over_result_i({memory_error, collected}), .address_i(address), .word_o(word),
+      .over_i(over), .over_result_i(outcome), .address_i(address), .word_o(word),
       .next_word_o(next_word), .latch_address_i(latch_address), .latch_word_o(latch_word),
       .burst_address_i(burst_address), .burst_length_o(burst_length), .burst_descriptor_o(burst_descriptor),
       .mailbox_index_i(burst_index), .mailbox_o(burst_mailbox), .immediate_o(immediate),
@@ -182,7 +185,7 @@ module aster_channel #(
   logic latches_start, latches_busy, latch_last, latches_last, latch_command;
   logic [6:0] latches_count, latch_index;
   logic [7:0] latch_value;
-  logic write_start, write_busy, write_last, read_start, read_busy, read_last, unused_refused;
+  logic write_start, write_busy, write_last, read_start, read_busy, read_last;
   logic [19:0] bytes;
   logic restart, timer_over;
   logic [31:0] nanoseconds;
@@ -194,7 +197,7 @@ module aster_channel #(
       .t_whr_i(cycles[TABLE_T_WHR_LSB+:TABLE_T_WHR_WIDTH]), .t_adl_i(cycles[TABLE_T_ADL_LSB+:TABLE_T_ADL_WIDTH]),
       .t_ccs_i(cycles[TABLE_T_CCS_LSB+:TABLE_T_CCS_WIDTH]), .t_rhw_i(cycles[TABLE_T_RHW_LSB+:TABLE_T_RHW_WIDTH]),
       .lead_i(cycles[TABLE_LEAD_LSB+:TABLE_LEAD_WIDTH]), .drained_i(drained), .begin_o(begins), .over_o(over),
-      .refused_o(unused_refused), .running_o(running), .aligned_o(aligned), .grain_cycle_o(grain_cycle),
+      .refused_o(refused), .running_o(running), .aligned_o(aligned), .grain_cycle_o(grain_cycle),
       .chips_o(chips), .end_o(release_chips), .chips_busy_i(chips_busy), .setup_last_i(setup_last),
       .hold_last_i(hold_last), .latches_start_o(latches_start), .latches_count_o(latches_count),
       .latch_index_i(latch_index), .latch_value_o(latch_value), .latch_command_o(latch_command),
@@ -262,7 +265,7 @@ module aster_channel #(
   );
 
   aster_packetizer #(.FIFO_WORDS(FIFO_WORDS)) u_packetizer (
-      .clk_i, .rst_ni, .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over),
+      .clk_i, .rst_ni, .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over && !refused),
       .burst_address_o(burst_address), .burst_length_i(burst_length), .burst_descriptor_i(burst_descriptor),
       .memory_index_o(memory_index), .memory_address_i(memory_address), .memory_tag_i(memory_tag),
       .fetched_valid_o(fetched_valid), .fetched_o(fetched), .fetched_taken_i(fetched_taken), .room_o(room),
@@ -280,8 +283,8 @@ module aster_channel #(
   assign over_verdict_o      = verdict[7:0];
   assign over_index_o        = verdict[15:8];
   assign over_length_o       = verdict[35:16];
-  assign over_mailbox_o      = collected;
-  assign over_memory_error_o = memory_error;
+  assign over_mailbox_o      = outcome[63:0];
+  assign over_memory_error_o = outcome[64];
 
   logic unused_bits;
   assign unused_bits = ^{cycles, result_verdict[37:36], dq_i[63:32]};

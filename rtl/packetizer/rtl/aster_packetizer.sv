@@ -8,7 +8,7 @@ module aster_packetizer #(
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // A transaction begins: which of its words are bursts from memory, and to memory. A transaction is over.
+    // A transaction begins: which of its words are bursts from memory, and to memory. One that had begun is over.
     input  logic        begin_i,
     input  logic [31:0] fetches_i,
     input  logic [31:0] stores_i,
@@ -155,9 +155,7 @@ module aster_packetizer #(
 
   logic [COUNT-1:0] unused_store_count;
   logic [7:0] store_strobes;
-  for (genvar i = 0; i < 8; i++) begin : gen_strobe
-    assign store_strobes[i] = store_bytes_i > i;
-  end
+  assign store_strobes = ~(8'hff << store_bytes_i);
   aster_fifo #(.WIDTH(72), .DEPTH(FIFO_WORDS)) u_store_fifo (
       .clk_i, .rst_ni, .push_i(store_valid_i), .data_i({store_strobes, store_i}), .pop_i(store_accepted),
       .data_o({axi_wstrb_o, axi_wdata_o}), .count_o(unused_store_count), .empty_o(store_empty), .full_o(store_full)

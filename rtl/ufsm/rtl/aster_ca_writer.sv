@@ -48,9 +48,10 @@ module aster_ca_writer (
   assign we_no = !active || cycle < half ? 8'hff : cycle == half && latch_cycles_i[0] ? 8'h0f : 8'h00;
 
   logic [7:0] here, tail;
+  assign here = !active || cycle < {1'b0, latch_from_i[9:3]} ? 8'h00
+      : cycle == {1'b0, latch_from_i[9:3]} ? 8'hff << latch_from_i[2:0] : 8'hff;
+  assign tail = ~here & (|tail_q[9:3] ? 8'hff : ~(8'hff << tail_q[2:0]));
   for (genvar i = 0; i < 8; i++) begin : gen_phase
-    assign here[i] = active && {cycle, 3'd0} + i >= {1'b0, latch_from_i};
-    assign tail[i] = !here[i] && tail_q > i;
     assign dq_o[8*i+:8] = here[i] ? value_i : tail[i] ? tail_value_q : 8'd0;
   end
   assign cle_o   = (here & {8{command_i}}) | (tail & {8{tail_command_q}});

@@ -71,12 +71,12 @@ module aster_data_reader (
   assign strobed_o = strobing ? next[2:0] - first[2:0] : 3'd0;
 
   logic [63:0] word_q, word;
+  logic [7:0] taken;
+  assign taken = strobing ? (8'hff << first) & ~(8'hff << next) : 8'h00;
   for (genvar i = 0; i < 8; i++) begin : gen_byte
     logic [1:0] lane;
-    logic taken;
     assign lane = 2'(i) - first[1:0];
-    assign taken = strobing && first <= i && next > i;
-    assign word[8*i+:8] = taken ? lanes_i[8*lane+:8] : word_q[8*i+:8];
+    assign word[8*i+:8] = taken[i] ? lanes_i[8*lane+:8] : word_q[8*i+:8];
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

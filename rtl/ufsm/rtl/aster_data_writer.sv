@@ -67,8 +67,10 @@ module aster_data_writer (
 
   // What fills up an odd burst leaves cells as they are.
   localparam logic [7:0] FILL = 8'hff;
+  logic [7:0] fill;
   logic [31:0] half_word;
   logic [63:0] twice_word, word;
+  assign fill       = twice ? 8'h00 : 8'hff << word_bytes;
   assign half_word  = odd_word ? immediate_i[63:32] : immediate_i[31:0];
   assign twice_word = {{2{half_word[31:24]}}, {2{half_word[23:16]}}, {2{half_word[15:8]}}, {2{half_word[7:0]}}};
   assign word       = twice ? twice_word : to_mailbox ? immediate_i : word_i;
@@ -76,7 +78,7 @@ module aster_data_writer (
   for (genvar i = 0; i < 8; i++) begin : gen_phase
     logic [2:0] at;
     assign at = index[3*i+:3];
-    assign dq_o[8*i+:8] = !valid[i] ? 8'd0 : !twice && {1'b0, at} >= word_bytes ? FILL : word[8*at+:8];
+    assign dq_o[8*i+:8] = !valid[i] ? 8'd0 : fill[at] ? FILL : word[8*at+:8];
     // From the half of an even transfer to the half of the odd one that follows.
     assign dqs_o[i] = valid[i] && (late[i] ^ at[0]);
   end

@@ -54,22 +54,34 @@ module aster_phase_window (
   assign half_3  = begin_3 + half_near;
   assign half_4  = begin_4 + half_near;
 
+  // For the phases 0 to 8, whether each of those has been reached.
+  logic [8:0] begun_1, begun_2, begun_3, begun_4;
+  logic [7:0] late_0, late_1, late_2, late_3, late_4, there;
+  assign begun_1 = 9'h1ff << begin_1;
+  assign begun_2 = 9'h1ff << begin_2;
+  assign begun_3 = 9'h1ff << begin_3;
+  assign begun_4 = 9'h1ff << begin_4;
+  assign late_0  = 8'hff << first_half;
+  assign late_1  = 8'hff << half_1;
+  assign late_2  = 8'hff << half_2;
+  assign late_3  = 8'hff << half_3;
+  assign late_4  = 8'hff << half_4;
+  assign there   = ~(8'hff << transfers_i);
+
   for (genvar i = 0; i < 8; i++) begin : gen_phase
     logic [2:0] begins, halves;
     logic [3:0] index;
-    assign begins = {2'd0, begin_1 <= i} + {2'd0, begin_2 <= i} + {2'd0, begin_3 <= i} + {2'd0, begin_4 <= i};
-    assign halves = {2'd0, first_half <= i} + {2'd0, half_1 <= i} + {2'd0, half_2 <= i} + {2'd0, half_3 <= i}
-        + {2'd0, half_4 <= i};
+    assign begins = {2'd0, begun_1[i]} + {2'd0, begun_2[i]} + {2'd0, begun_3[i]} + {2'd0, begun_4[i]};
+    assign halves = {2'd0, late_0[i]} + {2'd0, late_1[i]} + {2'd0, late_2[i]} + {2'd0, late_3[i]} + {2'd0, late_4[i]};
     assign index = number + {1'b0, begins};
     assign index_o[3*i+:3] = index[2:0];
-    assign valid_o[i] = run_i && index < transfers_i;
-    assign late_o[i] = halves > begins;
+    assign valid_o[i] = run_i && !index[3] && there[index[2:0]];
+    assign late_o[i] = halves != begins;
   end
 
   logic [2:0] ends, begins_inside;
-  assign ends = {2'd0, begin_1 <= 7'd8} + {2'd0, begin_2 <= 7'd8} + {2'd0, begin_3 <= 7'd8} + {2'd0, begin_4 <= 7'd8};
-  assign begins_inside = {2'd0, begin_1 < 7'd8} + {2'd0, begin_2 < 7'd8} + {2'd0, begin_3 < 7'd8}
-      + {2'd0, begin_4 < 7'd8};
+  assign ends = {2'd0, begun_1[8]} + {2'd0, begun_2[8]} + {2'd0, begun_3[8]} + {2'd0, begun_4[8]};
+  assign begins_inside = {2'd0, begun_1[7]} + {2'd0, begun_2[7]} + {2'd0, begun_3[7]} + {2'd0, begun_4[7]};
 
   logic [3:0] first, next;
   assign first          = number + {3'd0, left != byte_phases_i};
