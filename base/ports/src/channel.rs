@@ -121,7 +121,7 @@ struct Slot {
 
 /// Decides which of several waiting transactions owns the channel next (B18; the arbiter of B29).
 pub trait Arbiter {
-    /// One of `waiting`, by its index: slots in the order in which they were issued, at least two.
+    /// One of `waiting`, by its index: slots in the order in which they were issued, never none.
     fn grant(&mut self, waiting: &[u16]) -> usize;
 }
 
@@ -248,9 +248,7 @@ impl ChannelPort {
     #[inline]
     pub fn next_pending(&self, now: Instant) -> Option<usize> {
         let mut pending = self.pending.borrow_mut();
-        if pending.len() > 1
-            && let Some(arbiter) = &mut *self.arbiter.borrow_mut()
-        {
+        if let Some(arbiter) = &mut *self.arbiter.borrow_mut() {
             return self.granted(&mut **arbiter, &mut pending, now);
         }
         let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
@@ -267,8 +265,7 @@ impl ChannelPort {
         waiting.extend(pending.iter().filter(|&&slot| self.slots[usize::from(slot)].issued.get() <= now));
         let slot = match waiting.as_slice() {
             [] => return None,
-            [only] => *only,
-            several => several[arbiter.grant(several)],
+            some => some[arbiter.grant(some)],
         };
         pending.retain(|&other| other != slot);
         Some(usize::from(slot))

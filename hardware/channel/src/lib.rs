@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod carry;
 mod engine;
+pub mod fixed;
 mod pace;
 mod pins;
 mod stages;

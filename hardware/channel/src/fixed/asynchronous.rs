@@ -1,0 +1,276 @@
+//! The control path of the asynchronous controller: Cosmos+'s flash channel controller (C14–C18).
+//!
+//! Each segment is described by a flash control word (FCW) before the bus is free for it. The word passes the filters, of
+//! which anybody can put in their own, and queues at the dispatcher, which has a queue of high and one of normal priority
+//! (P14). The head is handed to the flash driver when the bus is free.
+
+use super::segment::{SEGMENT_KINDS, Segment, SegmentKind, Waits};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_ports::channel::Arbiter;
+use aster_units::{Instant, LunIndex};
+use core::cell::RefCell;
+
+/// Waits that are constants of Cosmos+'s low-level NAND controller (P18), counted in its 10 ns cycles.
+pub mod waits {
+    use aster_units::Duration;
+
+    /// Address latch to data input.
+    pub const ADDRESS_TO_DATA: Duration = Duration::from_nanos(320);
+    /// E0h to data output.
+    pub const COLUMN_TO_DATA: Duration = Duration::from_nanos(340);
+    /// 70h to status.
+    pub const STATUS: Duration = Duration::from_nanos(100);
+    /// After an operation's last cycle, before the chip is let go: the operation's own 40 ns and 140 ns of CE# hold.
+    pub const AFTER: Duration = Duration::from_nanos(40 + 140);
+}
+
+pub(super) const WAITS: Waits = Waits {
+    address_to_data: waits::ADDRESS_TO_DATA,
+    column_to_data: waits::COLUMN_TO_DATA,
+    status: waits::STATUS,
+    after: waits::AFTER,
+};
+
+/// Control words that each of the dispatcher's queues holds (P14).
+pub const DISPATCH_QUEUE: usize = 16;
+
+/// A flash control word (C15).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ControlWord {
+    /// Data access or status request: goes to the flash driver.
+    Access {
+        /// The LUN.
+        lun: LunIndex,
+        /// What the driver is to do.
+        segment: Segment,
+    },
+    /// Asks for the statistics of the filter that keeps them.
+    Statistics,
+    /// Asks how many words the dispatcher's queues hold (P14).
+    QueueCounts,
+}
+
+/// What goes back up the control path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Nobody answers such a word, or a filter doesn't let it pass.
+    Refused,
+    /// Words by kind of segment.
+    Statistics(AccessCounts),
+    /// Words in the dispatcher's queues.
+    QueueCounts {
+        /// Of high priority.
+        high: usize,
+        /// Of normal priority.
+        normal: usize,
+    },
+}
+
+/// Accesses by kind of segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AccessCounts([u64; SEGMENT_KINDS]);
+
+impl AccessCounts {
+    /// How many of `kind` there were.
+    pub fn of(&self, kind: SegmentKind) -> u64 {
+        self.0[kind as usize]
+    }
+}
+
+/// What a filter does with a control word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passage {
+    /// Lets it pass, on to the next filter or the dispatcher.
+    Down,
+    /// Answers it upstream; it goes no further.
+    Up(Answer),
+}
+
+/// A filter in the control path (C16): sees each word before the dispatcher does. An access that is answered instead of let
+/// down ends its request in an error.
+pub trait Filter {
+    /// A word comes by at `at`.
+    fn pass(&mut self, at: Instant, word: &ControlWord) -> Passage;
+}
+
+/// Counts accesses, and answers [`ControlWord::Statistics`] (C16, C18).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StatisticsFilter(AccessCounts);
+
+impl Filter for StatisticsFilter {
+    fn pass(&mut self, _: Instant, word: &ControlWord) -> Passage {
+        match word {
+            ControlWord::Access { segment, .. } => {
+                self.0.0[segment.kind as usize] += 1;
+                Passage::Down
+            }
+            ControlWord::Statistics => Passage::Up(Answer::Statistics(self.0)),
+            ControlWord::QueueCounts => Passage::Down,
+        }
+    }
+}
+
+/// Words of slots, by priority, in the order in which they came. A slot has one word at most.
+#[derive(Default)]
+struct Queues {
+    high: VecDeque<u16>,
+    normal: VecDeque<u16>,
+    // Words that found their queue full.
+    outside: VecDeque<(u16, bool)>,
+}
+
+impl Queues {
+    fn of(&mut self, high: bool) -> &mut VecDeque<u16> {
+        if high { &mut self.high } else { &mut self.normal }
+    }
+    fn enter(&mut self, slot: u16, high: bool) -> bool {
+        // Nobody overtakes those who wait for room in the same queue.
+        let fits = self.of(high).len() < DISPATCH_QUEUE
+            && !self.outside.iter().any(|&(_, wants_high)| wants_high == high);
+        if fits {
+            self.of(high).push_back(slot);
+        } else {
+            self.outside.push_back((slot, high));
+        }
+        fits
+    }
+    /// The next of those outside that fits now.
+    fn next_inside(&mut self) -> Option<u16> {
+        let room = |queue: &VecDeque<u16>| queue.len() < DISPATCH_QUEUE;
+        let (high, normal) = (room(&self.high), room(&self.normal));
+        let at = self.outside.iter().position(|&(_, wants_high)| if wants_high { high } else { normal })?;
+        let (slot, wants_high) = self.outside.remove(at)?;
+        self.of(wants_high).push_back(slot);
+        Some(slot)
+    }
+}
+
+/// Filters and dispatcher of one channel.
+pub(super) struct ControlPath {
+    filters: RefCell<Vec<Box<dyn Filter>>>,
+    queues: Rc<RefCell<Queues>>,
+}
+
+/// What becomes of an access on its way down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Descent {
+    /// It is in a queue: the driver may have it.
+    Queued,
+    /// Its queue is full; [`ControlPath::next_inside`] tells when it has got in.
+    Outside,
+    /// A filter refused it.
+    Refused,
+}
+
+impl ControlPath {
+    pub(super) fn new(slots: usize) -> Self {
+        let queues = Queues {
+            high: VecDeque::with_capacity(DISPATCH_QUEUE),
+            normal: VecDeque::with_capacity(DISPATCH_QUEUE),
+            outside: VecDeque::with_capacity(slots),
+        };
+        ControlPath { filters: RefCell::default(), queues: Rc::new(RefCell::new(queues)) }
+    }
+    pub(super) fn insert(&self, filter: Box<dyn Filter>) {
+        self.filters.borrow_mut().push(filter);
+    }
+    /// The part of the dispatcher that hands the driver its next word.
+    pub(super) fn dispatcher(&self) -> Box<dyn Arbiter> {
+        Box::new(Dispatcher(Rc::clone(&self.queues)))
+    }
+
+    fn filtered(&self, at: Instant, word: &ControlWord) -> Passage {
+        let mut filters = self.filters.borrow_mut();
+        let passed = filters.iter_mut().map(|filter| filter.pass(at, word));
+        passed.into_iter().find(|passage| *passage != Passage::Down).unwrap_or(Passage::Down)
+    }
+
+    /// An access of `slot` comes down. What starts an array overtakes what only moves or asks: it is short, and a die that
+    /// works is worth more than a bus that does.
+    pub(super) fn send(&self, at: Instant, slot: u16, lun: LunIndex, segment: Segment) -> Descent {
+        let word = ControlWord::Access { lun, segment };
+        if self.filtered(at, &word) != Passage::Down {
+            return Descent::Refused;
+        }
+        let high = matches!(segment.kind, SegmentKind::Trigger | SegmentKind::Erase | SegmentKind::Reset);
+        match self.queues.borrow_mut().enter(slot, high) {
+            true => Descent::Queued,
+            false => Descent::Outside,
+        }
+    }
+    /// A slot whose word has got into its queue since.
+    pub(super) fn next_inside(&self) -> Option<u16> {
+        self.queues.borrow_mut().next_inside()
+    }
+    /// An administrative word comes down, and its answer goes back up (C18).
+    pub(super) fn ask(&self, at: Instant, word: &ControlWord) -> Answer {
+        match (self.filtered(at, word), word) {
+            (Passage::Up(answer), _) => answer,
+            (Passage::Down, ControlWord::QueueCounts) => {
+                let queues = self.queues.borrow();
+                Answer::QueueCounts { high: queues.high.len(), normal: queues.normal.len() }
+            }
+            (Passage::Down, _) => Answer::Refused,
+        }
+    }
+}
+
+/// Hands the driver the head of the high-priority queue, or else that of the normal one.
+struct Dispatcher(Rc<RefCell<Queues>>);
+
+impl Arbiter for Dispatcher {
+    fn grant(&mut self, waiting: &[u16]) -> usize {
+        let Queues { high, normal, .. } = &mut *self.0.borrow_mut();
+        let head = high.pop_front().or_else(|| normal.pop_front());
+        let chosen = head.and_then(|slot| waiting.iter().position(|&w| w == slot));
+        chosen.expect("the driver has exactly the words of the queues")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queues() -> (Rc<RefCell<Queues>>, Dispatcher) {
+        let queues = Rc::new(RefCell::new(Queues::default()));
+        (Rc::clone(&queues), Dispatcher(queues))
+    }
+
+    #[test]
+    fn the_high_priority_queue_goes_first_and_each_queue_keeps_its_order() {
+        let (queues, mut dispatcher) = queues();
+        for (slot, high) in [(3, false), (1, true), (2, false), (0, true)] {
+            assert!(queues.borrow_mut().enter(slot, high));
+        }
+        let mut waiting = alloc::vec![3, 1, 2, 0];
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            let chosen = dispatcher.grant(&waiting);
+            order.push(waiting.remove(chosen));
+        }
+        assert_eq!(order, [1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn words_beyond_sixteen_wait_outside_until_a_head_has_gone() {
+        let (queues, mut dispatcher) = queues();
+        let bound = DISPATCH_QUEUE as u16;
+        for slot in 0..bound {
+            assert!(queues.borrow_mut().enter(slot, false));
+        }
+        assert!(!queues.borrow_mut().enter(bound, false));
+        assert!(queues.borrow_mut().enter(bound + 1, true), "the other queue has room");
+        assert_eq!(queues.borrow_mut().next_inside(), None);
+        let mut waiting: Vec<u16> = (0..bound).chain([bound + 1]).collect();
+        let first = dispatcher.grant(&waiting);
+        assert_eq!(waiting.remove(first), bound + 1);
+        assert_eq!(queues.borrow_mut().next_inside(), None, "the full queue is as full as before");
+        let second = dispatcher.grant(&waiting);
+        assert_eq!(waiting.remove(second), 0);
+        assert_eq!(queues.borrow_mut().next_inside(), Some(bound));
+        assert_eq!(queues.borrow_mut().next_inside(), None);
+    }
+}

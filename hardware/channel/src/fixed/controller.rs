@@ -1,0 +1,242 @@
+//! A fixed controller of one channel: its operation modules, and what lies between them and the engine.
+
+use super::asynchronous::{Answer, ControlPath, ControlWord, Descent, Filter, WAITS};
+use super::module::{FixedConfig, Module, Next};
+use super::segment::{Place, Segment, SegmentKind, Waits};
+use super::synchronous::RoundRobin;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_exec::{Exec, Handler, HandlerId};
+use aster_ports::channel::ChannelPort;
+use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS};
+use aster_ports::package::Interface;
+use aster_units::{Duration, LunIndex};
+use core::cell::{Cell, RefCell};
+
+/// How segments get the channel (B29).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// Operation modules that wait for an arbiter's grant.
+    Synchronous,
+    /// Control words that queue at a dispatcher.
+    Asynchronous,
+}
+
+enum Discipline {
+    Synchronous,
+    Asynchronous(ControlPath),
+}
+
+/// One LUN's operation module and its place.
+struct Unit {
+    lun: LunIndex,
+    place: Place,
+    module: RefCell<Module>,
+    // A segment whose control word has not got into the dispatcher's queue yet.
+    outside: Cell<Option<(Segment, Duration)>>,
+}
+
+/// A channel controller in hardware. It serves its channel's lanes of an I3 port.
+pub struct FixedController {
+    exec: Exec,
+    requests: Rc<FlashPort>,
+    channel: Rc<ChannelPort>,
+    config: FixedConfig,
+    units: Vec<Unit>,
+    discipline: Discipline,
+    id: Cell<Option<HandlerId>>,
+}
+
+// Tokens: the slot, and what has happened to it.
+const REQUEST: u64 = 0;
+const ENDED: u64 = 1;
+const RESUME: u64 = 2;
+const KINDS: u64 = 3;
+
+impl FixedController {
+    /// What it does: the same as the software-defined controller.
+    pub const CAPABILITIES: Capabilities =
+        Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
+
+    /// Builds the controller of `channel`. `luns` says which lane of `requests` belongs to each of the channel's slots. It
+    /// serves them from [`FixedController::take_over`] on.
+    pub fn new(
+        control: Control,
+        requests: &Rc<FlashPort>,
+        channel: &Rc<ChannelPort>,
+        config: FixedConfig,
+        luns: &[LunIndex],
+    ) -> Rc<Self> {
+        assert_eq!(luns.len(), channel.slots(), "a lane for each slot");
+        let ways = usize::from(config.geometry.ways);
+        let unit = |(slot, &lun): (usize, &LunIndex)| Unit {
+            lun,
+            place: Place { way: slot % ways, shares_chip_enable: config.geometry.luns > 1 },
+            module: RefCell::new(Module::new()),
+            outside: Cell::new(None),
+        };
+        let controller = Rc::new(FixedController {
+            exec: channel.exec().clone(),
+            requests: Rc::clone(requests),
+            channel: Rc::clone(channel),
+            config,
+            units: luns.iter().enumerate().map(unit).collect(),
+            discipline: match control {
+                Control::Synchronous => Discipline::Synchronous,
+                Control::Asynchronous => Discipline::Asynchronous(ControlPath::new(luns.len())),
+            },
+            id: Cell::new(None),
+        });
+        controller.id.set(Some(controller.exec.register(controller.clone())));
+        controller
+    }
+
+    /// Takes the channel over from whoever brought its packages up, and begins to serve.
+    pub fn take_over(&self) {
+        let id = self.id();
+        self.channel.set_arbiter(match &self.discipline {
+            Discipline::Synchronous => Box::new(RoundRobin::default()),
+            Discipline::Asynchronous(path) => path.dispatcher(),
+        });
+        for (slot, unit) in self.units.iter().enumerate() {
+            self.channel.give_slot(slot, id, token(slot, ENDED));
+            self.requests.give_lane(unit.lun, id, token(slot, REQUEST));
+            self.exec.post(id, token(slot, REQUEST));
+        }
+    }
+
+    /// Puts a filter into the control path, behind those that are there (C16). False on a synchronous controller, which has
+    /// no control words to filter.
+    pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
+        match &self.discipline {
+            Discipline::Synchronous => false,
+            Discipline::Asynchronous(path) => {
+                path.insert(filter);
+                true
+            }
+        }
+    }
+    /// Sends an administrative control word down the control path (C18). Accesses come from I3 only, and a synchronous
+    /// controller has no such path: both are refused.
+    pub fn ask(&self, word: &ControlWord) -> Answer {
+        match (&self.discipline, word) {
+            (Discipline::Synchronous, _) | (_, ControlWord::Access { .. }) => Answer::Refused,
+            (Discipline::Asynchronous(path), _) => path.ask(self.exec.now(), word),
+        }
+    }
+
+    fn id(&self) -> HandlerId {
+        self.id.get().expect("registered when it was built")
+    }
+    fn waits(&self) -> &'static Waits {
+        match self.discipline {
+            Discipline::Synchronous => &Waits::NONE,
+            Discipline::Asynchronous(_) => &WAITS,
+        }
+    }
+
+    /// The unit's next request, if it is free for one.
+    fn next_request(&self, unit: &Unit) -> Option<Next> {
+        let mut module = unit.module.borrow_mut();
+        if !module.is_idle() {
+            return None;
+        }
+        let (tag, request) = self.requests.try_next(unit.lun, |_| 0)?;
+        Some(module.begin(tag, request, &self.config, self.exec.now(), &mut self.noting(unit)))
+    }
+
+    fn noting<'a>(&'a self, unit: &Unit) -> impl FnMut(aster_ports::flash::FlashError) + use<'a> {
+        let lun = unit.lun;
+        move |error| self.requests.note_fault(lun, error)
+    }
+
+    /// Does what a module wants, and what it wants then, until it waits for something.
+    fn carry_out(&self, slot: usize, first: Next) {
+        let unit = &self.units[slot];
+        let mut next = Some(first);
+        while let Some(wanted) = next.take() {
+            match wanted {
+                Next::Send(segment, linger) => {
+                    if !self.send(slot, segment, linger) {
+                        let mut module = unit.module.borrow_mut();
+                        next = Some(module.refused(&self.config, self.exec.now(), &mut self.noting(unit)));
+                    }
+                }
+                Next::Pause(until) => self.exec.schedule(until, self.id(), token(slot, RESUME)),
+                Next::Finished(tag, outcomes) => {
+                    self.requests.complete(tag, outcomes);
+                    next = self.next_request(unit);
+                }
+            }
+        }
+    }
+
+    /// Asks for the channel; false when the segment is refused on its way.
+    fn send(&self, slot: usize, segment: Segment, linger: Duration) -> bool {
+        if let Discipline::Asynchronous(path) = &self.discipline {
+            match path.send(self.exec.now(), slot as u16, self.units[slot].lun, segment) {
+                Descent::Queued => {}
+                Descent::Outside => {
+                    self.units[slot].outside.set(Some((segment, linger)));
+                    return true;
+                }
+                Descent::Refused => return false,
+            }
+        }
+        self.drive(slot, segment, linger);
+        true
+    }
+
+    /// Describes the segment to the engine, which takes it when the arbiter or dispatcher says so.
+    fn drive(&self, slot: usize, segment: Segment, linger: Duration) {
+        let place = self.units[slot].place;
+        if segment.kind == SegmentKind::Reset {
+            self.channel.set_interface(place.way, Interface::POWER_ON);
+        }
+        segment.lay_out(&mut self.channel.txn(slot), place, &self.config, self.waits());
+        self.channel.issue(slot, self.exec.now(), linger);
+    }
+
+    /// Lets words into the dispatcher's queues for which there is room now.
+    fn let_in(&self) {
+        let Discipline::Asynchronous(path) = &self.discipline else { return };
+        while let Some(slot) = path.next_inside() {
+            let slot = usize::from(slot);
+            let (segment, linger) = self.units[slot].outside.take().expect("a word outside has a segment");
+            self.drive(slot, segment, linger);
+        }
+    }
+
+    fn ended(&self, slot: usize) {
+        let unit = &self.units[slot];
+        let Some(result) = self.channel.take_result(slot) else { return };
+        let now = self.exec.now();
+        let next = unit.module.borrow_mut().ended(result, &self.config, now, &mut self.noting(unit));
+        self.carry_out(slot, next);
+        self.let_in();
+    }
+}
+
+const fn token(slot: usize, kind: u64) -> u64 {
+    slot as u64 * KINDS + kind
+}
+
+impl Handler for FixedController {
+    fn fire(&self, token: u64) {
+        let slot = (token / KINDS) as usize;
+        match token % KINDS {
+            REQUEST => {
+                let next = self.next_request(&self.units[slot]);
+                if let Some(next) = next {
+                    self.carry_out(slot, next);
+                }
+            }
+            ENDED => self.ended(slot),
+            _ => {
+                let next = self.units[slot].module.borrow_mut().resume(self.exec.now());
+                self.carry_out(slot, next);
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! An operation module: the finite-state machine that carries a request out on one LUN (BABOL's Fig 4).
+
+use super::segment::{Segment, SegmentKind};
+use alloc::boxed::Box;
+use aster_ports::channel::{TxnFault, TxnResult};
+use aster_ports::flash::{
+    FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Tag, Target,
+};
+use aster_ports::layout::PageLayout;
+use aster_units::{CellMode, Duration, Geometry, Instant, RowAddr};
+use aster_wire::onfi::Status;
+
+/// What a fixed controller is built to know of its packages.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedConfig {
+    /// Page format.
+    pub layout: PageLayout,
+    /// The array behind the channels.
+    pub geometry: Geometry,
+    /// How cells are used.
+    pub cells: CellMode,
+    /// Typical tR by page type.
+    pub t_r: [Duration; 3],
+    /// Typical tPROG by page type.
+    pub t_prog: [Duration; 3],
+    /// Typical tBERS.
+    pub t_bers: Duration,
+    /// Typical reset time.
+    pub t_rst: Duration,
+    /// True when pages pass the scrambler.
+    pub scramble: bool,
+    /// The controller's clock: what it waits is whole cycles.
+    pub clock_period: Duration,
+    /// From a status that said busy to the next check.
+    pub poll_interval: Duration,
+    /// Checks start when the typical time has passed, minus this much.
+    pub poll_early: Duration,
+    /// Gives up after so many times the typical time.
+    pub patience: u32,
+}
+
+impl FixedConfig {
+    fn typical(&self, kind: SegmentKind, row: RowAddr) -> Duration {
+        let page_type = self.cells.page_type(self.geometry.split_row(row).2) as usize;
+        match kind {
+            SegmentKind::Trigger => self.t_r[page_type],
+            SegmentKind::Program => self.t_prog[page_type],
+            SegmentKind::Erase => self.t_bers,
+            SegmentKind::Reset => self.t_rst,
+            SegmentKind::Transfer | SegmentKind::TransferSpare | SegmentKind::Status => Duration::ZERO,
+        }
+    }
+    fn cycles(&self, wait: Duration) -> Duration {
+        self.clock_period * wait.cycles_up(self.clock_period)
+    }
+}
+
+/// Where a module stands between its segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// No request.
+    Idle,
+    /// A segment that makes the array work is on its way.
+    Start(SegmentKind),
+    /// A status check asked for at this instant is on its way; the array is given up at the second one.
+    Check { asked: Instant, give_up: Instant },
+    /// The array was found busy.
+    Pause { give_up: Instant },
+    /// A transfer out of the page register is on its way.
+    Fetch,
+    /// The status that was asked for is on its way.
+    Look,
+}
+
+/// What a module wants next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// This segment on the bus; its result so much after its end.
+    Send(Segment, Duration),
+    /// Nothing until then.
+    Pause(Instant),
+    /// The request has ended.
+    Finished(Tag, Outcomes),
+}
+
+/// The state machine of one LUN. It never waits: each call says what it wants next.
+pub(super) struct Module {
+    state: State,
+    request: Option<(Tag, FlashRequest)>,
+    target: usize,
+    outcomes: Outcomes,
+}
+
+impl Module {
+    pub(super) fn new() -> Self {
+        Module { state: State::Idle, request: None, target: 0, outcomes: Outcomes::default() }
+    }
+    pub(super) fn is_idle(&self) -> bool {
+        self.request.is_none()
+    }
+
+    /// A new request. `fault` is told why a target can't be served.
+    pub(super) fn begin(
+        &mut self,
+        tag: Tag,
+        request: FlashRequest,
+        config: &FixedConfig,
+        now: Instant,
+        fault: &mut dyn FnMut(FlashError),
+    ) -> Next {
+        assert!(self.is_idle(), "an operation module works on one request at a time");
+        self.request = Some((tag, request));
+        self.target = 0;
+        self.outcomes = [Outcome::default(); MAX_TARGETS];
+        self.next_target(config, now, fault)
+    }
+
+    /// The segment that was sent last has ended.
+    pub(super) fn ended(
+        &mut self,
+        result: Result<TxnResult, Box<TxnFault>>,
+        config: &FixedConfig,
+        now: Instant,
+        fault: &mut dyn FnMut(FlashError),
+    ) -> Next {
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => return self.fail(FlashError::Transaction(error), config, now, fault),
+        };
+        let status = Status(result.mailbox as u8);
+        match self.state {
+            State::Start(kind) => {
+                let patience = config.typical(kind, self.row()) * u64::from(config.patience);
+                self.check(now, now + patience)
+            }
+            State::Check { .. } if status.ready() => match self.fetches() {
+                Some(kind) => {
+                    self.state = State::Fetch;
+                    self.send(kind, Duration::ZERO)
+                }
+                None => self.done(of_status(status, self.phase()), config, now, fault),
+            },
+            State::Check { asked, give_up } if asked > give_up => {
+                let row = self.row();
+                self.fail(FlashError::NeverReady { row }, config, now, fault)
+            }
+            State::Check { give_up, .. } => {
+                self.state = State::Pause { give_up };
+                Next::Pause(now + config.cycles(config.poll_interval))
+            }
+            State::Fetch => self.done(Outcome::from(result.frame), config, now, fault),
+            State::Look => self.done(of_status(status, Phase::Status), config, now, fault),
+            State::Idle | State::Pause { .. } => unreachable!("no segment was sent in {:?}", self.state),
+        }
+    }
+
+    /// A pause is over.
+    pub(super) fn resume(&mut self, now: Instant) -> Next {
+        let State::Pause { give_up } = self.state else {
+            unreachable!("no pause in {:?}", self.state);
+        };
+        self.check(now, give_up)
+    }
+
+    /// The segment that was to be sent is refused on its way.
+    pub(super) fn refused(
+        &mut self,
+        config: &FixedConfig,
+        now: Instant,
+        fault: &mut dyn FnMut(FlashError),
+    ) -> Next {
+        self.fail(FlashError::Unsupported, config, now, fault)
+    }
+
+    fn current(&self) -> (&FlashRequest, &Target) {
+        let (_, request) = self.request.as_ref().expect("a module that is asked has a request");
+        (request, &request.targets()[self.target])
+    }
+    fn row(&self) -> RowAddr {
+        self.current().1.row
+    }
+    fn phase(&self) -> Phase {
+        self.current().0.phase
+    }
+
+    /// The transfer that follows when the array is ready.
+    fn fetches(&self) -> Option<SegmentKind> {
+        let (request, _) = self.current();
+        match (request.phase, request.flags.raw) {
+            (Phase::Read, false) => Some(SegmentKind::Transfer),
+            (Phase::Read, true) => Some(SegmentKind::TransferSpare),
+            _ => None,
+        }
+    }
+
+    fn next_target(&mut self, config: &FixedConfig, now: Instant, fault: &mut dyn FnMut(FlashError)) -> Next {
+        let (request, target) = self.current();
+        let flags = request.flags;
+        let start = match request.phase {
+            _ if flags.slc => None,
+            Phase::Transfer | Phase::Program if flags.raw => None,
+            Phase::Read | Phase::Trigger => Some(SegmentKind::Trigger),
+            Phase::Program => Some(SegmentKind::Program),
+            Phase::Erase => Some(SegmentKind::Erase),
+            Phase::Reset => Some(SegmentKind::Reset),
+            Phase::Transfer => {
+                self.state = State::Fetch;
+                return self.send(SegmentKind::Transfer, Duration::ZERO);
+            }
+            Phase::Status => {
+                self.state = State::Look;
+                return self.send(SegmentKind::Status, Duration::ZERO);
+            }
+        };
+        let Some(kind) = start else {
+            return self.fail(FlashError::Unsupported, config, now, fault);
+        };
+        let first_check = config.typical(kind, target.row).saturating_sub(config.poll_early);
+        self.state = State::Start(kind);
+        self.send(kind, config.cycles(first_check))
+    }
+
+    fn send(&self, kind: SegmentKind, linger: Duration) -> Next {
+        Next::Send(Segment { kind, target: *self.current().1 }, linger)
+    }
+    fn check(&mut self, asked: Instant, give_up: Instant) -> Next {
+        self.state = State::Check { asked, give_up };
+        self.send(SegmentKind::Status, Duration::ZERO)
+    }
+
+    fn fail(
+        &mut self,
+        error: FlashError,
+        config: &FixedConfig,
+        now: Instant,
+        fault: &mut dyn FnMut(FlashError),
+    ) -> Next {
+        fault(error);
+        self.done(Outcome { status: FlashStatus::Error, ..Outcome::default() }, config, now, fault)
+    }
+
+    /// The target has ended: the next one, or the end of the request.
+    fn done(
+        &mut self,
+        outcome: Outcome,
+        config: &FixedConfig,
+        now: Instant,
+        fault: &mut dyn FnMut(FlashError),
+    ) -> Next {
+        self.outcomes[self.target] = outcome;
+        self.target += 1;
+        let (tag, request) = self.request.expect("a target of a request has ended");
+        if self.target < request.targets().len() {
+            return self.next_target(config, now, fault);
+        }
+        self.request = None;
+        self.state = State::Idle;
+        Next::Finished(tag, self.outcomes)
+    }
+}
+
+/// FAIL means something after a program, an erase, a reset, or when it was asked for; a read's data are judged by the stages.
+fn of_status(status: Status, phase: Phase) -> Outcome {
+    let failed = status.fail() && phase != Phase::Trigger;
+    let status = if failed { FlashStatus::Failed } else { FlashStatus::Done };
+    Outcome { status, ..Outcome::default() }
+}

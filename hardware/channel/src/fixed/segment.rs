@@ -1,0 +1,169 @@
+//! What a fixed controller can put on the bus: each segment's cycles are as constant as its circuit.
+
+use super::module::FixedConfig;
+use aster_codec::seed_of_row;
+use aster_ports::flash::Target;
+use aster_txn::{Descriptor, Direction, Txn};
+use aster_units::{Column, Duration, SectorRange};
+use aster_wire::onfi::command;
+
+/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, FFh).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentKind {
+    /// READ: array to page register.
+    Trigger,
+    /// CHANGE READ COLUMN and the sectors' bursts, through the stages.
+    Transfer,
+    /// CHANGE READ COLUMN and the first spare bytes, as they are.
+    TransferSpare,
+    /// PROGRAM with the page's burst, through the stages.
+    Program,
+    /// BLOCK ERASE.
+    Erase,
+    /// READ STATUS.
+    Status,
+    /// RESET.
+    Reset,
+}
+
+/// Kinds of segments.
+pub const SEGMENT_KINDS: usize = 7;
+
+impl SegmentKind {
+    /// Every kind, in the order of its index.
+    pub const ALL: [SegmentKind; SEGMENT_KINDS] = [
+        SegmentKind::Trigger,
+        SegmentKind::Transfer,
+        SegmentKind::TransferSpare,
+        SegmentKind::Program,
+        SegmentKind::Erase,
+        SegmentKind::Status,
+        SegmentKind::Reset,
+    ];
+    /// Its name in waveforms and errors: the same as the software-defined controller's.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SegmentKind::Trigger => "read",
+            SegmentKind::Transfer => "read transfer",
+            SegmentKind::TransferSpare => "read raw",
+            SegmentKind::Program => "program",
+            SegmentKind::Erase => "erase",
+            SegmentKind::Status => "read status",
+            SegmentKind::Reset => "reset",
+        }
+    }
+}
+
+/// One segment to one LUN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// What it does.
+    pub kind: SegmentKind,
+    /// To which page, and where its data are.
+    pub target: Target,
+}
+
+/// Waits that a controller adds to what the bus asks for. Those after a latch overlap the bus's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Waits {
+    /// Address latch to data input.
+    pub(super) address_to_data: Duration,
+    /// E0h to data output.
+    pub(super) column_to_data: Duration,
+    /// 70h to status.
+    pub(super) status: Duration,
+    /// After a segment's last cycle.
+    pub(super) after: Duration,
+}
+
+impl Waits {
+    pub(super) const NONE: Waits = Waits {
+        address_to_data: Duration::ZERO,
+        column_to_data: Duration::ZERO,
+        status: Duration::ZERO,
+        after: Duration::ZERO,
+    };
+}
+
+/// Where a LUN is on its channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Chip enable.
+    pub(super) way: usize,
+    /// Other LUNs share the chip enable, so that status and column commands must name this one.
+    pub(super) shares_chip_enable: bool,
+}
+
+/// READ STATUS brings one byte.
+const STATUS_BYTES: u32 = 1;
+
+fn pause(txn: &mut Txn, wait: Duration) {
+    if !wait.is_zero() {
+        txn.timer(wait);
+    }
+}
+
+impl Segment {
+    /// Writes the segment's cycles into `txn`.
+    pub(super) fn lay_out(&self, txn: &mut Txn, place: Place, config: &FixedConfig, waits: &Waits) {
+        let Target { row, sectors, buffer } = self.target;
+        txn.begin(self.kind.name(), 1 << place.way);
+        match self.kind {
+            SegmentKind::Trigger => {
+                txn.cmd(command::READ).col_row(Column(0), row).cmd(command::READ_CONFIRM);
+            }
+            SegmentKind::Transfer => {
+                txn.describe(Descriptor::page(Direction::Out, buffer, sectors));
+                for span in config.layout.bursts(sectors).as_slice() {
+                    self.select_column(txn, place, span.column);
+                    pause(txn, waits.column_to_data);
+                    txn.data_read(span.length);
+                }
+            }
+            SegmentKind::TransferSpare => {
+                let page_bytes = config.geometry.page_bytes;
+                self.select_column(txn, place, Column(page_bytes as u16));
+                pause(txn, waits.column_to_data);
+                txn.describe(Descriptor::raw(Direction::Out, buffer, page_bytes));
+                txn.data_read(u32::from(config.layout.oob_bytes()));
+            }
+            SegmentKind::Program => {
+                let whole = SectorRange::whole(config.layout.sectors());
+                let mut descriptor = Descriptor::page(Direction::In, buffer, whole);
+                if config.scramble {
+                    descriptor.immediate = u64::from(seed_of_row(row));
+                }
+                txn.cmd(command::PROGRAM).col_row(Column(0), row);
+                pause(txn, waits.address_to_data);
+                txn.describe(descriptor).data_write(config.layout.whole().length);
+                txn.cmd(command::PROGRAM_CONFIRM);
+            }
+            SegmentKind::Erase => {
+                txn.cmd(command::ERASE).row(row).cmd(command::ERASE_CONFIRM);
+            }
+            SegmentKind::Status => {
+                if place.shares_chip_enable {
+                    txn.cmd(command::READ_STATUS_ENHANCED).row(row);
+                } else {
+                    txn.cmd(command::READ_STATUS);
+                }
+                pause(txn, waits.status);
+                txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BYTES);
+            }
+            SegmentKind::Reset => {
+                txn.cmd(command::RESET);
+            }
+        }
+        pause(txn, waits.after);
+        txn.end();
+    }
+
+    fn select_column(&self, txn: &mut Txn, place: Place, column: Column) {
+        if place.shares_chip_enable {
+            txn.cmd(command::CHANGE_READ_COLUMN_ENHANCED).col_row(column, self.target.row);
+        } else {
+            txn.cmd(command::CHANGE_READ_COLUMN).column(column);
+        }
+        txn.cmd(command::CHANGE_READ_COLUMN_CONFIRM);
+    }
+}

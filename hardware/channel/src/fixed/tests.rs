@@ -1,0 +1,203 @@
+//! The parts of the fixed controllers by themselves. Whole controllers are tested on a bench (`tests/tests/controllers.rs`).
+
+use super::module::{FixedConfig, Module, Next};
+use super::segment::SegmentKind;
+use super::synchronous::RoundRobin;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_exec::Exec;
+use aster_ports::channel::{Arbiter, FrameReport, TxnError, TxnFault, TxnResult};
+use aster_ports::cores::Interrupt;
+use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase, Target};
+use aster_ports::layout::{PageLayout, Placement};
+use aster_units::*;
+
+const US: Duration = Duration::from_micros(1);
+
+fn config() -> FixedConfig {
+    let geometry = Geometry {
+        channels: 1,
+        ways: 1,
+        luns: 1,
+        planes: 1,
+        blocks_per_lun: 8,
+        pages_per_block: 16,
+        page_bytes: 16_384,
+        spare_bytes: 1_664,
+    };
+    FixedConfig {
+        layout: PageLayout::new(4, 18_048, 256, 21, 16, Placement::Interleaved).unwrap(),
+        geometry,
+        cells: CellMode::Mlc,
+        t_r: [US * 58, US * 90, US * 90],
+        t_prog: [US * 481, US * 2_295, US * 2_295],
+        t_bers: US * 5_000,
+        t_rst: US * 5,
+        scramble: true,
+        clock_period: Duration::from_nanos(10),
+        poll_interval: Duration::from_nanos(1_004),
+        poll_early: US * 8,
+        patience: 2,
+    }
+}
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + US * us
+}
+
+/// A module under test with its port, which makes the tags.
+struct Bench {
+    port: Rc<FlashPort>,
+    module: Module,
+    config: FixedConfig,
+    faults: Vec<FlashError>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let port = FlashPort::new(&Exec::new(), 1, 4, Interrupt::default());
+        Bench { port, module: Module::new(), config: config(), faults: Vec::new() }
+    }
+    fn begin(&mut self, request: FlashRequest) -> Next {
+        let tag = self.port.submit(request).unwrap();
+        self.module.begin(tag, request, &self.config, at(0), &mut |e| self.faults.push(e))
+    }
+    fn ended(&mut self, us: u64, status: u8, frame: FrameReport) -> Next {
+        let result = TxnResult { finished: at(us), mailbox: u64::from(status), frame };
+        self.module.ended(Ok(result), &self.config, at(us), &mut |e| self.faults.push(e))
+    }
+    fn status(&mut self, us: u64, status: u8) -> Next {
+        self.ended(us, status, FrameReport::default())
+    }
+}
+
+fn request(phase: Phase, rows: &[u32]) -> FlashRequest {
+    let target =
+        |&row: &u32| Target { row: RowAddr(row), sectors: SectorRange::whole(4), buffer: BufferId(0) };
+    let targets: Vec<Target> = rows.iter().map(target).collect();
+    FlashRequest::vector(phase, LunIndex(0), &targets).unwrap()
+}
+
+#[track_caller]
+fn sent(next: Next) -> (SegmentKind, Duration) {
+    match next {
+        Next::Send(segment, linger) => (segment.kind, linger),
+        other => panic!("{other:?} instead of a segment"),
+    }
+}
+#[track_caller]
+fn finished(next: Next) -> Outcomes {
+    match next {
+        Next::Finished(_, outcomes) => outcomes,
+        other => panic!("{other:?} instead of the end"),
+    }
+}
+
+#[test]
+fn a_read_is_trigger_checks_until_ready_and_transfer() {
+    let mut bench = Bench::new();
+    // An LSB page: 58 µs, looked at 8 µs before.
+    assert_eq!(sent(bench.begin(request(Phase::Read, &[0]))), (SegmentKind::Trigger, US * 50));
+    assert_eq!(sent(bench.status(50, 0)).0, SegmentKind::Status);
+    match bench.status(51, 0x80) {
+        // 1,004 ns in whole cycles of 10 ns.
+        Next::Pause(until) => assert_eq!(until.since(at(51)), Duration::from_nanos(1_010)),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(sent(bench.module.resume(at(53))).0, SegmentKind::Status);
+    assert_eq!(sent(bench.status(54, 0xe0)).0, SegmentKind::Transfer);
+    let frame = FrameReport { failed_sectors: 0b10, corrected: 7, ..FrameReport::default() };
+    let outcomes = finished(bench.ended(150, 0, frame));
+    assert_eq!(outcomes[0].status, FlashStatus::Uncorrectable);
+    assert_eq!((outcomes[0].failed_sectors, outcomes[0].corrected), (0b10, 7));
+    assert!(bench.module.is_idle() && bench.faults.is_empty());
+}
+
+#[test]
+fn a_failed_program_is_told_and_the_next_target_follows() {
+    let mut bench = Bench::new();
+    assert_eq!(sent(bench.begin(request(Phase::Program, &[0, 1]))), (SegmentKind::Program, US * 473));
+    assert_eq!(sent(bench.status(500, 0)).0, SegmentKind::Status);
+    // Page 1 of an MLC block shares its word line with page 0: an MSB page.
+    assert_eq!(sent(bench.status(501, 0xe1)), (SegmentKind::Program, US * 2_287));
+    assert_eq!(sent(bench.status(2_900, 0)).0, SegmentKind::Status);
+    let outcomes = finished(bench.status(2_901, 0xe0));
+    assert_eq!(outcomes.map(|o| o.status)[..2], [FlashStatus::Failed, FlashStatus::Done]);
+}
+
+#[test]
+fn a_lun_that_never_gets_ready_is_given_up_after_its_patience() {
+    let mut bench = Bench::new();
+    sent(bench.begin(request(Phase::Erase, &[5])));
+    sent(bench.status(5_000, 0));
+    // Two times 5 ms after the first check was asked for; a check asked for later is the last.
+    assert!(matches!(bench.status(5_001, 0x80), Next::Pause(_)));
+    sent(bench.module.resume(at(15_000)));
+    assert!(matches!(bench.status(15_001, 0x80), Next::Pause(_)));
+    sent(bench.module.resume(at(15_002)));
+    assert_eq!(finished(bench.status(15_003, 0x80))[0].status, FlashStatus::Error);
+    assert_eq!(bench.faults, [FlashError::NeverReady { row: RowAddr(5) }]);
+}
+
+#[test]
+fn a_transaction_that_fails_ends_its_target_with_name_and_time() {
+    let mut bench = Bench::new();
+    sent(bench.begin(request(Phase::Read, &[0])));
+    let fault = TxnFault { name: "read", at: at(1), error: TxnError::Chip };
+    let next = bench.module.ended(Err(Box::new(fault)), &bench.config, at(1), &mut |e| bench.faults.push(e));
+    assert_eq!(finished(next)[0].status, FlashStatus::Error);
+    assert_eq!(bench.faults, [FlashError::Transaction(Box::new(fault))]);
+}
+
+#[test]
+fn what_it_can_not_do_is_an_error_and_reaches_no_bus() {
+    for (phase, raw, slc) in
+        [(Phase::Program, true, false), (Phase::Transfer, true, false), (Phase::Read, false, true)]
+    {
+        let mut bench = Bench::new();
+        let mut wanted = request(phase, &[0]);
+        (wanted.flags.raw, wanted.flags.slc) = (raw, slc);
+        assert_eq!(finished(bench.begin(wanted))[0].status, FlashStatus::Error);
+        assert_eq!(bench.faults, [FlashError::Unsupported]);
+    }
+}
+
+#[test]
+fn the_arbiter_goes_round_among_those_that_want_the_channel() {
+    let mut arbiter = RoundRobin::default();
+    let mut grant = |waiting: &[u16]| waiting[arbiter.grant(waiting)];
+    assert_eq!(grant(&[5, 2, 7]), 2);
+    assert_eq!(grant(&[5, 2, 7]), 5);
+    assert_eq!(grant(&[2, 7]), 7);
+    assert_eq!(grant(&[7, 2]), 2, "round, past the last slot");
+    assert_eq!(grant(&[2]), 2, "alone");
+    assert_eq!(grant(&[0, 2]), 0);
+}
+
+#[test]
+fn nobody_who_waits_is_passed_over_more_often_than_there_are_others() {
+    const SLOTS: u16 = 8;
+    let mut rng = Rng::new(1);
+    let mut arbiter = RoundRobin::default();
+    let mut waiting: Vec<u16> = vec![];
+    let mut passed_over = [0; SLOTS as usize];
+    for _ in 0..10_000 {
+        for slot in 0..SLOTS {
+            if !waiting.contains(&slot) && rng.below(3) == 0 {
+                waiting.push(slot);
+            }
+        }
+        if waiting.is_empty() {
+            continue;
+        }
+        let chosen = arbiter.grant(&waiting);
+        let slot = waiting.remove(chosen);
+        passed_over[usize::from(slot)] = 0;
+        for &other in &waiting {
+            passed_over[usize::from(other)] += 1;
+            assert!(passed_over[usize::from(other)] < SLOTS, "slot {other} starves");
+        }
+    }
+}
