@@ -75,7 +75,6 @@ impl Bench {
             cells: CellMode::Mlc,
             timing: ArrayTiming::COSMOS_MLC,
             bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
-            variant: Default::default(),
             identity: Identity::default(),
             errors: ErrorModel::NONE,
             failures: FailureModel::NONE,
@@ -379,7 +378,8 @@ fn a_read_takes_the_time_that_its_cycles_add_up_to() {
     // After data output tRHW, 10 cycles, of which hold, gap, setup and latch of whatever comes next cover 1 + 2 + 2 + 3.
     let rhw = 10 - 8;
     let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + rhw + 1;
-    let transfer = 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + rhw + 1;
+    // The transfer answers the status at once: its push comes after the edge that ended the status, and is sampled at the next.
+    let transfer = 1 + 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + rhw + 1;
     let want = Duration::from_nanos(10) * (trigger + status + transfer) + Duration::from_micros(58 + 3);
     assert_eq!(took, want);
 }

@@ -63,6 +63,7 @@ pub struct Engine<P: Package> {
     in_flight: RefCell<Option<InFlight>>,
     plan: RefCell<Plan>,
     free_at: Cell<Instant>,
+    over_at: Cell<Instant>,
     stats: Cell<ChannelStats>,
     tap: RefCell<Option<Box<dyn BusTap>>>,
     id: Cell<Option<HandlerId>>,
@@ -97,6 +98,7 @@ impl<P: Package + 'static> Engine<P> {
             in_flight: RefCell::new(None),
             plan: RefCell::new(Plan::new()),
             free_at: Cell::default(),
+            over_at: Cell::new(Instant::MAX),
             stats: Cell::default(),
             tap: RefCell::new(None),
             id: Cell::new(None),
@@ -130,7 +132,18 @@ impl<P: Package + 'static> Engine<P> {
             .expect("the way is in a mode that the engine drives")
     }
 
-    fn start_next(&self) {
+    /// When a push of now is sampled. One that answers the end of a transaction comes after the edge which showed that.
+    fn sampled(&self, pushed_now: bool) -> Instant {
+        let now = self.exec.now();
+        if pushed_now && now == self.over_at.get() {
+            now + self.clock.period
+        } else {
+            now.next_edge(self.clock.period)
+        }
+    }
+
+    /// Starts what waits; `pushed_now` when it was issued at this very instant.
+    fn start_next(&self, pushed_now: bool) {
         if self.in_flight.borrow().is_some() {
             return;
         }
@@ -139,7 +152,7 @@ impl<P: Package + 'static> Engine<P> {
         while let Some(slot) = self.port.next_pending(now) {
             let index = self.table_of(slot);
             let table = &self.tables[index];
-            let sampled = now.next_edge(self.clock.period);
+            let sampled = self.sampled(pushed_now);
             let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
             let start = pushed.max(self.free_at.get());
             let mut plan = self.plan.borrow_mut();
@@ -201,6 +214,7 @@ impl<P: Package + 'static> Engine<P> {
             carried.map(|mailbox| (plan.bytes, mailbox, stages.finish()))
         };
         self.free_at.set(table.at(now, u64::from(table.gap)));
+        self.over_at.set(now);
         match outcome {
             Ok((bytes, mailbox, (frame, latency))) => {
                 self.recorder.emit(now, || Event::TransactionEnded {
@@ -213,7 +227,7 @@ impl<P: Package + 'static> Engine<P> {
             }
             Err(fault) => self.fail(slot, table.at(start, fault.cycle), fault.error),
         }
-        self.start_next();
+        self.start_next(false);
     }
 
     fn update(&self, f: impl FnOnce(&mut ChannelStats)) {
@@ -227,7 +241,7 @@ impl<P: Package + 'static> Handler for Engine<P> {
     fn fire(&self, token: u64) {
         match token {
             FINISH => self.finish(),
-            ENGINE_KICK => self.start_next(),
+            ENGINE_KICK => self.start_next(true),
             _ => unreachable!("token {token}"),
         }
     }

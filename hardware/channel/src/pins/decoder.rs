@@ -169,7 +169,9 @@ impl Decoder {
     }
 
     fn phases(&mut self, base: u64, before: &PinsOut, pins: &PinsOut, bus: &mut impl Activity) {
-        let mut was = Levels::of(before, PHASES - 1);
+        // What was on the pins before a chip was selected is nobody's edge.
+        let selected = before.ce_n != u32::MAX;
+        let mut was = if selected { Levels::of(before, PHASES - 1) } else { Levels::of(pins, 0) };
         let mut lane = 0;
         for phase in 0..PHASES {
             let (at, now) = (base + phase, Levels::of(pins, phase));

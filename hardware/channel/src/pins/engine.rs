@@ -89,6 +89,8 @@ struct Channel<P> {
     running: Option<Running>,
     /// The cycle that the hardware is in, counted from power-on.
     cycle: u64,
+    /// The edge that comes next: before the first one the hardware is in no cycle.
+    next_edge: u64,
     /// The cycle by which a transaction must begin.
     begins_by: u64,
     ticking: bool,
@@ -137,6 +139,7 @@ impl<P: Package + 'static> CycleEngine<P> {
                 queue: VecDeque::with_capacity(QUEUED),
                 running: None,
                 cycle: 0,
+                next_edge: 0,
                 begins_by: 0,
                 ticking: false,
                 broken: None,
@@ -166,6 +169,7 @@ impl<P: Package + 'static> CycleEngine<P> {
 
     /// Hands the hardware what it has room for.
     fn push_pending(&self) {
+        self.port.listen(true);
         let now = self.exec.now();
         let mut channel = self.channel.borrow_mut();
         while channel.queue.len() + usize::from(channel.running.is_some()) < QUEUED {
@@ -178,7 +182,7 @@ impl<P: Package + 'static> CycleEngine<P> {
         }
         if !channel.ticking && !channel.queue.is_empty() {
             channel.ticking = true;
-            self.schedule(channel.cycle + 1);
+            self.schedule(channel.next_edge);
         }
     }
 
@@ -210,7 +214,7 @@ impl<P: Package + 'static> CycleEngine<P> {
         }
         channel.ticking = channel.running.is_some() || !channel.queue.is_empty();
         if channel.ticking {
-            self.schedule(channel.cycle + 1);
+            self.schedule(channel.next_edge);
         }
     }
 
@@ -293,30 +297,31 @@ impl<P: Package> Channel<P> {
     }
 
     fn expect_begin(&mut self) {
-        self.begins_by = self.cycle + SETTLING_CYCLES + self.longest_gap();
+        self.begins_by = self.next_edge + SETTLING_CYCLES + self.longest_gap();
     }
     fn longest_gap(&self) -> u64 {
         self.tables.iter().map(|t| u64::from(t.gap)).max().unwrap_or(0)
     }
 
-    /// An idle channel was not ticked: what still changes in it is made up for, and its cycles are counted on, up to the one
-    /// that ends with the next edge from `now` on.
+    /// An idle channel was not ticked: what still changes in it is made up for, and its cycles are counted on, so that the
+    /// next edge is the first one from `now` on.
     fn catch_up(&mut self, now: Instant) {
-        let current = now.since(Instant::ZERO).cycles_up(self.period).saturating_sub(1);
+        let next = now.since(Instant::ZERO).cycles_up(self.period);
         for _ in 0..SETTLING_CYCLES + self.longest_gap() {
-            if self.cycle >= current {
+            if self.next_edge >= next {
                 return;
             }
             let out = self.edge();
             self.drive(&out);
         }
-        self.cycle = current.max(self.cycle);
+        self.next_edge = next.max(self.next_edge);
     }
 
     /// The edge that begins the next cycle.
     fn edge(&mut self) -> ChannelOut {
         self.hardware.edge();
-        self.cycle += 1;
+        self.cycle = self.next_edge;
+        self.next_edge += 1;
         *self.hardware.outputs()
     }
 
