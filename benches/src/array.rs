@@ -14,7 +14,7 @@ use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
-use aster_sched::{Gate, Policy, Worker};
+use aster_sched::{Gate, Policy, Tasks, Worker};
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, Timing};
 use std::cell::Cell;
@@ -78,6 +78,8 @@ fn array() -> Array {
     let gate = Rc::new(Gate::default());
     let mut engines = Vec::new();
     let mut bring_up = Vec::new();
+    let tasks =
+        Rc::new(Tasks::new(Box::new(Policy::Fifo), u32::from(GEOMETRY.channels) * u32::from(GEOMETRY.ways)));
     for channel in 0..GEOMETRY.channels {
         let channel_port = ChannelPort::new(&exec, ChannelId(channel), 8, 8);
         let table = |interface, mode| {
@@ -110,7 +112,8 @@ fn array() -> Array {
                 lun: GEOMETRY.lun_index(LunAddr { channel, way, lun: 0 }),
                 port: Rc::clone(&port),
                 controller: Controller::new(lun()),
-                policy: Policy::Fifo,
+                package: u32::from(channel) * u32::from(GEOMETRY.ways) + u32::from(way),
+                tasks: Rc::clone(&tasks),
                 addressing: (GEOMETRY, GEOMETRY),
                 gate: Rc::clone(&gate),
                 recorder: recorder.clone(),

@@ -2,9 +2,11 @@
 
 use crate::profile::{
     ArbitrationName, AssignerName, DataModeName, PlacementName, Profile, ProfileError, SchedulerPolicy,
+    TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
 use aster_channel::{BusTiming, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
+use aster_flash::schedule::TransactionPolicy;
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PollPolicy};
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_hostif::{BlockSize, HostIfConfig};
@@ -14,7 +16,7 @@ use aster_nand::{
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::SharedBandwidth;
-use aster_sched::Policy;
+use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::{CellMode, Content, Duration, Frequency};
 use aster_wire::onfi::parameter_page::Endurance;
 use aster_wire::onfi::{DataInterface, Timing};
@@ -264,10 +266,29 @@ pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
         .ok_or_else(|| value("cores.frequency_mhz", "must not be 0"))
 }
 
-pub(crate) fn policy(profile: &Profile) -> Policy {
-    match profile.scheduler.policy {
+/// The drive's task scheduler.
+pub(crate) fn tasks(profile: &Profile) -> Tasks {
+    let policy = match profile.scheduler.policy {
         SchedulerPolicy::Fifo => Policy::Fifo,
         SchedulerPolicy::ReadsFirst => Policy::ReadsFirst,
+    };
+    let geometry = profile.array_geometry();
+    let packages = u32::from(geometry.channels) * u32::from(geometry.ways);
+    let scheduler: Box<dyn TaskScheduler> = match profile.scheduler.package_operations_max {
+        0 => Box::new(policy),
+        operations_max => Box::new(PackageLimit { inner: policy, operations_max }),
+    };
+    Tasks::new(scheduler, packages)
+}
+
+/// Which transaction a channel's port takes next.
+pub(crate) fn transactions(profile: &Profile) -> TransactionPolicy {
+    match profile.scheduler.transactions {
+        TransactionOrder::Fifo => TransactionPolicy::Fifo,
+        TransactionOrder::RoundRobin => TransactionPolicy::RoundRobin,
+        TransactionOrder::ByClass => TransactionPolicy::ByClass,
+        TransactionOrder::ShortestFirst => TransactionPolicy::ShortestFirst,
+        TransactionOrder::FairShare => TransactionPolicy::FairShare,
     }
 }
 

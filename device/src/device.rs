@@ -133,11 +133,15 @@ impl Device {
         let flash_port = FlashPort::new(&exec, geometry.total_luns(), build::flash_depth(profile), interrupt);
         let flash_config = Rc::new(build::flash(profile)?);
         let gate = Rc::new(Gate::default());
+        let tasks = Rc::new(build::tasks(profile));
         let mut engines = Vec::new();
         let mut ports = Vec::new();
         for channel in 0..array_geometry.channels {
             let luns = array_geometry.luns_per_channel() as usize;
             let port = ChannelPort::new(&exec, ChannelId(channel), usize::from(array_geometry.ways), luns);
+            if let Some(arbiter) = build::transactions(profile).arbiter(luns) {
+                port.set_arbiter(arbiter);
+            }
             let engine_config = build::engine(profile, &memory)?;
             engines.push(Engine::start(&port, &dram, array.take_packages(channel), engine_config, recorder));
             for lun in 0..array_geometry.luns {
@@ -148,7 +152,8 @@ impl Device {
                         lun: geometry.lun_index(LunAddr { channel, way, lun }),
                         port: Rc::clone(&flash_port),
                         controller: Controller::new(handle),
-                        policy: build::policy(profile),
+                        package: u32::from(channel) * u32::from(array_geometry.ways) + u32::from(way),
+                        tasks: Rc::clone(&tasks),
                         addressing: (geometry, array_geometry),
                         gate: Rc::clone(&gate),
                         recorder: recorder.clone(),

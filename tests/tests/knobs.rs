@@ -3,7 +3,7 @@
 use aster_device::Media;
 use aster_device::profile::{
     ArbitrationName, AssignerName, CellUse, ContentKind, DataModeName, PlacementName, Profile,
-    SchedulerPolicy,
+    SchedulerPolicy, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -155,6 +155,13 @@ fn worn(p: &mut Profile) {
     p.geometry.pages_per_block = 8;
 }
 
+/// Eight LUNs on one channel, two behind a chip enable: they wait for one another.
+fn crowded(p: &mut Profile) {
+    p.geometry.channels = 1;
+    p.geometry.ways = 4;
+    p.geometry.luns = 2;
+}
+
 fn triple_level(p: &mut Profile) {
     p.package.cells = CellUse::Tlc;
     p.package.read_us = vec![58.0, 90.0, 110.0];
@@ -247,6 +254,8 @@ const CASES: &[Case] = &cases! {
     "costs.flash_request" Run => |p| p.costs.flash_request += 400,
     "costs.transaction" Run => |p| p.costs.transaction += 400,
     "costs.poll" Run => |p| p.costs.poll += 400,
+    "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
+    "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,
     "scheduler.policy" Run => |p| p.scheduler.policy = SchedulerPolicy::ReadsFirst,
     "poll.interval_ns" Run => |p| p.poll.interval_ns = 5_000,
     "poll.early_ns" Run => |p| p.poll.early_ns = 10_000,

@@ -3,6 +3,8 @@
 //! Each LUN of the channel has one slot that holds its transaction while it waits for and owns the channel. The engine
 //! takes slots in the order they were issued; a transaction runs to its end without interruption (B3).
 
+pub use crate::order::Arbiter;
+use crate::order::Waiting;
 use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -117,12 +119,7 @@ struct Slot {
     waiter: WaitCell,
     // Hardware that issues in this slot, and the token by which it knows it.
     issuer: Cell<Option<(HandlerId, u64)>>,
-}
-
-/// Decides which of several waiting transactions owns the channel next (B18; the arbiter of B29).
-pub trait Arbiter {
-    /// One of `waiting`, by its index: slots in the order in which they were issued, never none.
-    fn grant(&mut self, waiting: &[u16]) -> usize;
+    passed_over: Cell<u32>,
 }
 
 /// One channel's port. Firmware holds it to issue, the engine to execute.
@@ -153,6 +150,7 @@ impl ChannelPort {
             result: Cell::new(None),
             waiter: WaitCell::default(),
             issuer: Cell::new(None),
+            passed_over: Cell::default(),
         };
         Rc::new(ChannelPort {
             exec: exec.clone(),
@@ -263,12 +261,21 @@ impl ChannelPort {
         let mut waiting = self.waiting.borrow_mut();
         waiting.clear();
         waiting.extend(pending.iter().filter(|&&slot| self.slots[usize::from(slot)].issued.get() <= now));
-        let slot = match waiting.as_slice() {
+        let passed_over = |slot: u16| &self.slots[usize::from(slot)].passed_over;
+        let index = match waiting.as_slice() {
             [] => return None,
-            some => some[arbiter.grant(some)],
+            some => arbiter.grant(self, some),
         };
+        let slot = waiting[index];
+        waiting[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
+        passed_over(slot).set(0);
         pending.retain(|&other| other != slot);
         Some(usize::from(slot))
+    }
+    /// What waits in a slot, for an arbiter.
+    pub fn waiting(&self, slot: u16) -> Waiting<'_> {
+        let s = &self.slots[usize::from(slot)];
+        Waiting { issued: s.issued.get(), passed_over: s.passed_over.get(), txn: s.txn.borrow() }
     }
     /// Engine side: the slot's transaction, to read.
     #[inline]

@@ -23,6 +23,7 @@ pub mod host;
 pub mod layout;
 pub mod link;
 pub mod medium;
+pub mod order;
 pub mod package;
 pub mod pins;
 pub mod resource;

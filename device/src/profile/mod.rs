@@ -13,7 +13,7 @@ pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, CellUse, ChannelProfile, ContentKind, CoresProfile,
     CostsProfile, DataModeName, EccProfile, ErrorsProfile, FtlProfile, GeometryProfile, HostProfile,
     LinkProfile, PackageProfile, PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy,
-    SchedulerProfile,
+    SchedulerProfile, TransactionOrder,
 };
 pub use shipped::{SHIPPED, shipped};
 

@@ -400,6 +400,23 @@ pub enum SchedulerPolicy {
     ReadsFirst,
 }
 
+/// Which of the transactions that wait for a channel goes next (B18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionOrder {
+    /// In the order of issue.
+    #[default]
+    Fifo,
+    /// The LUNs take turns.
+    RoundRobin,
+    /// What makes an array busy first, then status, data out, data in.
+    ByClass,
+    /// The fewest bytes first.
+    ShortestFirst,
+    /// The LUN that has moved the fewest bytes first.
+    FairShare,
+}
+
 /// Flash scheduler.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -407,6 +424,12 @@ pub struct SchedulerProfile {
     /// How a LUN's next request is chosen.
     #[serde(default)]
     pub policy: SchedulerPolicy,
+    /// Operations that run at once behind one chip enable; 0 for as many as it has LUNs.
+    #[serde(default)]
+    pub package_operations_max: u32,
+    /// Which of the transactions that wait for a channel goes next.
+    #[serde(default)]
+    pub transactions: TransactionOrder,
 }
 
 /// Status polling.

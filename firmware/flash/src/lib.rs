@@ -4,6 +4,7 @@
 //! - [`Lun`] issues transactions for one LUN and waits for them.
 //! - [`operations`] are READ, PROGRAM, ERASE and the rest.
 //! - [`boot`] takes a package from power-on to its data mode (B12).
+//! - [`schedule`] says which transaction gets the channel next.
 //! - [`Controller`] serves I3 requests with these operations: the software-defined channel controller.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod boot;
 mod controller;
 mod lun;
 pub mod operations;
+pub mod schedule;
 
 pub use controller::Controller;
 pub use lun::{Draft, FlashConfig, FlashCosts, Issued, Lun, LunShape, PollPolicy};

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_ports::channel::Arbiter;
+use aster_ports::channel::{Arbiter, ChannelPort};
 use aster_units::{Instant, LunIndex};
 use core::cell::RefCell;
 
@@ -222,6 +222,12 @@ impl ControlPath {
 struct Dispatcher(Rc<RefCell<Queues>>);
 
 impl Arbiter for Dispatcher {
+    fn grant(&mut self, _: &ChannelPort, waiting: &[u16]) -> usize {
+        Dispatcher::grant(self, waiting)
+    }
+}
+
+impl Dispatcher {
     fn grant(&mut self, waiting: &[u16]) -> usize {
         let Queues { high, normal, .. } = &mut *self.0.borrow_mut();
         let head = high.pop_front().or_else(|| normal.pop_front());

@@ -8,7 +8,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
-use aster_ports::channel::{Arbiter, FrameReport, TxnError, TxnFault, TxnResult};
+use aster_ports::channel::{FrameReport, TxnError, TxnFault, TxnResult};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase, Target};
 use aster_ports::layout::{PageLayout, Placement};

@@ -1,0 +1,65 @@
+//! Which transaction gets the channel next: BABOL's transaction scheduler (B18) and the arbiter of a controller in hardware
+//! (B29) as a piece that anyone can put in.
+
+use crate::channel::ChannelPort;
+use alloc::boxed::Box;
+use aster_txn::{Direction, Op, Path, Txn};
+use aster_units::Instant;
+use core::cell::Ref;
+
+/// What a transaction does with the bus, from the shortest to the longest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TransactionClass {
+    /// Register data only: a status, features, an identification.
+    Status,
+    /// Latches only: it makes the array busy.
+    Command,
+    /// Data from the package.
+    DataOut,
+    /// Data to the package.
+    DataIn,
+}
+
+/// A transaction that waits for its channel.
+pub struct Waiting<'a> {
+    /// When it was issued.
+    pub issued: Instant,
+    /// How often another was chosen that was issued later.
+    pub passed_over: u32,
+    /// The transaction itself.
+    pub txn: Ref<'a, Box<Txn>>,
+}
+
+impl Waiting<'_> {
+    /// Bytes of all its bursts.
+    pub fn bytes(&self) -> u64 {
+        self.bursts().map(|(bytes, ..)| u64::from(bytes)).sum()
+    }
+
+    /// What it does with the bus.
+    pub fn class(&self) -> TransactionClass {
+        let of_burst = |(_, direction, path)| match (path, direction) {
+            (Path::Mailbox, _) => TransactionClass::Status,
+            (_, Direction::Out) => TransactionClass::DataOut,
+            (_, Direction::In) => TransactionClass::DataIn,
+        };
+        self.bursts().map(of_burst).max().unwrap_or(TransactionClass::Command)
+    }
+
+    fn bursts(&self) -> impl Iterator<Item = (u32, Direction, Path)> {
+        self.txn.ops().iter().filter_map(|op| match *op {
+            Op::DataRead(bytes, d) | Op::DataWrite(bytes, d) => {
+                self.txn.descriptors().get(usize::from(d)).map(|d| (bytes, d.direction, d.path))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Decides which of several waiting transactions owns the channel next. It is asked whenever the channel is free and one
+/// waits.
+pub trait Arbiter {
+    /// One of `waiting`, by its index: slots of `channel` in the order in which they were issued, never none. What they
+    /// hold tells [`ChannelPort::waiting`].
+    fn grant(&mut self, channel: &ChannelPort, waiting: &[u16]) -> usize;
+}

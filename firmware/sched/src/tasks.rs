@@ -1,0 +1,177 @@
+//! Task schedulers: which request a LUN's worker takes next, and when its operation may start (B17).
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_exec::{Exec, WaitQueue};
+use aster_ports::flash::Phase;
+use aster_units::LunIndex;
+use core::cell::{Cell, RefCell};
+
+/// An operation that is about to start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// The LUN that it is for.
+    pub lun: LunIndex,
+    /// The package: chip enables numbered over the drive. LUNs behind one chip enable share a package.
+    pub package: u32,
+    /// What it does.
+    pub phase: Phase,
+}
+
+/// How many operations are running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Running {
+    /// On the drive.
+    pub drive: u32,
+    /// In the package asked about.
+    pub package: u32,
+}
+
+/// Decides what runs. One value serves all LUNs of a drive.
+pub trait TaskScheduler {
+    /// A LUN is free: the index of the request to take, among phases given oldest first, at least two. Programs and erases of a LUN
+    /// must keep their order, since the pages of a block are programmed in order.
+    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize;
+
+    /// Whether `task` may start now. One that may not is asked about again whenever an operation has ended.
+    fn admits(&mut self, _task: &Task, _running: Running) -> bool {
+        true
+    }
+}
+
+/// The task schedulers that a profile can name: how a LUN's next request is chosen among those waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// In the order they came.
+    #[default]
+    Fifo,
+    /// Reads before programs and erases; otherwise in the order they came. Programs and erases never overtake each
+    /// other, since the pages of a block must be programmed in order.
+    ReadsFirst,
+}
+
+impl Policy {
+    /// The index of the request to serve, among phases given oldest first.
+    pub fn choose(self, mut waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+        match self {
+            Policy::Fifo => 0,
+            Policy::ReadsFirst => {
+                // A read must not overtake the erase or program of what it reads: the FTL reads only pages whose program
+                // has ended and erases only blocks that nobody reads, so any read may go first.
+                Iterator::position(&mut waiting, |phase| {
+                    matches!(phase, Phase::Read | Phase::Trigger | Phase::Transfer)
+                })
+                .unwrap_or(0)
+            }
+        }
+    }
+}
+
+/// Reads in a row that may overtake a waiting program or erase; then the oldest request goes.
+pub const OVERTAKES_MAX: u32 = 32;
+
+impl TaskScheduler for Policy {
+    fn choose(&mut self, _: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+        Policy::choose(*self, waiting)
+    }
+}
+
+/// Starts an operation only while fewer than so many run in its package, say for want of power; chooses as `inner` does.
+#[derive(Clone, Copy, Debug)]
+pub struct PackageLimit<S> {
+    /// What chooses.
+    pub inner: S,
+    /// Operations at once behind one chip enable, at least 1.
+    pub operations_max: u32,
+}
+
+impl<S: TaskScheduler> TaskScheduler for PackageLimit<S> {
+    fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+        self.inner.choose(lun, waiting)
+    }
+    fn admits(&mut self, task: &Task, running: Running) -> bool {
+        running.package < self.operations_max && self.inner.admits(task, running)
+    }
+}
+
+/// A drive's task scheduler with what its workers tell it.
+pub struct Tasks {
+    scheduler: RefCell<Box<dyn TaskScheduler>>,
+    in_packages: RefCell<Vec<u32>>,
+    in_drive: Cell<u32>,
+    refused: WaitQueue,
+}
+
+impl Tasks {
+    /// For a drive of so many packages.
+    pub fn new(scheduler: Box<dyn TaskScheduler>, packages: u32) -> Self {
+        Tasks {
+            scheduler: RefCell::new(scheduler),
+            in_packages: RefCell::new(vec![0; packages as usize]),
+            in_drive: Cell::new(0),
+            refused: WaitQueue::default(),
+        }
+    }
+
+    pub(crate) fn choose(&self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize {
+        self.scheduler.borrow_mut().choose(lun, waiting)
+    }
+
+    /// Waits until `task` may start, and counts it as running.
+    pub(crate) async fn admitted(&self, exec: &Exec, task: &Task) {
+        if !self.admit(task) {
+            self.refused.wait(exec, || self.admit(task).then_some(())).await;
+        }
+    }
+
+    fn admit(&self, task: &Task) -> bool {
+        let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
+        let running = Running { drive: self.in_drive.get(), package: *in_package };
+        // Nothing runs that could end and have the question asked again: then it must start.
+        let admitted = running.drive == 0 || self.scheduler.borrow_mut().admits(task, running);
+        if admitted {
+            *in_package += 1;
+            self.in_drive.set(running.drive + 1);
+        }
+        admitted
+    }
+
+    /// `task` has ended.
+    pub(crate) fn ended(&self, exec: &Exec, task: &Task) {
+        self.in_packages.borrow_mut()[task.package as usize] -= 1;
+        self.in_drive.set(self.in_drive.get() - 1);
+        self.refused.wake_all(exec);
+    }
+}
+
+/// Lets a choice that overtakes stand, but not for ever.
+pub(crate) fn bounded(overtakes: &Cell<u32>, choice: usize) -> usize {
+    if choice == 0 || overtakes.get() == OVERTAKES_MAX {
+        overtakes.set(0);
+        return 0;
+    }
+    overtakes.set(overtakes.get() + 1);
+    choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_overtake_programs_but_programs_and_erases_keep_their_order() {
+        let waiting = [Phase::Program, Phase::Erase, Phase::Read];
+        assert_eq!(Policy::Fifo.choose(&mut waiting.iter().copied()), 0);
+        assert_eq!(Policy::ReadsFirst.choose(&mut waiting.iter().copied()), 2);
+        assert_eq!(Policy::ReadsFirst.choose(&mut waiting[..2].iter().copied()), 0);
+    }
+
+    #[test]
+    fn a_program_is_not_overtaken_for_ever() {
+        let overtakes = Cell::new(0);
+        let choices: u32 = (0..OVERTAKES_MAX + 1).map(|_| bounded(&overtakes, 1) as u32).sum();
+        assert_eq!(choices, OVERTAKES_MAX, "the last choice is the oldest request");
+        assert_eq!(bounded(&overtakes, 1), 1, "and then reads may overtake again");
+    }
+}
