@@ -166,7 +166,10 @@ impl Machine {
         let mut steps = 0;
         while !runner.is_done() {
             let timer = runner.next_deadline();
-            let host = [self.host.next_deadline(), timer].into_iter().flatten().min();
+            let host = match (self.host.next_deadline(), timer) {
+                (Some(task), Some(timer)) => Some(task.min(timer)),
+                (task, timer) => task.or(timer),
+            };
             match (host, self.device.next_deadline()) {
                 (Some(host), device) if device.is_none_or(|device| host <= device) => {
                     self.host.advance_to(host);
