@@ -54,6 +54,7 @@ fn array() -> Array {
         cells: CellMode::Slc,
         timing: ArrayTiming::COSMOS_SLC,
         bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
+        variant: Default::default(),
         identity: Identity::default(),
         errors: ErrorModel::NONE,
         failures: FailureModel::NONE,

@@ -137,6 +137,7 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             ..ArrayTiming::COSMOS_MLC
         },
         bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
+        variant: Default::default(),
         identity: Identity { id: p.id, manufacturer, model, endurance: endurance(p.endurance) },
         errors: ErrorModel {
             fresh: p.errors.fresh,
@@ -146,6 +147,7 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             read: p.errors.read,
             csb_factor: p.errors.csb_factor,
             msb_factor: p.errors.msb_factor,
+            ..ErrorModel::NONE
         },
         failures: FailureModel {
             factory_bad_per_mille: p.factory_bad_per_mille,

@@ -38,6 +38,11 @@ pub enum ProtocolError {
         /// The row.
         row: RowAddr,
     },
+    /// A row address that doesn't go with those before it in a multi-plane command: a plane twice, or another page.
+    Planes {
+        /// The row.
+        row: RowAddr,
+    },
     /// A column address outside the page.
     Column {
         /// The column.
@@ -77,6 +82,9 @@ impl fmt::Display for ProtocolError {
                 write!(f, "a burst of {requested} bytes where {available} are left")
             }
             ProtocolError::Row { row } => write!(f, "row address {:06X}h is outside the array", row.0),
+            ProtocolError::Planes { row } => {
+                write!(f, "row address {:06X}h doesn't go with the other planes of its command", row.0)
+            }
             ProtocolError::Column { column } => write!(f, "column {} is outside the page", column.0),
             ProtocolError::Wait { parameter, needed, found } => {
                 write!(f, "{parameter} is {needed} at least, but was {found}")

@@ -75,6 +75,7 @@ impl Bench {
             cells: CellMode::Mlc,
             timing: ArrayTiming::COSMOS_MLC,
             bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
+            variant: Default::default(),
             identity: Identity::default(),
             errors: ErrorModel::NONE,
             failures: FailureModel::NONE,

@@ -103,7 +103,7 @@ impl NandArray {
             let luns = (0..g.luns).map(|lun| {
                 let die = &cells.dies[g.lun_index(LunAddr { channel, way, lun }).index()];
                 let timing = DieTiming::new(cells.config.timing, cells.config.cells, die.borrow().seed());
-                Lun::new(die.clone(), timing, g.planes, &cells.config.layout, cells.config.content)
+                Lun::new(die.clone(), timing, &cells.config)
             });
             let place = LunAddr { channel, way, lun: 0 };
             NandPackage::new(&cells.config, place, luns.collect(), recorder, &cells.power)

@@ -1,10 +1,11 @@
 //! Decoding of command and address latches (ONFI 5.1 §5): which cycle may follow which, and what the last one starts.
 
-use crate::lun::PageAddr;
 use crate::package::{NandPackage, Source};
-use crate::phase::{Pending, Phase, Setup, Target, View};
+use crate::phase::{Pending, Phase, Prefix, Setup, Target, View};
+use crate::variant::slc_pages;
+use crate::work::{Gathers, PageAddr, Suspends};
 use crate::{bus, identity};
-use aster_ports::package::ProtocolError;
+use aster_ports::package::{DataMode, ProtocolError};
 use aster_units::{Column, Instant, PageInBlock, RowAddr};
 use aster_wire::onfi::{DataInterface, command};
 
@@ -14,13 +15,16 @@ impl NandPackage {
     pub(crate) fn on_command(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
         match self.phase {
             Phase::Pending(pending) => return self.on_confirm(at, pending, value),
-            Phase::Loading(target) if value == command::PROGRAM_CONFIRM => {
-                return self.start_program(at, target);
-            }
-            Phase::Loading(target) if value == command::CHANGE_WRITE_COLUMN => {
-                self.phase = Phase::Addressing { setup: Setup::ChangeWriteColumn(target), got: 0, bits: 0 };
+            Phase::Loading(loading) if value == command::CHANGE_WRITE_COLUMN => {
+                self.phase = Phase::Addressing { setup: Setup::ChangeWriteColumn(loading), got: 0, bits: 0 };
                 self.waits.latched(at);
                 return Ok(());
+            }
+            Phase::Loading(loading) => {
+                if let Some(done) = self.on_loaded(at, loading, value) {
+                    return done;
+                }
+                self.on_first_cycle(at, value)?;
             }
             _ => self.on_first_cycle(at, value)?,
         }
@@ -31,14 +35,16 @@ impl NandPackage {
 
     /// A command's first cycle. An incomplete command before it is void, except that only status and reset may interrupt
     /// the loading of a page or the cycles of an address.
-    fn on_first_cycle(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
+    pub(crate) fn on_first_cycle(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
         let between = matches!(self.phase, Phase::Idle | Phase::Returning);
         if !between && !command::accepted_while_busy(value) {
             return Err(ProtocolError::UnexpectedCommand { command: value });
         }
+        // A prefix is for the cycle right behind it.
+        self.mode = core::mem::replace(&mut self.prefix, Prefix::Plain);
         let setup = match value {
             command::READ_STATUS => {
-                self.view = View::Status(self.addressed);
+                self.view = View::Status(self.addressed, None);
                 self.phase = Phase::Idle;
                 return Ok(());
             }
@@ -62,18 +68,22 @@ impl NandPackage {
             command::READ_UNIQUE_ID => Setup::UniqueId,
             command::GET_FEATURES => Setup::GetFeatures,
             command::SET_FEATURES => Setup::SetFeatures,
-            _ => return Err(ProtocolError::UnexpectedCommand { command: value }),
+            _ => match self.on_optional(at, value)? {
+                Some(setup) => setup,
+                None => return Ok(()),
+            },
         };
         match setup {
-            Setup::StatusEnhanced => {}
-            Setup::ReadId
-            | Setup::ParameterPage
-            | Setup::UniqueId
-            | Setup::GetFeatures
-            | Setup::SetFeatures => {
-                // Commands of the target need all its LUNs.
+            Setup::StatusEnhanced | Setup::Suspend(_) | Setup::ResetLun => {}
+            Setup::ReadId => {
                 for lun in 0..self.luns.len() as u8 {
                     self.need_ready(at, lun, value)?;
+                }
+            }
+            Setup::ParameterPage | Setup::UniqueId | Setup::GetFeatures | Setup::SetFeatures => {
+                // Commands of the target need all its LUNs.
+                for lun in 0..self.luns.len() as u8 {
+                    self.need_idle(at, lun, value)?;
                 }
             }
             _ => self.need_some_ready(at, value)?,
@@ -82,69 +92,76 @@ impl NandPackage {
         Ok(())
     }
 
-    /// The second cycle of a command whose address is complete. Status and reset may come instead.
-    fn on_confirm(&mut self, at: Instant, pending: Pending, value: u8) -> Result<(), ProtocolError> {
-        match (pending, value) {
-            (Pending::Read(target, column), command::READ_CONFIRM) => {
-                let lun = &mut self.luns[usize::from(target.lun)];
-                lun.column = u32::from(column.0);
-                let started = lun.start_read(at, target.at);
-                self.selected = Some(target.lun);
-                self.source = Source::Page;
-                self.started(at, target.lun, started);
+    /// A first cycle that not every package takes; `None` when it was all of its command.
+    #[cold]
+    fn on_optional(&mut self, at: Instant, value: u8) -> Result<Option<Setup>, ProtocolError> {
+        let commands = self.config.variant.commands;
+        let unexpected = Err(ProtocolError::UnexpectedCommand { command: value });
+        let prefix = match commands.one_shot {
+            _ if commands.pseudo_slc == Some(value) => Some(Prefix::Slc),
+            Some(one_shot) => {
+                one_shot.pages.iter().position(|p| *p == value).map(|page| Prefix::Page(page as u8))
             }
-            (Pending::Column(column), command::CHANGE_READ_COLUMN_CONFIRM) => {
-                match (self.source, self.selected) {
-                    (Source::Answer, _) => self.answer_at = usize::from(column.0),
-                    (_, Some(lun)) => self.luns[usize::from(lun)].column = u32::from(column.0),
-                    (_, None) => return Err(ProtocolError::UnexpectedCommand { command: value }),
+            None => None,
+        };
+        if let Some(prefix) = prefix {
+            self.need_some_ready(at, value)?;
+            self.prefix = prefix;
+            self.phase = Phase::Idle;
+            return Ok(None);
+        }
+        if let Some(suspend) = commands.suspend {
+            for (opcode, setup) in [
+                (suspend.program, Setup::Suspend(Suspends::Program)),
+                (suspend.erase, Setup::Suspend(Suspends::Erase)),
+                (suspend.program_resume, Setup::Resume(Suspends::Program)),
+                (suspend.erase_resume, Setup::Resume(Suspends::Erase)),
+            ] {
+                if opcode == value {
+                    return Ok(Some(setup));
                 }
-                self.view = View::Data;
-                self.phase = Phase::Idle;
-                self.waits.latched(at);
-                self.waits.column_changed(at);
-            }
-            (Pending::Select(target, column), command::CHANGE_READ_COLUMN_CONFIRM) => {
-                let lun = &mut self.luns[usize::from(target.lun)];
-                lun.plane = target.at.plane;
-                lun.column = u32::from(column.0);
-                self.selected = Some(target.lun);
-                self.source = Source::Page;
-                self.view = View::Data;
-                self.phase = Phase::Idle;
-                self.waits.latched(at);
-                self.waits.column_changed(at);
-            }
-            (Pending::Erase(lun, block), command::ERASE_CONFIRM) => {
-                let started = self.luns[usize::from(lun)].start_erase(at, block);
-                self.started(at, lun, started);
-            }
-            (_, other) => {
-                self.on_first_cycle(at, other)?;
-                self.command = other;
-                self.waits.latched(at);
             }
         }
-        Ok(())
+        match value {
+            command::PROGRAM_MULTI_PLANE_NEXT if commands.multi_plane => Ok(Some(Setup::Program)),
+            command::CHANGE_WRITE_COLUMN if commands.copyback => Ok(Some(Setup::Copyback)),
+            command::RESET_LUN if commands.reset_lun => Ok(Some(Setup::ResetLun)),
+            command::ODT_CONFIGURE if commands.odt_configure => Ok(Some(Setup::OdtConfigure)),
+            command::ZQ_CALIBRATION_LONG if commands.zq_calibration => {
+                Ok(Some(Setup::ZqCalibration { long: true }))
+            }
+            command::ZQ_CALIBRATION_SHORT if commands.zq_calibration => {
+                Ok(Some(Setup::ZqCalibration { long: false }))
+            }
+            // Of the source synchronous interfaces only (ONFI 5.1 §5.4).
+            command::SYNCHRONOUS_RESET if self.waits.mode() != DataMode::Sdr => {
+                self.reset_luns(at);
+                Ok(None)
+            }
+            command::READ_CACHE if commands.read_cache => {
+                self.need_ready(at, self.addressed, value)?;
+                self.read_ahead(at, self.addressed, None, value)?;
+                Ok(None)
+            }
+            command::READ_CACHE_END if commands.read_cache => {
+                self.need_ready(at, self.addressed, value)?;
+                self.end_read_ahead(at, self.addressed)?;
+                Ok(None)
+            }
+            _ => unexpected,
+        }
     }
 
-    fn start_program(&mut self, at: Instant, target: Target) -> Result<(), ProtocolError> {
-        let started = self.luns[usize::from(target.lun)].start_program(at, target.at);
-        self.started(at, target.lun, started);
-        Ok(())
-    }
-
-    /// A LUN has gone busy with the latch at `at`.
-    #[inline]
-    fn started(&mut self, at: Instant, lun: u8, started: (crate::lun::Work, aster_units::Duration)) {
-        self.phase = Phase::Idle;
-        self.view = View::Data;
-        self.waits.latched(at);
-        self.waits.confirmed(at);
-        self.report(at, lun, started);
-    }
-
+    /// FFh: back to SDR.
     fn reset(&mut self, at: Instant) {
+        self.reset_luns(at);
+        if self.waits.mode() != bus::data_mode(DataInterface::Sdr) || self.features.timing_mode() != 0 {
+            self.waits.switch(&self.config.bus.power_on(), at);
+        }
+        self.features.reset();
+    }
+
+    fn reset_luns(&mut self, at: Instant) {
         for lun in 0..self.luns.len() {
             let started = self.luns[lun].reset(at);
             self.report(at, lun as u8, started);
@@ -154,10 +171,15 @@ impl NandPackage {
         self.source = Source::Nothing;
         self.selected = (self.luns.len() == 1).then_some(0);
         self.waits.confirmed(at);
-        if self.waits.mode() != bus::data_mode(DataInterface::Sdr) || self.features.timing_mode() != 0 {
-            self.waits.switch(&self.config.bus.power_on(), at);
-        }
-        self.features.reset();
+    }
+
+    /// FAh: one LUN (ONFI 5.1 §5.5).
+    fn reset_lun(&mut self, at: Instant, row: RowAddr) -> Result<(), ProtocolError> {
+        let Target { lun, .. } = self.target(row)?;
+        self.name(lun);
+        let started = self.luns[usize::from(lun)].reset(at);
+        self.started(at, lun, started);
+        Ok(())
     }
 
     /// Whether `count` more address cycles belong to the command latched last.
@@ -206,41 +228,68 @@ impl NandPackage {
         self.phase = match setup {
             Setup::Read => {
                 let target = self.address(at, row)?;
+                self.beside_others(target, Gathers::Reads)?;
                 Phase::Pending(Pending::Read(target, self.column(bits)?))
             }
-            Setup::Program => {
+            Setup::Program | Setup::Copyback => {
                 let target = self.address(at, row)?;
                 let column = self.column(bits)?;
-                let lun = &mut self.luns[usize::from(target.lun)];
-                lun.column = u32::from(column.0);
-                lun.register_mut(target.at.plane).clear();
-                self.waits.addressed_for_data(at);
-                Phase::Loading(target)
+                self.on_program_address(at, target, column, setup == Setup::Copyback)?
             }
             Setup::ChangeReadColumnEnhanced => {
-                let target = self.address(at, row)?;
+                // The register shows whatever mode the page was read in.
+                let target = self.target(row)?;
+                self.need_ready(at, target.lun, self.command)?;
+                self.name(target.lun);
                 Phase::Pending(Pending::Select(target, self.column(bits)?))
             }
             Setup::ChangeReadColumn => {
                 let column = self.read_column(at, bits)?;
                 Phase::Pending(Pending::Column(column))
             }
-            Setup::ChangeWriteColumn(target) => {
+            Setup::ChangeWriteColumn(loading) => {
                 let column = self.column(bits)?;
-                self.luns[usize::from(target.lun)].column = u32::from(column.0);
+                self.luns[usize::from(loading.target.lun)].column = u32::from(column.0);
                 self.waits.column_changed(at);
-                Phase::Loading(target)
+                Phase::Loading(loading)
             }
             Setup::Erase => {
                 // The page bits of the row are not looked at (ONFI 5.1, BLOCK ERASE).
                 let row = RowAddr(bits as u32 & !((1 << self.config.geometry.page_bits()) - 1));
                 let target = self.address(at, row)?;
-                Phase::Pending(Pending::Erase(target.lun, target.at.block))
+                self.need_idle(at, target.lun, self.command)?;
+                if self.luns[usize::from(target.lun)].suspended().is_some() {
+                    return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
+                }
+                self.beside_others(target, Gathers::Erases)?;
+                Phase::Pending(Pending::Erase(target))
+            }
+            Setup::Suspend(what) => self.on_suspend_address(at, RowAddr(bits as u32), what, false)?,
+            Setup::Resume(what) => self.on_suspend_address(at, RowAddr(bits as u32), what, true)?,
+            Setup::ResetLun => {
+                self.reset_lun(at, RowAddr(bits as u32))?;
+                Phase::Idle
+            }
+            Setup::OdtConfigure => {
+                let lun = self.lun_of(bits)?;
+                self.need_ready(at, lun, self.command)?;
+                self.waits.addressed_for_data(at);
+                Phase::OdtData { lun }
+            }
+            Setup::ZqCalibration { long } => {
+                let lun = self.lun_of(bits)?;
+                self.need_idle(at, lun, self.command)?;
+                let times = self.config.timing;
+                let takes = if long { times.zq_long } else { times.zq_short };
+                let started = self.luns[usize::from(lun)].start_other(at, takes);
+                self.name(lun);
+                self.started(at, lun, started);
+                Phase::Idle
             }
             Setup::StatusEnhanced => {
                 let target = self.target(RowAddr(bits as u32))?;
                 self.name(target.lun);
-                self.view = View::Status(target.lun);
+                self.view = View::Status(target.lun, Some(target.at.plane));
                 Phase::Idle
             }
             Setup::SetFeatures => {
@@ -296,15 +345,34 @@ impl NandPackage {
     /// A row address of a command that needs its LUN ready.
     #[inline]
     fn address(&mut self, at: Instant, row: RowAddr) -> Result<Target, ProtocolError> {
-        let target = self.target(row)?;
+        let mut target = self.target(row)?;
+        let (page, cells) = (target.at.page.0, self.config.cells);
+        match self.mode {
+            Prefix::Plain => {}
+            Prefix::Slc if page < slc_pages(self.config.geometry.pages_per_block, cells) => {
+                target.at.slc = true;
+            }
+            Prefix::Slc => return Err(ProtocolError::Row { row }),
+            Prefix::Page(of_line) if page % u16::from(cells.bits()) == u16::from(of_line) => {}
+            Prefix::Page(_) => return Err(ProtocolError::UnexpectedCommand { command: self.command }),
+        }
         self.need_ready(at, target.lun, self.command)?;
+        if self.luns[usize::from(target.lun)].is_suspended(target.at) {
+            return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
+        }
         self.name(target.lun);
         Ok(target)
     }
 
+    /// A LUN address of one cycle.
+    fn lun_of(&self, bits: u64) -> Result<u8, ProtocolError> {
+        let lun = bits as u8;
+        if usize::from(lun) < self.luns.len() { Ok(lun) } else { Err(ProtocolError::UnexpectedAddress) }
+    }
+
     /// The LUN named last answers READ STATUS; the others let go of the bus, so that their registers need 06h–E0h first.
     #[inline]
-    fn name(&mut self, lun: u8) {
+    pub(crate) fn name(&mut self, lun: u8) {
         self.addressed = lun;
         if self.selected != Some(lun) {
             self.selected = None;
@@ -312,7 +380,7 @@ impl NandPackage {
     }
 
     #[inline]
-    fn target(&self, row: RowAddr) -> Result<Target, ProtocolError> {
+    pub(crate) fn target(&self, row: RowAddr) -> Result<Target, ProtocolError> {
         let g = &self.config.geometry;
         let (lun, block, page) = g.split_row(row);
         let inside = row.0 >> (g.lun_shift() + g.lun_bits()) == 0
@@ -322,7 +390,8 @@ impl NandPackage {
         if !inside {
             return Err(ProtocolError::Row { row });
         }
-        Ok(Target { lun, at: PageAddr { block, page: PageInBlock(page.0), plane: g.plane(block) } })
+        let at = PageAddr { block, page: PageInBlock(page.0), plane: g.plane(block), slc: false };
+        Ok(Target { lun, at })
     }
 
     #[inline]
@@ -354,6 +423,17 @@ impl NandPackage {
         let state = &mut self.luns[usize::from(lun)];
         state.settle(at);
         if state.is_busy() { Err(ProtocolError::Busy { lun, command }) } else { Ok(()) }
+    }
+
+    /// Settles a LUN and objects when it is busy or its array works.
+    #[inline]
+    pub(crate) fn need_idle(&mut self, at: Instant, lun: u8, command: u8) -> Result<(), ProtocolError> {
+        self.need_ready(at, lun, command)?;
+        if self.luns[usize::from(lun)].array_works() {
+            Err(ProtocolError::Busy { lun, command })
+        } else {
+            Ok(())
+        }
     }
 
     /// Objects when every LUN is busy: no row address could name one that takes the command.

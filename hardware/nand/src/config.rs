@@ -5,6 +5,7 @@ use crate::errors::ErrorModel;
 use crate::faults::FailureModel;
 use crate::identity::Identity;
 use crate::timing::ArrayTiming;
+use crate::variant::Variant;
 use aster_ports::layout::PageLayout;
 use aster_ports::medium::MediumError;
 use aster_units::{CellMode, Content, Geometry, GeometryError};
@@ -25,6 +26,8 @@ pub struct NandConfig {
     pub timing: ArrayTiming,
     /// The data interfaces that packages have.
     pub bus: BusConfig,
+    /// Commands, read levels and weaknesses of the packages.
+    pub variant: Variant,
     /// What packages say they are.
     pub identity: Identity,
     /// Bit errors.
@@ -142,7 +145,10 @@ impl NandConfig {
         if let Some(field) = self.errors.bad_field() {
             return Err(NandError::Field { field, must: "a finite number of at least 0" });
         }
-        if let Some((field, must)) = self.failures.bad_field().or_else(|| self.bus.bad_field()) {
+        let variant = self.variant.bad_field(self.cells);
+        if let Some((field, must)) =
+            variant.or_else(|| self.failures.bad_field()).or_else(|| self.bus.bad_field())
+        {
             return Err(NandError::Field { field, must });
         }
         Ok(())

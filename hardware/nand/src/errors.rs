@@ -9,13 +9,26 @@ use aster_units::{PageType, mix64};
 
 /// How the raw bit error rate grows, each rate in errors per bit.
 ///
-/// The shape follows what public characterisation of planar and 3D MLC and TLC parts agrees on: a floor when fresh; growth with
-/// program/erase cycles that is more than linear; retention loss about logarithmic in time and, like read disturb (linear
-/// in the block's reads since erase), worse the more the block is worn; the upper bits of a cell worse than the
-/// lower. Rates of 0 switch an influence off.
+/// The shapes are those that public characterisation of planar and 3D MLC and TLC parts agrees on; the numbers are a
+/// package's own.
+/// - A floor when fresh, and growth with program/erase cycles that is more than linear (Mielke et al., IRPS 2008; Cai et al.,
+///   Proc. IEEE 105(9), 2017, arXiv 1706.08642).
+/// - Retention loss about logarithmic in time, and the read level with the fewest errors sinking with the logarithm of time,
+///   both faster the more the block is worn (Cai et al., HPCA 2015; Luo et al., SIGMETRICS 2018, arXiv 1807.05140).
+/// - Read disturb linear in the block's reads since erase, steeper the more it is worn (Cai et al., DSN 2015).
+/// - Upper bits of a cell worse than the lower, and errors that multiply as a read level leaves the best one to either side
+///   (Cai et al., DATE 2013).
+/// - Interference from the cells of the word line programmed after, in proportion to the charge that their data put there
+///   (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference).
 ///
-/// `rate = type · (fresh + c·cycle + c²·cycle_squared + (1 + c)·(ln(1 + hours)·retention + reads·read))`, with `c` in
-/// thousands of cycles.
+/// Rates, shifts and shares of 0 switch an influence off.
+///
+/// With `c` in thousands of cycles and `t = ln(1 + hours)`:
+///
+/// `rate = type · (fresh + c·cycle + c²·cycle_squared + (1 + c)·(t·retention + reads·read)) · (1 + 2·share·neighbour) ·
+/// cosh((level − best) / level_width_mv)`, `best = −(1 + c)·t·retention_shift_mv`
+///
+/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ of scrambled data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ErrorModel {
     /// At no wear, no age and no reads.
@@ -32,6 +45,16 @@ pub struct ErrorModel {
     pub csb_factor: f64,
     /// What an MSB page's rate is multiplied by.
     pub msb_factor: f64,
+    /// What the rate of a page in a block used as SLC is multiplied by.
+    pub slc_factor: f64,
+    /// How far the best read level sinks, in millivolts per unit of `ln(1 + hours)`.
+    pub retention_shift_mv: f64,
+    /// Distance from the best read level, in millivolts, at which the rate has grown by half (cosh 1 = 1.54). 0 when the
+    /// level doesn't matter.
+    pub level_width_mv: f64,
+    /// The share by which scrambled data in the neighbouring page raises the rate; an erased neighbour adds nothing, one of
+    /// zeroes twice as much.
+    pub neighbour: f64,
 }
 
 impl ErrorModel {
@@ -44,6 +67,10 @@ impl ErrorModel {
         read: 0.0,
         csb_factor: 1.0,
         msb_factor: 1.0,
+        slc_factor: 1.0,
+        retention_shift_mv: 0.0,
+        level_width_mv: 0.0,
+        neighbour: 0.0,
     };
 
     /// True when no influence has a rate.
@@ -61,23 +88,33 @@ impl ErrorModel {
             ("errors.read", self.read),
             ("errors.csb_factor", self.csb_factor),
             ("errors.msb_factor", self.msb_factor),
+            ("errors.slc_factor", self.slc_factor),
+            ("errors.retention_shift_mv", self.retention_shift_mv),
+            ("errors.level_width_mv", self.level_width_mv),
+            ("errors.neighbour", self.neighbour),
         ];
         fields.into_iter().find(|(_, v)| !v.is_finite() || *v < 0.0).map(|(name, _)| name)
     }
 
     /// Expected errors per bit.
     #[inline]
-    pub fn rate(&self, kind: PageType, stress: Stress) -> f64 {
+    pub fn rate(&self, kind: PageType, stress: Stress, sensing: Sensing) -> f64 {
         let c = f64::from(stress.erases) * 1e-3;
-        let aged =
-            if stress.hours == 0 { 0.0 } else { libm::log1p(f64::from(stress.hours)) * self.retention };
-        let growing = (1.0 + c) * (aged + f64::from(stress.reads) * self.read);
+        let age = if stress.hours == 0 { 0.0 } else { libm::log1p(f64::from(stress.hours)) };
+        let growing = (1.0 + c) * (age * self.retention + f64::from(stress.reads) * self.read);
         let factor = match kind {
+            _ if sensing.slc => self.slc_factor,
             PageType::Lsb => 1.0,
             PageType::Csb => self.csb_factor,
             PageType::Msb => self.msb_factor,
         };
-        factor * (self.fresh + c * (self.cycle + c * self.cycle_squared) + growing)
+        let rate = factor * (self.fresh + c * (self.cycle + c * self.cycle_squared) + growing);
+        let rate = rate * (1.0 + 2.0 * sensing.neighbour_share * self.neighbour);
+        if self.level_width_mv == 0.0 {
+            return rate;
+        }
+        let best = -(1.0 + c) * age * self.retention_shift_mv;
+        rate * libm::cosh((sensing.level_mv - best) / self.level_width_mv)
     }
 }
 
@@ -90,6 +127,17 @@ pub struct Stress {
     pub hours: u32,
     /// Reads since the erase.
     pub reads: u32,
+}
+
+/// How a page is read, and what lies beside it.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Sensing {
+    /// The block's cells are used as SLC.
+    pub slc: bool,
+    /// Read level against that of a fresh part, in millivolts.
+    pub level_mv: f64,
+    /// Share of programmed cells in the page of the next word line, 0 to 1.
+    pub neighbour_share: f64,
 }
 
 /// The share of a torn page's bits that read wrong: beyond every code that a spare area has room for.
@@ -151,6 +199,10 @@ mod tests {
         read: 1e-9,
         csb_factor: 1.5,
         msb_factor: 2.0,
+        slc_factor: 0.1,
+        retention_shift_mv: 10.0,
+        level_width_mv: 40.0,
+        neighbour: 0.3,
     };
     const BITS: u32 = 144_384;
 
@@ -194,18 +246,57 @@ mod tests {
         }
     }
 
+    fn rate(kind: PageType, stress: Stress) -> f64 {
+        MODEL.rate(kind, stress, Sensing::default())
+    }
+
     #[test]
     fn every_influence_raises_the_rate() {
-        let rest = MODEL.rate(PageType::Lsb, Stress::default());
+        let rest = rate(PageType::Lsb, Stress::default());
         for stress in [
             Stress { erases: 1_000, ..Stress::default() },
             Stress { hours: 24, ..Stress::default() },
             Stress { reads: 10_000, ..Stress::default() },
         ] {
-            assert!(MODEL.rate(PageType::Lsb, stress) > rest, "{stress:?}");
+            assert!(rate(PageType::Lsb, stress) > rest, "{stress:?}");
         }
-        assert!(MODEL.rate(PageType::Csb, Stress::default()) > rest);
-        assert!(MODEL.rate(PageType::Msb, Stress::default()) > MODEL.rate(PageType::Csb, Stress::default()));
+        assert!(rate(PageType::Csb, Stress::default()) > rest);
+        assert!(rate(PageType::Msb, Stress::default()) > rate(PageType::Csb, Stress::default()));
         assert!(ErrorModel::NONE.is_off() && !MODEL.is_off());
+    }
+
+    #[test]
+    fn slc_use_helps_and_a_charged_neighbour_harms() {
+        let with = |sensing| MODEL.rate(PageType::Lsb, Stress::default(), sensing);
+        let rest = with(Sensing::default());
+        assert!(with(Sensing { slc: true, ..Sensing::default() }) < rest);
+        let beside = |neighbour_share| with(Sensing { neighbour_share, ..Sensing::default() });
+        assert!(beside(0.5) > rest && beside(1.0) > beside(0.5));
+        assert!((beside(0.5) / rest - 1.3).abs() < 1e-12, "the share is of scrambled data");
+    }
+
+    /// The level with the fewest errors among some, in millivolts.
+    fn best_of(levels: &[f64], stress: Stress) -> f64 {
+        let at = |level_mv| MODEL.rate(PageType::Msb, stress, Sensing { level_mv, ..Sensing::default() });
+        levels.iter().copied().min_by(|a, b| at(*a).total_cmp(&at(*b))).unwrap()
+    }
+
+    #[test]
+    fn the_best_read_level_sinks_with_time_and_faster_in_worn_blocks() {
+        let levels: Vec<f64> = (-30..=10).map(|i| f64::from(i) * 10.0).collect();
+        let after = |hours, erases| best_of(&levels, Stress { erases, hours, reads: 0 });
+        assert_eq!(after(0, 0), 0.0);
+        // ln(1 + 1000) = 6.9 units of 10 mV; twice that at 1000 cycles.
+        assert_eq!((after(1_000, 0), after(1_000, 1_000)), (-70.0, -140.0));
+        assert!(after(10, 0) > after(100, 0) && after(100, 0) > after(10_000, 0));
+    }
+
+    #[test]
+    fn rates_rise_to_both_sides_of_the_best_level() {
+        let at = |level_mv| {
+            MODEL.rate(PageType::Lsb, Stress::default(), Sensing { level_mv, ..Sensing::default() })
+        };
+        assert!(at(-80.0) > at(-40.0) && at(-40.0) > at(0.0) && at(40.0) > at(0.0) && at(80.0) > at(40.0));
+        assert!((at(40.0) / at(0.0) - 1.543).abs() < 1e-3, "cosh 1 at one width");
     }
 }

@@ -1,6 +1,6 @@
 //! GET FEATURES and SET FEATURES (ONFI 5.1, feature parameter definitions).
 
-use crate::bus::BusConfig;
+use crate::config::NandConfig;
 use aster_wire::onfi::feature::{DriveStrength, FeatureAddress, TimingModeP1};
 use aster_wire::onfi::{FEATURE_BYTES, Timing};
 
@@ -10,19 +10,27 @@ pub(crate) struct Features {
     timing_mode: [u8; FEATURE_BYTES],
     nv_ddr2: [u8; FEATURE_BYTES],
     drive_strength: [u8; FEATURE_BYTES],
+    // The vendor feature behind which read retry lies: address and row of the level table.
+    read_retry: Option<u8>,
+    read_level: u8,
 }
 
 impl Features {
     /// Power-on values: SDR mode 0, nominal drive strength.
-    pub fn power_on() -> Self {
+    pub fn power_on(config: &NandConfig) -> Self {
         Features {
             timing_mode: [0; FEATURE_BYTES],
             nv_ddr2: [0; FEATURE_BYTES],
             drive_strength: [DriveStrength::Ohms35.raw(), 0, 0, 0],
+            read_retry: config.variant.commands.read_retry.map(|retry| retry.feature),
+            read_level: 0,
         }
     }
 
     pub fn get(&self, address: u8) -> [u8; FEATURE_BYTES] {
+        if self.read_retry == Some(address) {
+            return [self.read_level, 0, 0, 0];
+        }
         match FeatureAddress::from_raw(address) {
             Some(FeatureAddress::TimingMode) => self.timing_mode,
             Some(FeatureAddress::NvDdr2Configuration) => self.nv_ddr2,
@@ -33,11 +41,18 @@ impl Features {
 
     /// Sets a feature; answers the timing to go over to when the data interface or mode changes. A mode that the package
     /// doesn't have leaves the feature as it is.
-    pub fn set(&mut self, bus: &BusConfig, address: u8, value: [u8; FEATURE_BYTES]) -> Option<Timing> {
+    /// Nor does a read level that its table doesn't have change the one chosen.
+    pub fn set(&mut self, config: &NandConfig, address: u8, value: [u8; FEATURE_BYTES]) -> Option<Timing> {
+        if self.read_retry == Some(address) {
+            if usize::from(value[0]) < config.variant.read_levels_mv.len() {
+                self.read_level = value[0];
+            }
+            return None;
+        }
         match FeatureAddress::from_raw(address) {
             Some(FeatureAddress::TimingMode) => {
                 let p1 = TimingModeP1(value[0]);
-                let timing = bus.timing(p1.data_interface()?, p1.mode())?;
+                let timing = config.bus.timing(p1.data_interface()?, p1.mode())?;
                 self.timing_mode = value;
                 return Some(timing);
             }
@@ -46,6 +61,11 @@ impl Features {
             _ => {}
         }
         None
+    }
+
+    /// The row of the level table that reads use.
+    pub fn read_level(&self) -> u8 {
+        self.read_level
     }
 
     /// P1 of the timing mode feature.

@@ -4,7 +4,8 @@ use crate::config::NandConfig;
 use alloc::vec::Vec;
 use aster_units::{CellMode, Duration, LunAddr, mix64};
 use aster_wire::onfi::parameter_page::{
-    AddressCycles, COPIES_MIN, Endurance, Features, OptionalCommands, ParameterPage, Revisions,
+    AddressCycles, COPIES_MIN, Endurance, Features, MultiPlaneAttributes, OptionalCommands, ParameterPage,
+    Revisions,
 };
 use aster_wire::onfi::{READ_ID_JEDEC, READ_ID_ONFI, SIGNATURE};
 
@@ -54,6 +55,7 @@ fn modes(max: Option<u8>) -> u8 {
 /// The parameter page of the packages of an array.
 pub(crate) fn parameter_page(config: &NandConfig) -> ParameterPage {
     let g = &config.geometry;
+    let c = &config.variant.commands;
     let t = &config.timing;
     let slack = t.deviation_die + t.deviation_page;
     let longest = |per: &crate::PerType| per.lsb.max(per.csb).max(per.msb) + slack;
@@ -63,13 +65,22 @@ pub(crate) fn parameter_page(config: &NandConfig) -> ParameterPage {
             .with_multiple_lun(g.luns > 1)
             .with_nv_ddr(config.bus.nv_ddr_mode_max.is_some())
             .with_nv_ddr2(config.bus.nv_ddr2_mode_max.is_some())
+            .with_multi_plane_program(c.multi_plane && g.planes > 1)
+            .with_multi_plane_read(c.multi_plane && g.planes > 1)
+            .with_zq_calibration(c.zq_calibration)
             // 80h clears only the register of the LUN and plane addressed.
             .with_program_clear(true),
         optional_commands: OptionalCommands::default()
             .with_features(true)
             .with_read_status_enhanced(true)
             .with_read_unique_id(true)
-            .with_change_read_column_enhanced(true),
+            .with_change_read_column_enhanced(true)
+            .with_cache_program(c.program_cache)
+            .with_read_cache(c.read_cache)
+            .with_copyback(c.copyback)
+            .with_reset_lun(c.reset_lun)
+            .with_odt_configure(c.odt_configure)
+            .with_zq_calibration(c.zq_calibration),
         copies: COPIES_MIN as u8,
         manufacturer: config.identity.manufacturer,
         model: config.identity.model,
@@ -92,6 +103,11 @@ pub(crate) fn parameter_page(config: &NandConfig) -> ParameterPage {
         programs_per_page: 1,
         ecc_bits: 0xff,
         plane_address_bits: g.planes.trailing_zeros() as u8,
+        // Blocks of a multi-plane command need only lie in different planes.
+        multi_plane: MultiPlaneAttributes::default()
+            .with_no_block_restrictions(c.multi_plane)
+            .with_program_cache(c.multi_plane && c.program_cache)
+            .with_read_cache(c.multi_plane && c.read_cache),
         sdr_modes: u16::from(modes(Some(config.bus.sdr_mode_max))),
         t_prog_us: micros(longest(&t.program)),
         t_bers_us: micros(t.erase + slack),

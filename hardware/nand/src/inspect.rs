@@ -60,6 +60,10 @@ impl NandInspect {
     fn die(&self, lun: LunIndex) -> RefMut<'_, Die> {
         self.cells.dies[lun.index()].borrow_mut()
     }
+    #[cfg(test)]
+    pub(crate) fn cells(&self) -> &NandCells {
+        &self.cells
+    }
     /// The array's configuration.
     pub fn config(&self) -> &NandConfig {
         self.cells.config()

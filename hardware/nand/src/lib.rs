@@ -3,7 +3,9 @@
 //! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s; a [`NandInspect`] looks at the
 //! cells from outside the bus and breaks them on purpose; [`NandCells`] are what survives power-off.
 //!
-//! - `command` decodes latches by the states of `phase`, `package` carries bursts, `lun` is a LUN's state, `register` its page registers;
+//! - `command` decodes latches by the states of `phase`, `confirm` their last cycle, `package` carries bursts, `lun` is a LUN's state, `work`
+//!   what its array can do, `register` its page registers;
+//! - `variant` holds what packages differ in: optional and vendor specific commands, read levels;
 //! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and `identity` answer
 //!   for the target;
 //! - `store` keeps pages and blocks, in memory or through to an image;
@@ -20,6 +22,7 @@ mod array;
 mod bus;
 mod command;
 mod config;
+mod confirm;
 mod errors;
 mod faults;
 mod features;
@@ -31,17 +34,20 @@ mod phase;
 mod register;
 mod store;
 mod timing;
+mod variant;
+mod work;
 
 pub use array::{NandArray, NandCells};
 pub use bus::BusConfig;
 pub use config::{NandConfig, NandError};
-pub use errors::{ErrorModel, Stress};
+pub use errors::{ErrorModel, Sensing, Stress};
 pub use faults::FailureModel;
 pub use identity::Identity;
 pub use inspect::{BadBlock, BlockInfo, EraseSpread, NandInspect};
 pub use package::NandPackage;
 pub use store::Totals;
 pub use timing::{ArrayTiming, PerType, page_type};
+pub use variant::{Variant, slc_pages};
 
 #[cfg(test)]
 mod tests;

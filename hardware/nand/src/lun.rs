@@ -1,181 +1,352 @@
 //! One LUN: its registers, and what its array is doing.
 //!
-//! The array's effects settle when the LUN is next looked at, at or after the time at which it became ready: the calls
-//! carry the time, the LUN owns no clock.
+//! The array's effects settle when the LUN is next looked at, at or after the time at which they were due: the calls carry
+//! the time, the LUN owns no clock. Three things can be due: the array's work ends; a cache command, which waited for that,
+//! moves registers and starts the next work; the LUN takes commands again (RDY).
 
+mod cached;
+mod suspend;
+
+use crate::config::NandConfig;
 use crate::register::{Holds, Register};
 use crate::store::Die;
 use crate::timing::DieTiming;
+pub(crate) use crate::work::PageAddr;
+use crate::work::{Bank, Gathers, Job, Work};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use aster_ports::layout::PageLayout;
-use aster_units::{BlockAddr, Content, Duration, Instant, PageInBlock};
+use alloc::vec::Vec;
+use aster_units::{Duration, Instant};
 use aster_wire::onfi::Status;
+use cached::Next;
 use core::cell::RefCell;
-
-/// A page of a LUN.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PageAddr {
-    pub block: BlockAddr,
-    pub page: PageInBlock,
-    pub plane: u8,
-}
-
-/// What the array is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
-    /// Nothing.
-    Idle,
-    /// A page goes to its plane's register.
-    Read(PageAddr),
-    /// Its plane's register goes to a page.
-    Program(PageAddr),
-    /// A block is being erased.
-    Erase(BlockAddr),
-    /// Reset, features, parameter page: nothing that touches cells.
-    Other,
-}
-
-impl Work {
-    /// The kind as the event `ArrayBusy` counts it.
-    pub const fn kind(self) -> u8 {
-        match self {
-            Work::Read(_) => 0,
-            Work::Program(_) => 1,
-            Work::Erase(_) => 2,
-            Work::Idle | Work::Other => 3,
-        }
-    }
-}
+use suspend::Suspended;
 
 /// The cells of a LUN, shared between its package and the inspection handle.
 pub(crate) type SharedDie = Rc<RefCell<Die>>;
 
 /// A LUN's state machine.
 pub(crate) struct Lun {
-    busy_until: Instant,
+    /// The earliest of what is due; [`Instant::MAX`] when nothing is.
+    due: Instant,
     work: Work,
-    failed: bool,
+    /// The planes of the work beside the first.
+    others: Vec<Job>,
+    /// When the array's work ends: ARDY.
+    array_until: Instant,
+    /// The LUN takes no command before `ready_at`: RDY.
+    busy: bool,
+    ready_at: Instant,
+    next: Option<Next>,
+    next_at: Instant,
+    /// The pages of the next work, first one first.
+    waiting: Vec<Job>,
+    suspended: Option<Suspended>,
+    /// Planes whose last program or erase failed, and those whose program before that did.
+    failed: u8,
+    failed_before: u8,
+    /// The last program was confirmed by 15h.
+    cached: bool,
+    /// The array reads ahead, or has.
+    pub ahead: bool,
+    /// Pages that a multi-plane command has collected.
+    gathers: Option<Gathers>,
+    gathered: Vec<PageAddr>,
+    /// Pages loaded for one-shot programming.
+    loaded: Vec<PageAddr>,
+    /// The pages that the last READ brought, first one first: where READ CACHE SEQUENTIAL goes on.
+    last_read: Vec<PageAddr>,
+    /// Planes whose register a COPYBACK READ has filled, one bit each.
+    pub copied: u8,
+    /// The read level that SET FEATURES chose, in millivolts.
+    pub level_mv: f64,
+    /// What ODT CONFIGURE has set: M0, M1, Rtt1, Rtt2.
+    pub termination: [u8; 4],
     /// The plane whose register data out reads.
     pub plane: u8,
     /// The next column of data in and out.
     pub column: u32,
+    planes: usize,
+    // Bank after bank, a register a plane.
     registers: Box<[Register]>,
     die: SharedDie,
     timing: DieTiming,
 }
 
+/// What the array was set to, and for how long: for the event that reports it.
+pub(crate) type Started = (Work, Duration);
+
 impl Lun {
     /// A LUN as it is after power-on.
-    pub fn new(die: SharedDie, timing: DieTiming, planes: u8, layout: &PageLayout, content: Content) -> Self {
+    pub fn new(die: SharedDie, timing: DieTiming, config: &NandConfig) -> Self {
+        let planes = usize::from(config.geometry.planes);
+        let c = &config.variant.commands;
+        let banks = if c.one_shot.is_some() {
+            4
+        } else if c.read_cache || c.program_cache || c.suspend.is_some() {
+            2
+        } else {
+            1
+        };
+        let jobs = 3 * planes;
         Lun {
-            busy_until: Instant::ZERO,
+            due: Instant::MAX,
             work: Work::Idle,
-            failed: false,
+            others: Vec::with_capacity(jobs),
+            array_until: Instant::ZERO,
+            busy: false,
+            ready_at: Instant::ZERO,
+            next: None,
+            next_at: Instant::ZERO,
+            waiting: Vec::with_capacity(jobs),
+            suspended: None,
+            failed: 0,
+            failed_before: 0,
+            cached: false,
+            ahead: false,
+            gathers: None,
+            gathered: Vec::with_capacity(planes),
+            loaded: Vec::with_capacity(jobs),
+            last_read: Vec::with_capacity(planes),
+            copied: 0,
+            level_mv: config.variant.level_mv(0),
+            termination: [0; 4],
             plane: 0,
             column: 0,
-            registers: (0..planes).map(|_| Register::new(layout, content)).collect(),
+            planes,
+            registers: (0..banks * planes).map(|_| Register::new(&config.layout, config.content)).collect(),
             die,
             timing,
         }
     }
 
-    /// Carries out what the array has finished by `at`.
+    /// Carries out what was due by `at`.
     #[inline]
     pub fn settle(&mut self, at: Instant) {
-        if self.work != Work::Idle && at >= self.busy_until {
-            self.finish();
+        if at >= self.due {
+            self.catch_up(at);
         }
+    }
+
+    fn catch_up(&mut self, at: Instant) {
+        loop {
+            if self.work != Work::Idle && at >= self.array_until {
+                self.finish();
+            } else if self.next.is_some() && at >= self.next_at {
+                self.hand_over();
+            } else if self.busy && at >= self.ready_at {
+                self.busy = false;
+            } else {
+                break;
+            }
+        }
+        self.set_due();
+    }
+
+    #[inline]
+    fn set_due(&mut self) {
+        let work = if self.work == Work::Idle { Instant::MAX } else { self.array_until };
+        let next = if self.next.is_some() { self.next_at } else { Instant::MAX };
+        let ready = if self.busy { self.ready_at } else { Instant::MAX };
+        self.due = work.min(next).min(ready);
+    }
+
+    const fn index(&self, bank: Bank, plane: u8) -> usize {
+        bank as usize * self.planes + plane as usize
     }
 
     fn finish(&mut self) {
-        let mut die = self.die.borrow_mut();
-        match self.work {
-            Work::Idle | Work::Other => {}
-            Work::Read(at) => die.load(at.block, at.page, &mut self.registers[usize::from(at.plane)]),
-            Work::Program(at) => {
-                let register = &mut self.registers[usize::from(at.plane)];
-                self.failed = !die.program(at.block, at.page, register, false);
-                register.invalidate();
-            }
-            Work::Erase(block) => self.failed = !die.erase(block),
+        let work = core::mem::replace(&mut self.work, Work::Idle);
+        let failed = match work {
+            Work::Idle | Work::Other => return,
+            Work::Read(job) => self.load(job),
+            Work::Program(job) => self.store(job),
+            Work::Erase(at) => self.erase(at),
+        };
+        self.failed |= failed;
+        for i in 0..self.others.len() {
+            let job = self.others[i];
+            let failed = match work {
+                Work::Read(_) => self.load(job),
+                Work::Program(_) => self.store(job),
+                _ => self.erase(job.at),
+            };
+            self.failed |= failed;
         }
-        self.work = Work::Idle;
+        self.others.clear();
     }
 
-    /// True while the array works; settle first.
+    fn load(&mut self, Job { at, bank }: Job) -> u8 {
+        let index = self.index(bank, at.plane);
+        self.die.borrow_mut().load(at, self.level_mv, &mut self.registers[index]);
+        0
+    }
+    /// Programs a page; its plane's bit when that failed.
+    fn store(&mut self, Job { at, bank }: Job) -> u8 {
+        let register = &mut self.registers[bank as usize * self.planes + usize::from(at.plane)];
+        let passed = self.die.borrow_mut().program(at, register, false);
+        register.invalidate();
+        u8::from(!passed) << at.plane
+    }
+    fn erase(&mut self, at: PageAddr) -> u8 {
+        u8::from(!self.die.borrow_mut().erase(at.block)) << at.plane
+    }
+
+    /// True while the LUN takes no command; settle first.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.work != Work::Idle
+        self.busy
     }
-    /// True at `at` unless the array works.
+    /// True while the array works, though the LUN may take commands; settle first.
+    pub fn array_works(&self) -> bool {
+        self.work != Work::Idle || self.next.is_some()
+    }
+    /// True at `at` unless the LUN takes no command then.
     #[inline]
     pub fn ready(&self, at: Instant) -> bool {
-        self.work == Work::Idle || at >= self.busy_until
+        !self.busy || at >= self.ready_at
     }
-    /// When the last operation ended, once it has.
+    /// When the last operation let the LUN take commands again, once it has.
     #[inline]
     pub fn ready_since(&self) -> Instant {
-        self.busy_until
+        self.ready_at
     }
-    /// The status byte; settle first.
+    /// The status byte, of all planes or of one; settle first.
     #[inline]
-    pub fn status(&self) -> Status {
-        if self.is_busy() { Status::BUSY } else { Status::IDLE.with_fail(self.failed) }
+    pub fn status(&self, plane: Option<u8>) -> Status {
+        if self.busy {
+            return Status::BUSY;
+        }
+        let planes = plane.map_or(u8::MAX, |plane| 1 << plane);
+        // FAIL is of work that has ended.
+        let (failed, works) = (self.failed & planes != 0, self.array_works());
+        Status::IDLE
+            .with_array_ready(!works)
+            .with_fail(failed && !works)
+            .with_fail_previous(self.failed_before & planes != 0)
+            .with_command_specific(self.suspended.is_some())
     }
 
-    /// Sets the array to work from `at` on and says for how long. A LUN that a test has forced never becomes ready.
+    fn until(&self, at: Instant, takes: Duration) -> Instant {
+        // A LUN that a test has forced never becomes ready.
+        if self.die.borrow().stuck { Instant::MAX } else { later(at, takes) }
+    }
+
+    /// Sets the array to work from `at` on; the LUN takes commands when it has ended.
     #[inline]
-    fn start(&mut self, at: Instant, work: Work, takes: Duration) -> Duration {
+    fn start(&mut self, at: Instant, work: Work, takes: Duration) -> Started {
         self.work = work;
-        self.failed = false;
-        self.busy_until = if self.die.borrow().stuck { Instant::MAX } else { at + takes };
-        takes
-    }
-    #[inline]
-    pub fn start_read(&mut self, at: Instant, page: PageAddr) -> (Work, Duration) {
-        let work = Work::Read(page);
-        self.plane = page.plane;
-        let takes = self.timing.read(page.block, page.page);
-        (work, self.start(at, work, takes))
-    }
-    #[inline]
-    pub fn start_program(&mut self, at: Instant, page: PageAddr) -> (Work, Duration) {
-        let work = Work::Program(page);
-        let takes = self.timing.program(page.block, page.page);
-        (work, self.start(at, work, takes))
-    }
-    #[inline]
-    pub fn start_erase(&mut self, at: Instant, block: BlockAddr) -> (Work, Duration) {
-        let work = Work::Erase(block);
-        let takes = self.timing.erase(block);
-        (work, self.start(at, work, takes))
-    }
-    pub fn start_other(&mut self, at: Instant, takes: Duration) -> (Work, Duration) {
-        (Work::Other, self.start(at, Work::Other, takes))
+        self.failed = 0;
+        self.failed_before = 0;
+        self.cached = false;
+        self.array_until = self.until(at, takes);
+        self.ready_at = self.array_until;
+        self.busy = true;
+        self.due = self.array_until;
+        (work, takes)
     }
 
-    /// Stops the array at `at`, whatever it does: a program leaves a torn page, an erase a half-erased block.
+    /// The LUN takes no command for `takes`; the array goes on with what it does.
+    pub fn pause(&mut self, at: Instant, takes: Duration) -> Started {
+        self.ready_at = self.until(at, takes);
+        self.busy = true;
+        self.set_due();
+        (Work::Other, takes)
+    }
+
+    /// 30h or 35h: the page, and those collected before it, go to the registers.
+    #[inline]
+    pub fn start_read(&mut self, at: Instant, page: PageAddr, copyback: bool) -> Started {
+        let mut takes = self.timing.read(page);
+        self.last_read.clear();
+        self.last_read.push(page);
+        let mut planes = 1 << page.plane;
+        for i in 0..self.gathered.len() {
+            let other = self.gathered[i];
+            takes = takes.max(self.timing.read(other));
+            self.last_read.push(other);
+            self.others.push(Job { at: other, bank: Bank::Cache });
+            planes |= 1 << other.plane;
+        }
+        self.gathers_nothing();
+        self.plane = page.plane;
+        self.ahead = false;
+        self.copied = if copyback { planes } else { 0 };
+        self.start(at, Work::Read(Job { at: page, bank: Bank::Cache }), takes)
+    }
+
+    /// 10h or, `behind` the host's back, 15h: the page, those loaded for its word line, and those of other planes.
+    #[inline]
+    pub fn start_program(&mut self, at: Instant, page: PageAddr, behind: bool) -> Started {
+        self.copied = 0;
+        if !behind && !self.cached && self.gathered.is_empty() && self.loaded.is_empty() {
+            let takes = self.timing.program(page);
+            return self.start(at, Work::Program(Job { at: page, bank: Bank::Cache }), takes);
+        }
+        self.start_programs(at, page, behind)
+    }
+
+    /// D0h: the block, and those collected before it.
+    #[inline]
+    pub fn start_erase(&mut self, at: Instant, block: PageAddr) -> Started {
+        let mut takes = self.timing.erase(block);
+        for i in 0..self.gathered.len() {
+            let other = self.gathered[i];
+            takes = takes.max(self.timing.erase(other));
+            self.others.push(Job { at: other, bank: Bank::Cache });
+        }
+        self.gathers_nothing();
+        self.start(at, Work::Erase(block), takes)
+    }
+    pub fn start_other(&mut self, at: Instant, takes: Duration) -> Started {
+        self.start(at, Work::Other, takes)
+    }
+
+    /// Stops the array at `at`, whatever it does or has suspended: a program leaves a torn page, an erase a half-erased block.
     pub fn cut(&mut self, at: Instant) {
         self.settle(at);
-        let mut die = self.die.borrow_mut();
-        match self.work {
-            Work::Program(page) => {
-                die.program(page.block, page.page, &self.registers[usize::from(page.plane)], true);
-            }
-            Work::Erase(block) => die.half_erase(block),
-            Work::Idle | Work::Read(_) | Work::Other => {}
+        let others = core::mem::take(&mut self.others);
+        self.cut_off(self.work, &others);
+        if let Some(Suspended { work, others, .. }) = self.suspended.take() {
+            self.cut_off(work, &others);
         }
-        drop(die);
         self.work = Work::Idle;
+        self.next = None;
+        self.busy = false;
+        self.ahead = false;
+        self.cached = false;
+        self.copied = 0;
+        self.waiting.clear();
+        self.last_read.clear();
+        self.unload();
+        self.gathers_nothing();
+        self.set_due();
         self.registers.iter_mut().for_each(Register::invalidate);
     }
 
+    fn cut_off(&mut self, work: Work, others: &[Job]) {
+        let mut die = self.die.borrow_mut();
+        match work {
+            Work::Program(job) => {
+                for Job { at, bank } in core::iter::once(job).chain(others.iter().copied()) {
+                    let index = bank as usize * self.planes + usize::from(at.plane);
+                    die.program(at, &self.registers[index], true);
+                }
+            }
+            Work::Erase(at) => {
+                die.half_erase(at.block);
+                others.iter().for_each(|job| die.half_erase(job.at.block));
+            }
+            Work::Idle | Work::Read(_) | Work::Other => {}
+        }
+    }
+
     /// RESET at `at` (ONFI 5.1 §5.3).
-    pub fn reset(&mut self, at: Instant) -> (Work, Duration) {
+    pub fn reset(&mut self, at: Instant) -> Started {
         self.settle(at);
         let times = self.timing.base();
-        let takes = match self.work {
+        let stops = self.suspended.as_ref().map_or(self.work, |s| s.work);
+        let takes = match stops {
             Work::Program(_) => times.reset_program,
             Work::Erase(_) => times.reset_erase,
             Work::Idle | Work::Read(_) | Work::Other => times.reset,
@@ -194,4 +365,10 @@ impl Lun {
     pub fn has_data(&self) -> bool {
         self.register(self.plane).holds != Holds::Nothing
     }
+}
+
+/// `after`, but for a time that never comes.
+#[inline]
+fn later(at: Instant, after: Duration) -> Instant {
+    if at == Instant::MAX { at } else { at + after }
 }

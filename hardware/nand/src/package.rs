@@ -4,8 +4,8 @@ use crate::bus::Waits;
 use crate::config::NandConfig;
 use crate::features::Features;
 use crate::identity;
-use crate::lun::{Lun, Work};
-use crate::phase::{Phase, View};
+use crate::lun::{Lun, Started};
+use crate::phase::{Loading, Phase, Prefix, View};
 use crate::register::Holds;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -40,6 +40,9 @@ pub struct NandPackage {
     pub(crate) phase: Phase,
     pub(crate) view: View,
     pub(crate) source: Source,
+    /// A prefix that waits for the first cycle behind it, and the one before the command in progress.
+    pub(crate) prefix: Prefix,
+    pub(crate) mode: Prefix,
     /// The first cycle latched last, for errors.
     pub(crate) command: u8,
     /// The LUN that a row address named last: READ STATUS answers for it.
@@ -79,10 +82,12 @@ impl NandPackage {
             selected: (luns.len() == 1).then_some(0),
             luns,
             waits: Waits::new(&config.bus.power_on()),
-            features: Features::power_on(),
+            features: Features::power_on(config),
             phase: Phase::Idle,
             view: View::Data,
             source: Source::Nothing,
+            prefix: Prefix::Plain,
+            mode: Prefix::Plain,
             command: command::RESET,
             addressed: 0,
             answer: Vec::with_capacity(1024),
@@ -98,7 +103,7 @@ impl NandPackage {
 
     /// Reports that a LUN's array has started to work.
     #[inline]
-    pub(crate) fn report(&self, at: Instant, lun: u8, (work, takes): (Work, Duration)) {
+    pub(crate) fn report(&self, at: Instant, lun: u8, (work, takes): Started) {
         self.recorder.emit(at, || Event::ArrayBusy {
             channel: self.place.channel,
             way: self.place.way,
@@ -127,7 +132,7 @@ impl NandPackage {
     fn status_out(
         &mut self,
         timing: BurstTiming,
-        lun: u8,
+        (lun, plane): (u8, Option<u8>),
         length: u32,
     ) -> Result<DataOut<'_>, ProtocolError> {
         self.waits.before_data_out(timing.first, None)?;
@@ -136,7 +141,7 @@ impl NandPackage {
         }
         let state = &mut self.luns[usize::from(lun)];
         state.settle(timing.first);
-        let status = state.status().0;
+        let status = state.status(plane).0;
         self.waits.data_out(timing.last);
         let out = &mut self.status[..length as usize];
         out.fill(status);
@@ -174,17 +179,19 @@ impl NandPackage {
         Ok(lun.register(lun.plane).out(column, length))
     }
 
-    fn page_in(&mut self, lun: u8, plane: u8, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
+    fn page_in(&mut self, loading: Loading, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
         let raw = self.config.geometry.raw_page_bytes();
-        let state = &mut self.luns[usize::from(lun)];
+        let target = loading.target;
+        let state = &mut self.luns[usize::from(target.lun)];
         let column = state.column;
         if length > raw - column {
             return Err(ProtocolError::Length { available: raw - column, requested: length });
         }
-        let register = state.register_mut(plane);
+        let register = state.register_mut(target.at.plane);
         match data {
             DataIn::Page(page) => {
-                if column != 0 || register.holds != Holds::Erased {
+                // A whole page may replace what a COPYBACK READ brought.
+                if column != 0 || (register.holds != Holds::Erased && !loading.copyback) {
                     return Err(ProtocolError::Column { column: Column(column as u16) });
                 }
                 self.config.check_page(&page, length)?;
@@ -217,13 +224,38 @@ impl NandPackage {
             return Err(ProtocolError::Length { available: 4, requested: length });
         };
         self.phase = Phase::Idle;
-        let switched = self.features.set(&self.config.bus, address, value);
+        let switched = self.features.set(&self.config, address, value);
+        let level_mv = self.config.variant.level_mv(self.features.read_level());
+        self.luns.iter_mut().for_each(|lun| lun.level_mv = level_mv);
         self.waits.confirmed(timing.last);
         self.all_busy(timing.last, self.config.timing.features);
         if let Some(mode) = switched {
             self.waits.switch(&mode, timing.last);
         }
         Ok(())
+    }
+
+    /// ODT CONFIGURE: M0, M1, Rtt1, Rtt2 of a LUN (ONFI 5.1 §5.25).
+    fn odt_in(
+        &mut self,
+        timing: BurstTiming,
+        lun: u8,
+        length: u32,
+        data: DataIn<'_>,
+    ) -> Result<(), ProtocolError> {
+        let DataIn::Bytes(bytes) = data else { return Err(ProtocolError::UnexpectedData) };
+        let Ok(value) = bytes.try_into() else {
+            return Err(ProtocolError::Length { available: 4, requested: length });
+        };
+        self.phase = Phase::Idle;
+        self.luns[usize::from(lun)].termination = value;
+        self.waits.confirmed(timing.last);
+        Ok(())
+    }
+
+    /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on. `None` when there is no such LUN.
+    pub fn termination(&self, lun: u8) -> Option<[u8; 4]> {
+        self.luns.get(usize::from(lun)).map(|lun| lun.termination)
     }
 
     /// Every LUN is busy: a command of the target.
@@ -328,7 +360,7 @@ impl Package for NandPackage {
             return Err(ProtocolError::UnexpectedData);
         }
         match (self.view, self.source) {
-            (View::Status(lun), _) => self.status_out(timing, lun, length),
+            (View::Status(lun, plane), _) => self.status_out(timing, (lun, plane), length),
             (View::Data, Source::Page) => self.page_out(timing, length),
             (View::Data, Source::Answer) => self.answer_out(timing, length),
             (View::Data, Source::Nothing) => Err(ProtocolError::UnexpectedData),
@@ -340,10 +372,10 @@ impl Package for NandPackage {
             return None;
         }
         match (self.view, self.source) {
-            (View::Status(lun), _) => {
+            (View::Status(lun, plane), _) => {
                 let state = &mut self.luns[usize::from(lun)];
                 state.settle(at);
-                self.status.fill(state.status().0);
+                self.status.fill(state.status(plane).0);
                 Some(Shown { data: DataOut::Bytes(&self.status), twice: true })
             }
             (View::Data, Source::Page) => {
@@ -361,7 +393,7 @@ impl Package for NandPackage {
     }
 
     fn takes_twice(&self) -> bool {
-        matches!(self.phase, Phase::FeatureData { .. })
+        matches!(self.phase, Phase::FeatureData { .. } | Phase::OdtData { .. })
     }
 
     fn data_in(&mut self, timing: BurstTiming, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
@@ -369,7 +401,8 @@ impl Package for NandPackage {
         self.last_seen = timing.last;
         let done = match (self.waits.before_data_in(timing.first), self.phase) {
             (Err(error), _) => Err(error),
-            (Ok(()), Phase::Loading(page)) => self.page_in(page.lun, page.at.plane, length, data),
+            (Ok(()), Phase::Loading(loading)) => self.page_in(loading, length, data),
+            (Ok(()), Phase::OdtData { lun }) => self.odt_in(timing, lun, length, data),
             (Ok(()), Phase::FeatureData { address }) => self.feature_in(timing, address, length, data),
             _ => Err(ProtocolError::UnexpectedData),
         };

@@ -1,7 +1,7 @@
 //! Where in a command a target is (ONFI 5.1 §5): what has been latched so far, and what may follow.
 
-use crate::lun::PageAddr;
-use aster_units::{BlockAddr, Column};
+use crate::work::{PageAddr, Suspends};
+use aster_units::Column;
 
 /// Column and row: the longest address (ONFI 5.1 §3.1: two and three cycles here).
 const ADDRESS_CYCLES: u8 = 5;
@@ -15,6 +15,27 @@ pub(crate) struct Target {
     pub at: PageAddr,
 }
 
+/// A vendor's command cycle before the first cycle of READ, PROGRAM or ERASE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Prefix {
+    /// None.
+    Plain,
+    /// The cells are used as SLC.
+    Slc,
+    /// This page of the word line, 0 to 2.
+    Page(u8),
+}
+
+/// A page that is being loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Loading {
+    pub target: Target,
+    /// Its prefix said which page of the word line it is.
+    pub one_shot: bool,
+    /// Its register keeps what COPYBACK READ brought.
+    pub copyback: bool,
+}
+
 /// Commands that collect address cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setup {
@@ -22,29 +43,44 @@ pub(crate) enum Setup {
     ChangeReadColumn,
     ChangeReadColumnEnhanced,
     Program,
+    /// 85h between commands.
+    Copyback,
     /// 85h while the page is being loaded.
-    ChangeWriteColumn(Target),
+    ChangeWriteColumn(Loading),
     Erase,
     StatusEnhanced,
+    Suspend(Suspends),
+    Resume(Suspends),
+    ResetLun,
     ReadId,
     ParameterPage,
     UniqueId,
     GetFeatures,
     SetFeatures,
+    OdtConfigure,
+    ZqCalibration {
+        long: bool,
+    },
 }
 
 impl Setup {
     /// Address cycles that the command collects.
     pub const fn cycles(self) -> u8 {
         match self {
-            Setup::Read | Setup::ChangeReadColumnEnhanced | Setup::Program => ADDRESS_CYCLES,
+            Setup::Read | Setup::ChangeReadColumnEnhanced | Setup::Program | Setup::Copyback => {
+                ADDRESS_CYCLES
+            }
             Setup::ChangeReadColumn | Setup::ChangeWriteColumn(_) => COLUMN_CYCLES,
-            Setup::Erase | Setup::StatusEnhanced => ROW_CYCLES,
+            Setup::Erase | Setup::StatusEnhanced | Setup::Suspend(_) | Setup::Resume(_) | Setup::ResetLun => {
+                ROW_CYCLES
+            }
             Setup::ReadId
             | Setup::ParameterPage
             | Setup::UniqueId
             | Setup::GetFeatures
-            | Setup::SetFeatures => 1,
+            | Setup::SetFeatures
+            | Setup::OdtConfigure
+            | Setup::ZqCalibration { .. } => 1,
         }
     }
 }
@@ -52,14 +88,14 @@ impl Setup {
 /// What a complete address waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pending {
-    /// 30h.
+    /// 30h, 31h, 32h or 35h.
     Read(Target, Column),
     /// E0h, for the column in the register that is selected.
     Column(Column),
     /// E0h, for column, LUN and plane.
     Select(Target, Column),
-    /// D0h.
-    Erase(u8, BlockAddr),
+    /// D0h or D1h.
+    Erase(Target),
 }
 
 /// Where in a command the target is.
@@ -74,9 +110,11 @@ pub(crate) enum Phase {
     /// A second cycle is due.
     Pending(Pending),
     /// PROGRAM: data comes in.
-    Loading(Target),
+    Loading(Loading),
     /// SET FEATURES: four bytes come in.
     FeatureData { address: u8 },
+    /// ODT CONFIGURE: four bytes come in.
+    OdtData { lun: u8 },
 }
 
 /// What data out shows.
@@ -84,6 +122,6 @@ pub(crate) enum Phase {
 pub(crate) enum View {
     /// The source.
     Data,
-    /// The status of a LUN.
-    Status(u8),
+    /// The status of a LUN: of all its planes, or of the one that READ STATUS ENHANCED named.
+    Status(u8, Option<u8>),
 }

@@ -7,10 +7,12 @@ mod bench;
 
 pub(crate) use bench::{TestMedium, config};
 
+mod cached;
 mod commands;
 mod multi_lun;
 mod noise;
 mod power;
 mod rules;
 mod runs;
+mod vendor;
 mod waits;

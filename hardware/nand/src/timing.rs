@@ -1,5 +1,6 @@
 //! How long the array takes.
 
+use crate::lun::PageAddr;
 use aster_units::{BlockAddr, CellMode, Duration, PageInBlock, PageType, mix64};
 
 /// Which bit of its cell a page is, by its number in the block.
@@ -67,6 +68,24 @@ pub struct ArrayTiming {
     pub features: Duration,
     /// tR of READ PARAMETER PAGE and READ UNIQUE ID.
     pub parameter: Duration,
+    /// tR of a block used as SLC.
+    pub slc_read: Duration,
+    /// tPROG of a block used as SLC.
+    pub slc_program: Duration,
+    /// tBERS of a block that will be used as SLC.
+    pub slc_erase: Duration,
+    /// tPROG of the three pages of a word line at once.
+    pub one_shot_program: Duration,
+    /// tRCBSY and tPCBSY at the least: what moving a page between the cache register and the array's takes.
+    pub cache: Duration,
+    /// tPLRBSY, tPLPBSY and tPLEBSY: after each plane of a multi-plane command but the last.
+    pub plane: Duration,
+    /// From a suspend command until the LUN takes others.
+    pub suspend: Duration,
+    /// tZQCL: ZQ CALIBRATION LONG.
+    pub zq_long: Duration,
+    /// tZQCS: ZQ CALIBRATION SHORT.
+    pub zq_short: Duration,
     /// How far a die's tR, tPROG and tBERS lie from these values at most (G5): one offset for the die, uniform in ± this.
     pub deviation_die: Duration,
     /// How far a page's (a block's for tBERS) lie from its die's at most, uniform in ± this.
@@ -84,6 +103,16 @@ impl ArrayTiming {
         reset_erase: Duration::from_micros(500),
         features: Duration::from_micros(1),
         parameter: Duration::from_micros(25),
+        slc_read: Duration::from_micros(25),
+        slc_program: Duration::from_micros(300),
+        slc_erase: Duration::from_millis(5),
+        one_shot_program: Duration::from_micros(2_295),
+        // Vendors give tRCBSY and tPCBSY as 3 to 5 µs typical, tPLxBSY as under 1 µs; tZQCL is 1 µs and tZQCS 0.4 µs at the most.
+        cache: Duration::from_micros(3),
+        plane: Duration::from_nanos(500),
+        suspend: Duration::from_micros(30),
+        zq_long: Duration::from_micros(1),
+        zq_short: Duration::from_nanos(300),
         deviation_die: Duration::ZERO,
         deviation_page: Duration::ZERO,
     };
@@ -114,6 +143,10 @@ impl ArrayTiming {
             ("timing.read", self.read.least()),
             ("timing.program", self.program.least()),
             ("timing.erase", self.erase),
+            ("timing.slc_read", self.slc_read),
+            ("timing.slc_program", self.slc_program),
+            ("timing.slc_erase", self.slc_erase),
+            ("timing.one_shot_program", self.one_shot_program),
         ]
         .into_iter()
         .find(|(_, least)| *least <= most)
@@ -154,18 +187,25 @@ impl DieTiming {
     }
 
     #[inline]
-    pub fn read(&self, block: BlockAddr, page: PageInBlock) -> Duration {
-        let base = self.base.read.of(page_type(self.cells, page));
-        self.deviate(base, place(block, page))
+    pub fn read(&self, at: PageAddr) -> Duration {
+        let base =
+            if at.slc { self.base.slc_read } else { self.base.read.of(page_type(self.cells, at.page)) };
+        self.deviate(base, place(at.block, at.page))
     }
     #[inline]
-    pub fn program(&self, block: BlockAddr, page: PageInBlock) -> Duration {
-        let base = self.base.program.of(page_type(self.cells, page));
-        self.deviate(base, 1 << 60 | place(block, page))
+    pub fn program(&self, at: PageAddr) -> Duration {
+        let base =
+            if at.slc { self.base.slc_program } else { self.base.program.of(page_type(self.cells, at.page)) };
+        self.deviate(base, 1 << 60 | place(at.block, at.page))
+    }
+    /// All pages of the word line that ends with the page `at`.
+    pub fn one_shot(&self, at: PageAddr) -> Duration {
+        self.deviate(self.base.one_shot_program, 1 << 60 | place(at.block, at.page))
     }
     #[inline]
-    pub fn erase(&self, block: BlockAddr) -> Duration {
-        self.deviate(self.base.erase, 2 << 60 | place(block, PageInBlock(0)))
+    pub fn erase(&self, at: PageAddr) -> Duration {
+        let base = if at.slc { self.base.slc_erase } else { self.base.erase };
+        self.deviate(base, 2 << 60 | place(at.block, PageInBlock(0)))
     }
     pub fn base(&self) -> &ArrayTiming {
         &self.base
@@ -183,12 +223,12 @@ mod tests {
     #[test]
     fn mlc_pages_alternate_and_take_the_times_of_table_5() {
         let die = DieTiming::new(ArrayTiming::COSMOS_MLC, CellMode::Mlc, 1);
-        let b = BlockAddr(3);
-        assert_eq!(die.read(b, PageInBlock(0)), Duration::from_micros(58));
-        assert_eq!(die.read(b, PageInBlock(1)), Duration::from_micros(90));
-        assert_eq!(die.program(b, PageInBlock(2)), Duration::from_micros(481));
-        assert_eq!(die.program(b, PageInBlock(3)), Duration::from_micros(2_295));
-        assert_eq!(die.erase(b), Duration::from_millis(5));
+        let at = |page| PageAddr::new(BlockAddr(3), PageInBlock(page));
+        assert_eq!(die.read(at(0)), Duration::from_micros(58));
+        assert_eq!(die.read(at(1)), Duration::from_micros(90));
+        assert_eq!(die.program(at(2)), Duration::from_micros(481));
+        assert_eq!(die.program(at(3)), Duration::from_micros(2_295));
+        assert_eq!(die.erase(at(0)), Duration::from_millis(5));
     }
 
     #[test]
@@ -197,7 +237,9 @@ mod tests {
         let base = ArrayTiming { deviation_die: us(10), deviation_page: us(5), ..ArrayTiming::COSMOS_SLC };
         let sample = |seed| {
             let die = DieTiming::new(base, CellMode::Slc, seed);
-            (0..256u16).map(|p| die.read(BlockAddr(7), PageInBlock(p))).collect::<alloc::vec::Vec<_>>()
+            (0..256u16)
+                .map(|p| die.read(PageAddr::new(BlockAddr(7), PageInBlock(p))))
+                .collect::<alloc::vec::Vec<_>>()
         };
         let (a, b) = (sample(1), sample(2));
         assert_eq!(a, sample(1));
@@ -213,8 +255,9 @@ mod tests {
     fn dies_have_their_own_offsets() {
         let us = Duration::from_micros;
         let base = ArrayTiming { deviation_die: us(10), ..ArrayTiming::COSMOS_SLC };
-        let of_die =
-            |seed, page| DieTiming::new(base, CellMode::Slc, seed).program(BlockAddr(1), PageInBlock(page));
+        let of_die = |seed, page| {
+            DieTiming::new(base, CellMode::Slc, seed).program(PageAddr::new(BlockAddr(1), PageInBlock(page)))
+        };
         let offsets: alloc::collections::BTreeSet<_> = (0..64).map(|seed| of_die(seed, 0)).collect();
         assert!(offsets.len() > 60);
         assert!(offsets.iter().all(|t| *t >= us(476) && *t <= us(496)));

@@ -4,12 +4,14 @@
 //! that check them are typed from the standard by hand, never from this module.
 
 pub mod command;
+pub mod command_set;
 pub mod feature;
 pub mod parameter_page;
 pub mod timing;
 
 mod status;
 
+pub use command_set::CommandSet;
 pub use parameter_page::{ParameterPage, ParameterPageError};
 pub use status::Status;
 pub use timing::{DataInterface, Timing};

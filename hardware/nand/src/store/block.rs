@@ -16,6 +16,8 @@ impl Flags {
     pub const TORN: Flags = Flags(4);
     /// Some page has an entry in the side table.
     pub const SIDE: Flags = Flags(8);
+    /// Its cells are used as SLC since page 0 was programmed so.
+    pub const SLC: Flags = Flags(32);
     /// Page 0 came without a scrambler's seed; those after it are expected to.
     pub const UNSCRAMBLED: Flags = Flags(16);
 

@@ -226,6 +226,19 @@ impl Image {
         self.medium.write_at(self.places.record(lun, block, page), &self.record)
     }
 
+    /// Marks a page that was written before as torn. Its record stays sound.
+    pub fn tear_page(
+        &mut self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+    ) -> Result<(), MediumError> {
+        let at = self.places.record(lun, block, page);
+        self.medium.read_at(at, &mut self.record)?;
+        PageRecord::tear(&mut self.record);
+        self.medium.write_at(at, &self.record)
+    }
+
     /// Reads the first bytes of a page's slot.
     pub fn read_slot(
         &mut self,

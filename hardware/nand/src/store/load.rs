@@ -2,14 +2,16 @@
 
 use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
-use crate::errors::{Stress, TORN_RATE, arrivals, settle_order};
+use crate::errors::{Sensing, Stress, TORN_RATE, arrivals, settle_order};
+use crate::lun::PageAddr;
 use crate::register::{Holds, Register};
 use crate::timing::page_type;
 use aster_units::{BlockAddr, Content, PageInBlock};
 
 impl Die {
-    /// The array's side of a read: fills `register` and adds to the block's reads.
-    pub fn load(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
+    /// The array's side of a read at `level_mv`: fills `register` and adds to the block's reads.
+    pub fn load(&mut self, at: PageAddr, level_mv: f64, register: &mut Register) {
+        let PageAddr { block, page, .. } = at;
         self.totals.reads += 1;
         let state = &mut self.blocks[block.index()];
         state.reads = state.reads.saturating_add(1);
@@ -30,8 +32,10 @@ impl Die {
         } else {
             torn |= !self.load_plain(block, page, register);
         }
+        // Read levels of one cell mode say nothing about cells in another.
+        torn |= register.holds != Holds::Erased && at.slc != flags.has(Flags::SLC);
         if self.errors_on || torn {
-            self.flip(block, page, torn, register);
+            self.flip(at, level_mv, torn, register);
         }
         settle_order(&mut register.flips);
         if register.holds == Holds::Bytes {
@@ -122,17 +126,70 @@ impl Die {
     }
 
     #[cold]
-    fn flip(&mut self, block: BlockAddr, page: PageInBlock, torn: bool, register: &mut Register) {
+    fn flip(&mut self, at: PageAddr, level_mv: f64, torn: bool, register: &mut Register) {
+        let PageAddr { block, page, .. } = at;
         let state = &self.blocks[block.index()];
         let seed = self.page_seed(block, page, state.erases);
-        let config = &self.config;
         let bits = 8 * match register.holds {
-            Holds::Page => config.layout.whole().length,
-            _ => config.geometry.raw_page_bytes(),
+            Holds::Page => self.config.layout.whole().length,
+            _ => self.config.geometry.raw_page_bytes(),
         };
         let hours = if register.holds == Holds::Erased { 0 } else { self.hours.saturating_sub(state.stamp) };
         let stress = Stress { erases: state.erases, hours, reads: state.reads };
-        let rate = config.errors.rate(page_type(config.cells, page), stress);
+        let slc = state.flags.has(Flags::SLC);
+        let neighbour_share =
+            if self.config.errors.neighbour > 0.0 { self.neighbour_share(block, page, slc) } else { 0.0 };
+        let config = &self.config;
+        let sensing = Sensing { slc, level_mv, neighbour_share };
+        let rate = config.errors.rate(page_type(config.cells, page), stress, sensing);
         arrivals(seed, if torn { rate + TORN_RATE } else { rate }, bits, &mut register.flips);
+    }
+
+    /// The share of programmed cells, which are zeroes, in the page of the same type on the next word line.
+    fn neighbour_share(&mut self, block: BlockAddr, page: PageInBlock, slc: bool) -> f64 {
+        let step = if slc { 1 } else { u16::from(self.config.cells.bits()) };
+        let next = PageInBlock(page.0.saturating_add(step));
+        let state = &self.blocks[block.index()];
+        if next.0 >= state.next {
+            return 0.0;
+        }
+        let key = self.key(block, next);
+        let side = self.side.get(key);
+        let seed = side.and_then(|entry| entry.seed).unwrap_or_else(|| self.derived_seed(block, next));
+        let content = self.config.content;
+        match side.map_or(Form::Plain, |entry| entry.form) {
+            Form::Blank => 0.0,
+            Form::Raw => self.zeroes(block, next, key, self.config.geometry.raw_page_bytes() as usize),
+            // The scrambler makes as many zeroes as ones of whatever comes.
+            Form::Plain | Form::Whole if seed != 0 => 0.5,
+            Form::Whole => self.zeroes(block, next, key, self.config.geometry.page_bytes as usize),
+            Form::Plain if content == Content::Full => {
+                self.zeroes(block, next, key, self.config.geometry.page_bytes as usize)
+            }
+            // A fingerprint doesn't tell.
+            Form::Plain => 0.5,
+        }
+    }
+
+    /// The share of zeroes among the first `length` bytes that lie on a page.
+    fn zeroes(&mut self, block: BlockAddr, page: PageInBlock, key: u32, length: usize) -> f64 {
+        let mut scratch = core::mem::take(&mut self.scratch);
+        scratch.resize(length, 0xff);
+        let in_memory = match self.blocks[block.index()].pages.as_deref() {
+            Some(pages)
+                if self.inline_data == length && self.side.get(key).is_none_or(|s| s.bytes.is_none()) =>
+            {
+                let at = self.stride * page.index();
+                scratch.copy_from_slice(&pages[at..at + length]);
+                true
+            }
+            _ => false,
+        };
+        if !in_memory {
+            self.side_bytes(key, block, page, &mut scratch);
+        }
+        let zeroes: u32 = scratch.iter().map(|byte| byte.count_zeros()).sum();
+        self.scratch = scratch;
+        f64::from(zeroes) / (8 * length) as f64
     }
 }

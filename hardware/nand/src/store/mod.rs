@@ -13,7 +13,9 @@ pub(crate) use image::{Image, SharedImage};
 
 use crate::config::NandConfig;
 use crate::faults::InjectedFaults;
+use crate::lun::PageAddr;
 use crate::register::{Holds, Register};
+use crate::variant::word_line;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -58,6 +60,8 @@ pub(crate) struct Die {
     stride: usize,
     inline_data: usize,
     image: Option<SharedImage>,
+    // A neighbouring page's bytes, while they are counted.
+    scratch: Vec<u8>,
     medium_error: Option<MediumError>,
     programmed: u64,
     /// Hours that have passed for the array.
@@ -78,6 +82,8 @@ impl Die {
         let content = usize::from(config.layout.sectors()) * config.content.sector_len();
         // An image keeps real bytes itself; fingerprints are small enough to stay in memory as well.
         let inline_data = if image.is_some() && config.content == Content::Full { 0 } else { content };
+        let scratch =
+            if config.errors.neighbour > 0.0 { config.geometry.raw_page_bytes() as usize } else { 0 };
         Die {
             config: config.clone(),
             lun,
@@ -90,6 +96,7 @@ impl Die {
             stride: inline_data + usize::from(config.layout.oob_bytes()),
             inline_data,
             image,
+            scratch: Vec::with_capacity(scratch),
             medium_error: None,
             programmed: 0,
             hours: 0,
@@ -145,11 +152,13 @@ impl Die {
     }
 
     /// The array's side of a program: true when it passes. `cut` says that power or RESET interrupted it.
-    pub fn program(&mut self, block: BlockAddr, page: PageInBlock, register: &Register, cut: bool) -> bool {
+    pub fn program(&mut self, at: PageAddr, register: &Register, cut: bool) -> bool {
+        let PageAddr { block, page, slc, .. } = at;
         self.totals.programs += 1;
         let state = &self.blocks[block.index()];
-        let refused =
-            state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD | Flags::TORN) || page.0 != state.next;
+        let refused = state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD | Flags::TORN)
+            || page.0 != state.next
+            || (page.0 != 0 && state.flags.has(Flags::SLC) != slc);
         if refused {
             self.totals.program_failures += 1;
             return false;
@@ -157,7 +166,13 @@ impl Die {
         let seed = self.page_seed(block, page, state.erases);
         let fails =
             self.config.failures.program_fails(seed, state.erases) || self.faults.take_program(block, page);
+        if slc && page.0 == 0 {
+            self.blocks[block.index()].flags.set(Flags::SLC);
+        }
         let kept = self.keep(block, page, register, fails || cut);
+        if cut && self.config.variant.pair_loss && !slc {
+            self.lose_lower_pages(block, page);
+        }
         if fails {
             self.blocks[block.index()].flags.set(Flags::GROWN_BAD);
             self.write_entry(block);
@@ -165,6 +180,19 @@ impl Die {
         let passed = !fails && !cut && kept;
         self.totals.program_failures += u64::from(!passed);
         passed
+    }
+
+    /// The pages below `page` on its word line can't be read any more: its program, which moves their cells too, was cut off.
+    fn lose_lower_pages(&mut self, block: BlockAddr, page: PageInBlock) {
+        for lower in word_line(self.config.cells, page).0..page.0 {
+            let key = self.key(block, PageInBlock(lower));
+            self.blocks[block.index()].flags.set(Flags::SIDE);
+            self.side.entry(key).torn = true;
+            if let Some(image) = &self.image {
+                let written = image.borrow_mut().tear_page(self.lun, block, PageInBlock(lower));
+                self.note(written);
+            }
+        }
     }
 
     /// Puts the register's content on a page; true when the medium took it.
@@ -198,11 +226,16 @@ impl Die {
             Form::Whole => &register.data,
             Form::Plain | Form::Blank => &[],
         };
-        if form != Form::Plain || other_seed || torn {
+        // What a COPYBACK moves is what was read, with its errors. Of literal bytes they are part.
+        let flips = &register.flips;
+        if form != Form::Plain || other_seed || torn || !flips.is_empty() {
             state.flags.set(Flags::SIDE);
             let key = self.key(block, page);
             let bytes = if self.image.is_some() { &[] } else { bytes };
             self.side.put(key, form, other_seed.then_some(seed), torn, bytes);
+            if !flips.is_empty() {
+                self.side.entry(key).injected.extend_from_slice(flips);
+            }
         }
         self.write_page(block, page, register, form, torn)
     }
@@ -288,7 +321,7 @@ impl Die {
         state.erases = state.erases.saturating_add(1);
         state.reads = 0;
         state.stamp = 0;
-        state.flags.clear(Flags::TORN | Flags::UNSCRAMBLED);
+        state.flags.clear(Flags::TORN | Flags::UNSCRAMBLED | Flags::SLC);
         // The new count makes the image's page records stale before their bytes go.
         self.write_entry(block);
         let discarded = match &self.image {

@@ -25,10 +25,12 @@ pub(crate) struct BlockEntry {
 
 /// The block has, or had, pages in this cycle: its records are worth reading.
 pub(super) const OPENED: Flags = Flags(0x80);
+/// Properties of a block that survive power-off.
+const KEPT: Flags = Flags(Flags::GROWN_BAD.0 | Flags::TORN.0 | Flags::SLC.0);
 
 impl BlockEntry {
     pub fn of(block: &Block) -> Self {
-        let mut flags = Flags(block.flags.0 & (Flags::GROWN_BAD | Flags::TORN).0);
+        let mut flags = Flags(block.flags.0 & KEPT.0);
         if block.pages.is_some() {
             flags.set(OPENED);
         }
@@ -38,7 +40,7 @@ impl BlockEntry {
         block.erases = self.erases;
         block.reads = self.reads;
         block.stamp = self.stamp;
-        block.flags.set(Flags(self.flags.0 & (Flags::GROWN_BAD | Flags::TORN).0));
+        block.flags.set(Flags(self.flags.0 & KEPT.0));
     }
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
@@ -108,9 +110,17 @@ impl PageRecord<'_> {
         into[12..12 + self.oob.len()].copy_from_slice(self.oob);
         let small = 12 + self.oob.len();
         into[small..small + self.small.len()].copy_from_slice(self.small);
-        let crc_at = into.len() - 4;
-        let crc = crc32c(&into[..crc_at]);
-        into[crc_at..].copy_from_slice(&crc.to_le_bytes());
+        Self::seal(into);
+    }
+    /// Marks the page of a written record as torn.
+    pub fn tear(record: &mut [u8]) {
+        record[8] |= TORN_BIT;
+        Self::seal(record);
+    }
+    fn seal(record: &mut [u8]) {
+        let crc_at = record.len() - 4;
+        let crc = crc32c(&record[..crc_at]);
+        record[crc_at..].copy_from_slice(&crc.to_le_bytes());
     }
 }
 

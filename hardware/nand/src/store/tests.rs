@@ -91,7 +91,7 @@ fn check(content: Content, ops: &[Op], mut reopen: impl FnMut(Option<Die>) -> Di
                 }
                 let (b, p) = (BlockAddr(block), PageInBlock(page));
                 fill_register(&mut register, content, form, fill, die.derived_seed(b, p));
-                let passed = die.program(b, p, &register, cut);
+                let passed = die.program(PageAddr::new(b, p), &register, cut);
                 let taken = usize::from(page) == state.pages.len() && !state.torn;
                 assert_eq!(passed, taken && !cut, "{op:?}");
                 if taken {
@@ -109,7 +109,7 @@ fn check(content: Content, ops: &[Op], mut reopen: impl FnMut(Option<Die>) -> Di
             }
             Op::Read { block, page } => {
                 let state = model.entry(block).or_default();
-                die.load(BlockAddr(block), PageInBlock(page), &mut register);
+                die.load(PageAddr::new(BlockAddr(block), PageInBlock(page)), 0.0, &mut register);
                 match state.pages.get(usize::from(page)) {
                     _ if state.torn && register.holds == Holds::Bytes => {}
                     Some((_, true)) if register.holds == Holds::Bytes => {}
@@ -194,7 +194,7 @@ fn a_fingerprint_page_takes_48_bytes_and_a_block_32() {
                 let seed = if round < 2 { seed_of_row(shared.geometry.row(0, b, p)) } else { 0 };
                 let page = PageData { content: Content::Fingerprint, data: &[7; 32], oob: &[1; 16], seed };
                 register.set_page(&page);
-                assert!(die.program(b, p, &register, false));
+                assert!(die.program(PageAddr::new(b, p), &register, false));
             }
         }
         let written = blocks.len() as u64 * 256;

@@ -13,6 +13,8 @@ use aster_txn::Latch;
 use aster_units::{
     BlockAddr, CellMode, Content, Duration, Geometry, Instant, LunIndex, PageInBlock, RowAddr,
 };
+use aster_wire::onfi::CommandSet;
+use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 use core::cell::RefCell;
 
 pub const GEOMETRY: Geometry = Geometry {
@@ -39,11 +41,42 @@ pub fn config(content: Content) -> NandConfig {
             nv_ddr2_mode_max: Some(7),
             t_ccs: Duration::from_nanos(300),
         },
+        variant: Variant::default(),
         identity: Identity::default(),
         errors: ErrorModel::NONE,
         failures: FailureModel::NONE,
         seed: 42,
     }
+}
+
+/// A variant with every command there is; the vendor's opcodes are those of the shipped packages.
+pub fn everything() -> Variant {
+    Variant {
+        commands: CommandSet {
+            read_cache: true,
+            program_cache: true,
+            multi_plane: true,
+            copyback: true,
+            reset_lun: true,
+            odt_configure: true,
+            zq_calibration: true,
+            pseudo_slc: Some(0xa2),
+            one_shot: Some(OneShot { pages: [0x01, 0x02, 0x03], load_confirm: 0x1a }),
+            suspend: Some(Suspend { erase: 0x61, erase_resume: 0xd2, program: 0x84, program_resume: 0x13 }),
+            read_retry: Some(ReadRetry { feature: 0x89, levels: 4 }),
+        },
+        read_levels_mv: vec![0, -40, -80, -120],
+        pair_loss: true,
+    }
+}
+
+/// An MLC package with every command, with two planes.
+pub fn rich(content: Content) -> NandConfig {
+    let mut c = config(content);
+    c.geometry.planes = 2;
+    c.variant = everything();
+    c.variant.commands.one_shot = None;
+    c
 }
 
 /// What came out of a data burst, owned.
@@ -167,8 +200,12 @@ impl Bus {
     }
     /// PAGE PROGRAM (ONFI 5.1): 80h, C1 C2 R1 R2 R3, data, 10h.
     pub fn load(&mut self, block: u32, page: u16, data: &PageData<'_>) -> Result<(), ProtocolError> {
-        let row = self.row(block, page);
-        self.cmd(0x80).addr(&[0, 0]).addr(&row);
+        self.load_with(0x80, GEOMETRY.row(0, BlockAddr(block), PageInBlock(page)), data)
+    }
+    /// Loads a page by another first cycle.
+    pub fn load_with(&mut self, first: u8, row: RowAddr, data: &PageData<'_>) -> Result<(), ProtocolError> {
+        let row = row.0.to_le_bytes();
+        self.cmd(first).addr(&[0, 0]).addr(&row[..3]);
         let timing = self.timing();
         // 8192 data, 32 chunks of 21 parity, 4 seed, 16 OOB, 21 parity.
         self.package.data_in(timing, 8_905, DataIn::Page(*data))

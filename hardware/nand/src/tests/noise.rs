@@ -5,9 +5,9 @@ use crate::{NandArray, NandConfig};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
-use aster_ports::package::{BurstTiming, DataIn, DataMode, Package, PageData};
+use aster_ports::package::{BurstTiming, DataIn, DataMode, Package, PageData, ProtocolError};
 use aster_txn::Latch;
-use aster_units::{Content, Duration, Geometry};
+use aster_units::{CellMode, Content, Duration, Geometry};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -18,13 +18,45 @@ enum Step {
     In(u16),
     Page,
     Select(bool),
+    /// A prefix if it isn't 0, a first cycle with its address, perhaps a page, a second cycle.
+    Whole {
+        prefix: u8,
+        first: u8,
+        row: u8,
+        confirm: u8,
+    },
+}
+
+/// A command from its first cycle to its last, with a row that may be anywhere.
+fn whole() -> impl Strategy<Value = Step> {
+    const SHAPES: [(u8, &[u8]); 6] = [
+        (0x00, &[0x30, 0x30, 0x31, 0x32, 0x35]),
+        (0x80, &[0x10, 0x10, 0x11, 0x15, 0x1a]),
+        (0x81, &[0x10, 0x15, 0x11]),
+        (0x85, &[0x10, 0x11]),
+        (0x60, &[0xd0, 0xd1]),
+        (0x78, &[0x70]),
+    ];
+    const SINGLE: [u8; 5] = [0x61, 0xd2, 0x84, 0x13, 0xfa];
+    let prefix = prop_oneof![4 => Just(0u8), 1 => prop::sample::select(&[0xa2u8, 1, 2, 3])];
+    let row = prop_oneof![0..20u8, any::<u8>()];
+    let shaped = prop::sample::select(&SHAPES)
+        .prop_flat_map(|(first, confirms)| (Just(first), prop::sample::select(confirms)));
+    prop_oneof![
+        4 => (prefix, shaped, row.clone())
+            .prop_map(|(prefix, (first, confirm), row)| Step::Whole { prefix, first, row, confirm }),
+        1 => (prop::sample::select(&SINGLE), row)
+            .prop_map(|(first, row)| Step::Whole { prefix: 0, first, row, confirm: 0 }),
+        1 => prop::sample::select(&[0x31u8, 0x3f]).prop_map(Step::Command),
+    ]
 }
 
 /// Mostly plausible cycles, so that sequences get somewhere.
 fn step() -> impl Strategy<Value = Step> {
-    const KNOWN: [u8; 19] = [
+    const KNOWN: [u8; 38] = [
         0x00, 0x30, 0x05, 0x06, 0xe0, 0x80, 0x10, 0x85, 0x60, 0xd0, 0x70, 0x78, 0x90, 0xec, 0xed, 0xee, 0xef,
-        0xff, 0x31,
+        0xff, 0x31, 0x32, 0x35, 0x3f, 0x81, 0x11, 0x15, 0xd1, 0xa2, 0x01, 0x02, 0x03, 0x1a, 0x61, 0xd2, 0x84,
+        0x13, 0xfa, 0xfc, 0xf9,
     ];
     prop_oneof![
         6 => prop::sample::select(&KNOWN).prop_map(Step::Command),
@@ -34,13 +66,41 @@ fn step() -> impl Strategy<Value = Step> {
         3 => prop_oneof![Just(4u16), 0..10_000u16].prop_map(Step::In),
         2 => Just(Step::Page),
         1 => prop::bool::weighted(0.9).prop_map(Step::Select),
+        12 => whole(),
     ]
 }
 
-fn noisy(content: Content) -> NandConfig {
+fn run_whole(
+    bus: &mut Bus,
+    [prefix, first, row, confirm]: [u8; 4],
+    page: PageData<'_>,
+) -> Result<(), ProtocolError> {
+    if prefix != 0 {
+        bus.try_cmd(prefix)?;
+    }
+    bus.try_cmd(first)?;
+    if matches!(first, 0x00 | 0x80 | 0x81 | 0x85) {
+        bus.try_addr(0)?;
+        bus.try_addr(0)?;
+    }
+    for address in [row, 0, 0] {
+        bus.try_addr(address)?;
+    }
+    if matches!(first, 0x80 | 0x81) {
+        let timing = bus.timing();
+        bus.package.data_in(timing, 8_905, DataIn::Page(page))?;
+    }
+    if confirm == 0 { Ok(()) } else { bus.try_cmd(confirm) }
+}
+
+fn noisy(content: Content, cells: CellMode) -> NandConfig {
     let mut c = config(content);
+    c.cells = cells;
     c.geometry = Geometry { luns: 2, planes: 2, ..GEOMETRY };
+    c.variant = everything();
+    c.variant.commands.one_shot = c.variant.commands.one_shot.filter(|_| cells == CellMode::Tlc);
     c.errors.fresh = 1e-5;
+    c.errors.neighbour = 0.2;
     c.failures.factory_bad_per_mille = 100;
     c.failures.program_per_million = 50_000;
     c
@@ -50,10 +110,11 @@ proptest! {
     #[test]
     fn random_cycles_never_panic_and_reset_always_helps(
         full in any::<bool>(),
+        triple in any::<bool>(),
         steps in prop::collection::vec((step(), prop_oneof![Just(1u64), 0..2_000u64, 0..3_000_000u64]), 1..200),
     ) {
         let content = if full { Content::Full } else { Content::Fingerprint };
-        let mut array = NandArray::new(noisy(content), None, &Recorder::default()).unwrap();
+        let mut array = NandArray::new(noisy(content, if triple { CellMode::Tlc } else { CellMode::Mlc }), None, &Recorder::default()).unwrap();
         let mut bus = Bus::new(array.take_packages(0).remove(0));
         let (data, oob) = page_of(content, 7);
         let mut modes = [DataMode::Sdr, DataMode::NvDdr2].into_iter().cycle();
@@ -78,12 +139,17 @@ proptest! {
                     bus.package.data_in(burst(DataMode::Sdr), 8_905, DataIn::Page(page))
                 }
                 Step::Select(on) => bus.package.select(now, on),
+                Step::Whole { prefix, first, row, confirm } => {
+                    let page = PageData { content, data: &data, oob: &oob, seed: 9 };
+                    run_whole(&mut bus, [prefix, first, row, confirm], page)
+                }
             };
         }
         bus.wait(Duration::from_millis(100));
         let now = bus.now;
         let _ = bus.package.select(now, true);
-        bus.cmd(0xff);
+        // READ STATUS tells of the LUN that was named last; another may take tRST of an erase, half a millisecond.
+        bus.cmd(0xff).wait(Duration::from_millis(1));
         bus.mode = DataMode::Sdr;
         prop_assert_eq!(bus.until_ready(), 0xe0);
         let fresh = bus.row(0, 0);
