@@ -2,7 +2,10 @@
 
 SHELL := /bin/bash
 SETUP := scripts/setup.sh
-SETUP_LINT := scripts/setup.sh --bare-metal
+# The workspace has crates that are built by Verilator; tests also simulate and prove the RTL.
+SETUP_RUN := scripts/setup.sh --verilator
+SETUP_TEST := scripts/setup.sh --rtl
+SETUP_LINT := scripts/setup.sh --bare-metal --rtl
 
 # What `aster` is told by `make run`.
 ARGS ?= demo
@@ -15,17 +18,18 @@ LOCKED := $(if $(CI),--locked)
 help: ## Print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
 
-setup: ## Install what is missing: C linker, pinned Rust, bare-metal target
+setup: ## Install what is missing: C linker, pinned Rust, bare-metal target, RTL tools
 	@$(SETUP_LINT)
 
 run: ## Build, then run the demo; another command by ARGS="run ideal --job my.fio"
-	@$(SETUP) cargo run $(LOCKED) --release --package aster-cli --bin aster -- $(ARGS)
+	@$(SETUP_RUN) cargo run $(LOCKED) --release --package aster-cli --features rtl --bin aster -- $(ARGS)
 
 test: lint ## Lint, then all unit, property and whole-device tests (minutes)
-	@$(SETUP) cargo test $(LOCKED) --workspace
+	@$(SETUP_TEST) cargo test $(LOCKED) --workspace --features aster-cli/rtl
 
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
 	@ASTER_LONG=1 $(SETUP) cargo test $(LOCKED) --package aster-tests
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --release --package aster-run-cosim
 	@$(SETUP) cargo test $(LOCKED) --release --package aster-tests
 
 bench: ## Measure codecs, executor, requests and flash operations per CPU second
@@ -34,9 +38,9 @@ bench: ## Measure codecs, executor, requests and flash operations per CPU second
 
 lint: ## Format, clippy, who may use whom, no_std for bare metal
 	@$(SETUP_LINT) cargo fmt --all --check
-	@$(SETUP) cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	@$(SETUP_LINT) cargo clippy $(LOCKED) --workspace --features aster-cli/rtl --all-targets -- -D warnings
 	@$(SETUP) cargo xtask check
 	@$(SETUP_LINT) cargo xtask no-std
 
 doc: ## Build the API documentation; warnings are errors
-	@RUSTDOCFLAGS="-D warnings" $(SETUP) cargo doc $(LOCKED) --workspace --no-deps
+	@RUSTDOCFLAGS="-D warnings" $(SETUP_RUN) cargo doc $(LOCKED) --workspace --no-deps

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
-#   scripts/setup.sh [--bare-metal] [command …]
+#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is missing:
 #   - a C linker (Rust links with it), make, pkg-config, curl and certificates, as Debian packages
 #   - the Rust of rust-toolchain.toml with rustfmt and clippy: what is installed already, else by rustup, which comes from
 #     Debian where Debian has it and from the Rust project where not
 #   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
+#   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
+#   - with --rtl also Icarus, yosys and z3, by which the RTL is tested and proved
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
 # never tries to download what a command doesn't need.
@@ -32,10 +34,16 @@ target=$(pinned targets)
 rustup_installer=https://static.rust-lang.org/rustup/rustup-init.sh
 
 bare_metal=
-if [[ ${1:-} == --bare-metal ]]; then
-    bare_metal=yes
+rtl_tools=()
+while [[ ${1:-} == --* ]]; do
+    case $1 in
+    --bare-metal) bare_metal=yes ;;
+    --verilator) rtl_tools=(verilator) ;;
+    --rtl) rtl_tools=(verilator iverilog yosys z3) ;;
+    *) fail "unknown option $1" ;;
+    esac
     shift
-fi
+done
 
 as_root() {
     if [[ $(id -u) == 0 ]]; then
@@ -72,6 +80,12 @@ ensure_packages() {
     command -v make >/dev/null || missing+=(make)
     command -v pkg-config >/dev/null || missing+=(pkg-config)
     command -v curl >/dev/null || missing+=(curl)
+    local tool
+    for tool in ${rtl_tools[@]+"${rtl_tools[@]}"}; do
+        command -v "$tool" >/dev/null || missing+=("$tool")
+    done
+    # What Verilator makes is C++.
+    [[ ${#rtl_tools[@]} == 0 ]] || command -v c++ >/dev/null || missing+=(g++)
     [[ -n ${SSL_CERT_FILE:-} || -e /etc/ssl/certs/ca-certificates.crt || -e /etc/pki/tls/certs/ca-bundle.crt ]] ||
         missing+=(ca-certificates)
     [[ ${#missing[@]} == 0 ]] || apt_install "${missing[@]}" || fail "Debian packages could not be installed: ${missing[*]}"

@@ -85,6 +85,9 @@ pub(crate) struct RunArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
+    /// What the channels are; on RTL, Verilator runs the same firmware's transactions cycle by cycle
+    #[arg(long, value_name = "KIND", default_value = "timed")]
+    pub(crate) hardware: HardwareArg,
     /// Keep the drive in this file; it is made when there is none, and can be used again afterwards
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
@@ -179,6 +182,14 @@ impl From<ContentArg> for Content {
             ContentArg::Fingerprint => Content::Fingerprint,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum HardwareArg {
+    /// The timed model: transactions' bus cycles computed at once
+    Timed,
+    /// The SystemVerilog of rtl/ under Verilator: the same to the cycle, and thousands of times slower
+    Rtl,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,6 +1,6 @@
 //! `aster run`: the user's own work on a drive.
 
-use crate::args::{ReplayArgs, RunArgs};
+use crate::args::{HardwareArg, ReplayArgs, RunArgs};
 use crate::console;
 use crate::events::EventFile;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::spans::{SpanReport, SpanSink};
 use crate::traces;
 use crate::wave::WaveFile;
-use aster_device::Media;
+use aster_device::{ChannelHardware, Media};
 use aster_lab::own::{self, Moment, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
@@ -31,6 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let setup = Setup {
         name,
         profile,
+        hardware: hardware(args.hardware)?,
         content: args.content.map(Into::into),
         precondition_percent: args.precondition,
         age_hours: args.age,
@@ -122,6 +123,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     verdict([&report])
+}
+
+/// What `--hardware` names.
+fn hardware(name: HardwareArg) -> Result<ChannelHardware, Failure> {
+    match name {
+        HardwareArg::Timed => Ok(ChannelHardware::Timed),
+        #[cfg(feature = "rtl")]
+        HardwareArg::Rtl => Ok(aster_run_cosim::RTL),
+        #[cfg(not(feature = "rtl"))]
+        HardwareArg::Rtl => Err(Failure::usage(
+            "--hardware rtl: this aster was built without RTL; build it with --features rtl, which needs Verilator \
+             (`make run` sees to both)",
+        )),
+    }
 }
 
 /// What `--json` prints.

@@ -1,16 +1,17 @@
 use crate::arrivals::{Arrivals, Write};
 use crate::build::{self, BuildError, OOB_BYTES};
+use crate::channels::{ChannelEngine, ChannelHardware};
 use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::profile::Profile;
 use aster_board::{BAR0_BYTES, Link, LinkStats, PciFunction};
-use aster_channel::{ChannelStats, Engine};
+use aster_channel::ChannelStats;
 use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
 use aster_flash::{Controller, Lun, boot};
 use aster_ftl::{BootError, Ftl, FtlHandle};
 use aster_hostif::{FrontEnd, History, MediaHealth};
-use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, NandPackage, Totals};
+use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
 use aster_ports::channel::{BusTap, ChannelPort};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
@@ -42,7 +43,7 @@ pub struct Device {
     pci: RefCell<PciFunction>,
     front: Rc<FrontEnd>,
     arrivals: Rc<Arrivals>,
-    engines: Vec<Rc<Engine<NandPackage>>>,
+    engines: Vec<Rc<dyn ChannelEngine>>,
     cores: Vec<Core>,
     ftl: FtlHandle,
     cells: NandCells,
@@ -76,6 +77,21 @@ impl Device {
     /// # Errors
     /// When the profile doesn't make a drive, or the media don't belong to it.
     pub fn power_on(
+        name: &str,
+        profile: &Profile,
+        content: Option<Content>,
+        media: Media,
+        recorder: &Recorder,
+    ) -> Result<Self, BuildError> {
+        Device::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder)
+    }
+
+    /// As [`Device::power_on`], with channels of `hardware`.
+    ///
+    /// # Errors
+    /// Also when such channels can't be those of this drive.
+    pub fn power_on_with(
+        hardware: ChannelHardware,
         name: &str,
         profile: &Profile,
         content: Option<Content>,
@@ -143,7 +159,8 @@ impl Device {
                 port.set_arbiter(arbiter);
             }
             let engine_config = build::engine(profile, &memory)?;
-            engines.push(Engine::start(&port, &dram, array.take_packages(channel), engine_config, recorder));
+            hardware.check(content, &engine_config)?;
+            engines.push(hardware.start(&port, &dram, array.take_packages(channel), engine_config, recorder));
             for lun in 0..array_geometry.luns {
                 for way in 0..array_geometry.ways {
                     let handle =

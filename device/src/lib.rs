@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod build;
+mod channels;
 mod check;
 mod device;
 mod identity;
@@ -12,6 +13,7 @@ mod media;
 pub mod profile;
 
 pub use build::{BuildError, nand_image_bytes};
+pub use channels::ChannelHardware;
 pub use check::{check, namespace};
 pub use device::{Device, DriveStats};
 pub use identity::media_keys;

@@ -2,8 +2,8 @@
 
 use crate::measure::{Progress, drive_of, measure};
 use crate::report::RunReport;
-use aster_device::Media;
 use aster_device::profile::Profile;
+use aster_device::{ChannelHardware, Media};
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
@@ -55,6 +55,8 @@ pub struct Setup {
     pub name: String,
     /// The drive.
     pub profile: Profile,
+    /// What its channels are.
+    pub hardware: ChannelHardware,
     /// Overrides the profile's content.
     pub content: Option<Content>,
     /// Fills the drive before, and overwrites so many percent of it at random.
@@ -96,7 +98,8 @@ pub fn run(
     mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
-    let machine = Machine::power_on(
+    let machine = Machine::power_on_with(
+        setup.hardware,
         &setup.name,
         &setup.profile,
         setup.content,

@@ -24,6 +24,7 @@ const ARROWS: &[Arrow] = &[
     Arrow { from: "host/*", to: &["base/*", "firmware/ftl", "host/driver"] },
     Arrow { from: "device", to: &["firmware/*", "hardware/*", "base/*"] },
     Arrow { from: "rtl/bench", to: &["base/*"] },
+    Arrow { from: "rtl/cosim", to: &["base/*"] },
     Arrow { from: "run/cosim", to: &["device", "host/*", "base/*", "rtl/cosim"] },
     Arrow { from: "run/*", to: &["device", "host/*", "base/*"] },
     Arrow { from: "lab", to: &["run/*", "device", "host/*", "base/units"] },

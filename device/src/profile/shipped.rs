@@ -4,6 +4,7 @@ use super::{Profile, ProfileError};
 pub const SHIPPED: &[(&str, &str)] = &[
     ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
+    ("pocket", include_str!("../../../profiles/pocket.toml")),
     ("tiny", include_str!("../../../profiles/tiny.toml")),
 ];
 

@@ -1,6 +1,6 @@
 use crate::pci::{MESSAGE_ADDRESS, enumerate};
 use aster_device::profile::Profile;
-use aster_device::{BuildError, Device, Media};
+use aster_device::{BuildError, ChannelHardware, Device, Media};
 use aster_driver::{Bar, Config, Driver, DriverError, SharedMemory};
 use aster_events::Recorder;
 use aster_exec::Exec;
@@ -81,7 +81,23 @@ impl Machine {
         recorder: &Recorder,
         config: Config,
     ) -> Result<Self, RunError> {
-        let device = Rc::new(Device::power_on(name, profile, content, media, recorder)?);
+        Machine::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder, config)
+    }
+
+    /// As [`Machine::power_on`], with channels of `hardware`.
+    ///
+    /// # Errors
+    /// Also when such channels can't be those of this drive.
+    pub fn power_on_with(
+        hardware: ChannelHardware,
+        name: &str,
+        profile: &Profile,
+        content: Option<Content>,
+        media: Media,
+        recorder: &Recorder,
+        config: Config,
+    ) -> Result<Self, RunError> {
+        let device = Rc::new(Device::power_on_with(hardware, name, profile, content, media, recorder)?);
         let config = Config { content: device.content(), ..config };
         config.validate().map_err(DriverError::from)?;
         let host = Exec::new();

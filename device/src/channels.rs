@@ -1,0 +1,81 @@
+//! What the channels of a drive are: the timed model, or hardware that goes cycle by cycle.
+
+use crate::build::BuildError;
+use aster_channel::{ChannelStats, CycleEngine, Engine, EngineConfig};
+use aster_events::Recorder;
+use aster_nand::NandPackage;
+use aster_ports::channel::{BusTap, ChannelPort};
+use aster_ports::dram::SharedDram;
+use aster_ports::pins::CycleChannel;
+use aster_txn::interface::limits::FIFO_LATENCY;
+use aster_units::{ChannelId, Content};
+use std::rc::Rc;
+
+/// Makes the channels of a drive. A run injects it when they are RTL (design §1): a device knows no simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum ChannelHardware {
+    /// The timed model.
+    #[default]
+    Timed,
+    /// Controllers that go cycle by cycle, each just reset.
+    Cycles(fn(ChannelId) -> Box<dyn CycleChannel>),
+}
+
+/// A channel's engine, of either kind.
+pub(crate) trait ChannelEngine {
+    fn stats(&self) -> ChannelStats;
+    fn set_tap(&self, tap: Option<Box<dyn BusTap>>);
+}
+
+impl ChannelEngine for Engine<NandPackage> {
+    fn stats(&self) -> ChannelStats {
+        Engine::stats(self)
+    }
+    fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
+        Engine::set_tap(self, tap);
+    }
+}
+
+impl ChannelEngine for CycleEngine<NandPackage> {
+    fn stats(&self) -> ChannelStats {
+        CycleEngine::stats(self)
+    }
+    fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
+        CycleEngine::set_tap(self, tap);
+    }
+}
+
+impl ChannelHardware {
+    /// Whether a drive of this content and configuration can have such channels.
+    pub(crate) fn check(self, content: Content, config: &EngineConfig) -> Result<(), BuildError> {
+        let value = |key, reason: String| Err(BuildError::Value { key, reason });
+        match self {
+            ChannelHardware::Timed => Ok(()),
+            ChannelHardware::Cycles(_) if content == Content::Fingerprint => {
+                value("content", "must be \"full\" on RTL channels: bytes go over their pins".to_owned())
+            }
+            ChannelHardware::Cycles(_) if config.clock.fifo_latency as usize != FIFO_LATENCY => value(
+                "channel.fifo_cycles",
+                format!("must be {FIFO_LATENCY} on RTL channels, as their pipeline is"),
+            ),
+            ChannelHardware::Cycles(_) => Ok(()),
+        }
+    }
+
+    /// Starts the engine of `port`'s channel.
+    pub(crate) fn start(
+        self,
+        port: &Rc<ChannelPort>,
+        dram: &SharedDram,
+        packages: Vec<NandPackage>,
+        config: EngineConfig,
+        recorder: &Recorder,
+    ) -> Rc<dyn ChannelEngine> {
+        match self {
+            ChannelHardware::Timed => Engine::start(port, dram, packages, config, recorder),
+            ChannelHardware::Cycles(make) => {
+                CycleEngine::start(port, dram, packages, config, recorder, make(port.id()))
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A whole drive on RTL channels: written, overwritten until garbage is collected, read back and checked, by the same
+//! firmware as ever.
+
+use aster_device::profile::shipped;
+use aster_device::{ChannelHardware, Media, Profile};
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_tests::{config, drive, job, run, versioned};
+use aster_units::{Content, Instant};
+use aster_workload::{Access, Mix};
+
+fn machine(hardware: ChannelHardware, profile: &Profile) -> Machine {
+    let config = config(profile);
+    let media = Media::fresh();
+    let machine =
+        Machine::power_on_with(hardware, "pocket", profile, None, media, &Recorder::default(), config)
+            .unwrap_or_else(|e| panic!("power-on: {e}"));
+    machine.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    machine
+}
+
+/// What a drive has done, and when it was done.
+#[derive(PartialEq, Debug)]
+struct Done {
+    collections: u64,
+    transactions: u64,
+    bytes: u64,
+    end: Instant,
+}
+
+fn write_collect_and_verify(hardware: ChannelHardware, profile: &Profile) -> Done {
+    let machine = machine(hardware, profile);
+    let blocks = drive(&machine).bytes / 4096;
+    let fill = job("fill", Access::Sequential, Mix::Write, 4096, blocks);
+    let churn = job("churn", Access::Random, Mix::Write, 4096, 2 * blocks);
+    // Each job reads back what it wrote, and checks it.
+    let contents = run(&machine, &[fill, churn], versioned(&machine));
+    let check = job("check", Access::Sequential, Mix::Read, 4096, blocks);
+    run(&machine, &[check], contents);
+    let stats = machine.device().stats();
+    let channel = stats.channels[0];
+    assert_eq!(channel.failed, 0, "no package objected");
+    Done {
+        collections: stats.ftl.gc_runs,
+        transactions: channel.transactions,
+        bytes: channel.bytes,
+        end: machine.now(),
+    }
+}
+
+#[test]
+fn a_whole_drive_on_rtl_writes_collects_garbage_and_reads_back_in_the_same_time_as_on_the_timed_model() {
+    let profile = shipped("pocket").unwrap();
+    let rtl = write_collect_and_verify(aster_run_cosim::RTL, &profile);
+    assert!(rtl.collections > 0, "garbage was collected: {rtl:?}");
+    assert_eq!(write_collect_and_verify(ChannelHardware::Timed, &profile), rtl);
+}
+
+#[test]
+fn a_drive_that_keeps_fingerprints_has_no_bytes_for_rtl_channels() {
+    let profile = shipped("cosmos-plus").unwrap();
+    let config = config(&profile);
+    let recorder = Recorder::default();
+    let content = Some(Content::Fingerprint);
+    let refused = Machine::power_on_with(
+        aster_run_cosim::RTL,
+        "x",
+        &profile,
+        content,
+        Media::fresh(),
+        &recorder,
+        config,
+    );
+    let error = refused.err().expect("fingerprints can't go over pins").to_string();
+    assert!(error.contains("content") && error.contains("full"), "{error}");
+}
