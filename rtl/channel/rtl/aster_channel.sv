@@ -252,8 +252,7 @@ module aster_channel #(
   );
 
   aster_pins u_pins (
-      .clk_i, .rst_ni, .mode_i(mode), .grain_i(grain), .grain_cycle_i(grain_cycle), .begin_i(begins),
-      .selected_i(selected), .latch_cle_i(latch_cle), .latch_ale_i(latch_ale), .latch_we_ni(latch_we_n),
+      .mode_i(mode), .grain_i(grain), .grain_cycle_i(grain_cycle), .selected_i(selected), .latch_cle_i(latch_cle), .latch_ale_i(latch_ale), .latch_we_ni(latch_we_n),
       .latch_dq_i(latch_dq), .latch_dq_oe_i(latch_dq_oe), .write_cle_ale_i(write_cle_ale), .write_we_ni(write_we_n),
       .write_dq_i(write_dq), .write_dq_oe_i(write_dq_oe), .read_cle_ale_i(read_cle_ale), .cle_o, .ale_o, .we_no,
       .dq_o, .dq_oe_o

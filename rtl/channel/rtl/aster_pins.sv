@@ -1,13 +1,10 @@
 // Brings the uFSMs' pins together and makes NV-DDR's CLK. Only one uFSM acts at a time; but for a latch's hold, which may reach
 // into whatever follows it.
 module aster_pins (
-    input  logic        clk_i,
-    input  logic        rst_ni,
     // 0 SDR, 1 NV-DDR, 2 NV-DDR2; CLK's period, the cycle's number in it, and whether any chip is selected.
     input  logic [1:0]  mode_i,
     input  logic [7:0]  grain_i,
     input  logic [7:0]  grain_cycle_i,
-    input  logic        begin_i,
     input  logic        selected_i,
     input  logic [7:0]  latch_cle_i,
     input  logic [7:0]  latch_ale_i,
@@ -27,8 +24,7 @@ module aster_pins (
 );
   localparam logic [1:0] NV_DDR = 2'd1;
 
-  // Between transactions WE# rests where the next CLK would rise from, or high.
-  logic clock_q;
+  // Between transactions WE# rests high in every mode: a rise together with CE#'s fall could be a latch in SDR.
   logic [7:0] half, clock;
   assign half  = grain_i >> 1;
   assign clock = grain_cycle_i < half ? 8'hff : grain_cycle_i == half && grain_i[0] ? 8'h0f : 8'h00;
@@ -37,12 +33,7 @@ module aster_pins (
   assign data    = write_cle_ale_i || read_cle_ale_i;
   assign cle_o   = latch_cle_i | {8{data}};
   assign ale_o   = latch_ale_i | {8{data}};
-  assign we_no   = !selected_i ? {8{!clock_q}} : mode_i == NV_DDR ? clock : latch_we_ni & write_we_ni;
+  assign we_no   = !selected_i ? 8'hff : mode_i == NV_DDR ? clock : latch_we_ni & write_we_ni;
   assign dq_o    = latch_dq_i | write_dq_i;
   assign dq_oe_o = latch_dq_oe_i || write_dq_oe_i;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) clock_q <= 1'b0;
-    else if (begin_i) clock_q <= mode_i == NV_DDR;
-  end
 endmodule

@@ -565,10 +565,10 @@ module aster_channel_tb;
     fail_writes = 1'b0;
 
     // NV-DDR: steps begin on CLK's edges. Latches at 9 and 15; a Timer of 55 ns is six cycles, as CLK has it; then tADL 12 after
-    // 15, preamble 27 to 32, eight bytes of 12 phases each from 33 on, DQS in their middle. The second word comes in cycle 59, so it
-    // begins at 60. Two transfers of it, three cycles, postamble 3, tCH 3.
+    // 15, preamble 27 to 32, eight bytes of 12 phases each from 33 on, DQS in their middle. The second word comes in cycle 61, so it
+    // begins at 63. Two transfers of it, three cycles, postamble 3, tCH 3.
     mode = NV_DDR;
-    read_every = 30;
+    read_every = 31;
     open;
     descriptor(1'b1, 1'b0, 48'h40, 64'd0);
     word(BEGIN_2);
@@ -583,14 +583,41 @@ module aster_channel_tb;
     expect_event(COMMAND, 9, 0, 32'h80);
     expect_event(ADDRESS, 15, 0, 32'h33);
     for (int i = 0; i < 8; i++) expect_event(BYTE_IN, 33 + (12 * i + 6) / 8, (12 * i + 6) % 8, 32'h40 + i);
-    expect_event(BYTE_IN, 60, 6, 32'h48);
-    expect_event(BYTE_IN, 62, 2, 32'hff);
-    expect_event(RELEASED, 69, 0, 0);
-    expect_event(OVER, 69, 0, 0);
+    expect_event(BYTE_IN, 63, 6, 32'h48);
+    expect_event(BYTE_IN, 65, 2, 32'hff);
+    expect_event(RELEASED, 72, 0, 0);
+    expect_event(OVER, 72, 0, 0);
     expect_end;
     expect_result(VERDICT_GOOD, 8'd0, 20'd0, 1'b0, 64'd0);
     read_every = 1;
     mode = SDR;
+
+    // All waits in a row, SDR: 2 us after tCS at 7 the first latch begins, at 207; tWHR 12 after 217 a byte, until 239; tRHW 20
+    // then a latch from 259 to 269; tADL 40 and from 309 on nine bytes, two words. Nothing to wait for at the end but tCH.
+    out_count = 8'h55;
+    open;
+    descriptor(1'b0, 1'b1, 48'd0, 64'd0);
+    descriptor(1'b1, 1'b0, 48'h80, 64'd0);
+    word(BEGIN_2);
+    word(instruction(OPCODE_TIMER, 4'd0, 20'd0, 32'd2000));
+    word(instruction(OPCODE_COMMAND_ADDRESS, 4'd0, 20'd1, 32'd0));
+    word(64'h0170);
+    word(instruction(OPCODE_DATA_READ, 4'd0, 20'd1, 32'd0));
+    word(instruction(OPCODE_COMMAND_ADDRESS, 4'd0, 20'd1, 32'd0));
+    word(64'h0180);
+    word(instruction(OPCODE_DATA_WRITE, 4'd1, 20'd9, 32'd0));
+    word(END_ALL);
+    write(REGISTER_PUSH, 64'd0);
+    wait_over(1);
+    expect_event(SELECTED, 0, 0, 4);
+    expect_event(COMMAND, 217, 0, 32'h70);
+    expect_event(BYTE_OUT, 229, 0, 32'h55);
+    expect_event(COMMAND, 269, 0, 32'h80);
+    for (int i = 0; i < 9; i++) expect_event(BYTE_IN, 314 + 10 * i, 0, 32'h80 + i);
+    expect_event(RELEASED, 401, 0, 0);
+    expect_event(OVER, 401, 1, 0);
+    expect_end;
+    expect_result(VERDICT_GOOD, 8'd0, 20'd0, 1'b0, 64'h55);
 
     // What is wrong, each in its own way; nothing of it reaches the bus.
     open;
