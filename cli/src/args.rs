@@ -60,7 +60,7 @@ pub(crate) struct DemoArgs {
     /// Keep the drive in this file [default: a temporary file without a name, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
-    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this VCD file
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this file: VCD, or a picture when it ends in .svg
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
 }
@@ -112,7 +112,7 @@ pub(crate) struct RunArgs {
     /// Check everything that is read, and read back what a job wrote, as verify=crc32c in every job would
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this VCD file
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this file: VCD, or a picture when it ends in .svg
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
     /// Write every event from power-on to this file, one JSON object a line; times in picoseconds

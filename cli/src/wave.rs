@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::files::create;
 use aster_device::Device;
 use aster_device::wave::{WaveFilter, WaveTap, Waveform};
-use aster_lab::wave::write_vcd;
+use aster_lab::wave::{write_svg, write_vcd};
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Event, EventSink};
 use aster_units::{ChannelId, Instant};
@@ -95,7 +95,9 @@ impl WaveFile {
                 self.path.display()
             ));
         }
-        write_vcd(self.into, &best).map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))
+        let picture = self.path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
+        let written = if picture { write_svg(self.into, &best) } else { write_vcd(self.into, &best) };
+        written.map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))
     }
 }
 
