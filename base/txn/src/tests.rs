@@ -100,6 +100,19 @@ fn streams_that_are_not_framed_are_named() {
 }
 
 #[test]
+fn hardware_gets_the_words_of_an_illegal_stream_as_they_came() {
+    let begin = 1u64 << 60 | 1;
+    for words in [vec![begin, 0xf << 60 | 7 << 30, 6 << 60], vec![], vec![begin, begin], vec![6u64 << 60; 32]]
+    {
+        let mut txn = Txn::default();
+        txn.load_words("bad", &words);
+        assert!(txn.fault().is_some());
+        assert_eq!(encode(&txn), words);
+        assert_eq!(encode(txn.begin("good", 1).cmd(0xff).end()).len(), 4);
+    }
+}
+
+#[test]
 fn the_builder_refuses_what_the_word_buffer_would() {
     let mut txn = Txn::default();
     txn.begin("bursts", 1).describe(Descriptor::mailbox_out());

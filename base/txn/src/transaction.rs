@@ -60,6 +60,8 @@ pub struct Txn {
     ended: bool,
     overflowed: bool,
     fault: Option<Fault>,
+    // `ops` holds the words of a stream that is no transaction, each as the operands of two Timers, lower half first.
+    kept: bool,
     ops: [Op; MAX_OPS],
     descriptors: [Descriptor; MAX_DESCRIPTORS],
 }
@@ -85,6 +87,7 @@ impl Default for Txn {
             ended: false,
             overflowed: false,
             fault: None,
+            kept: false,
             ops: [Op::Timer(0); MAX_OPS],
             descriptors: [Descriptor::mailbox_out(); MAX_DESCRIPTORS],
         }
@@ -121,6 +124,7 @@ impl Txn {
         self.ended = false;
         self.overflowed = false;
         self.fault = None;
+        self.kept = false;
         self
     }
 
@@ -170,6 +174,14 @@ impl Txn {
                 at += 1;
             }
         };
+        if self.kept {
+            for halves in self.ops().chunks_exact(2) {
+                if let [Op::Timer(low), Op::Timer(high)] = halves {
+                    push(u64::from(*high) << 32 | u64::from(*low));
+                }
+            }
+            return at;
+        }
         push(word(opcode::BEGIN, 0, 0, self.chips));
         let mut ops = self.ops();
         while let Some((&op, rest)) = ops.split_first() {
@@ -210,14 +222,10 @@ impl Txn {
         for instruction in Instructions::new(words) {
             let instruction = match instruction {
                 Ok(instruction) => instruction,
-                Err(error) => {
-                    self.fault = Some(Fault::Word(error));
-                    return self;
-                }
+                Err(error) => return self.keep(words, Fault::Word(error)),
             };
             if self.ended || open == matches!(instruction, Instruction::Begin { .. }) {
-                self.fault = Some(Fault::Unframed);
-                return self;
+                return self.keep(words, Fault::Unframed);
             }
             match instruction {
                 Instruction::Begin { chips } => {
@@ -237,9 +245,17 @@ impl Txn {
                 }
             }
         }
-        if !open {
-            self.fault = Some(Fault::Unframed);
-        }
+        if self.ended { self } else { self.keep(words, Fault::Unframed) }
+    }
+
+    /// A stream that is no transaction: hardware gets its words as they came, and finds the same fault.
+    fn keep(&mut self, words: &[u64], fault: Fault) -> &mut Self {
+        self.fault = Some(fault);
+        self.kept = true;
+        let words = &words[..words.len().min(MAX_WORDS)];
+        let halves = words.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+        self.ops.iter_mut().zip(halves).for_each(|(op, half)| *op = Op::Timer(half));
+        self.length = 2 * words.len() as u16;
         self
     }
 

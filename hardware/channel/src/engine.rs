@@ -160,6 +160,9 @@ impl<P: Package + 'static> Engine<P> {
             let (over, bytes) = (plan.over, plan.bytes);
             drop(plan);
             if let Err(error) = made {
+                // Its turn takes the cycle in which it is refused.
+                self.free_at.set(start + self.clock.period);
+                self.over_at.set(start);
                 self.fail(slot, start, error);
                 continue;
             }

@@ -5,3 +5,4 @@ mod bench;
 mod drive;
 mod equality;
 mod stream;
+mod words;
