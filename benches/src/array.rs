@@ -70,6 +70,7 @@ fn array() -> Array {
         t_prog: [us(486); 3],
         t_bers: us(5_000),
         t_rst: us(5),
+        variant: Default::default(),
         interface: Interface { mode: DataMode::NvDdr2, timing_mode: 7 },
         scramble: true,
         poll: PollPolicy::default(),

@@ -189,6 +189,7 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
         t_prog: per_type(&p.program_us),
         t_bers: micros(p.erase_us),
         t_rst: ArrayTiming::COSMOS_MLC.reset,
+        variant: Default::default(),
         interface: Interface { mode, timing_mode: profile.channel.timing_mode },
         scramble: profile.ecc.scrambler,
         poll: PollPolicy {

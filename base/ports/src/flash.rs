@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
-use aster_units::{BufferId, LunIndex, RowAddr, SectorRange};
+use aster_units::{BufferId, Instant, LunIndex, RowAddr, SectorRange};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 
@@ -34,6 +34,21 @@ pub enum Phase {
     Status,
     /// Reset the LUN's package and wait.
     Reset,
+}
+
+impl Phase {
+    /// What errors call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Trigger => "read trigger",
+            Phase::Transfer => "read transfer",
+            Phase::Read => "read",
+            Phase::Program => "program",
+            Phase::Erase => "erase",
+            Phase::Status => "read status",
+            Phase::Reset => "reset",
+        }
+    }
 }
 
 /// One page (or block) of a request.
@@ -122,21 +137,36 @@ pub enum FlashError {
     Transaction(Box<TxnFault>),
     /// The LUN did not become ready in the time the package allows.
     NeverReady {
+        /// The transaction that made it busy.
+        transaction: &'static str,
         /// The row it worked on.
         row: RowAddr,
+        /// When it was given up.
+        at: Instant,
     },
-    /// The controller can't do this phase, vector or flag.
-    Unsupported,
+    /// The controller can't do this phase, vector or flag, or the package lacks a command for it.
+    Unsupported {
+        /// What was asked for.
+        operation: &'static str,
+        /// When it was refused.
+        at: Instant,
+    },
 }
 
 impl fmt::Display for FlashError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FlashError::Transaction(fault) => fault.fmt(f),
-            FlashError::NeverReady { row } => {
-                write!(f, "the LUN never became ready after working on row {:06X}h", row.0)
+            FlashError::NeverReady { transaction, row, at } => {
+                write!(
+                    f,
+                    "transaction '{transaction}' left the LUN busy with row {:06X}h: given up at {at}",
+                    row.0
+                )
             }
-            FlashError::Unsupported => f.write_str("the channel controller can't do this"),
+            FlashError::Unsupported { operation, at } => {
+                write!(f, "'{operation}' at {at}: the channel controller or its package can't do this")
+            }
         }
     }
 }

@@ -6,10 +6,12 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashError;
 use aster_ports::package::DataMode;
 use aster_txn::Descriptor;
-use aster_units::{BufferId, Duration};
+use aster_units::{BufferId, Duration, Instant};
 use aster_wire::onfi::feature::{FeatureAddress, TimingModeP1};
 use aster_wire::onfi::parameter_page::{COPIES_BYTES, COPIES_MIN};
-use aster_wire::onfi::{DataInterface, FEATURE_BYTES, ParameterPage, READ_ID_ONFI, SIGNATURE, command};
+use aster_wire::onfi::{
+    DataInterface, FEATURE_BYTES, ParameterPage, READ_ID_JEDEC, READ_ID_ONFI, SIGNATURE, command,
+};
 use core::fmt;
 
 /// tITC: interface and timing mode change to the next command (ONFI 5.1 §4.21).
@@ -24,6 +26,17 @@ pub enum BootError {
     NotOnfi {
         /// The four bytes, first lowest.
         signature: u32,
+        /// When the transaction "read id" had answered.
+        at: Instant,
+    },
+    /// READ ID at 00h answered with another package's identifier than the profile's.
+    UnknownPackage {
+        /// The identifier.
+        found: [u8; 6],
+        /// The profile's.
+        expected: [u8; 6],
+        /// When the transaction "read id" had answered.
+        at: Instant,
     },
     /// No copy of the parameter page is valid.
     ParameterPage,
@@ -55,8 +68,17 @@ impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BootError::Flash(e) => e.fmt(f),
-            BootError::NotOnfi { signature } => {
-                write!(f, "the package's signature is {signature:08X}h, not \"ONFI\"")
+            BootError::NotOnfi { signature, at } => {
+                write!(
+                    f,
+                    "transaction 'read id' at {at}: the package's signature is {signature:08X}h, not \"ONFI\""
+                )
+            }
+            BootError::UnknownPackage { found, expected, at } => {
+                write!(
+                    f,
+                    "transaction 'read id' at {at}: the package's identifier is {found:02X?}, the profile's {expected:02X?}"
+                )
             }
             BootError::ParameterPage => f.write_str("no copy of the parameter page is valid"),
             BootError::Interface { wanted, found } => {
@@ -81,8 +103,9 @@ pub async fn bring_up(lun: &Lun, dram: &SharedDram, scratch: BufferId) -> Result
     reset(lun).await?;
     let signature = read_id(lun, READ_ID_ONFI, SIGNATURE.len() as u32).await? as u32;
     if signature != u32::from_le_bytes(SIGNATURE) {
-        return Err(BootError::NotOnfi { signature });
+        return Err(BootError::NotOnfi { signature, at: lun.core().exec().now() });
     }
+    check_id(lun).await?;
     read_parameter_page(lun, COPIES_MIN as u32, scratch).await?;
     let page = {
         let memory = dram.borrow();
@@ -91,6 +114,18 @@ pub async fn bring_up(lun: &Lun, dram: &SharedDram, scratch: BufferId) -> Result
     check_shape(lun, &page)?;
     set_data_interface(lun).await?;
     Ok(page)
+}
+
+/// The profile's package, or none in particular.
+async fn check_id(lun: &Lun) -> Result<(), BootError> {
+    let Some(expected) = lun.config().variant.id else { return Ok(()) };
+    let answer = read_id(lun, READ_ID_JEDEC, expected.len() as u32).await?.to_le_bytes();
+    let [a, b, c, d, e, f, ..] = answer;
+    let found = [a, b, c, d, e, f];
+    if found == expected {
+        return Ok(());
+    }
+    Err(BootError::UnknownPackage { found, expected, at: lun.core().exec().now() })
 }
 
 fn check_shape(lun: &Lun, page: &ParameterPage) -> Result<(), BootError> {

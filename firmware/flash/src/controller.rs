@@ -1,7 +1,9 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, program_page, read_page, read_raw, read_status, read_transfer, read_trigger, reset,
+    erase_block, erase_planes, program_page, program_planes, read_page, read_planes, read_raw, read_status,
+    read_transfer, read_trigger, reset, slc_erase, slc_program, slc_read,
 };
+use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
     Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
 };
@@ -14,13 +16,18 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// What this controller does.
-    pub const CAPABILITIES: Capabilities =
-        Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
-
     /// A controller for `lun`.
     pub fn new(lun: Lun) -> Self {
         Controller { lun }
+    }
+
+    /// What this controller does with a package that has no SLC mode.
+    pub const CAPABILITIES: Capabilities =
+        Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
+
+    /// What this controller does with its package.
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities { slc: self.lun.commands().pseudo_slc.is_some(), ..Self::CAPABILITIES }
     }
 
     /// The LUN it drives.
@@ -28,11 +35,21 @@ impl Controller {
         &self.lun
     }
 
-    /// Carries a request out, target after target. `fault` is told why a target ended in an error.
+    /// Carries a request out: planes together where targets and package allow, else target after target. `fault` is told
+    /// why a target ended in an error.
     pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
         self.lun.core().charge(self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
-        for (outcome, target) in outcomes.iter_mut().zip(request.targets()) {
+        let targets = request.targets();
+        if targets.len() > 1 && self.goes_together(request) {
+            if let Err(error) = self.together(request.phase, targets, &mut outcomes).await {
+                fault(error);
+                let failed = Outcome { status: FlashStatus::Error, ..Outcome::default() };
+                outcomes[..targets.len()].fill(failed);
+            }
+            return outcomes;
+        }
+        for (outcome, target) in outcomes.iter_mut().zip(targets) {
             *outcome = match self.one(request, target).await {
                 Ok(outcome) => outcome,
                 Err(error) => {
@@ -44,10 +61,56 @@ impl Controller {
         outcomes
     }
 
+    /// Whether one multi-plane command serves all targets: whole operations on different planes, at the same page of each.
+    fn goes_together(&self, request: &FlashRequest) -> bool {
+        let plain = !request.flags.raw && !request.flags.slc && self.lun.commands().multi_plane;
+        if !plain || !matches!(request.phase, Phase::Read | Phase::Program | Phase::Erase) {
+            return false;
+        }
+        let g = &self.lun.config().shape.geometry;
+        let place = |target: &Target| {
+            let (lun, block, page) = g.split_row(target.row);
+            (lun, g.plane(block), if request.phase == Phase::Erase { 0 } else { page.0 })
+        };
+        let targets = request.targets();
+        targets.iter().enumerate().all(|(i, target)| {
+            let (lun, plane, page) = place(target);
+            targets[..i].iter().map(place).all(|(l, p, q)| l == lun && p != plane && q == page)
+        })
+    }
+
+    async fn together(
+        &self,
+        phase: Phase,
+        targets: &[Target],
+        outcomes: &mut Outcomes,
+    ) -> Result<(), FlashError> {
+        let mut failed = [false; MAX_TARGETS];
+        match phase {
+            Phase::Read => {
+                let mut found = [FrameReport::default(); MAX_TARGETS];
+                read_planes(&self.lun, targets, &mut found).await?;
+                *outcomes = found.map(Outcome::from);
+                return Ok(());
+            }
+            Phase::Program => program_planes(&self.lun, targets, &mut failed).await?,
+            _ => erase_planes(&self.lun, targets, &mut failed).await?,
+        }
+        *outcomes = failed.map(of_fail);
+        Ok(())
+    }
+
     async fn one(&self, request: &FlashRequest, target: &Target) -> Result<Outcome, FlashError> {
         let (lun, row) = (&self.lun, target.row);
         if request.flags.slc {
-            return Err(FlashError::Unsupported);
+            return match (request.phase, request.flags.raw) {
+                (Phase::Read, false) => {
+                    Ok(Outcome::from(slc_read(lun, row, target.sectors, target.buffer).await?))
+                }
+                (Phase::Program, false) => Ok(of_status(slc_program(lun, row, target.buffer).await?)),
+                (Phase::Erase, _) => Ok(of_status(slc_erase(lun, row).await?)),
+                _ => Err(lun.unsupported("a phase of its own with SLC cells")),
+            };
         }
         Ok(match (request.phase, request.flags.raw) {
             (Phase::Read, false) => Outcome::from(read_page(lun, row, target.sectors, target.buffer).await?),
@@ -66,7 +129,9 @@ impl Controller {
             (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
             (Phase::Status, _) => of_status(read_status(lun, row).await?),
             (Phase::Reset, _) => of_status(reset(lun).await?),
-            (Phase::Transfer | Phase::Program, true) => return Err(FlashError::Unsupported),
+            (Phase::Transfer | Phase::Program, true) => {
+                return Err(lun.unsupported("raw transfer or program"));
+            }
         })
     }
 
@@ -79,6 +144,10 @@ impl Controller {
 }
 
 fn of_status(status: Status) -> Outcome {
-    let status = if status.fail() { FlashStatus::Failed } else { FlashStatus::Done };
+    of_fail(status.fail())
+}
+
+fn of_fail(failed: bool) -> Outcome {
+    let status = if failed { FlashStatus::Failed } else { FlashStatus::Done };
     Outcome { status, ..Outcome::default() }
 }

@@ -2,7 +2,7 @@
 //! function that reads like the algorithm in BABOL's Fig 8.
 //!
 //! - [`Lun`] issues transactions for one LUN and waits for them.
-//! - [`operations`] are READ, PROGRAM, ERASE and the rest.
+//! - [`operations`] are READ, PROGRAM, ERASE and the rest, a file for each theme.
 //! - [`boot`] takes a package from power-on to its data mode (B12).
 //! - [`schedule`] says which transaction gets the channel next.
 //! - [`Controller`] serves I3 requests with these operations: the software-defined channel controller.
@@ -18,7 +18,7 @@ pub mod operations;
 pub mod schedule;
 
 pub use controller::Controller;
-pub use lun::{Draft, FlashConfig, FlashCosts, Issued, Lun, LunShape, PollPolicy};
+pub use lun::{Draft, FlashConfig, FlashCosts, Issued, Lun, LunShape, PackageVariant, PollPolicy};
 
 #[cfg(test)]
 mod tests;

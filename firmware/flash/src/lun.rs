@@ -7,6 +7,7 @@ use aster_ports::layout::PageLayout;
 use aster_ports::package::Interface;
 use aster_txn::Txn;
 use aster_units::{CellMode, Duration, PageType, RowAddr};
+use aster_wire::onfi::{CommandSet, Status};
 use core::cell::RefMut;
 use core::ops::{Deref, DerefMut};
 
@@ -53,6 +54,8 @@ pub struct FlashConfig {
     pub t_bers: Duration,
     /// Typical reset time.
     pub t_rst: Duration,
+    /// What the packages have beside ONFI's mandatory commands.
+    pub variant: PackageVariant,
     /// The data interface to leave SDR mode 0 for.
     pub interface: Interface,
     /// True when pages pass the scrambler.
@@ -61,6 +64,26 @@ pub struct FlashConfig {
     pub poll: PollPolicy,
     /// What software costs.
     pub costs: FlashCosts,
+}
+
+/// What flash software knows of its packages' optional and vendor specific commands. The default is a plain ONFI package
+/// that is not asked for its identifier.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PackageVariant {
+    /// The commands.
+    pub commands: CommandSet,
+    /// What READ ID answers at 00h; boot refuses another package. `None` takes whatever comes.
+    pub id: Option<[u8; 6]>,
+    /// Typical tR of blocks used as SLC.
+    pub slc_read: Duration,
+    /// Typical tPROG of blocks used as SLC.
+    pub slc_program: Duration,
+    /// Typical tBERS of blocks that will be used as SLC.
+    pub slc_erase: Duration,
+    /// Typical time of programming a word line in one shot.
+    pub one_shot_program: Duration,
+    /// Typical time from a suspend command until the LUN takes others.
+    pub suspend: Duration,
 }
 
 /// The row address layout and cell use behind a chip enable.
@@ -177,6 +200,28 @@ impl Lun {
         Issued(self)
     }
 
+    /// Starts a transaction on the chip enables of all `luns`: Chip Control takes a bitmap (B7). It is issued from this LUN's
+    /// slot; nobody else may have a transaction on those LUNs in flight, and only this one's package may be read from.
+    pub fn gang_txn(&self, name: &'static str, luns: &[&Lun]) -> Draft<'_> {
+        self.core.charge(self.config.costs.transaction);
+        let mut txn = self.port.txn(self.slot);
+        txn.begin(name, luns.iter().fold(1 << self.way, |chips, lun| chips | 1 << lun.way));
+        Draft(txn)
+    }
+
+    /// The package's optional commands.
+    pub fn commands(&self) -> &CommandSet {
+        &self.config.variant.commands
+    }
+    /// The error of an operation that the package has no command for.
+    pub(crate) fn unsupported(&self, operation: &'static str) -> FlashError {
+        FlashError::Unsupported { operation, at: self.core.exec().now() }
+    }
+    /// Refuses an operation unless the package has its commands.
+    pub(crate) fn need(&self, has: bool, operation: &'static str) -> Result<(), FlashError> {
+        if has { Ok(()) } else { Err(self.unsupported(operation)) }
+    }
+
     /// Issues a transaction that makes the LUN busy for about `typical`, then polls until it is ready.
     ///
     /// # Errors
@@ -186,10 +231,38 @@ impl Lun {
         txn: Draft<'_>,
         row: RowAddr,
         typical: Duration,
-    ) -> Result<aster_wire::onfi::Status, FlashError> {
-        let policy = self.config.poll;
-        let first_poll = typical.saturating_sub(policy.early);
+    ) -> Result<Status, FlashError> {
+        self.until_ready_within(txn, row, typical, typical).await
+    }
+
+    /// As [`Lun::until_ready`], but polls from `soonest` on: for commands that wait for what the array does already.
+    ///
+    /// # Errors
+    /// As [`Lun::until_ready`].
+    pub async fn until_ready_within(
+        &self,
+        txn: Draft<'_>,
+        row: RowAddr,
+        soonest: Duration,
+        typical: Duration,
+    ) -> Result<Status, FlashError> {
+        let name = txn.name();
+        let first_poll = soonest.saturating_sub(self.config.poll.early);
         self.issue_and_linger(txn, first_poll).finished().await.map_err(FlashError::Transaction)?;
+        self.poll_ready(name, row, typical).await
+    }
+
+    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY).
+    ///
+    /// # Errors
+    /// As [`Lun::until_ready`].
+    pub async fn poll_ready(
+        &self,
+        transaction: &'static str,
+        row: RowAddr,
+        typical: Duration,
+    ) -> Result<Status, FlashError> {
+        let policy = self.config.poll;
         let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
         loop {
             // A poll may wait long for the channel: what counts is when it was asked for.
@@ -200,7 +273,7 @@ impl Lun {
                 return Ok(status);
             }
             if asked > give_up {
-                return Err(FlashError::NeverReady { row });
+                return Err(FlashError::NeverReady { transaction, row, at: self.core.exec().now() });
             }
             self.core.exec().sleep(policy.interval).await;
         }

@@ -120,6 +120,7 @@ impl Bench {
             t_prog: [us(481), us(2_295), us(2_295)],
             t_bers: us(5_000),
             t_rst: us(5),
+            variant: Default::default(),
             interface: Interface {
                 mode: match interface {
                     DataInterface::Sdr => DataMode::Sdr,
@@ -413,7 +414,9 @@ fn a_lun_that_never_gets_ready_is_given_up_in_bounded_time() {
     bench.inspect.force_busy(LunIndex(0), true);
     let (lun, row) = (bench.lun(0, 0), bench.row(1, 0));
     let error = bench.run(async move || erase_block(&lun, row).await.unwrap_err());
-    assert_eq!(error, FlashError::NeverReady { row });
+    let FlashError::NeverReady { transaction: "erase", row: of, at } = error else { panic!("{error}") };
+    assert_eq!(of, row);
+    assert!(at >= Instant::ZERO + Duration::from_micros(20 * 5_000), "{at}");
 }
 
 #[test]

@@ -141,8 +141,8 @@ impl Module {
                 None => self.done(of_status(status, self.phase()), config, now, fault),
             },
             State::Check { asked, give_up } if asked > give_up => {
-                let row = self.row();
-                self.fail(FlashError::NeverReady { row }, config, now, fault)
+                let (transaction, row) = (self.phase().name(), self.row());
+                self.fail(FlashError::NeverReady { transaction, row, at: now }, config, now, fault)
             }
             State::Check { give_up, .. } => {
                 self.state = State::Pause { give_up };
@@ -169,7 +169,11 @@ impl Module {
         now: Instant,
         fault: &mut dyn FnMut(FlashError),
     ) -> Next {
-        self.fail(FlashError::Unsupported, config, now, fault)
+        self.fail(self.unsupported(now), config, now, fault)
+    }
+
+    fn unsupported(&self, at: Instant) -> FlashError {
+        FlashError::Unsupported { operation: self.phase().name(), at }
     }
 
     fn current(&self) -> (&FlashRequest, &Target) {
@@ -213,7 +217,7 @@ impl Module {
             }
         };
         let Some(kind) = start else {
-            return self.fail(FlashError::Unsupported, config, now, fault);
+            return self.fail(self.unsupported(now), config, now, fault);
         };
         let first_check = config.typical(kind, target.row).saturating_sub(config.poll_early);
         self.state = State::Start(kind);

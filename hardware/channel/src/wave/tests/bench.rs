@@ -98,6 +98,7 @@ impl Bench {
             t_prog: [us(481), us(2_295), us(2_295)],
             t_bers: us(5_000),
             t_rst: us(5),
+            variant: Default::default(),
             interface: Interface { mode: DataMode::NvDdr2, timing_mode: 4 },
             scramble: true,
             poll: PollPolicy::default(),

@@ -1,0 +1,92 @@
+//! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages the LUN shows
+//! RDY without ARDY, status C0h, which is all that a poll asks for.
+
+use super::{T_CACHE, load, read_address, read_transfer, read_trigger, t_prog, t_r};
+use crate::Lun;
+use aster_ports::channel::FrameReport;
+use aster_ports::flash::{FlashError, Target};
+use aster_units::RowAddr;
+use aster_wire::onfi::command;
+
+/// READ CACHE SEQUENTIAL: pages of a block from the first target's row on, each to its own target's buffer. 30h reads the
+/// first; 31h shows it and reads the next; 3Fh shows the last (ONFI 5.1 §5.15). `found` gets each page's report.
+///
+/// # Errors
+/// As [`super::read_page`]; also when the package lacks the command.
+pub async fn read_cache_sequential(
+    lun: &Lun,
+    targets: &[Target],
+    found: &mut [FrameReport],
+) -> Result<(), FlashError> {
+    lun.need(lun.commands().read_cache, "read cache sequential")?;
+    let Some(first) = targets.first() else { return Ok(()) };
+    read_trigger(lun, first.row).await?;
+    for (i, (target, found)) in targets.iter().zip(found).enumerate() {
+        let row = RowAddr(first.row.0 + i as u32);
+        show_next(lun, row, i + 1 == targets.len(), None).await?;
+        *found = read_transfer(lun, row, target.sectors, target.buffer).await?;
+    }
+    Ok(())
+}
+
+/// READ CACHE RANDOM: as [`read_cache_sequential`], but each target names its row: 00h, address, 31h (ONFI 5.1 §5.15).
+///
+/// # Errors
+/// As [`read_cache_sequential`].
+pub async fn read_cache_random(
+    lun: &Lun,
+    targets: &[Target],
+    found: &mut [FrameReport],
+) -> Result<(), FlashError> {
+    lun.need(lun.commands().read_cache, "read cache random")?;
+    let Some(first) = targets.first() else { return Ok(()) };
+    read_trigger(lun, first.row).await?;
+    for (i, (target, found)) in targets.iter().zip(found).enumerate() {
+        let next = targets.get(i + 1).map(|next| next.row);
+        show_next(lun, target.row, next.is_none(), next).await?;
+        *found = read_transfer(lun, target.row, target.sectors, target.buffer).await?;
+    }
+    Ok(())
+}
+
+/// Brings the page read last to the register that data out reaches, and reads another: the next one, or `next`. Nothing
+/// more is read when it is the last.
+async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -> Result<(), FlashError> {
+    let mut txn = lun.txn(if last { "read cache end" } else { "read cache" });
+    match next {
+        _ if last => txn.cmd(command::READ_CACHE_END),
+        Some(next) => read_address(&mut txn, next).cmd(command::READ_CACHE),
+        None => txn.cmd(command::READ_CACHE),
+    };
+    lun.until_ready_within(txn, row, T_CACHE, T_CACHE + t_r(lun, row)).await?;
+    Ok(())
+}
+
+/// PAGE CACHE PROGRAM of pages of a block in their order: 80h, data, 15h, and 10h for the last (ONFI 5.1 §5.21). `failed` gets
+/// each page's FAIL: of the page before as FAILC, of the last as FAIL.
+///
+/// # Errors
+/// As [`super::program_page`]; also when the package lacks the command.
+pub async fn program_cache(lun: &Lun, targets: &[Target], failed: &mut [bool]) -> Result<(), FlashError> {
+    lun.need(lun.commands().program_cache, "program cache")?;
+    for (i, target) in targets.iter().enumerate() {
+        let last = i + 1 == targets.len();
+        let mut txn = lun.txn(if last { "program cache end" } else { "program cache" });
+        load(lun, &mut txn, command::PROGRAM, target.row, target.buffer).cmd(if last {
+            command::PROGRAM_CONFIRM
+        } else {
+            command::PROGRAM_CACHE_CONFIRM
+        });
+        // The array may have to end the page before, which may be of the slower type.
+        let longest = t_prog(lun, target.row).max(lun.config().t_prog[2]);
+        let soonest = if last { t_prog(lun, target.row) } else { T_CACHE };
+        let status = lun.until_ready_within(txn, target.row, soonest, longest).await?;
+        if let Some(before) = i.checked_sub(1).and_then(|before| failed.get_mut(before)) {
+            *before = status.fail_previous();
+        }
+        if let Some(failed) = failed.get_mut(i) {
+            *failed = last && status.fail();
+        }
+    }
+    Ok(())
+}

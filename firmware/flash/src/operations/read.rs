@@ -1,0 +1,114 @@
+//! READ STATUS and READ: whole pages, sectors, and any bytes.
+
+use super::{read_address, select_column, t_r, transaction};
+use crate::Lun;
+use aster_ports::channel::FrameReport;
+use aster_ports::flash::FlashError;
+use aster_txn::{Descriptor, Direction};
+use aster_units::{BufferId, Column, RowAddr, SectorRange};
+use aster_wire::onfi::{Status, command};
+
+/// One status byte; on a double data rate bus the Data Reader takes it twice, an even burst, and delivers it once (G18).
+const STATUS_BYTES: u32 = 1;
+
+/// READ STATUS, or READ STATUS ENHANCED where the LUN shares its chip enable (Algorithm 1, ONFI 5.1 §5.13).
+///
+/// # Errors
+/// When the transaction fails.
+pub async fn read_status(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
+    status(lun, row, lun.shares_chip_enable()).await
+}
+
+/// READ STATUS ENHANCED where `enhanced`: of the row's LUN and plane.
+pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<Status, FlashError> {
+    let mut txn = lun.txn("read status");
+    if enhanced {
+        txn.cmd(command::READ_STATUS_ENHANCED).row(row);
+    } else {
+        txn.cmd(command::READ_STATUS);
+    }
+    txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BYTES);
+    let result = lun.issue(txn).finished().await.map_err(transaction)?;
+    Ok(Status(result.mailbox as u8))
+}
+
+/// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Other LUNs own the channel
+/// during tR: three kinds of transaction, not one.
+///
+/// # Errors
+/// When a transaction fails or the LUN never becomes ready. Uncorrectable data is in the report, not an error.
+pub async fn read_page(
+    lun: &Lun,
+    row: RowAddr,
+    sectors: SectorRange,
+    into: BufferId,
+) -> Result<FrameReport, FlashError> {
+    read_trigger(lun, row).await?;
+    read_transfer(lun, row, sectors, into).await
+}
+
+/// The first half of READ PAGE: array to page register.
+///
+/// # Errors
+/// As [`read_page`].
+pub async fn read_trigger(lun: &Lun, row: RowAddr) -> Result<(), FlashError> {
+    let mut txn = lun.txn("read");
+    read_address(&mut txn, row).cmd(command::READ_CONFIRM);
+    lun.until_ready(txn, row, t_r(lun, row)).await?;
+    Ok(())
+}
+
+/// The second half of READ PAGE: page register to buffer.
+///
+/// # Errors
+/// As [`read_page`].
+pub async fn read_transfer(
+    lun: &Lun,
+    row: RowAddr,
+    sectors: SectorRange,
+    into: BufferId,
+) -> Result<FrameReport, FlashError> {
+    let mut txn = lun.txn("read transfer");
+    txn.describe(Descriptor::page(Direction::Out, into, sectors));
+    for span in lun.config().layout.bursts(sectors).as_slice() {
+        select_column(lun, &mut txn, row, span.column);
+        txn.data_read(span.length);
+    }
+    let result = lun.issue(txn).finished().await.map_err(transaction)?;
+    Ok(result.frame)
+}
+
+/// Reads `length` raw bytes of `row` from `column` on, without ECC and scrambler, to `offset` of a buffer (B16).
+///
+/// # Errors
+/// As [`read_page`]; a length past the page's end is the transaction's error.
+pub async fn read_raw(
+    lun: &Lun,
+    row: RowAddr,
+    column: Column,
+    length: u32,
+    into: BufferId,
+    offset: u32,
+) -> Result<(), FlashError> {
+    read_trigger(lun, row).await?;
+    read_bytes(lun, row, column, length, into, offset).await
+}
+
+/// Raw bytes of what the page register holds, as [`read_raw`] does it, but without reading the array again.
+///
+/// # Errors
+/// As [`read_raw`].
+pub async fn read_bytes(
+    lun: &Lun,
+    row: RowAddr,
+    column: Column,
+    length: u32,
+    into: BufferId,
+    offset: u32,
+) -> Result<(), FlashError> {
+    let mut txn = lun.txn("read raw");
+    select_column(lun, &mut txn, row, column);
+    txn.describe(Descriptor::raw(Direction::Out, into, offset)).data_read(length);
+    lun.issue(txn).finished().await.map_err(transaction)?;
+    Ok(())
+}

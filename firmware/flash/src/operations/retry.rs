@@ -1,0 +1,44 @@
+//! READ RETRY: reading again at other levels of the package's table, chosen by SET FEATURES (B31).
+
+use super::{read_page, set_features};
+use crate::Lun;
+use aster_ports::channel::FrameReport;
+use aster_ports::flash::FlashError;
+use aster_units::{BufferId, RowAddr, SectorRange};
+
+/// Chooses a row of the package's level table for the reads that follow; row 0 is a fresh part's. A feature is the target's:
+/// all LUNs behind the chip enable must be idle and read at this level.
+///
+/// # Errors
+/// As [`super::set_features`]; also when the package has no table or no such row.
+pub async fn set_read_level(lun: &Lun, level: u8) -> Result<(), FlashError> {
+    let retry = lun.commands().read_retry.filter(|retry| level < retry.levels);
+    let retry = retry.ok_or_else(|| lun.unsupported("set read level"))?;
+    set_features(lun, retry.feature, u32::from(level)).await?;
+    Ok(())
+}
+
+/// READ PAGE that goes through the level table until all sectors are correct, then sets the level back. Gives the last
+/// report and the level it was read at.
+///
+/// # Errors
+/// As [`super::read_page`] and [`set_read_level`].
+pub async fn read_with_retry(
+    lun: &Lun,
+    row: RowAddr,
+    sectors: SectorRange,
+    into: BufferId,
+) -> Result<(FrameReport, u8), FlashError> {
+    let levels = lun.commands().read_retry.map_or(1, |retry| retry.levels);
+    let mut report = read_page(lun, row, sectors, into).await?;
+    let mut level = 0;
+    while (report.failed_sectors != 0 || report.oob_failed) && level + 1 < levels {
+        level += 1;
+        set_read_level(lun, level).await?;
+        report = read_page(lun, row, sectors, into).await?;
+    }
+    if level != 0 {
+        set_read_level(lun, 0).await?;
+    }
+    Ok((report, level))
+}
