@@ -113,7 +113,7 @@ fn array() -> Array {
             let worker = Worker {
                 lun: GEOMETRY.lun_index(LunAddr { channel, way, lun: 0 }),
                 port: Rc::clone(&port),
-                controller: Controller::new(lun()),
+                controller: Controller::new(lun()).into(),
                 package: u32::from(channel) * u32::from(GEOMETRY.ways) + u32::from(way),
                 tasks: Rc::clone(&tasks),
                 addressing: (GEOMETRY, GEOMETRY),

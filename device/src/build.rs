@@ -205,22 +205,36 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
     })
 }
 
-pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<EngineConfig, BuildError> {
-    let layout = layout(profile)?;
-    let t_ccs = nanos(profile.package.column_change_ns);
-    let clock = EngineClock {
+pub(crate) fn clock(profile: &Profile) -> EngineClock {
+    EngineClock {
         period: Duration::from_nanos_f64(profile.channel.clock_ns),
         fifo_latency: profile.channel.fifo_cycles,
         gap: profile.channel.gap_cycles,
-    };
-    let table = |interface, mode| {
-        let timing = Timing::of(interface, mode).map_err(|e| value("channel.timing_mode", e))?;
-        CycleTable::new(&BusTiming::of_onfi(&timing, t_ccs), &clock).map_err(|e| value("channel.clock_ns", e))
-    };
+    }
+}
+
+fn timing_of(profile: &Profile, interface: DataInterface, mode: u8) -> Result<BusTiming, BuildError> {
+    let timing = Timing::of(interface, mode).map_err(|e| value("channel.timing_mode", e))?;
+    let bus = BusTiming::of_onfi(&timing, nanos(profile.package.column_change_ns));
+    Ok(match profile.channel.rate_mt_s {
+        Some(rate) => bus.at_most(u64::from(rate) * 1_000_000),
+        None => bus,
+    })
+}
+
+/// The bus after bring-up.
+pub(crate) fn bus_timing(profile: &Profile) -> Result<BusTiming, BuildError> {
     let (fast, _) = interface(profile.channel.data_interface);
-    let mut tables = vec![table(fast, profile.channel.timing_mode)?];
+    timing_of(profile, fast, profile.channel.timing_mode)
+}
+
+pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<EngineConfig, BuildError> {
+    let layout = layout(profile)?;
+    let clock = clock(profile);
+    let table = |bus: &BusTiming| CycleTable::new(bus, &clock).map_err(|e| value("channel.clock_ns", e));
+    let mut tables = vec![table(&bus_timing(profile)?)?];
     if tables[0].interface != Interface::POWER_ON {
-        tables.push(table(DataInterface::Sdr, 0)?);
+        tables.push(table(&timing_of(profile, DataInterface::Sdr, 0)?)?);
     }
     let e = &profile.ecc;
     Ok(EngineConfig {

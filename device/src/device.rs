@@ -1,32 +1,28 @@
 use crate::arrivals::{Arrivals, Write};
 use crate::build::{self, BuildError, OOB_BYTES};
-use crate::channels::{ChannelEngine, ChannelHardware};
+use crate::channels::ChannelHardware;
 use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::profile::Profile;
+use crate::wiring::{Above, Channels, Surroundings};
 use aster_board::{BAR0_BYTES, Link, LinkStats, PciFunction};
 use aster_channel::ChannelStats;
+use aster_channel::fixed::Filter;
 use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
-use aster_flash::{Controller, Lun, boot};
 use aster_ftl::{BootError, Ftl, FtlHandle};
 use aster_hostif::{FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
-use aster_ports::channel::{BusTap, ChannelPort};
+use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::link::{BadAddress, LinkOp, LinkPort};
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
-use aster_sched::{Gate, Worker};
-use aster_units::{BufferId, ChannelId, Content, Duration, Geometry, Instant, LunAddr};
+use aster_units::{Content, Duration, Geometry, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-// The FTL sends whole operations and looks for factory marks with raw reads; a controller without them would need an
-// adaptor in front.
-const _: () = assert!(Controller::CAPABILITIES.compound && Controller::CAPABILITIES.raw);
 
 /// Metadata buffers that bring-up uses: one a way of a channel, channels after each other in time.
 const BRING_UP_BUFFERS: u32 = 1;
@@ -43,13 +39,12 @@ pub struct Device {
     pci: RefCell<PciFunction>,
     front: Rc<FrontEnd>,
     arrivals: Rc<Arrivals>,
-    engines: Vec<Rc<dyn ChannelEngine>>,
+    channels: Channels,
     cores: Vec<Core>,
     ftl: FtlHandle,
     cells: NandCells,
     nvram: SharedNvram,
     memory: SharedBandwidth,
-    bring_up_error: Rc<RefCell<Option<String>>>,
 }
 
 /// What the parts of a drive have done so far.
@@ -109,7 +104,6 @@ impl Device {
             NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
         };
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
-        let array_geometry = profile.array_geometry();
         let geometry = profile.used_geometry();
 
         let mut ftl_config = build::ftl(profile, content, 1);
@@ -145,53 +139,22 @@ impl Device {
             cores.push(flash_core.clone());
         }
 
-        // Channels, and a worker for each LUN.
+        // Channels, with a worker for each LUN.
         let flash_port = FlashPort::new(&exec, geometry.total_luns(), build::flash_depth(profile), interrupt);
-        let flash_config = Rc::new(build::flash(profile)?);
-        let gate = Rc::new(Gate::default());
-        let tasks = Rc::new(build::tasks(profile));
-        let mut engines = Vec::new();
-        let mut ports = Vec::new();
-        for channel in 0..array_geometry.channels {
-            let luns = array_geometry.luns_per_channel() as usize;
-            let port = ChannelPort::new(&exec, ChannelId(channel), usize::from(array_geometry.ways), luns);
-            if let Some(arbiter) = build::transactions(profile).arbiter(luns) {
-                port.set_arbiter(arbiter);
-            }
-            let engine_config = build::engine(profile, &memory)?;
-            hardware.check(content, &engine_config)?;
-            engines.push(hardware.start(&port, &dram, array.take_packages(channel), engine_config, recorder));
-            for lun in 0..array_geometry.luns {
-                for way in 0..array_geometry.ways {
-                    let handle =
-                        Lun::new(&flash_core, &port, &flash_config, usize::from(way), usize::from(lun));
-                    let worker = Worker {
-                        lun: geometry.lun_index(LunAddr { channel, way, lun }),
-                        port: Rc::clone(&flash_port),
-                        controller: Controller::new(handle),
-                        package: u32::from(channel) * u32::from(array_geometry.ways) + u32::from(way),
-                        tasks: Rc::clone(&tasks),
-                        addressing: (geometry, array_geometry),
-                        gate: Rc::clone(&gate),
-                        recorder: recorder.clone(),
-                    };
-                    flash_core.spawn(worker.run());
-                }
-            }
-            ports.push(port);
-        }
-        let bring_up_error = Rc::new(RefCell::new(None));
-        flash_core.spawn(bring_up(
-            exec.clone(),
-            (0..usize::from(array_geometry.ways))
-                .flat_map(|way| ports.iter().map(move |port| (way, Rc::clone(port))))
-                .map(|(way, port)| Lun::new(&flash_core, &port, &flash_config, way, 0))
-                .collect(),
-            dram.clone(),
+        let around = Surroundings {
+            exec: &exec,
+            profile,
+            content,
+            geometry,
+            hardware,
+            dram: &dram,
             scratch,
-            gate,
-            Rc::clone(&bring_up_error),
-        ));
+            memory: &memory,
+            core: &flash_core,
+            requests: &flash_port,
+            recorder,
+        };
+        let channels = Channels::start(&around, &mut array, Above::Scheduler)?;
 
         // Front end and FTL.
         let link_port = LinkPort::new(&exec, host_config.link_operations());
@@ -241,13 +204,12 @@ impl Device {
             pci: RefCell::new(PciFunction::new(build::pci_ids(profile), vectors)),
             front,
             arrivals,
-            engines,
+            channels,
             cores,
             ftl,
             cells: array.cells(),
             nvram,
             memory,
-            bring_up_error,
         })
     }
 
@@ -367,7 +329,7 @@ impl Device {
             ftl: self.ftl.stats(),
             nand: inspect.totals_of_drive(),
             erases: inspect.erase_spread(self.geometry.blocks_per_lun),
-            channels: self.engines.iter().map(|e| e.stats()).collect(),
+            channels: self.channels.engines.iter().map(|e| e.stats()).collect(),
             link: self.link.stats(),
             cores: self.cores.iter().map(Core::stats).collect(),
             dram_bytes: self.memory.moved(),
@@ -387,7 +349,7 @@ impl Device {
     }
     /// Why the drive can't serve, if bring-up or boot failed.
     pub fn fault(&self) -> Option<String> {
-        self.bring_up_error.borrow().clone().or_else(|| self.ftl.boot_error().map(|e| e.to_string()))
+        self.channels.fault.borrow().clone().or_else(|| self.ftl.boot_error().map(|e| e.to_string()))
     }
     /// True when the drive can't serve because it was not shut down before it lost its power.
     pub fn was_not_shut_down(&self) -> bool {
@@ -395,9 +357,15 @@ impl Device {
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
-        if let Some(engine) = self.engines.get(channel) {
+        if let Some(engine) = self.channels.engines.get(channel) {
             engine.set_tap(tap);
         }
+    }
+
+    /// Puts a filter into the control path of a channel's controller, behind those that are there (C16). False when the
+    /// channel has no such path: only the asynchronous controller has one.
+    pub fn insert_filter(&self, channel: usize, filter: Box<dyn Filter>) -> bool {
+        self.channels.fixed.get(channel).is_some_and(|controller| controller.insert_filter(filter))
     }
 
     /// Cuts the power now. What survives powers the next device on.
@@ -415,22 +383,4 @@ impl Drop for Device {
     fn drop(&mut self) {
         self.exec.shut_down();
     }
-}
-
-async fn bring_up(
-    exec: Exec,
-    luns: Vec<Lun>,
-    dram: SharedDram,
-    scratch: BufferId,
-    gate: Rc<Gate>,
-    error: Rc<RefCell<Option<String>>>,
-) {
-    for lun in &luns {
-        if let Err(e) = boot::bring_up(lun, &dram, scratch).await {
-            let place = format!("channel {} way {}: {e}", lun.port().id(), lun.way());
-            *error.borrow_mut() = Some(place);
-            return;
-        }
-    }
-    gate.open(&exec);
 }

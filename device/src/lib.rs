@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
+pub mod bench;
 mod build;
 mod channels;
 mod check;
@@ -11,6 +12,7 @@ mod identity;
 mod life;
 mod media;
 pub mod profile;
+mod wiring;
 
 pub use build::{BuildError, nand_image_bytes};
 pub use channels::ChannelHardware;
@@ -23,6 +25,13 @@ pub use profile::{Profile, ProfileError};
 /// Waveforms of a channel's pins.
 pub mod wave {
     pub use aster_channel::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};
+}
+
+/// The control path of the asynchronous channel controller, into which anybody can put a filter (C16).
+pub mod control {
+    pub use aster_channel::fixed::{
+        AccessCounts, Answer, ControlWord, Filter, Passage, Segment, SegmentKind, StatisticsFilter,
+    };
 }
 
 pub use aster_units as units;

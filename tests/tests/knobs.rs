@@ -2,8 +2,8 @@
 
 use aster_device::Media;
 use aster_device::profile::{
-    ArbitrationName, AssignerName, CellUse, ContentKind, DataModeName, PlacementName, Profile,
-    SchedulerPolicy, TransactionOrder,
+    ArbitrationName, AssignerName, CellUse, ContentKind, ControllerName, DataModeName, PlacementName,
+    Profile, SchedulerPolicy, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -220,6 +220,8 @@ const CASES: &[Case] = &cases! {
     "package.errors.csb_factor" Run on triple_level; => |p| p.package.errors.csb_factor = 8.0,
     "package.errors.msb_factor" Run => |p| p.package.errors.msb_factor = 8.0,
     "channel.data_interface" Run => |p| p.channel.data_interface = DataModeName::NvDdr,
+    "channel.controller" Run => |p| p.channel.controller = ControllerName::Synchronous,
+    "channel.rate_mt_s" Run => |p| p.channel.rate_mt_s = Some(100),
     "channel.timing_mode" Run => |p| p.channel.timing_mode = 2,
     "channel.clock_ns" Run => |p| p.channel.clock_ns = 12.0,
     "channel.fifo_cycles" Run => |p| p.channel.fifo_cycles = 5,

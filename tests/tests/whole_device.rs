@@ -1,11 +1,14 @@
 //! Whole drives against an oracle: every read must bring a version that the block may hold.
 
 use aster_device::Media;
-use aster_device::profile::Profile;
+use aster_device::control::{Answer, ControlWord, Filter, Passage, SegmentKind, StatisticsFilter};
+use aster_device::profile::{ControllerName, Profile};
 use aster_events::Recorder;
-use aster_tests::{cases, drive, job, machine, profile, run, versioned};
-use aster_units::{Content, LunIndex};
+use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_units::{Content, Instant, LunIndex};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
+use std::cell::Cell;
+use std::rc::Rc;
 
 fn mixed(name: &str, requests: u64, seed: u64) -> Job {
     Job {
@@ -137,4 +140,65 @@ fn so_does_one_of_many_luns_with_unequal_factory_bad_blocks() {
         p.package.factory_bad_per_mille = 5;
     });
     assert!(bad.len() == 4 && bad.iter().any(|&b| b != bad[0]), "{bad:?}");
+}
+
+/// The composition test of design §3: the same scheduler and FTL over each channel controller, checked byte by byte, with
+/// failures on the way and a restart in between.
+#[test]
+fn a_drive_keeps_every_byte_over_each_channel_controller() {
+    for controller in [ControllerName::Software, ControllerName::Synchronous, ControllerName::Asynchronous] {
+        let profile = profile("tiny", |p| {
+            p.channel.controller = controller;
+            p.package.errors.fresh = 1e-4;
+            p.package.program_failures_per_million = 200;
+            p.geometry.blocks_per_lun = 48;
+        });
+        let (mut media, mut kept) = (Media::fresh(), None);
+        for round in 0..cases(2, 20) {
+            let m = machine(&profile, None, media, &Recorder::default());
+            let contents = kept.take().unwrap_or_else(|| versioned(&m));
+            let read = job("read back", Access::Sequential, Mix::Read, 32 << 10, 200);
+            kept = Some(run(&m, &[read, mixed("mixed", 2_500, round)], contents));
+            media = m.shut_down().unwrap_or_else(|e| panic!("{controller:?}, round {round}: {e}"));
+        }
+    }
+}
+
+/// Refuses programs, and counts them.
+struct WriteProtect(Rc<Cell<u64>>);
+
+impl Filter for WriteProtect {
+    fn pass(&mut self, _: Instant, word: &ControlWord) -> Passage {
+        match word {
+            ControlWord::Access { segment, .. } if segment.kind == SegmentKind::Program => {
+                self.0.set(self.0.get() + 1);
+                Passage::Up(Answer::Refused)
+            }
+            _ => Passage::Down,
+        }
+    }
+}
+
+#[test]
+fn what_a_users_filter_refuses_reaches_no_cell() {
+    let profile = profile("tiny", |p| p.channel.controller = ControllerName::Asynchronous);
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let refused = Rc::new(Cell::new(0));
+    for channel in 0..usize::from(m.device().geometry().channels) {
+        assert!(m.device().insert_filter(channel, Box::new(WriteProtect(Rc::clone(&refused)))));
+    }
+    let before = m.device().stats().nand.programs;
+    let contents = versioned(&m);
+    run_with(&m, &[job("write", Access::Sequential, Mix::Write, 64 << 10, 40)], contents, ());
+    assert_eq!(m.device().stats().nand.programs, before);
+    assert!(refused.get() > 0);
+}
+
+#[test]
+fn only_the_asynchronous_controller_has_a_control_path() {
+    for controller in [ControllerName::Software, ControllerName::Synchronous] {
+        let profile = profile("tiny", |p| p.channel.controller = controller);
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        assert!(!m.device().insert_filter(0, Box::new(StatisticsFilter::default())));
+    }
 }

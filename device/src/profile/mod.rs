@@ -10,10 +10,10 @@ mod shipped;
 pub use error::ProfileError;
 pub(crate) use schema::geometry_key;
 pub use schema::{
-    ArbitrationName, AssignerName, BoardProfile, CellUse, ChannelProfile, ContentKind, CoresProfile,
-    CostsProfile, DataModeName, EccProfile, ErrorsProfile, FtlProfile, GeometryProfile, HostProfile,
-    LinkProfile, PackageProfile, PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy,
-    SchedulerProfile, TransactionOrder,
+    ArbitrationName, AssignerName, BoardProfile, CellUse, ChannelProfile, ContentKind, ControllerName,
+    CoresProfile, CostsProfile, DataModeName, EccProfile, ErrorsProfile, FtlProfile, GeometryProfile,
+    HostProfile, LinkProfile, PackageProfile, PlacementName, PollProfile, Profile, RestrictProfile,
+    SchedulerPolicy, SchedulerProfile, TransactionOrder,
 };
 pub use shipped::{SHIPPED, shipped};
 

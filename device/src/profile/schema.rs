@@ -233,14 +233,33 @@ pub enum DataModeName {
     NvDdr2,
 }
 
+/// Kinds of channel controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControllerName {
+    /// Flash operations in software, on a core (B1).
+    #[default]
+    Software,
+    /// In hardware: an operation module a LUN and an arbiter (B29, BABOL's Fig 4).
+    Synchronous,
+    /// In hardware: control words, filters and a dispatcher (B29, Cosmos+, C14).
+    Asynchronous,
+}
+
 /// Channel bus and controller.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelProfile {
+    /// What drives the channel. In hardware it costs no core anything.
+    #[serde(default)]
+    pub controller: ControllerName,
     /// Data interface after bring-up.
     pub data_interface: DataModeName,
     /// ONFI timing mode of that interface.
     pub timing_mode: u8,
+    /// Millions of bytes that the bus moves a second at most; what the timing mode allows when absent.
+    #[serde(default)]
+    pub rate_mt_s: Option<u32>,
     /// Controller clock period in nanoseconds.
     #[serde(default = "default_clock")]
     pub clock_ns: f64,
@@ -640,6 +659,9 @@ impl Profile {
         range("package.errors.csb_factor", p.errors.csb_factor, 0.0, 1e3)?;
         range("package.errors.msb_factor", p.errors.msb_factor, 0.0, 1e3)?;
         range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, 1e6)?;
+        if let Some(rate) = self.channel.rate_mt_s {
+            range("channel.rate_mt_s", f64::from(rate), 1.0, 1e4)?;
+        }
         range("channel.clock_ns", self.channel.clock_ns, 0.5, 1e3)?;
         range("channel.fifo_cycles", f64::from(self.channel.fifo_cycles), 0.0, 1e6)?;
         range("channel.gap_cycles", f64::from(self.channel.gap_cycles), 0.0, 1e6)?;

@@ -98,6 +98,16 @@ fn a_value_of_the_wrong_type_names_key_and_line() {
 }
 
 #[test]
+fn an_unknown_controller_is_told_with_those_there_are() {
+    let e = error(&with("timing_mode = 4", "timing_mode = 4\ncontroller = \"sychronous\""));
+    assert_eq!(e.key.as_deref(), Some("channel.controller"));
+    for known in ["software", "synchronous", "asynchronous"] {
+        assert!(e.reason.contains(known), "{e}");
+    }
+    assert!(e.line.is_some(), "{e}");
+}
+
+#[test]
 fn a_missing_key_says_which() {
     let e = error(&with("page_bytes = 16384\n", ""));
     assert!(e.reason.contains("page_bytes"), "{e}");
@@ -144,6 +154,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("fresh = 1e-5", "fresh = 0.9", "package.errors.fresh"),
     ("msb_factor = 2", "msb_factor = -2", "package.errors.msb_factor"),
     ("timing_mode = 4", "timing_mode = 4\nclock_ns = 0", "channel.clock_ns"),
+    ("timing_mode = 4", "timing_mode = 4\nrate_mt_s = 0", "channel.rate_mt_s"),
     ("corrected = 13", "corrected = 15", "ecc.corrected"),
     ("designed = 14", "designed = 0", "ecc.designed"),
     ("generation = 2", "generation = 9", "link.generation"),

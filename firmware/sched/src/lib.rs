@@ -11,7 +11,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::{Exec, WaitQueue};
 use aster_flash::Controller;
-use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase};
+use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase};
 use aster_units::{Geometry, LunIndex};
 use core::cell::Cell;
 
@@ -38,6 +38,38 @@ impl Gate {
     }
 }
 
+/// A channel controller as a scheduler sees it.
+pub enum Backend {
+    /// Flash operations in software, on the worker's core.
+    Software(Controller),
+    /// A controller in hardware, behind an I3 port of its own. What it does costs no core anything.
+    Hardware(Rc<FlashPort>),
+}
+
+impl From<Controller> for Backend {
+    fn from(controller: Controller) -> Self {
+        Backend::Software(controller)
+    }
+}
+
+impl Backend {
+    /// Carries a request out. `fault` is told why a target ended in an error.
+    async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
+        match self {
+            Backend::Software(controller) => controller.execute(request, fault).await,
+            Backend::Hardware(port) => {
+                let outcomes = port.call(*request).await;
+                if outcomes.iter().any(|outcome| outcome.status == FlashStatus::Error) {
+                    while let Some(error) = port.take_fault(request.lun) {
+                        fault(error);
+                    }
+                }
+                outcomes
+            }
+        }
+    }
+}
+
 /// What a LUN's worker works with.
 pub struct Worker {
     /// The LUN over the drive.
@@ -45,7 +77,7 @@ pub struct Worker {
     /// Where requests come from.
     pub port: Rc<FlashPort>,
     /// What carries them out.
-    pub controller: Controller,
+    pub controller: Backend,
     /// Which chip enable of the drive it lies behind.
     pub package: u32,
     /// What chooses and admits, shared by all workers.
@@ -62,7 +94,7 @@ pub struct Worker {
 impl Worker {
     /// Serves one LUN for ever: the long-lived worker of design §2.
     pub async fn run(self) {
-        let exec = self.controller.lun().core().exec().clone();
+        let exec = self.port.exec().clone();
         self.gate.pass(&exec).await;
         let overtakes = Cell::new(0);
         loop {

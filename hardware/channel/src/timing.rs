@@ -96,6 +96,14 @@ impl BusTiming {
             t_rhw: timing.t_rhw,
         }
     }
+
+    /// The same with data strobes slow enough for at most `bytes_per_second`, which must not be 0: a controller may drive a
+    /// package slower than its mode allows (B21: NV-DDR2 at 100 MT/s, for which the standard has no mode).
+    #[must_use]
+    pub fn at_most(self, bytes_per_second: u64) -> Self {
+        let pair = Duration::of_transfer(2, bytes_per_second);
+        BusTiming { t_pair_out: self.t_pair_out.max(pair), t_pair_in: self.t_pair_in.max(pair), ..self }
+    }
 }
 
 /// The controller's own clock and pipeline, the same for the timed model and the RTL.

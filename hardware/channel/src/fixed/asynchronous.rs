@@ -188,15 +188,13 @@ impl ControlPath {
         passed.into_iter().find(|passage| *passage != Passage::Down).unwrap_or(Passage::Down)
     }
 
-    /// An access of `slot` comes down. What starts an array overtakes what only moves or asks: it is short, and a die that
-    /// works is worth more than a bus that does.
+    /// An access of `slot` comes down.
     pub(super) fn send(&self, at: Instant, slot: u16, lun: LunIndex, segment: Segment) -> Descent {
         let word = ControlWord::Access { lun, segment };
         if self.filtered(at, &word) != Passage::Down {
             return Descent::Refused;
         }
-        let high = matches!(segment.kind, SegmentKind::Trigger | SegmentKind::Erase | SegmentKind::Reset);
-        match self.queues.borrow_mut().enter(slot, high) {
+        match self.queues.borrow_mut().enter(slot, segment.kind.starts_array()) {
             true => Descent::Queued,
             false => Descent::Outside,
         }
@@ -223,12 +221,12 @@ struct Dispatcher(Rc<RefCell<Queues>>);
 
 impl Arbiter for Dispatcher {
     fn grant(&mut self, _: &ChannelPort, waiting: &[u16]) -> usize {
-        Dispatcher::grant(self, waiting)
+        self.choose(waiting)
     }
 }
 
 impl Dispatcher {
-    fn grant(&mut self, waiting: &[u16]) -> usize {
+    fn choose(&mut self, waiting: &[u16]) -> usize {
         let Queues { high, normal, .. } = &mut *self.0.borrow_mut();
         let head = high.pop_front().or_else(|| normal.pop_front());
         let chosen = head.and_then(|slot| waiting.iter().position(|&w| w == slot));
@@ -254,7 +252,7 @@ mod tests {
         let mut waiting = alloc::vec![3, 1, 2, 0];
         let mut order = Vec::new();
         while !waiting.is_empty() {
-            let chosen = dispatcher.grant(&waiting);
+            let chosen = dispatcher.choose(&waiting);
             order.push(waiting.remove(chosen));
         }
         assert_eq!(order, [1, 0, 3, 2]);
@@ -271,10 +269,10 @@ mod tests {
         assert!(queues.borrow_mut().enter(bound + 1, true), "the other queue has room");
         assert_eq!(queues.borrow_mut().next_inside(), None);
         let mut waiting: Vec<u16> = (0..bound).chain([bound + 1]).collect();
-        let first = dispatcher.grant(&waiting);
+        let first = dispatcher.choose(&waiting);
         assert_eq!(waiting.remove(first), bound + 1);
         assert_eq!(queues.borrow_mut().next_inside(), None, "the full queue is as full as before");
-        let second = dispatcher.grant(&waiting);
+        let second = dispatcher.choose(&waiting);
         assert_eq!(waiting.remove(second), 0);
         assert_eq!(queues.borrow_mut().next_inside(), Some(bound));
         assert_eq!(queues.borrow_mut().next_inside(), None);

@@ -3,7 +3,7 @@
 use super::asynchronous::{Answer, ControlPath, ControlWord, Descent, Filter, WAITS};
 use super::module::{FixedConfig, Module, Next};
 use super::segment::{Place, Segment, SegmentKind, Waits};
-use super::synchronous::RoundRobin;
+use super::synchronous::{RoundRobin, Starts, starts};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ pub enum Control {
 }
 
 enum Discipline {
-    Synchronous,
+    Synchronous(Starts),
     Asynchronous(ControlPath),
 }
 
@@ -83,7 +83,7 @@ impl FixedController {
             config,
             units: luns.iter().enumerate().map(unit).collect(),
             discipline: match control {
-                Control::Synchronous => Discipline::Synchronous,
+                Control::Synchronous => Discipline::Synchronous(starts(luns.len())),
                 Control::Asynchronous => Discipline::Asynchronous(ControlPath::new(luns.len())),
             },
             id: Cell::new(None),
@@ -96,7 +96,7 @@ impl FixedController {
     pub fn take_over(&self) {
         let id = self.id();
         self.channel.set_arbiter(match &self.discipline {
-            Discipline::Synchronous => Box::new(RoundRobin::default()),
+            Discipline::Synchronous(starts) => RoundRobin::new(starts),
             Discipline::Asynchronous(path) => path.dispatcher(),
         });
         for (slot, unit) in self.units.iter().enumerate() {
@@ -110,7 +110,7 @@ impl FixedController {
     /// no control words to filter.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         match &self.discipline {
-            Discipline::Synchronous => false,
+            Discipline::Synchronous(_) => false,
             Discipline::Asynchronous(path) => {
                 path.insert(filter);
                 true
@@ -121,7 +121,7 @@ impl FixedController {
     /// controller has no such path: both are refused.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         match (&self.discipline, word) {
-            (Discipline::Synchronous, _) | (_, ControlWord::Access { .. }) => Answer::Refused,
+            (Discipline::Synchronous(_), _) | (_, ControlWord::Access { .. }) => Answer::Refused,
             (Discipline::Asynchronous(path), _) => path.ask(self.exec.now(), word),
         }
     }
@@ -131,7 +131,7 @@ impl FixedController {
     }
     fn waits(&self) -> &'static Waits {
         match self.discipline {
-            Discipline::Synchronous => &Waits::NONE,
+            Discipline::Synchronous(_) => &Waits::NONE,
             Discipline::Asynchronous(_) => &WAITS,
         }
     }
@@ -174,14 +174,17 @@ impl FixedController {
 
     /// Asks for the channel; false when the segment is refused on its way.
     fn send(&self, slot: usize, segment: Segment, linger: Duration) -> bool {
-        if let Discipline::Asynchronous(path) = &self.discipline {
-            match path.send(self.exec.now(), slot as u16, self.units[slot].lun, segment) {
-                Descent::Queued => {}
-                Descent::Outside => {
-                    self.units[slot].outside.set(Some((segment, linger)));
-                    return true;
+        match &self.discipline {
+            Discipline::Synchronous(starts) => starts[slot].set(segment.kind.starts_array()),
+            Discipline::Asynchronous(path) => {
+                match path.send(self.exec.now(), slot as u16, self.units[slot].lun, segment) {
+                    Descent::Queued => {}
+                    Descent::Outside => {
+                        self.units[slot].outside.set(Some((segment, linger)));
+                        return true;
+                    }
+                    Descent::Refused => return false,
                 }
-                Descent::Refused => return false,
             }
         }
         self.drive(slot, segment, linger);

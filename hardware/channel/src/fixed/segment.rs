@@ -40,6 +40,11 @@ impl SegmentKind {
         SegmentKind::Status,
         SegmentKind::Reset,
     ];
+    /// True for what is short and sets an array to work: it overtakes what moves data or asks for a status, since a die
+    /// that works is worth more than a bus that does.
+    pub(super) const fn starts_array(self) -> bool {
+        matches!(self, SegmentKind::Trigger | SegmentKind::Erase | SegmentKind::Reset)
+    }
     /// Its name in waveforms and errors: the same as the software-defined controller's.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,200 @@
+//! A bench: one channel with its packages and its controller, without FTL, NVMe and host. Requests are injected at the
+//! controller (B22), so that what is measured is the controller.
+
+mod limits;
+mod work;
+
+pub use limits::Limits;
+pub use work::{Kind, Operation, Pattern, Ran, Sample, Work};
+
+use crate::build::{self, BuildError, OOB_BYTES};
+use crate::channels::ChannelHardware;
+use crate::control::{AccessCounts, Answer, ControlWord, Filter, StatisticsFilter};
+use crate::profile::{ControllerName, Profile, RestrictProfile};
+use crate::wiring::{Above, Channels, Surroundings};
+use aster_channel::ChannelStats;
+use aster_events::Recorder;
+use aster_exec::{Core, Exec};
+use aster_nand::{NandArray, NandInspect};
+use aster_ports::channel::BusTap;
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::flash::FlashPort;
+use aster_ports::resource::Bandwidth;
+use aster_units::{Content, Geometry, Instant};
+use std::rc::Rc;
+
+/// Requests that a bench has in flight at most.
+pub const DEPTH_MAX: u16 = 1024;
+
+/// Why a bench can't measure.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The profile doesn't make a bench.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The packages didn't come up.
+    #[error("{0}")]
+    BringUp(String),
+    /// The work can't be done on these packages.
+    #[error("{0}")]
+    Work(String),
+}
+
+/// One channel under test.
+pub struct Bench {
+    exec: Exec,
+    content: Content,
+    geometry: Geometry,
+    dram: SharedDram,
+    depth: u16,
+    channels: Channels,
+    inspect: NandInspect,
+    requests: Rc<FlashPort>,
+    limits: limits::Source,
+}
+
+impl Bench {
+    /// A bench of `profile`'s packages and controller with `luns` LUNs on its one channel, whatever the profile's own number,
+    /// and at most `depth` requests in flight. The packages have been brought up. `content` overrides the profile's.
+    ///
+    /// # Errors
+    /// When the profile doesn't make such a bench.
+    pub fn power_on(
+        profile: &Profile,
+        luns: u8,
+        depth: u16,
+        content: Option<Content>,
+        recorder: &Recorder,
+    ) -> Result<Self, BenchError> {
+        if !(1..=DEPTH_MAX).contains(&depth) {
+            return Err(BenchError::Work(format!(
+                "{depth} requests in flight: must be from 1 to {DEPTH_MAX}"
+            )));
+        }
+        let profile = &of_one_channel(profile, luns)?;
+        let content = content.unwrap_or(profile.content.into());
+        let geometry = profile.array_geometry();
+        let exec = Exec::new();
+        let mut array =
+            NandArray::new(build::nand(profile, content)?, None, recorder).map_err(BuildError::from)?;
+        let dram = Dram::new(content, geometry.sectors_per_page(), OOB_BYTES, u32::from(depth), 1, 0);
+        let scratch = dram.borrow().metadata_buffer(0);
+        let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
+        let core = Core::new(&exec, build::frequency(profile)?);
+        let requests = FlashPort::new(&exec, geometry.total_luns(), depth, Interrupt::default());
+        let around = Surroundings {
+            exec: &exec,
+            profile,
+            content,
+            geometry,
+            hardware: ChannelHardware::Timed,
+            dram: &dram,
+            scratch,
+            memory: &memory,
+            core: &core,
+            requests: &requests,
+            recorder,
+        };
+        let channels = Channels::start(&around, &mut array, Above::Injection)?;
+        if profile.channel.controller == ControllerName::Asynchronous {
+            channels.fixed.iter().for_each(|controller| {
+                controller.insert_filter(Box::new(StatisticsFilter::default()));
+            });
+        }
+        let bench = Bench {
+            content,
+            geometry,
+            dram,
+            depth,
+            channels,
+            inspect: array.inspect(),
+            requests,
+            limits: limits::Source::new(profile)?,
+            exec,
+        };
+        while let Some(next) = bench.exec.next_deadline() {
+            bench.exec.advance_to(next);
+        }
+        let fault = bench.channels.fault.borrow_mut().take();
+        match fault {
+            Some(fault) => Err(BenchError::BringUp(fault)),
+            None => Ok(bench),
+        }
+    }
+
+    /// The bench's clock.
+    pub fn now(&self) -> Instant {
+        self.exec.now()
+    }
+    /// The executor, for whoever injects requests of their own.
+    pub fn exec(&self) -> &Exec {
+        &self.exec
+    }
+    /// Where requests are injected: I3.
+    pub fn requests(&self) -> &Rc<FlashPort> {
+        &self.requests
+    }
+    /// The page buffers: as many as requests in flight.
+    pub fn dram(&self) -> &Dram {
+        &self.dram
+    }
+    /// The array behind the channel.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+    /// How page content is kept.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+    /// Looks at the cells, and breaks them on purpose.
+    pub fn nand(&self) -> &NandInspect {
+        &self.inspect
+    }
+    /// What the channel has done.
+    pub fn stats(&self) -> ChannelStats {
+        self.channels.engines[0].stats()
+    }
+    /// Segments that went down the control path by kind; `None` when the controller has none.
+    pub fn access_counts(&self) -> Option<AccessCounts> {
+        match self.channels.fixed.first()?.ask(&ControlWord::Statistics) {
+            Answer::Statistics(counts) => Some(counts),
+            _ => None,
+        }
+    }
+    /// Puts a filter into the control path, behind those that are there (C16). False when the controller has none.
+    pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
+        self.channels.fixed.first().is_some_and(|controller| controller.insert_filter(filter))
+    }
+    /// Shows the channel's bus activity to `tap` from now on.
+    pub fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
+        self.channels.engines[0].set_tap(tap);
+    }
+    /// What bounds `work` on this bench, whatever the controller.
+    pub fn limits(&self, work: &Work) -> Limits {
+        self.limits.of(work)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.exec.shut_down();
+    }
+}
+
+/// The profile with one channel of `luns` LUNs, and nothing restricted.
+fn of_one_channel(profile: &Profile, luns: u8) -> Result<Profile, BenchError> {
+    let mut profile = profile.clone();
+    profile.restrict = RestrictProfile::default();
+    let g = &mut profile.geometry;
+    if luns == 0 || !luns.is_multiple_of(g.luns) {
+        return Err(BenchError::Work(format!(
+            "{luns} LUNs on the channel: must be a multiple of {}, as many as a chip enable has",
+            g.luns
+        )));
+    }
+    g.channels = 1;
+    g.ways = luns / g.luns;
+    profile.array_geometry().validate().map_err(|error| BenchError::Work(format!("{luns} LUNs: {error}")))?;
+    Ok(profile)
+}

@@ -1,0 +1,192 @@
+//! Wires the channels: engines and packages below, the controller that the profile names above them, and the workers of
+//! the flash scheduler where there is one.
+
+use crate::build::{self, BuildError};
+use crate::channels::{ChannelEngine, ChannelHardware};
+use crate::profile::{ControllerName, Profile};
+use aster_channel::fixed::{Control, FixedConfig, FixedController};
+use aster_events::Recorder;
+use aster_exec::{Core, Exec};
+use aster_flash::{Controller, FlashConfig, Lun, boot};
+use aster_nand::NandArray;
+use aster_ports::channel::ChannelPort;
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::FlashPort;
+use aster_ports::resource::SharedBandwidth;
+use aster_sched::{Backend, Gate, Worker};
+use aster_units::{BufferId, ChannelId, Content, Geometry, LunAddr};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+// Whoever stands above I3 sends whole operations, and the FTL looks for factory marks with raw reads; a controller
+// without them would need an adaptor in front.
+const _: () = assert!(Controller::CAPABILITIES.compound && Controller::CAPABILITIES.raw);
+const _: () = assert!(FixedController::CAPABILITIES.compound && FixedController::CAPABILITIES.raw);
+
+/// What channels are wired to.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) exec: &'a Exec,
+    pub(crate) profile: &'a Profile,
+    pub(crate) content: Content,
+    /// What requests are addressed in; the packages may have more (C31).
+    pub(crate) geometry: Geometry,
+    /// What the engines are.
+    pub(crate) hardware: ChannelHardware,
+    pub(crate) dram: &'a SharedDram,
+    /// A buffer that holds bytes, for bringing packages up.
+    pub(crate) scratch: BufferId,
+    pub(crate) memory: &'a SharedBandwidth,
+    /// What runs flash operations and the flash scheduler.
+    pub(crate) core: &'a Core,
+    /// Where requests come from.
+    pub(crate) requests: &'a Rc<FlashPort>,
+    pub(crate) recorder: &'a Recorder,
+}
+
+/// Who sends requests to a controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Above {
+    /// A flash scheduler.
+    Scheduler,
+    /// Nobody of the drive: requests are injected at the controller (B22).
+    Injection,
+}
+
+/// The channels of a drive or bench.
+pub(crate) struct Channels {
+    pub(crate) engines: Vec<Rc<dyn ChannelEngine>>,
+    /// The controllers that are hardware, one a channel; none when they are software.
+    pub(crate) fixed: Vec<Rc<FixedController>>,
+    /// Why they could not be.
+    pub(crate) fault: Rc<RefCell<Option<String>>>,
+}
+
+fn control(name: ControllerName) -> Option<Control> {
+    match name {
+        ControllerName::Software => None,
+        ControllerName::Synchronous => Some(Control::Synchronous),
+        ControllerName::Asynchronous => Some(Control::Asynchronous),
+    }
+}
+
+/// What a fixed controller is built to know is what flash software is told.
+fn fixed_config(profile: &Profile, flash: &FlashConfig) -> FixedConfig {
+    FixedConfig {
+        layout: flash.layout,
+        geometry: flash.shape.geometry,
+        cells: flash.shape.cells,
+        t_r: flash.t_r,
+        t_prog: flash.t_prog,
+        t_bers: flash.t_bers,
+        t_rst: flash.t_rst,
+        scramble: flash.scramble,
+        clock_period: build::clock(profile).period,
+        poll_interval: flash.poll.interval,
+        poll_early: flash.poll.early,
+        patience: flash.poll.patience,
+    }
+}
+
+impl Channels {
+    /// Builds engines and controllers on `array`'s packages and begins to bring the packages up.
+    pub(crate) fn start(
+        around: &Surroundings<'_>,
+        array: &mut NandArray,
+        above: Above,
+    ) -> Result<Self, BuildError> {
+        let Surroundings { exec, profile, geometry, dram, core, requests, recorder, .. } = *around;
+        let flash = Rc::new(build::flash(profile)?);
+        let fixed_config = fixed_config(profile, &flash);
+        let control = control(profile.channel.controller);
+        let packages = profile.array_geometry();
+        // A scheduler has one request a LUN in a controller's hands.
+        let between = match (control, above) {
+            (Some(_), Above::Scheduler) => {
+                let luns = geometry.total_luns();
+                FlashPort::new(exec, luns, luns as u16, Interrupt::default())
+            }
+            _ => Rc::clone(requests),
+        };
+        let gate = Rc::new(Gate::default());
+        let tasks = Rc::new(build::tasks(profile));
+        let (mut engines, mut ports, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
+        for channel in 0..packages.channels {
+            let slots = packages.luns_per_channel() as usize;
+            let port = ChannelPort::new(exec, ChannelId(channel), usize::from(packages.ways), slots);
+            if let Some(arbiter) = build::transactions(profile).arbiter(slots) {
+                port.set_arbiter(arbiter);
+            }
+            let engine = build::engine(profile, around.memory)?;
+            around.hardware.check(around.content, &engine)?;
+            engines.push(around.hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
+            // In the order of the channel's slots.
+            let luns: Vec<_> = (0..packages.luns)
+                .flat_map(|lun| (0..packages.ways).map(move |way| LunAddr { channel, way, lun }))
+                .collect();
+            if let Some(control) = control {
+                let lanes: Vec<_> = luns.iter().map(|&at| geometry.lun_index(at)).collect();
+                fixed.push(FixedController::new(control, &between, &port, fixed_config, &lanes));
+            }
+            if control.is_none() || above == Above::Scheduler {
+                for at in luns {
+                    let lun = || Lun::new(core, &port, &flash, usize::from(at.way), usize::from(at.lun));
+                    let worker = Worker {
+                        lun: geometry.lun_index(at),
+                        port: Rc::clone(requests),
+                        controller: match control {
+                            None => Controller::new(lun()).into(),
+                            Some(_) => Backend::Hardware(Rc::clone(&between)),
+                        },
+                        package: u32::from(channel) * u32::from(packages.ways) + u32::from(at.way),
+                        tasks: Rc::clone(&tasks),
+                        addressing: (geometry, packages),
+                        gate: Rc::clone(&gate),
+                        recorder: recorder.clone(),
+                    };
+                    core.spawn(worker.run());
+                }
+            }
+            ports.push(port);
+        }
+        let fault = Rc::new(RefCell::new(None));
+        let luns = (0..usize::from(packages.ways))
+            .flat_map(|way| ports.iter().map(move |port| (way, port)))
+            .map(|(way, port)| Lun::new(core, port, &flash, way, 0))
+            .collect();
+        core.spawn(bring_up(BringUp {
+            exec: exec.clone(),
+            luns,
+            dram: dram.clone(),
+            scratch: around.scratch,
+            gate,
+            fixed: fixed.clone(),
+            fault: Rc::clone(&fault),
+        }));
+        Ok(Channels { engines, fixed, fault })
+    }
+}
+
+struct BringUp {
+    exec: Exec,
+    luns: Vec<Lun>,
+    dram: SharedDram,
+    scratch: BufferId,
+    gate: Rc<Gate>,
+    fixed: Vec<Rc<FixedController>>,
+    fault: Rc<RefCell<Option<String>>>,
+}
+
+/// Software identifies every package and switches its data interface, whatever the controller (B12); then a controller
+/// that is hardware takes its channel over.
+async fn bring_up(parts: BringUp) {
+    for lun in &parts.luns {
+        if let Err(e) = boot::bring_up(lun, &parts.dram, parts.scratch).await {
+            let place = format!("channel {} way {}: {e}", lun.port().id(), lun.way());
+            *parts.fault.borrow_mut() = Some(place);
+            return;
+        }
+    }
+    parts.fixed.iter().for_each(|controller| controller.take_over());
+    parts.gate.open(&parts.exec);
+}
