@@ -25,6 +25,9 @@ use aster_wire::onfi::{DataInterface, Timing};
 use core::cell::RefCell;
 use std::vec;
 
+mod goldens;
+mod variants;
+
 const GEOMETRY: Geometry = Geometry {
     channels: 1,
     ways: 2,
@@ -64,11 +67,22 @@ impl Bench {
         interface: DataInterface,
         timing_mode: u8,
     ) -> Self {
+        Self::with(geometry, content, placement, (interface, timing_mode), |_, _| {})
+    }
+
+    /// A bench whose packages, or what is known of them, are changed first.
+    fn with(
+        geometry: Geometry,
+        content: Content,
+        placement: Placement,
+        (interface, timing_mode): (DataInterface, u8),
+        change: impl FnOnce(&mut NandConfig, &mut FlashConfig),
+    ) -> Self {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let layout = PageLayout::new(4, geometry.raw_page_bytes(), 256, 21, 16, placement).unwrap();
         let t_ccs = Duration::from_nanos(300);
-        let config = NandConfig {
+        let mut nand = NandConfig {
             geometry,
             layout,
             content,
@@ -81,9 +95,31 @@ impl Bench {
             failures: FailureModel::NONE,
             seed: 1,
         };
+        let us = Duration::from_micros;
+        let mut flash = FlashConfig {
+            layout,
+            shape: LunShape { geometry, cells: CellMode::Mlc },
+            t_r: [us(58), us(90), us(90)],
+            t_prog: [us(481), us(2_295), us(2_295)],
+            t_bers: us(5_000),
+            t_rst: us(5),
+            variant: Default::default(),
+            interface: Interface {
+                mode: match interface {
+                    DataInterface::Sdr => DataMode::Sdr,
+                    DataInterface::NvDdr => DataMode::NvDdr,
+                    DataInterface::NvDdr2 => DataMode::NvDdr2,
+                },
+                timing_mode,
+            },
+            scramble: true,
+            poll: PollPolicy::default(),
+            costs: FlashCosts::default(),
+        };
+        change(&mut nand, &mut flash);
         let recorder = Recorder::default();
-        let mut array = NandArray::new(config, None, &recorder).unwrap();
-        let dram = Dram::new(content, 4, 16, 8, 1, 0);
+        let mut array = NandArray::new(nand, None, &recorder).unwrap();
+        let dram = Dram::new(content, 4, 16, 20, 1, 0);
         let luns = geometry.luns_per_channel() as usize;
         let port = ChannelPort::new(&exec, ChannelId(0), usize::from(geometry.ways), luns);
         let table = |interface, mode| {
@@ -112,27 +148,7 @@ impl Bench {
             },
             &recorder,
         );
-        let us = Duration::from_micros;
-        let config = Rc::new(FlashConfig {
-            layout,
-            shape: LunShape { geometry, cells: CellMode::Mlc },
-            t_r: [us(58), us(90), us(90)],
-            t_prog: [us(481), us(2_295), us(2_295)],
-            t_bers: us(5_000),
-            t_rst: us(5),
-            variant: Default::default(),
-            interface: Interface {
-                mode: match interface {
-                    DataInterface::Sdr => DataMode::Sdr,
-                    DataInterface::NvDdr => DataMode::NvDdr,
-                    DataInterface::NvDdr2 => DataMode::NvDdr2,
-                },
-                timing_mode,
-            },
-            scramble: true,
-            poll: PollPolicy::default(),
-            costs: FlashCosts::default(),
-        });
+        let config = Rc::new(flash);
         Bench { exec, core, port, dram, config, inspect: array.inspect(), engine }
     }
 
@@ -179,6 +195,13 @@ impl Bench {
     fn same(&self, a: u32, b: u32) -> bool {
         let memory = self.dram.borrow();
         memory.page_and_oob(BufferId(a)) == memory.page_and_oob(BufferId(b))
+    }
+
+    /// Shows the bus from now on.
+    fn watch(&self) -> Rc<RefCell<Vec<Seen>>> {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        self.engine.set_tap(Some(Box::new(Tap(seen.clone()))));
+        seen
     }
 
     fn row(&self, block: u32, page: u16) -> RowAddr {

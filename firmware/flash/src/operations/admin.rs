@@ -11,6 +11,8 @@ use aster_wire::onfi::{FEATURE_BYTES, Status, command};
 
 /// Bytes of a unique ID and its complement (ONFI 5.1 §5.8).
 const UNIQUE_ID_BYTES: u32 = 32;
+/// tRST at the most: while an erase was in progress (ONFI 5.1 §4.21).
+const T_RST_MAX: Duration = Duration::from_micros(500);
 /// tZQCL and tZQCS at the most (ONFI 5.1 §4.21).
 const T_ZQ_LONG: Duration = Duration::from_micros(1);
 const T_ZQ_SHORT: Duration = Duration::from_nanos(400);
@@ -23,7 +25,7 @@ pub async fn reset(lun: &Lun) -> Result<Status, FlashError> {
     lun.port().set_interface(lun.way(), Interface::POWER_ON);
     let mut txn = lun.txn("reset");
     txn.cmd(command::RESET);
-    lun.until_ready(txn, RowAddr(0), lun.config().t_rst).await
+    lun.until_ready_within(txn, RowAddr(0), lun.config().t_rst, T_RST_MAX).await
 }
 
 /// SYNCHRONOUS RESET of everything behind the LUN's chip enable: the data interface stays (ONFI 5.1 §5.4). SDR has none.
@@ -33,7 +35,7 @@ pub async fn reset(lun: &Lun) -> Result<Status, FlashError> {
 pub async fn synchronous_reset(lun: &Lun) -> Result<Status, FlashError> {
     let mut txn = lun.txn("synchronous reset");
     txn.cmd(command::SYNCHRONOUS_RESET);
-    lun.until_ready(txn, RowAddr(0), lun.config().t_rst).await
+    lun.until_ready_within(txn, RowAddr(0), lun.config().t_rst, T_RST_MAX).await
 }
 
 /// RESET LUN: of the LUN that `row` names alone (ONFI 5.1 §5.5).
@@ -44,7 +46,7 @@ pub async fn reset_lun(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
     lun.need(lun.commands().reset_lun, "reset LUN")?;
     let mut txn = lun.txn("reset LUN");
     txn.cmd(command::RESET_LUN).row(row);
-    lun.until_ready(txn, row, lun.config().t_rst).await
+    lun.until_ready_within(txn, row, lun.config().t_rst, T_RST_MAX).await
 }
 
 /// READ ID at `address`: 00h for the JEDEC identifier, 20h for the ONFI signature; up to eight bytes, first lowest
