@@ -1,6 +1,6 @@
 //! BABOL's algorithms on RTL: what a flash operation puts on the pins, and what comes back.
 
-use crate::bench::{Bench, GEOMETRY, Hardware, SECTORS, Seen, Setting};
+use crate::bench::{Bench, GEOMETRY, Hardware, PSEUDO_SLC, SECTORS, Seen, Setting};
 use aster_flash::operations::*;
 use aster_txn::Latch;
 use aster_units::*;
@@ -59,4 +59,34 @@ fn a_read_on_rtl_shows_the_bus_cycles_of_algorithms_1_and_2() {
     ]
     .concat();
     assert_eq!(cycles(&bench.log.borrow()), [trigger, status, transfer].concat());
+}
+
+/// Algorithm 3, the pseudo-SLC read: the package's prefix in front of READ.
+#[test]
+fn a_page_used_as_slc_is_read_on_rtl_with_the_prefix_of_algorithm_3() {
+    let bench = Bench::new(Hardware::Rtl, &Setting::of(DataInterface::NvDdr2, 4));
+    bench.bring_up();
+    Bench::fill(&bench.dram, BufferId(0), 3);
+    let row = GEOMETRY.row(0, BlockAddr(3), PageInBlock(0));
+    let lun = bench.lun(0, 0);
+    bench.run(async move {
+        assert!(!slc_erase(&lun, row).await.unwrap().fail());
+        assert!(!slc_program(&lun, row, BufferId(0)).await.unwrap().fail());
+    });
+    bench.log.borrow_mut().clear();
+    let lun = bench.lun(0, 0);
+    let all = SectorRange::whole(SECTORS);
+    bench.run(async move { slc_read(&lun, row, all, BufferId(1)).await.unwrap() });
+    let commands: Vec<u8> = bench
+        .log
+        .borrow()
+        .iter()
+        .filter_map(|seen| match seen {
+            Seen::Latch(_, _, Latch::Command(command)) => Some(*command),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(commands[..3], [PSEUDO_SLC, 0x00, 0x30]);
+    let memory = bench.dram.borrow();
+    assert!(memory.page_and_oob(BufferId(0)) == memory.page_and_oob(BufferId(1)));
 }

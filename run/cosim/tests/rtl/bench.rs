@@ -32,6 +32,8 @@ pub const GEOMETRY: Geometry = Geometry {
     spare_bytes: 832,
 };
 pub const SECTORS: u8 = 2;
+/// The prefix by which the packages use a block as SLC.
+pub const PSEUDO_SLC: u8 = 0xda;
 /// Page buffers for data; the metadata buffer behind them is scratch.
 pub const BUFFERS: u32 = 16;
 
@@ -161,7 +163,7 @@ impl Bench {
         let layout =
             PageLayout::new(SECTORS, GEOMETRY.raw_page_bytes(), 256, 21, 16, setting.placement).unwrap();
         let t_ccs = Duration::from_nanos(300);
-        let nand = NandConfig {
+        let mut nand = NandConfig {
             geometry: GEOMETRY,
             layout,
             content: Content::Full,
@@ -174,6 +176,7 @@ impl Bench {
             failures: FailureModel::NONE,
             seed: setting.seed,
         };
+        nand.variant.commands.pseudo_slc = Some(PSEUDO_SLC);
         let recorder = Recorder::default();
         let mut array = NandArray::new(nand, None, &recorder).unwrap();
         let dram = Dram::new(Content::Full, SECTORS, 16, BUFFERS, 1, 0);
@@ -216,7 +219,8 @@ impl Bench {
             }
         };
         let us = Duration::from_micros;
-        let config = Rc::new(FlashConfig {
+        let mut config = FlashConfig {
+            variant: Default::default(),
             layout,
             shape: LunShape { geometry: GEOMETRY, cells: CellMode::Mlc },
             t_r: [us(58), us(90), us(90)],
@@ -227,7 +231,12 @@ impl Bench {
             scramble: true,
             poll: PollPolicy::default(),
             costs: setting.costs,
-        });
+        };
+        config.variant.commands.pseudo_slc = Some(PSEUDO_SLC);
+        config.variant.slc_read = ArrayTiming::COSMOS_MLC.slc_read;
+        config.variant.slc_program = ArrayTiming::COSMOS_MLC.slc_program;
+        config.variant.slc_erase = ArrayTiming::COSMOS_MLC.slc_erase;
+        let config = Rc::new(config);
         Bench { exec, core, port, dram, config, log, engine }
     }
 
