@@ -198,6 +198,9 @@ impl BusTap for WaveTap {
 
     fn ready(&mut self, at: Instant, way: usize, ready: bool) {
         let capture = &mut *self.0.borrow_mut();
+        if capture.seen.is_none() && capture.done() {
+            return;
+        }
         let Some(slot) = capture.busy.get_mut(way) else { return };
         match (slot, ready) {
             (Some(busy), true) => busy.until = Some(busy.until.map_or(at, |until| until.min(at))),

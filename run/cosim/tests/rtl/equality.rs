@@ -10,8 +10,10 @@ use aster_ports::layout::Placement;
 use aster_units::Rng;
 use aster_wire::onfi::DataInterface;
 
-/// Operations a LUN in one run.
+/// Operations a LUN in one run; more in a long test, which would spend its time on bringing packages up.
 const OPERATIONS: u32 = 6;
+const OPERATIONS_OF_LONG_RUN: u32 = 60;
+/// Operations of a long test in all.
 const LONG_OPERATIONS: u64 = 100_000;
 
 struct Run {
@@ -24,7 +26,8 @@ struct Run {
 fn run(hardware: Hardware, setting: &Setting) -> Run {
     let bench = Bench::new(hardware, setting);
     bench.bring_up();
-    let outcomes = stream::run(&bench, setting.seed, OPERATIONS);
+    let operations = if is_long() { OPERATIONS_OF_LONG_RUN } else { OPERATIONS };
+    let outcomes = stream::run(&bench, setting.seed, operations);
     let bus = bench.log.take();
     Run { bus, outcomes, checksum: bench.checksum(), stats: bench.stats() }
 }
@@ -81,13 +84,14 @@ fn setting(interface: DataInterface, mode: u8, seed: u64) -> Setting {
     setting
 }
 
-fn operations_wanted() -> u64 {
-    if std::env::var("ASTER_LONG").as_deref() == Ok("1") { LONG_OPERATIONS } else { 1 }
+fn is_long() -> bool {
+    std::env::var("ASTER_LONG").as_deref() == Ok("1")
 }
 
 fn gate(interface: DataInterface) {
     let ours: Vec<_> = modes().filter(|mode| mode.0 == interface).collect();
-    let wanted = operations_wanted() * ours.len() as u64 / modes().count() as u64;
+    let wanted = if is_long() { LONG_OPERATIONS } else { 1 };
+    let wanted = (wanted * ours.len() as u64).div_ceil(modes().count() as u64);
     let (mut done, mut round) = (0, 0);
     while round == 0 || done < wanted {
         for &(interface, mode) in &ours {

@@ -5,4 +5,5 @@ mod bench;
 mod drive;
 mod equality;
 mod stream;
+mod wave;
 mod words;
