@@ -1,25 +1,26 @@
 //! From a profile to the configurations of the rooms.
 
 use crate::profile::{
-    ArbitrationName, AssignerName, DataModeName, PlacementName, Profile, ProfileError, SchedulerPolicy,
-    TransactionOrder,
+    ArbitrationName, AssignerName, CommandName, DataModeName, PackageProfile, PlacementName, Profile,
+    ProfileError, PseudoSlcProfile, SchedulerPolicy, TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
 use aster_channel::{BusTiming, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
 use aster_flash::schedule::TransactionPolicy;
-use aster_flash::{FlashConfig, FlashCosts, LunShape, PollPolicy};
+use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy};
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_hostif::{BlockSize, HostIfConfig};
 use aster_nand::{
-    ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType,
+    ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType, Variant,
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::SharedBandwidth;
 use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::{CellMode, Content, Duration, Frequency};
+use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 use aster_wire::onfi::parameter_page::Endurance;
-use aster_wire::onfi::{DataInterface, Timing};
+use aster_wire::onfi::{CommandSet, DataInterface, Timing};
 
 /// Free blocks of a LUN that only garbage collection may take: one to move a victim's pages to, and one more so that a
 /// program failure on the way leaves somewhere to go.
@@ -123,6 +124,7 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
     padded("package.manufacturer", &p.manufacturer, &mut manufacturer)?;
     padded("package.model", &p.model, &mut model)?;
     let t_ccs = nanos(p.column_change_ns);
+    let variant = variant(p);
     Ok(NandConfig {
         geometry: profile.array_geometry(),
         layout: layout(profile)?,
@@ -134,10 +136,24 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             erase: micros(p.erase_us),
             deviation_die: micros(p.die_deviation_us),
             deviation_page: micros(p.page_deviation_us),
+            slc_read: variant.slc_read,
+            slc_program: variant.slc_program,
+            slc_erase: variant.slc_erase,
+            one_shot_program: variant.one_shot_program,
+            suspend: variant.suspend,
             ..ArrayTiming::COSMOS_MLC
         },
-        bus: BusConfig { sdr_mode_max: 5, nv_ddr_mode_max: Some(5), nv_ddr2_mode_max: Some(7), t_ccs },
-        variant: Default::default(),
+        bus: BusConfig {
+            sdr_mode_max: 5,
+            nv_ddr_mode_max: Some(5),
+            nv_ddr2_mode_max: Some(p.nv_ddr2_mode_max),
+            t_ccs,
+        },
+        variant: Variant {
+            commands: commands(p),
+            read_levels_mv: p.retry.as_ref().map(|retry| retry.levels_mv.clone()).unwrap_or_default(),
+            pair_loss: p.pair_loss,
+        },
         identity: Identity { id: p.id, manufacturer, model, endurance: endurance(p.endurance) },
         errors: ErrorModel {
             fresh: p.errors.fresh,
@@ -147,7 +163,10 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             read: p.errors.read,
             csb_factor: p.errors.csb_factor,
             msb_factor: p.errors.msb_factor,
-            ..ErrorModel::NONE
+            slc_factor: p.errors.slc_factor,
+            retention_shift_mv: p.errors.retention_shift_mv,
+            level_width_mv: p.errors.level_width_mv,
+            neighbour: p.errors.neighbour,
         },
         failures: FailureModel {
             factory_bad_per_mille: p.factory_bad_per_mille,
@@ -157,6 +176,47 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
         },
         seed: profile.seed,
     })
+}
+
+/// The optional and vendor specific commands of a package.
+fn commands(p: &PackageProfile) -> CommandSet {
+    let has = |command| p.commands.contains(&command);
+    CommandSet {
+        read_cache: has(CommandName::ReadCache),
+        program_cache: has(CommandName::ProgramCache),
+        multi_plane: has(CommandName::MultiPlane),
+        copyback: has(CommandName::Copyback),
+        reset_lun: has(CommandName::ResetLun),
+        odt_configure: has(CommandName::OdtConfigure),
+        zq_calibration: has(CommandName::ZqCalibration),
+        pseudo_slc: p.slc.as_ref().map(|slc| slc.prefix),
+        one_shot: p.one_shot.as_ref().map(|o| OneShot { pages: o.prefixes, load_confirm: o.load_confirm }),
+        suspend: p.suspend.as_ref().map(|s| Suspend {
+            erase: s.erase,
+            erase_resume: s.erase_resume,
+            program: s.program,
+            program_resume: s.program_resume,
+        }),
+        read_retry: p
+            .retry
+            .as_ref()
+            .map(|retry| ReadRetry { feature: retry.feature, levels: retry.levels_mv.len() as u8 }),
+    }
+}
+
+/// What firmware knows of a package's commands, and how long they take. A command that it lacks has the plain one's time.
+fn variant(p: &PackageProfile) -> PackageVariant {
+    let longest = |times: &[f64]| times.iter().fold(0.0, |a: f64, b| a.max(*b));
+    let slc = |of: fn(&PseudoSlcProfile) -> f64, plain: f64| micros(p.slc.as_ref().map_or(plain, of));
+    PackageVariant {
+        commands: commands(p),
+        id: Some(p.id),
+        slc_read: slc(|slc| slc.read_us, longest(&p.read_us)),
+        slc_program: slc(|slc| slc.program_us, longest(&p.program_us)),
+        slc_erase: slc(|slc| slc.erase_us, p.erase_us),
+        one_shot_program: micros(p.one_shot.as_ref().map_or(longest(&p.program_us), |o| o.program_us)),
+        suspend: p.suspend.as_ref().map_or(Duration::ZERO, |s| micros(s.latency_us)),
+    }
 }
 
 /// As a parameter page says it: value times a power of ten, rounded down.
@@ -189,7 +249,7 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
         t_prog: per_type(&p.program_us),
         t_bers: micros(p.erase_us),
         t_rst: ArrayTiming::COSMOS_MLC.reset,
-        variant: Default::default(),
+        variant: variant(p),
         interface: Interface { mode, timing_mode: profile.channel.timing_mode },
         scramble: profile.ecc.scrambler,
         poll: PollPolicy {

@@ -29,8 +29,16 @@ impl std::error::Error for ProfileError {}
 
 impl ProfileError {
     pub(super) fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let line = error.span().map(|span| line_of(text, span.start));
         let message = error.message().trim().to_owned();
+        // What was put together out of a profile and a package has no place of its own: the key is looked for.
+        let line = error.span().map(|span| line_of(text, span.start)).or_else(|| {
+            let (key, _) = unknown_field(&message)?;
+            (1..=text.lines().count()).find(|&l| {
+                let named = key_at(text, l);
+                named.is_some_and(|full| full.rsplit('.').next() == Some(key.as_str()))
+                    || table_at(text, l).is_some_and(|table| table.split('.').any(|part| part == key))
+            })
+        });
         let (key, reason) = match unknown_field(&message) {
             Some((key, known)) => {
                 let full = line.map_or(key.clone(), |l| full_key(text, l, &key));

@@ -1,19 +1,27 @@
 //! A profile describes one SSD: a TOML file whose every key has an effect (design §5).
 //!
+//! `[package]` may name a shipped package by its key `part` (profiles/packages); what the profile says itself then comes in
+//! the place of what the package's file says, in `[geometry]` too.
+//!
 //! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the key, the line
 //! and, for a misspelt key, the nearest known one.
 
 mod error;
+mod package;
 mod schema;
 mod shipped;
 
 pub use error::ProfileError;
+pub use package::{
+    CellUse, CommandName, ErrorsProfile, OneShotProfile, PACKAGES, PackageProfile, PseudoSlcProfile,
+    RetryProfile, SuspendProfile,
+};
 pub(crate) use schema::geometry_key;
 pub use schema::{
-    ArbitrationName, AssignerName, BoardProfile, CellUse, ChannelProfile, ContentKind, ControllerName,
-    CoresProfile, CostsProfile, DataModeName, EccProfile, ErrorsProfile, FtlProfile, GeometryProfile,
-    HostProfile, LinkProfile, PackageProfile, PlacementName, PollProfile, Profile, RestrictProfile,
-    SchedulerPolicy, SchedulerProfile, TransactionOrder,
+    ArbitrationName, AssignerName, BoardProfile, ChannelProfile, ContentKind, ControllerName, CoresProfile,
+    CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile, LinkProfile,
+    PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy, SchedulerProfile,
+    TransactionOrder,
 };
 pub use shipped::{SHIPPED, shipped};
 
@@ -23,7 +31,12 @@ impl Profile {
     /// # Errors
     /// Names file, line and key, and says what is allowed.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
-        let profile: Profile = toml::from_str(text).map_err(|e| ProfileError::of_toml(name, text, &e))?;
+        let bad_toml = |e: toml::de::Error| ProfileError::of_toml(name, text, &e);
+        let profile: Profile = match package::with_part(name, text, &toml::from_str(text).map_err(bad_toml)?)?
+        {
+            None => toml::from_str(text).map_err(bad_toml)?,
+            Some(merged) => toml::Value::Table(merged).try_into().map_err(bad_toml)?,
+        };
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
         profile.check().map_err(|(key, reason)| fail(key, reason))?;
         // What only shows when parts meet.

@@ -1,5 +1,6 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
+use super::package::{PackageProfile, numbers};
 use aster_units::{CellMode, Content, Geometry};
 use serde::Deserialize;
 
@@ -109,116 +110,6 @@ pub struct RestrictProfile {
     pub ways: Option<u8>,
     /// Blocks used a LUN.
     pub blocks_per_lun: Option<u32>,
-}
-
-/// How a package's cells are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CellUse {
-    /// One bit a cell.
-    Slc,
-    /// Two bits a cell.
-    Mlc,
-    /// Three bits a cell.
-    Tlc,
-}
-
-impl From<CellUse> for CellMode {
-    fn from(use_: CellUse) -> CellMode {
-        match use_ {
-            CellUse::Slc => CellMode::Slc,
-            CellUse::Mlc => CellMode::Mlc,
-            CellUse::Tlc => CellMode::Tlc,
-        }
-    }
-}
-
-/// The NAND package.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PackageProfile {
-    /// Manufacturer, at most 12 ASCII characters.
-    pub manufacturer: String,
-    /// Model, at most 20 ASCII characters.
-    pub model: String,
-    /// JEDEC manufacturer and device identifier, six bytes.
-    pub id: [u8; 6],
-    /// How the cells are used.
-    pub cells: CellUse,
-    /// tR in microseconds by page type: LSB, then CSB and MSB as the cells have them.
-    pub read_us: Vec<f64>,
-    /// tPROG in microseconds by page type.
-    pub program_us: Vec<f64>,
-    /// tBERS in microseconds.
-    pub erase_us: f64,
-    /// A die's offset from these times at most, ± microseconds (G5).
-    #[serde(default)]
-    pub die_deviation_us: f64,
-    /// A page's offset from its die's times at most, ± microseconds (G5).
-    #[serde(default)]
-    pub page_deviation_us: f64,
-    /// tCCS in nanoseconds: column change to data.
-    #[serde(default = "default_ccs")]
-    pub column_change_ns: u32,
-    /// Program/erase cycles that the maker promises.
-    #[serde(default = "default_endurance")]
-    pub endurance: u32,
-    /// Factory bad blocks in a thousand.
-    #[serde(default)]
-    pub factory_bad_per_mille: u16,
-    /// Programs that fail in a million.
-    #[serde(default)]
-    pub program_failures_per_million: u32,
-    /// Erases that fail in a million.
-    #[serde(default)]
-    pub erase_failures_per_million: u32,
-    /// How much more often they fail a thousand program/erase cycles, as a share.
-    #[serde(default)]
-    pub failure_growth: f64,
-    /// Bit errors; none when absent.
-    #[serde(default)]
-    pub errors: ErrorsProfile,
-}
-
-fn default_ccs() -> u32 {
-    300
-}
-fn default_endurance() -> u32 {
-    3_000
-}
-
-/// Bit errors in errors per bit.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ErrorsProfile {
-    /// Of a fresh block.
-    pub fresh: f64,
-    /// More a thousand program/erase cycles.
-    pub cycle: f64,
-    /// More a squared thousand program/erase cycles.
-    pub cycle_squared: f64,
-    /// More a unit of ln(1 + hours since programmed).
-    pub retention: f64,
-    /// More a read of the block since its erase.
-    pub read: f64,
-    /// What the rate of a CSB page is multiplied by.
-    pub csb_factor: f64,
-    /// What the rate of an MSB page is multiplied by.
-    pub msb_factor: f64,
-}
-
-impl Default for ErrorsProfile {
-    fn default() -> Self {
-        ErrorsProfile {
-            fresh: 0.0,
-            cycle: 0.0,
-            cycle_squared: 0.0,
-            retention: 0.0,
-            read: 0.0,
-            csb_factor: 1.0,
-            msb_factor: 1.0,
-        }
-    }
 }
 
 /// ONFI data interfaces.
@@ -647,17 +538,18 @@ impl Profile {
         range("package.program_failures_per_million", f64::from(p.program_failures_per_million), 0.0, 1e6)?;
         range("package.erase_failures_per_million", f64::from(p.erase_failures_per_million), 0.0, 1e6)?;
         range("package.failure_growth", p.failure_growth, 0.0, 1e3)?;
-        for (key, rate) in [
-            ("package.errors.fresh", p.errors.fresh),
-            ("package.errors.cycle", p.errors.cycle),
-            ("package.errors.cycle_squared", p.errors.cycle_squared),
-            ("package.errors.retention", p.errors.retention),
-            ("package.errors.read", p.errors.read),
-        ] {
-            range(key, rate, 0.0, 0.5)?;
+        for (key, value, low, high) in numbers(p) {
+            range(key, value, low, high)?;
         }
-        range("package.errors.csb_factor", p.errors.csb_factor, 0.0, 1e3)?;
-        range("package.errors.msb_factor", p.errors.msb_factor, 0.0, 1e3)?;
+        if self.channel.data_interface == DataModeName::NvDdr2
+            && self.channel.timing_mode > p.nv_ddr2_mode_max
+        {
+            let reason = format!(
+                "must be at most the package's nv_ddr2_mode_max, {}, but is {}",
+                p.nv_ddr2_mode_max, self.channel.timing_mode
+            );
+            return Err(("channel.timing_mode", reason));
+        }
         range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, 1e6)?;
         if let Some(rate) = self.channel.rate_mt_s {
             range("channel.rate_mt_s", f64::from(rate), 1.0, 1e4)?;

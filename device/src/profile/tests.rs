@@ -23,7 +23,7 @@ fn all_shipped_profiles_parse() {
 #[test]
 fn an_unknown_profile_lists_those_there_are() {
     let e = shipped("cosmos").unwrap_err();
-    assert!(e.to_string().contains("cosmos-plus, ideal, tiny"), "{e}");
+    assert!(e.to_string().contains("cosmos-plus, ideal, pocket, tiny"), "{e}");
 }
 
 #[test]
@@ -190,4 +190,121 @@ fn each_bad_value_names_its_key_and_what_is_allowed() {
 fn small_blocks_on_a_drive_that_keeps_fingerprints_are_refused() {
     let e = error(&with("seed = 7", "seed = 7\ncontent = \"fingerprint\""));
     assert_eq!(e.key.as_deref(), Some("host.block_bytes"));
+}
+
+/// The tiny profile with its package and geometry replaced by a shipped package, of which it says `more`.
+fn with_part(part: &str, more: &str) -> String {
+    let start = TINY.find("[geometry]").expect("a table");
+    let end = TINY.find("[channel]").expect("a table");
+    let rest = TINY[end..].replace("gc_free_blocks", "# gc_free_blocks");
+    format!("{}[geometry]\nchannels = 1\n\n[package]\npart = \"{part}\"\n{more}\n\n{rest}", &TINY[..start])
+}
+
+#[test]
+fn each_shipped_package_makes_a_drive_that_the_rooms_accept() {
+    for (part, _) in PACKAGES {
+        let profile =
+            Profile::parse("drive.toml", &with_part(part, "")).unwrap_or_else(|e| panic!("{part}: {e}"));
+        let nand = crate::build::nand(&profile, aster_units::Content::Full).unwrap();
+        let flash = crate::build::flash(&profile).unwrap();
+        assert_eq!(nand.variant.commands, flash.variant.commands, "{part}");
+        assert_eq!(flash.variant.id, Some(nand.identity.id), "{part}");
+    }
+}
+
+/// Table I: tR 100, 78 and 53 µs; pages of 16,384 bytes; 8, 8 and 2 LUNs a channel (B21). One LUN reads at 57.5, 62.3 and
+/// 68.8 MB/s at 100 MT/s when a transfer takes 185 µs (B24).
+#[test]
+fn the_packages_of_table_i_have_its_numbers() {
+    for (part, t_r, luns, megabytes) in
+        [("hynix", 100.0, 8, 57.5), ("toshiba", 78.0, 8, 62.3), ("micron", 53.0, 2, 68.8)]
+    {
+        let profile = Profile::parse("drive.toml", &with_part(part, "")).unwrap();
+        let g = profile.array_geometry();
+        assert_eq!((g.page_bytes, g.luns_per_channel()), (16_384, luns), "{part}");
+        assert_eq!(g.raw_page_bytes(), 18_048, "G20");
+        assert!(profile.package.read_us.iter().all(|t| *t == t_r), "{part}");
+        let ideal: f64 = 16_384.0 / (t_r + 185.0);
+        assert!((ideal - megabytes).abs() < 0.06, "{part}: {ideal}");
+    }
+}
+
+#[test]
+fn an_unknown_package_lists_those_there_are() {
+    let e = error(&with_part("hinix", ""));
+    assert_eq!(e.key.as_deref(), Some("package.part"));
+    assert!(e.reason.contains("hynix, micron, onfi-slc, tlc-3d, toshiba"), "{e}");
+    let line = with_part("hinix", "").lines().position(|l| l.starts_with("part = ")).map(|i| i + 1);
+    assert_eq!(e.line, line);
+    assert!(error(&with_part("hynix", "").replace("\"hynix\"", "7")).reason.contains("a package's name"));
+}
+
+#[test]
+fn what_the_profile_says_comes_in_the_package_s_place() {
+    let text =
+        with_part("hynix", "erase_us = 4000\nerrors.fresh = 1e-9").replace("channels = 1", "channels = 2");
+    let profile = Profile::parse("drive.toml", &text).unwrap();
+    assert_eq!((profile.package.erase_us, profile.package.errors.fresh), (4_000.0, 1e-9));
+    assert_eq!((profile.geometry.channels, profile.geometry.ways), (2, 8));
+    assert_eq!(profile.package.errors.msb_factor, 1.8, "the rest stays");
+}
+
+#[test]
+fn a_misspelt_key_beside_a_package_is_named_with_its_line() {
+    let text = with_part("hynix", "erase_su = 4000");
+    let e = error(&text);
+    assert_eq!(e.key.as_deref(), Some("package.erase_su"));
+    assert_eq!(e.line, text.lines().position(|l| l == "erase_su = 4000").map(|i| i + 1));
+    assert!(e.reason.contains("did you mean 'erase_us'"), "{e}");
+    let text = with_part("hynix", "\n[package.suspand]\nerase = 1");
+    assert_eq!(error(&text).key.as_deref(), Some("package.suspand"));
+}
+
+#[test]
+fn a_package_that_contradicts_itself_or_its_bus_is_refused() {
+    let too_fast = with_part("hynix", "").replace("timing_mode = 4", "timing_mode = 5");
+    assert_eq!(error(&too_fast).key.as_deref(), Some("channel.timing_mode"));
+    let cases = [
+        ("slc.prefix = 0x70", "opcodes that are free"),
+        ("suspend.latency_us = 0", "must be from"),
+        ("retry.feature = 1", "must be from 128"),
+        ("retry.levels_mv = [0]", "must be from 2"),
+    ];
+    for (line, reason) in cases {
+        let e = error(&with_part("micron", line));
+        assert!(e.reason.contains(reason), "{line}: {e}");
+    }
+}
+
+/// Each key that only vendor commands show reaches the package, and the firmware where it asks for it.
+#[test]
+fn vendor_keys_reach_package_and_firmware() {
+    let parse = |more: &str| Profile::parse("drive.toml", &with_part("tlc-3d", more)).unwrap();
+    let configs = |profile: &Profile| {
+        let nand = crate::build::nand(profile, aster_units::Content::Full).unwrap();
+        (nand, format!("{:?}", crate::build::flash(profile).unwrap().variant))
+    };
+    let plain = configs(&parse(""));
+    for (line, asks) in [
+        ("pair_loss = false", false),
+        ("slc.prefix = 0xDA", true),
+        ("slc.read_us = 26", true),
+        ("slc.program_us = 260", true),
+        ("slc.erase_us = 5100", true),
+        ("one_shot.prefixes = [1, 2, 4]", true),
+        ("one_shot.load_confirm = 0x1B", true),
+        ("one_shot.program_us = 2400", true),
+        ("suspend.erase = 0x62", true),
+        ("suspend.erase_resume = 0xD3", true),
+        ("suspend.program = 0x86", true),
+        ("suspend.program_resume = 0x14", true),
+        ("suspend.latency_us = 50", true),
+        ("retry.feature = 0x8A", true),
+        ("retry.levels_mv = [0, -10]", true),
+        ("errors.slc_factor = 0.5", false),
+    ] {
+        let changed = configs(&parse(line));
+        assert!(changed.0 != plain.0, "{line} doesn't reach the package");
+        assert_eq!(changed.1 != plain.1, asks, "{line} and the firmware");
+    }
 }

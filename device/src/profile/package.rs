@@ -1,0 +1,304 @@
+//! The keys of a package: a profile's `[package]` table, or a file of its own in profiles/packages.
+
+use super::ProfileError;
+use aster_units::CellMode;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// How a package's cells are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellUse {
+    /// One bit a cell.
+    Slc,
+    /// Two bits a cell.
+    Mlc,
+    /// Three bits a cell.
+    Tlc,
+}
+
+impl From<CellUse> for CellMode {
+    fn from(use_: CellUse) -> CellMode {
+        match use_ {
+            CellUse::Slc => CellMode::Slc,
+            CellUse::Mlc => CellMode::Mlc,
+            CellUse::Tlc => CellMode::Tlc,
+        }
+    }
+}
+
+/// The NAND package.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageProfile {
+    /// Manufacturer, at most 12 ASCII characters.
+    pub manufacturer: String,
+    /// Model, at most 20 ASCII characters.
+    pub model: String,
+    /// JEDEC manufacturer and device identifier, six bytes.
+    pub id: [u8; 6],
+    /// How the cells are used.
+    pub cells: CellUse,
+    /// tR in microseconds by page type: LSB, then CSB and MSB as the cells have them.
+    pub read_us: Vec<f64>,
+    /// tPROG in microseconds by page type.
+    pub program_us: Vec<f64>,
+    /// tBERS in microseconds.
+    pub erase_us: f64,
+    /// A die's offset from these times at most, ± microseconds (G5).
+    #[serde(default)]
+    pub die_deviation_us: f64,
+    /// A page's offset from its die's times at most, ± microseconds (G5).
+    #[serde(default)]
+    pub page_deviation_us: f64,
+    /// tCCS in nanoseconds: column change to data.
+    #[serde(default = "default_ccs")]
+    pub column_change_ns: u32,
+    /// Program/erase cycles that the maker promises.
+    #[serde(default = "default_endurance")]
+    pub endurance: u32,
+    /// Factory bad blocks in a thousand.
+    #[serde(default)]
+    pub factory_bad_per_mille: u16,
+    /// Programs that fail in a million.
+    #[serde(default)]
+    pub program_failures_per_million: u32,
+    /// Erases that fail in a million.
+    #[serde(default)]
+    pub erase_failures_per_million: u32,
+    /// How much more often they fail a thousand program/erase cycles, as a share.
+    #[serde(default)]
+    pub failure_growth: f64,
+    /// Fastest NV-DDR2 timing mode.
+    #[serde(default = "default_nv_ddr2_mode")]
+    pub nv_ddr2_mode_max: u8,
+    /// Optional commands of ONFI that it has.
+    #[serde(default)]
+    pub commands: Vec<CommandName>,
+    /// A program of an upper page that power cuts off takes the lower pages of its word line along.
+    #[serde(default)]
+    pub pair_loss: bool,
+    /// Cells used as SLC, behind a prefix; absent when it can't.
+    pub slc: Option<PseudoSlcProfile>,
+    /// One-shot programming of TLC word lines; absent when it can't.
+    pub one_shot: Option<OneShotProfile>,
+    /// Suspending programs and erases; absent when it can't.
+    pub suspend: Option<SuspendProfile>,
+    /// Read levels; absent when there is one only.
+    pub retry: Option<RetryProfile>,
+    /// Bit errors; none when absent.
+    #[serde(default)]
+    pub errors: ErrorsProfile,
+}
+
+fn default_nv_ddr2_mode() -> u8 {
+    7
+}
+
+/// Optional commands of ONFI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandName {
+    /// READ CACHE SEQUENTIAL, RANDOM and END.
+    ReadCache,
+    /// PAGE CACHE PROGRAM.
+    ProgramCache,
+    /// Multi-plane READ, PROGRAM and ERASE.
+    MultiPlane,
+    /// COPYBACK READ and PROGRAM.
+    Copyback,
+    /// RESET LUN.
+    ResetLun,
+    /// ODT CONFIGURE.
+    OdtConfigure,
+    /// ZQ CALIBRATION LONG and SHORT.
+    ZqCalibration,
+}
+
+/// Cells used as SLC. Vendor specific.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PseudoSlcProfile {
+    /// The command cycle before READ, PROGRAM and ERASE.
+    pub prefix: u8,
+    /// tR in microseconds.
+    pub read_us: f64,
+    /// tPROG in microseconds.
+    pub program_us: f64,
+    /// tBERS in microseconds.
+    pub erase_us: f64,
+}
+
+/// One-shot programming of the three pages of a word line. Vendor specific.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneShotProfile {
+    /// The command cycles that say which page is loaded: LSB, CSB, MSB.
+    pub prefixes: [u8; 3],
+    /// The second cycle of a page that is loaded before the last.
+    pub load_confirm: u8,
+    /// Time for all three pages in microseconds.
+    pub program_us: f64,
+}
+
+/// Suspending programs and erases. Vendor specific: each is a command cycle and three row cycles.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuspendProfile {
+    /// ERASE SUSPEND.
+    pub erase: u8,
+    /// ERASE RESUME.
+    pub erase_resume: u8,
+    /// PROGRAM SUSPEND.
+    pub program: u8,
+    /// PROGRAM RESUME.
+    pub program_resume: u8,
+    /// From the command until the LUN takes others, microseconds.
+    pub latency_us: f64,
+}
+
+/// Read levels. Vendor specific.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetryProfile {
+    /// The feature whose P1 chooses a level, 128 to 255.
+    pub feature: u8,
+    /// The levels in millivolts against a fresh part's best; the first is the one after power-on.
+    pub levels_mv: Vec<i16>,
+}
+
+fn default_ccs() -> u32 {
+    300
+}
+fn default_endurance() -> u32 {
+    3_000
+}
+
+/// Bit errors in errors per bit.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ErrorsProfile {
+    /// Of a fresh block.
+    pub fresh: f64,
+    /// More a thousand program/erase cycles.
+    pub cycle: f64,
+    /// More a squared thousand program/erase cycles.
+    pub cycle_squared: f64,
+    /// More a unit of ln(1 + hours since programmed).
+    pub retention: f64,
+    /// More a read of the block since its erase.
+    pub read: f64,
+    /// What the rate of a CSB page is multiplied by.
+    pub csb_factor: f64,
+    /// What the rate of an MSB page is multiplied by.
+    pub msb_factor: f64,
+    /// What the rate of a page in a block used as SLC is multiplied by.
+    pub slc_factor: f64,
+    /// How far the best read level sinks, millivolts a unit of ln(1 + hours since programmed).
+    pub retention_shift_mv: f64,
+    /// Millivolts beside the best level at which the rate has grown by half; 0 when the level doesn't matter.
+    pub level_width_mv: f64,
+    /// The share by which scrambled data on the next word line raises the rate.
+    pub neighbour: f64,
+}
+
+impl Default for ErrorsProfile {
+    fn default() -> Self {
+        ErrorsProfile {
+            fresh: 0.0,
+            cycle: 0.0,
+            cycle_squared: 0.0,
+            retention: 0.0,
+            read: 0.0,
+            csb_factor: 1.0,
+            msb_factor: 1.0,
+            slc_factor: 1.0,
+            retention_shift_mv: 0.0,
+            level_width_mv: 0.0,
+            neighbour: 0.0,
+        }
+    }
+}
+
+/// The shipped packages by name.
+pub const PACKAGES: &[(&str, &str)] = &[
+    ("hynix", include_str!("../../../profiles/packages/hynix.toml")),
+    ("micron", include_str!("../../../profiles/packages/micron.toml")),
+    ("onfi-slc", include_str!("../../../profiles/packages/onfi-slc.toml")),
+    ("tlc-3d", include_str!("../../../profiles/packages/tlc-3d.toml")),
+    ("toshiba", include_str!("../../../profiles/packages/toshiba.toml")),
+];
+
+/// Tables that a package file has: those of a profile, as far as they are the package's.
+const TABLES: [&str; 2] = ["geometry", "package"];
+
+/// The package that `profile` names by `package.part`, with what the profile says itself in the package file's place.
+/// `None` when it names none. `name` and `text` stand for the profile in errors.
+pub(super) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Option<Table>, ProfileError> {
+    let package = profile.get("package").and_then(Value::as_table);
+    let Some(part) = package.and_then(|package| package.get("part")) else { return Ok(None) };
+    let fail = |reason| ProfileError::of_value(name, text, "package.part", reason);
+    let Some(part) = part.as_str() else { return Err(fail("must be a package's name".to_owned())) };
+    let Some((_, shipped)) = PACKAGES.iter().find(|(known, _)| *known == part) else {
+        let known: Vec<_> = PACKAGES.iter().map(|(known, _)| *known).collect();
+        return Err(fail(format!("no such package: those are {}", known.join(", "))));
+    };
+    let file = format!("profiles/packages/{part}.toml");
+    let mut merged: Table =
+        toml::from_str(shipped).map_err(|error| ProfileError::of_toml(&file, shipped, &error))?;
+    merged.retain(|table, _| TABLES.contains(&table));
+    overlay(&mut merged, profile);
+    if let Some(Value::Table(package)) = merged.get_mut("package") {
+        package.remove("part");
+    }
+    Ok(Some(merged))
+}
+
+/// Puts what `over` says in the place of what `under` says, table by table.
+fn overlay(under: &mut Table, over: &Table) {
+    for (key, value) in over {
+        match (under.get_mut(key), value) {
+            (Some(Value::Table(under)), Value::Table(over)) => overlay(under, over),
+            _ => {
+                under.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// The range of every number of a package, by key.
+pub(super) fn numbers(p: &PackageProfile) -> Vec<(&'static str, f64, f64, f64)> {
+    let e = &p.errors;
+    let mut numbers = vec![
+        ("package.nv_ddr2_mode_max", f64::from(p.nv_ddr2_mode_max), 0.0, 7.0),
+        ("package.errors.fresh", e.fresh, 0.0, 0.5),
+        ("package.errors.cycle", e.cycle, 0.0, 0.5),
+        ("package.errors.cycle_squared", e.cycle_squared, 0.0, 0.5),
+        ("package.errors.retention", e.retention, 0.0, 0.5),
+        ("package.errors.read", e.read, 0.0, 0.5),
+        ("package.errors.csb_factor", e.csb_factor, 0.0, 1e3),
+        ("package.errors.msb_factor", e.msb_factor, 0.0, 1e3),
+        ("package.errors.slc_factor", e.slc_factor, 0.0, 1e3),
+        ("package.errors.retention_shift_mv", e.retention_shift_mv, 0.0, 1e3),
+        ("package.errors.level_width_mv", e.level_width_mv, 0.0, 1e4),
+        ("package.errors.neighbour", e.neighbour, 0.0, 100.0),
+    ];
+    if let Some(slc) = &p.slc {
+        numbers.extend([
+            ("package.slc.read_us", slc.read_us, 0.001, 1e6),
+            ("package.slc.program_us", slc.program_us, 0.001, 1e6),
+            ("package.slc.erase_us", slc.erase_us, 0.001, 1e7),
+        ]);
+    }
+    if let Some(one_shot) = &p.one_shot {
+        numbers.push(("package.one_shot.program_us", one_shot.program_us, 0.001, 1e6));
+    }
+    if let Some(suspend) = &p.suspend {
+        numbers.push(("package.suspend.latency_us", suspend.latency_us, 0.001, 1e6));
+    }
+    if let Some(retry) = &p.retry {
+        numbers.push(("package.retry.feature", f64::from(retry.feature), 128.0, 255.0));
+        numbers.push(("package.retry.levels_mv", retry.levels_mv.len() as f64, 2.0, 255.0));
+    }
+    numbers
+}
