@@ -209,7 +209,10 @@ fn each_controller_reports_the_same_errors() {
             .map(|(lun, error)| match error {
                 // When depends on the controller; what doesn't.
                 FlashError::Transaction(fault) => (lun, format!("{} {}", fault.name, fault.error)),
-                other => (lun, other.to_string()),
+                FlashError::NeverReady { transaction, row, .. } => {
+                    (lun, format!("{transaction} busy with {row:?}"))
+                }
+                FlashError::Unsupported { operation, .. } => (lun, format!("no {operation}")),
             })
             .collect();
         let found = (answers.borrow().clone(), faults);

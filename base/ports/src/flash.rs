@@ -160,12 +160,15 @@ impl fmt::Display for FlashError {
             FlashError::NeverReady { transaction, row, at } => {
                 write!(
                     f,
-                    "transaction '{transaction}' left the LUN busy with row {:06X}h: given up at {at}",
+                    "transaction '{transaction}' at {at}: the LUN never became ready after working on row {:06X}h",
                     row.0
                 )
             }
             FlashError::Unsupported { operation, at } => {
-                write!(f, "'{operation}' at {at}: the channel controller or its package can't do this")
+                write!(
+                    f,
+                    "operation '{operation}' at {at}: the channel controller or its package can't do this"
+                )
             }
         }
     }

@@ -102,6 +102,10 @@ impl Controller {
 
     async fn one(&self, request: &FlashRequest, target: &Target) -> Result<Outcome, FlashError> {
         let (lun, row) = (&self.lun, target.row);
+        let refused = || lun.unsupported(request.phase.name());
+        if request.flags.slc && lun.commands().pseudo_slc.is_none() {
+            return Err(refused());
+        }
         if request.flags.slc {
             return match (request.phase, request.flags.raw) {
                 (Phase::Read, false) => {
@@ -109,7 +113,7 @@ impl Controller {
                 }
                 (Phase::Program, false) => Ok(of_status(slc_program(lun, row, target.buffer).await?)),
                 (Phase::Erase, _) => Ok(of_status(slc_erase(lun, row).await?)),
-                _ => Err(lun.unsupported("a phase of its own with SLC cells")),
+                _ => Err(refused()),
             };
         }
         Ok(match (request.phase, request.flags.raw) {
@@ -130,7 +134,7 @@ impl Controller {
             (Phase::Status, _) => of_status(read_status(lun, row).await?),
             (Phase::Reset, _) => of_status(reset(lun).await?),
             (Phase::Transfer | Phase::Program, true) => {
-                return Err(lun.unsupported("raw transfer or program"));
+                return Err(refused());
             }
         })
     }

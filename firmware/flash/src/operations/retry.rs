@@ -30,12 +30,17 @@ pub async fn read_with_retry(
     into: BufferId,
 ) -> Result<(FrameReport, u8), FlashError> {
     let levels = lun.commands().read_retry.map_or(1, |retry| retry.levels);
-    let mut report = read_page(lun, row, sectors, into).await?;
     let mut level = 0;
+    let mut report = read_page(lun, row, sectors, into).await?;
     while (report.failed_sectors != 0 || report.oob_failed) && level + 1 < levels {
         level += 1;
         set_read_level(lun, level).await?;
-        report = read_page(lun, row, sectors, into).await?;
+        let read = read_page(lun, row, sectors, into).await;
+        if read.is_err() {
+            // Whatever became of it, nobody else shall read at this level.
+            set_read_level(lun, 0).await?;
+        }
+        report = read?;
     }
     if level != 0 {
         set_read_level(lun, 0).await?;
