@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod limits;
+pub mod mutation;
+pub mod proof;
 pub mod sources;
 pub mod tools;
 

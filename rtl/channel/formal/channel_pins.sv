@@ -1,19 +1,28 @@
 // Proof: Whatever legal transactions follow one another, and whatever cycle table keeps the ONFI minima, no timing parameter of
 //   SDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves inside a transaction.
 // Block: channel
-// Method: bounded 22
-// Long: bounded 30
+// Method: bounded 14
+// Long: bounded 20
 // Sources: channel checker
 // Instead: aster_instruction_queue aster_packetizer
 // Assumes: the real channel but for instruction queue and Packetizer, which give any legal words and data; the bounds of the
 //   table below; CHANGE COLUMN and waits that software owes (tWB inside a transaction, tRR, tITC, tCR2) are not looked at; neither are
-//   tRPSTH and tWPSTH, which the controller does not keep; a transaction begins with a C/A instruction; no Timer.
+//   tRPSTH and tWPSTH, which the controller does not keep; a transaction begins with a C/A instruction whose first latch is a command; bursts of both directions have a
+//   latch between them; no Timer.
 module channel_pins (
     input logic              clk_i,
     // Whatever these are in the first cycle, they stay.
     input logic [255:0]      table_i,
     input logic [47*7-1:0]   limits_i,
-    input logic              watched_i
+    input logic              watched_i,
+    // Instruction words, after the table and two words of latches; whether a transaction waits.
+    input logic [63:0]       word_i,
+    input logic              valid_i,
+    // The Packetizer: data, never changing, and its stalls.
+    input logic [63:0]       data_i,
+    input logic              fetched_i,
+    input logic              room_i,
+    input logic              drained_i
 );
   `include "aster_interface.svh"
   `include "onfi_parameters.svh"
@@ -25,10 +34,11 @@ module channel_pins (
   reg [255:0] cycles;
   reg [47*WIDTH-1:0] limits;
   reg watched;
+  reg [63:0] data;
   always @(posedge clk_i) begin
     rst_n <= 1'b1;
-    if (rst_n && !step[2]) step <= step + 3'd1;
-    if (!rst_n) {cycles, limits, watched} <= {table_i, limits_i, watched_i};
+    if (rst_n && step != 3'd6) step <= step + 3'd1;
+    if (!rst_n) {cycles, limits, watched, data} <= {table_i, limits_i, watched_i, data_i};
   end
 
   wire [WAYS-1:0] ce_n;
@@ -36,16 +46,17 @@ module channel_pins (
   wire [63:0] dq;
   wire dqs_oe, dq_oe, begins, over;
   aster_channel #(.WAYS(WAYS), .FIFO_WORDS(2)) u_channel (
-      .clk_i, .rst_ni(rst_n), .cpu_clk_i(clk_i), .cpu_rst_ni(rst_n), .reg_valid_i(!step[2]), .reg_write_i(1'b1),
-      .reg_addr_i(REGISTER_TABLE + {7'd0, step[1:0], 3'd0}), .reg_wdata_i(cycles[64*step[1:0] +: 64]), .reg_rdata_o(),
+      .clk_i, .rst_ni(rst_n), .cpu_clk_i(clk_i), .cpu_rst_ni(rst_n), .reg_valid_i(!step[2] || valid_i), .reg_write_i(1'b1),
+      .reg_addr_i(step[2] ? REGISTER_OPEN : REGISTER_TABLE + {7'd0, step[1:0], 3'd0}),
+      .reg_wdata_i(step[2] ? word_i : cycles[64*step[1:0] +: 64]), .reg_rdata_o(),
       .ce_no(ce_n), .cle_o(cle), .ale_o(ale), .we_no(we_n), .re_no(re_n), .dqs_o(dqs), .dqs_oe_o(dqs_oe), .dq_o(dq),
       .dq_oe_o(dq_oe), .dq_i(64'd0), .ready_i({WAYS{1'b1}}), .strobed_o(), .begin_o(begins), .over_o(over),
       .over_slot_o(), .over_verdict_o(), .over_index_o(), .over_length_o(), .over_mailbox_o(), .over_memory_error_o(),
       .axi_arid_o(), .axi_araddr_o(), .axi_arlen_o(), .axi_arsize_o(), .axi_arburst_o(), .axi_arvalid_o(),
-      .axi_arready_i(1'b0), .axi_rid_i(4'd0), .axi_rdata_i(64'd0), .axi_rresp_i(2'd0), .axi_rlast_i(1'b0),
-      .axi_rvalid_i(1'b0), .axi_rready_o(), .axi_awid_o(), .axi_awaddr_o(), .axi_awlen_o(), .axi_awsize_o(),
-      .axi_awburst_o(), .axi_awvalid_o(), .axi_awready_i(1'b0), .axi_wdata_o(), .axi_wstrb_o(), .axi_wlast_o(),
-      .axi_wvalid_o(), .axi_wready_i(1'b0), .axi_bid_i(4'd0), .axi_bresp_i(2'd0), .axi_bvalid_i(1'b0), .axi_bready_o()
+      .axi_arready_i(1'b0), .axi_rid_i(4'd0), .axi_rdata_i(data), .axi_rresp_i(2'd0), .axi_rlast_i(1'b0),
+      .axi_rvalid_i(fetched_i), .axi_rready_o(), .axi_awid_o(), .axi_awaddr_o(), .axi_awlen_o(), .axi_awsize_o(),
+      .axi_awburst_o(), .axi_awvalid_o(), .axi_awready_i(room_i), .axi_wdata_o(), .axi_wstrb_o(), .axi_wlast_o(),
+      .axi_wvalid_o(), .axi_wready_i(drained_i), .axi_bid_i(4'd0), .axi_bresp_i(2'd0), .axi_bvalid_i(1'b0), .axi_bready_o()
   );
 
   wire [1:0] mode = cycles[TABLE_MODE_LSB +: TABLE_MODE_WIDTH];
@@ -109,7 +120,9 @@ module channel_pins (
     assume (8 * latch - from >= `LIMIT(T_CALS) && 8 * latch - from >= `LIMIT(T_CAS));
     assume (hold >= `LIMIT(T_CLH) && hold >= `LIMIT(T_ALH) && hold >= `LIMIT(T_CALH) && hold >= `LIMIT(T_CAH));
     // Waits.
-    assume (8 * whr >= `LIMIT(T_WHR) && 8 * adl >= `LIMIT(T_ADL) && 8 * ccs >= `LIMIT(T_CCS) && 8 * rhw >= `LIMIT(T_RHW));
+    assume (8 * whr >= `LIMIT(T_WHR) && 8 * adl >= `LIMIT(T_ADL) && 8 * ccs >= `LIMIT(T_CCS));
+    // The next transaction's first WE# pulse begins half a latch before `lead` is over.
+    assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
     assume (8 * whr >= hold + `LIMIT(T_AR) && 8 * whr >= hold + `LIMIT(T_CLR) && 8 * whr >= hold + `LIMIT(T_DBS));
     assume (ccs >= whr && 8 * adl >= hold + `LIMIT(T_CDQSS) && 8 * adl > hold);
     // SDR data.
@@ -180,28 +193,40 @@ module aster_instruction_queue #(
     output logic [3:0]              memory_tag_o
 );
   `include "aster_interface.svh"
-  (* anyconst *) reg [63:0] latches_even, latches_odd, data;
-  (* anyconst *) reg mailbox;
-  (* anyseq *) reg valid;
-  (* anyseq *) reg [63:0] word;
+  // The first words after the table are latches.
+  reg [63:0] latches_even, latches_odd;
   reg [2:0] age_q = 3'd0;
-  always @(posedge clk_i) if (rst_ni && age_q != 3'd7) age_q <= age_q + 3'd1;
+  always @(posedge clk_i) begin
+    if (rst_ni && age_q != 3'd6) age_q <= age_q + 3'd1;
+    if (age_q == 3'd4) latches_even <= word_i;
+    if (age_q == 3'd5) latches_odd <= word_i;
+  end
 
   assign {opened_o, free_o, results_o, result_slot_o, result_verdict_o, result_o} = '0;
   assign {slot_o, verdict_o, fetches_o, stores_o, next_word_o} = '0;
   assign {burst_length_o, burst_descriptor_o, memory_address_o, memory_tag_o} = '0;
   // The cycle table has been written by then.
-  assign valid_o = valid && age_q >= 3'd5;
-  assign word_o = word;
+  assign valid_o = open_i && age_q == 3'd6;
+  assign word_o = word_i;
   assign latch_word_o = latch_address_i[0] ? latches_odd : latches_even;
-  assign mailbox_o = mailbox;
-  assign immediate_o = data;
+  assign mailbox_o = word_i[WORD_DESCRIPTOR_LSB];
+  assign immediate_o = latches_even;
 
-  wire [3:0] opcode = word[WORD_OPCODE_LSB +: WORD_OPCODE_WIDTH];
-  wire [19:0] length = word[WORD_LENGTH_LSB +: WORD_LENGTH_WIDTH];
-  always @* if (rst_ni) begin
+  wire [3:0] opcode = word_i[WORD_OPCODE_LSB +: WORD_OPCODE_WIDTH];
+  wire [19:0] length = word_i[WORD_LENGTH_LSB +: WORD_LENGTH_WIDTH];
+  // What was carried out last: the word that stood there when the address moved on. A burst in the other direction, without
+  // a latch between, is nothing that a package could be asked for.
+  reg [4:0] address_q;
+  reg [3:0] opcode_q, last_q;
+  wire [3:0] last = address_i != address_q ? opcode_q : last_q;
+  always @(posedge clk_i) {address_q, opcode_q, last_q} <= {address_i, opcode, last};
+  always @* if (rst_ni && age_q == 3'd6) begin
+    assume (last != OPCODE_DATA_READ || opcode != OPCODE_DATA_WRITE);
+    assume (last != OPCODE_DATA_WRITE || opcode != OPCODE_DATA_READ);
+    // A transaction's first latch is a command: none is split from its addresses.
+    assume (latches_even[LATCH_COMMAND_LSB]);
     assume (length != 20'd0 && length <= 20'd3);
-    if (address_i == 5'd0) assume (word[1:0] != 2'd0 && opcode == OPCODE_BEGIN);
+    if (address_i == 5'd0) assume (word_i[1:0] != 2'd0 && opcode == OPCODE_BEGIN);
     else if (address_i == 5'd1) assume (opcode == OPCODE_COMMAND_ADDRESS);
     else assume (opcode == OPCODE_COMMAND_ADDRESS || opcode == OPCODE_DATA_READ || opcode == OPCODE_DATA_WRITE || opcode == OPCODE_END);
   end
@@ -262,14 +287,12 @@ module aster_packetizer #(
     input  logic        axi_bvalid_i,
     output logic        axi_bready_o
 );
-  (* anyconst *) reg [63:0] data;
-  (* anyseq *) reg valid, room, drained;
   assign {burst_address_o, memory_index_o, memory_error_o} = '0;
   assign {axi_arid_o, axi_araddr_o, axi_arlen_o, axi_arsize_o, axi_arburst_o, axi_arvalid_o, axi_rready_o} = '0;
   assign {axi_awid_o, axi_awaddr_o, axi_awlen_o, axi_awsize_o, axi_awburst_o, axi_awvalid_o} = '0;
   assign {axi_wdata_o, axi_wstrb_o, axi_wlast_o, axi_wvalid_o, axi_bready_o} = '0;
-  assign fetched_valid_o = valid;
-  assign fetched_o = data;
-  assign room_o = room;
-  assign drained_o = drained;
+  assign fetched_valid_o = axi_rvalid_i;
+  assign fetched_o = axi_rdata_i;
+  assign room_o = axi_awready_i;
+  assign drained_o = axi_wready_i;
 endmodule

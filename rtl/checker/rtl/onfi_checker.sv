@@ -235,7 +235,7 @@ module onfi_checker #(
           `ONFI_AT_LEAST(T_WC, `ONFI_AGE(WE_FALL));
           `ONFI_AT_LEAST(T_RHW, `ONFI_AGE(DATA_OUT));
           pending[0] = address && command != CHANGE_WRITE_COLUMN && `ONFI_AGE(LATCH) < `ONFI_LIMIT(T_ADL);
-          pending[1] = `ONFI_AGE(COLUMN) < `ONFI_LIMIT(T_CCS);
+          pending[1] = command == CHANGE_WRITE_COLUMN && `ONFI_AGE(COLUMN) < `ONFI_LIMIT(T_CCS);
           pending[2] = `ONFI_AGE(SWITCH) < `ONFI_LIMIT(T_ITC);
           `ONFI_AGE(WE_FALL) = NONE;
         end
@@ -296,7 +296,7 @@ module onfi_checker #(
       if (out_begins) begin
         `ONFI_AT_LEAST(T_WHR, `ONFI_AGE(LATCH));
         `ONFI_AT_LEAST(T_WB, `ONFI_AGE(CONFIRM));
-        `ONFI_AT_LEAST(T_CCS, `ONFI_AGE(COLUMN));
+        if (command == CHANGE_READ_COLUMN_CONFIRM) `ONFI_AT_LEAST(T_CCS, `ONFI_AGE(COLUMN));
         `ONFI_AT_LEAST(T_ITC, `ONFI_AGE(SWITCH));
         if (command != READ_STATUS && command != READ_STATUS_ENHANCED) `ONFI_AT_LEAST(T_RR, `ONFI_AGE(READY));
         if (mode_i == NV_DDR) begin
@@ -333,7 +333,7 @@ module onfi_checker #(
       end
       if (in_begins) begin
         if (address && command != CHANGE_WRITE_COLUMN) `ONFI_AT_LEAST(T_ADL, `ONFI_AGE(LATCH));
-        `ONFI_AT_LEAST(T_CCS, `ONFI_AGE(COLUMN));
+        if (command == CHANGE_WRITE_COLUMN) `ONFI_AT_LEAST(T_CCS, `ONFI_AGE(COLUMN));
         `ONFI_AT_LEAST(T_ITC, `ONFI_AGE(SWITCH));
         `ONFI_AT_LEAST(T_RHW, `ONFI_AGE(DATA_OUT));
         if (mode_i == NV_DDR) begin
@@ -393,7 +393,8 @@ module onfi_checker #(
         `ONFI_AGE(RE_RISE) = NONE;
       end
       if (mode_i != NV_DDR && re_down) `ONFI_AGE(RE_FALL) = NONE;
-      if (mode_i == SDR ? (re_up || re_down) : is_out) `ONFI_AGE(DATA_OUT) = NONE;
+      // In NV-DDR2 the last strobe is a fall: the rise that follows ends the postamble.
+      if (mode_i == SDR ? re_up || re_down : mode_i == NV_DDR ? is_out : re_down) `ONFI_AGE(DATA_OUT) = NONE;
       if (strobe && dqs) `ONFI_AGE(DQS_RISE) = NONE;
       if (strobe && !dqs) begin
         `ONFI_AGE(DQS_FALL) = NONE;

