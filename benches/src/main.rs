@@ -4,6 +4,7 @@
 //! `bench [NAME ...]` runs only the measurements whose name contains one of the words.
 
 mod array;
+mod channel;
 mod clock;
 mod drive;
 mod executor;
@@ -16,6 +17,9 @@ fn main() {
     }
     if run("array") {
         array::measure();
+    }
+    if run("channel") {
+        channel::measure();
     }
     if run("drive") {
         drive::measure();

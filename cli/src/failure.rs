@@ -1,6 +1,7 @@
 //! What ends a command early, and the exit status that goes with it.
 
 use aster_device::BuildError;
+use aster_device::bench::BenchError;
 use aster_lab::demo::DemoError;
 use aster_lab::own::WorkError;
 use aster_run_virtual::{ImageError, RunError};
@@ -64,6 +65,16 @@ impl Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         Failure::usage(error)
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::BringUp(_) => Failure::run(error),
+            BenchError::Build(error) => error.into(),
+            BenchError::Work(_) => Failure::usage(error),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench_channel;
 mod console;
 mod demo;
 mod events;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),
     };

@@ -26,15 +26,31 @@ pub(crate) struct Named {
 /// # Errors
 /// When there is none, or it is wrong.
 pub(crate) fn find(wanted: &Path, overrides: &[String]) -> Result<Named, Failure> {
+    find_with(wanted, None, overrides)
+}
+
+/// As [`find`], with the shipped package `part` in the place of the profile's own if there is one.
+///
+/// # Errors
+/// Also when there is no such package, or the profile's page format doesn't fit it.
+pub(crate) fn find_with(wanted: &Path, part: Option<&str>, overrides: &[String]) -> Result<Named, Failure> {
+    let parse = |file: &str, text: &str| match part {
+        None => set::parse_with(file, text, overrides),
+        Some(part) => set::parse_with(
+            &format!("{file} with package {part}"),
+            &set::with_package(file, text, part)?,
+            overrides,
+        ),
+    };
     if let Some((name, text)) = shipped(wanted) {
-        let profile = set::parse_with(&format!("profiles/{name}.toml"), text, overrides)?;
+        let profile = parse(&format!("profiles/{name}.toml"), text)?;
         return Ok(Named { name: name.to_owned(), profile });
     }
     if !wanted.exists() && !looks_like_a_file(wanted) {
         return Err(unknown(wanted));
     }
     let text = read_text(wanted, HAND_WRITTEN_MAX)?;
-    let profile = set::parse_with(&wanted.display().to_string(), &text, overrides)?;
+    let profile = parse(&wanted.display().to_string(), &text)?;
     let name = wanted.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Ok(Named { name, profile })
 }

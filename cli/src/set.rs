@@ -68,6 +68,22 @@ fn value_of(text: &str) -> Option<Value> {
     }
 }
 
+/// `text` with the shipped package `part` in the place of its own, and of what its geometry says of that.
+///
+/// # Errors
+/// When the text is no TOML.
+pub(crate) fn with_package(name: &str, text: &str, part: &str) -> Result<String, Failure> {
+    let fail = |error: &dyn std::fmt::Display| Failure::usage(format!("{name}: {error}"));
+    let mut table: Table = toml::from_str(text).map_err(|error| fail(&error))?;
+    let named = Table::from_iter([("part".to_owned(), Value::String(part.to_owned()))]);
+    table.insert("package".to_owned(), Value::Table(named));
+    table.remove("restrict");
+    if let Some(Value::Table(geometry)) = table.get_mut("geometry") {
+        geometry.retain(|key, _| key == "channels");
+    }
+    toml::to_string(&table).map_err(|error| fail(&error))
+}
+
 /// Parses the profile `text`, which errors call `name`, with `arguments` put in place.
 ///
 /// The text must stand on its own: an error in it is told with its line. After that only the overrides can be wrong,

@@ -29,9 +29,16 @@ struct Listening {
 }
 
 /// Tells the taps when arrays begin and end to work, and whoever listened before everything.
-struct Tell {
+pub(crate) struct Tell {
     before: Option<Box<dyn EventSink>>,
     taps: Vec<WaveTap>,
+}
+
+impl Tell {
+    /// Tells the tap of a bench's channel.
+    pub(crate) fn only(tap: &WaveTap) -> Self {
+        Tell { before: None, taps: vec![tap.clone()] }
+    }
 }
 
 impl EventSink for Tell {
@@ -88,16 +95,30 @@ impl WaveFile {
     /// When the file can't be written.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let taps = self.listening.into_inner().map_or_else(Vec::new, |listening| listening.taps);
-        let Some(best) = best(&taps) else { return Ok(()) };
-        if best.changes().is_empty() {
+        match best(&taps) {
+            Some(best) => WaveFile::write(&self.path, self.into, &best),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what a bench's channel has shown.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub(crate) fn finish_with(self, tap: &WaveTap) -> Result<(), Failure> {
+        WaveFile::write(&self.path, self.into, &tap.waveform())
+    }
+
+    fn write(path: &Path, into: BufWriter<File>, wave: &Waveform) -> Result<(), Failure> {
+        if wave.changes().is_empty() {
             console::note(&format!(
                 "{}: empty, no page was read or programmed, no block erased",
-                self.path.display()
+                path.display()
             ));
         }
-        let picture = self.path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
-        let written = if picture { write_svg(self.into, &best) } else { write_vcd(self.into, &best) };
-        written.map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))
+        let picture = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
+        let written = if picture { write_svg(into, wave) } else { write_vcd(into, wave) };
+        written.map_err(|error| Failure::run(format!("{}: {error}", path.display())))
     }
 }
 

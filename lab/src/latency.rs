@@ -25,7 +25,7 @@ pub(crate) struct Latencies {
     pub(crate) waves: Vec<WaveStart>,
 }
 
-fn fresh() -> Histogram<u64> {
+pub(crate) fn fresh() -> Histogram<u64> {
     Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("the bounds are in order")
 }
 

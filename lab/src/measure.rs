@@ -131,7 +131,7 @@ fn rate(amount: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| amount / seconds)
 }
 
-fn latency_report(histogram: &Histogram<u64>) -> Option<LatencyReport> {
+pub(crate) fn latency_report(histogram: &Histogram<u64>) -> Option<LatencyReport> {
     let us = |q| histogram.value_at_quantile(q) as f64 / 1e3;
     (!histogram.is_empty()).then(|| LatencyReport {
         mean_us: histogram.mean() / 1e3,

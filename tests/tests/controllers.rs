@@ -1,10 +1,10 @@
 //! Channel controllers on a bench: what they answer against an oracle, in which order they drive the bus, and how near they
 //! come to what the bus allows.
 
-use aster_device::bench::{Bench, Operation, Pattern, Work};
+use aster_device::bench::{Bench, Kind, Operation, Pattern, Work, set_rate};
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::{
-    BlockAddr, BufferId, Content, Instant, LunIndex, PageInBlock, Rng, RowAddr, SectorRange,
+    BlockAddr, BufferId, Content, Duration, Instant, LunIndex, PageInBlock, Rng, RowAddr, SectorRange,
 };
 use aster_events::Recorder;
 use aster_ports::channel::BusTap;
@@ -326,13 +326,12 @@ fn share_of_the_bus(controller: ControllerName, operation: Operation) -> f64 {
     let bench = bench(&profile, 8, 32, Content::Fingerprint);
     let work = work(operation, 4_000);
     let (mut operations, mut wrong) = (0u64, 0u64);
-    let ran = bench
-        .run(&work, &mut |_| true, &mut |sample| {
-            operations += 1;
-            wrong += u64::from(sample.status != FlashStatus::Done || !sample.right);
-            true
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
+    let prepared = bench.prepare(&work, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+    let ran = bench.run(prepared, &mut |sample| {
+        operations += 1;
+        wrong += u64::from(sample.status != FlashStatus::Done || !sample.right);
+        true
+    });
     assert_eq!((operations, wrong), (4_000, 0), "{controller:?}");
     let bus = bench.limits(&work).bus.expect("reads move bytes");
     operations as f64 / ran.simulated.as_secs_f64() / bus
@@ -343,5 +342,89 @@ fn the_hardware_baselines_reach_97_percent_of_the_bus_at_8_luns() {
     for controller in FIXED {
         let share = share_of_the_bus(controller, Operation::Read);
         assert!((0.97..1.0).contains(&share), "{controller:?}: {share:.4}");
+    }
+}
+
+/// What a bench does not refuse it does: every operation and pattern on every controller, every read checked.
+#[test]
+fn each_operation_and_pattern_runs_over_each_controller_without_a_wrong_page() {
+    for controller in ALL {
+        for operation in [Operation::Read, Operation::Program, Operation::Erase, Operation::Mixed] {
+            for pattern in [Pattern::Sequential, Pattern::Random] {
+                let profile = profile("tiny", |p| p.channel.controller = controller);
+                let bench = bench(&profile, 4, 7, Content::Full);
+                // Programs go round the tiny LUNs and erase what they fill again.
+                let work = Work { pattern, sectors: Some(2), ..work(operation, 3_000) };
+                let (mut asked, mut erases) = (0, 0);
+                let prepared = bench.prepare(&work, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+                let ran = bench.run(prepared, &mut |sample| {
+                    assert!(sample.right && sample.status == FlashStatus::Done, "{operation:?} {sample:?}");
+                    match sample.kind {
+                        Kind::Erase if operation != Operation::Erase => erases += 1,
+                        _ => asked += 1,
+                    }
+                    true
+                });
+                assert_eq!((asked, ran.channel.failed), (3_000, 0));
+                assert_eq!(erases > 0, matches!(operation, Operation::Program | Operation::Mixed));
+                let reached = 3_000.0 / ran.simulated.as_secs_f64();
+                assert!(
+                    reached < bench.limits(&work).least() * 1.1,
+                    "{controller:?} {operation:?} {pattern:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bench_stops_when_it_is_told_to_or_its_time_is_up() {
+    let profile = profile("ideal", |_| {});
+    let bench = bench(&profile, 2, 4, Content::Fingerprint);
+    let forever = Work { requests: u64::MAX, ..work(Operation::Erase, 0) };
+    let mut seen = 0;
+    let prepared = bench.prepare(&forever, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+    bench.run(prepared, &mut |_| {
+        seen += 1;
+        seen < 10
+    });
+    assert!((10..=14).contains(&seen), "{seen}");
+    let timed = Work { time: Some(Duration::from_millis(30)), ..forever };
+    let prepared = bench.prepare(&timed, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+    let ran = bench.run(prepared, &mut |_| true);
+    assert!(ran.simulated >= Duration::from_millis(30) && ran.simulated < Duration::from_millis(40));
+}
+
+#[test]
+fn a_bench_that_can_not_be_is_refused_in_words() {
+    let refused = |change: fn(&mut Profile), luns, depth| {
+        let profile = profile("tiny", change);
+        match Bench::power_on(&profile, luns, depth, None, &Recorder::default()) {
+            Ok(bench) => {
+                bench.prepare(&work(Operation::Read, 1), &mut |_| true).err().expect("an error").to_string()
+            }
+            Err(error) => error.to_string(),
+        }
+    };
+    let few_blocks = |p: &mut Profile| {
+        p.geometry.planes = 1;
+        p.geometry.blocks_per_lun = 2;
+    };
+    assert!(refused(|_| {}, 3, 4).contains("must be a multiple of 2"));
+    assert!(refused(|_| {}, 0, 4).contains("must be a multiple of 2"));
+    assert!(refused(|_| {}, 64, 4).contains("ways must be from 1 to 16"));
+    assert!(refused(|_| {}, 2, 0).contains("must be from 1 to 1024"));
+    assert!(refused(few_blocks, 2, 4).contains("good blocks"));
+    let mut p = profile("tiny", |_| {});
+    assert!(set_rate(&mut p, 5_000).unwrap_err().to_string().contains("no timing mode"));
+}
+
+#[test]
+fn a_rate_slows_the_bus_down_or_takes_a_faster_mode() {
+    for rate in [100, 200, 400] {
+        let mut profile = profile("tiny", |p| p.geometry.luns = 1);
+        set_rate(&mut profile, rate).unwrap_or_else(|e| panic!("{e}"));
+        let bench = bench(&profile, 1, 1, Content::Fingerprint);
+        assert_eq!(bench.transfers_per_second(), f64::from(rate) * 1e6);
     }
 }

@@ -1,5 +1,6 @@
 //! The `aster` binary, from the outside.
 
+mod channel;
 mod place;
 mod running;
 mod words;

@@ -65,6 +65,10 @@ impl Source {
         })
     }
 
+    pub(super) fn transfers_per_second(&self) -> f64 {
+        2.0 / self.bus.t_pair_out.as_secs_f64()
+    }
+
     pub(super) fn of(&self, work: &Work) -> Limits {
         let sectors = work.sectors.unwrap_or(self.layout.sectors()).clamp(1, self.layout.sectors());
         let bursts = self.layout.bursts(SectorRange::whole(sectors));

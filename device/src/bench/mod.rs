@@ -4,8 +4,9 @@
 mod limits;
 mod work;
 
+pub use aster_ports::flash::FlashStatus;
 pub use limits::Limits;
-pub use work::{Kind, Operation, Pattern, Ran, Sample, Work};
+pub use work::{Kind, Operation, Pattern, Prepared, Ran, Sample, Work};
 
 use crate::build::{self, BuildError, OOB_BYTES};
 use crate::channels::ChannelHardware;
@@ -21,7 +22,7 @@ use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::resource::Bandwidth;
-use aster_units::{Content, Geometry, Instant};
+use aster_units::{Content, Duration, Geometry, Instant};
 use std::rc::Rc;
 
 /// Requests that a bench has in flight at most.
@@ -170,6 +171,10 @@ impl Bench {
     pub fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
         self.channels.engines[0].set_tap(tap);
     }
+    /// Transfers that the data bus makes a second at most.
+    pub fn transfers_per_second(&self) -> f64 {
+        self.limits.transfers_per_second()
+    }
     /// What bounds `work` on this bench, whatever the controller.
     pub fn limits(&self, work: &Work) -> Limits {
         self.limits.of(work)
@@ -181,6 +186,29 @@ impl Drop for Bench {
         self.exec.shut_down();
     }
 }
+
+/// Has `profile` drive its data bus at `mt_s` million transfers a second: slower than its timing mode allows if need be, or in
+/// the slowest mode of its interface that is fast enough.
+///
+/// # Errors
+/// When no mode is.
+pub fn set_rate(profile: &mut Profile, mt_s: u32) -> Result<(), BenchError> {
+    let mut tried = profile.clone();
+    tried.channel.rate_mt_s = Some(mt_s.max(1));
+    let allowed = Duration::of_transfer(2, u64::from(mt_s.max(1)) * 1_000_000);
+    let own = profile.channel.timing_mode;
+    for mode in [own].into_iter().chain(0..=MODE_MAX) {
+        tried.channel.timing_mode = mode;
+        if build::bus_timing(&tried).is_ok_and(|bus| bus.t_pair_out.max(bus.t_pair_in) <= allowed) {
+            *profile = tried;
+            return Ok(());
+        }
+    }
+    Err(BenchError::Work(format!("{mt_s} MT/s: no timing mode of the profile's data interface is so fast")))
+}
+
+/// The highest timing mode number of any data interface (ONFI 5.1 §4).
+const MODE_MAX: u8 = 10;
 
 /// The profile with one channel of `luns` LUNs, and nothing restricted.
 fn of_one_channel(profile: &Profile, luns: u8) -> Result<Profile, BenchError> {

@@ -77,6 +77,9 @@ pub struct Sample {
     pub right: bool,
 }
 
+/// A bench that is ready for its work.
+pub struct Prepared(Stream);
+
 /// A stream that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
@@ -241,18 +244,16 @@ impl Bench {
         })
     }
 
-    /// Injects `work` into the bench, whose cells must be as they left the factory, and calls `each` for every request that
-    /// has ended; when it says `false`, no further request is sent. What reads will read is programmed before, in time that
-    /// doesn't count. `prepared` follows that, with shares from 0 to 1, and stops it in the same way.
+    /// Makes the bench, whose cells must be as they left the factory, ready for `work`: what reads will read is programmed.
+    /// `progress` is told shares from 0 to 1; when it says `false`, nothing more is done, neither now nor in the run.
     ///
     /// # Errors
     /// When the packages have too few good blocks.
-    pub fn run(
+    pub fn prepare(
         &self,
         work: &Work,
-        prepared: &mut dyn FnMut(f64) -> bool,
-        each: &mut dyn FnMut(&Sample) -> bool,
-    ) -> Result<Ran, BenchError> {
+        progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Prepared, BenchError> {
         let mut stream = self.fresh_stream(*work)?;
         let mut stopped = false;
         if matches!(work.operation, Operation::Read | Operation::Mixed) {
@@ -268,22 +269,26 @@ impl Bench {
             let mut done = 0;
             stream = self.inject(stream, &mut |_| {
                 done += 1;
-                stopped |= !prepared(done as f64 / total as f64);
+                stopped |= !progress(done as f64 / total as f64);
                 !stopped
             });
-            stream.work = *work;
             stream.made = 0;
         }
+        stream.work = Work { requests: if stopped { 0 } else { work.requests }, ..*work };
+        Ok(Prepared(stream))
+    }
+
+    /// Injects the work that the bench was prepared for, and calls `each` for every request that has ended; when it says
+    /// `false`, no further request is sent.
+    pub fn run(&self, prepared: Prepared, each: &mut dyn FnMut(&Sample) -> bool) -> Ran {
         let (started, before) = (self.exec.now(), self.stats());
         let mut ended = started;
-        if !stopped {
-            self.inject(stream, &mut |sample| {
-                ended = self.exec.now();
-                each(sample)
-            });
-        }
+        self.inject(prepared.0, &mut |sample| {
+            ended = self.exec.now();
+            each(sample)
+        });
         let after = self.stats();
-        Ok(Ran {
+        Ran {
             simulated: ended.since(started),
             channel: ChannelStats {
                 transactions: after.transactions - before.transactions,
@@ -291,7 +296,7 @@ impl Bench {
                 bytes: after.bytes - before.bytes,
                 busy: after.busy.saturating_sub(before.busy),
             },
-        })
+        }
     }
 
     /// Sends the stream with as many callers as there are buffers; gives it back.

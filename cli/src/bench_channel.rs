@@ -1,0 +1,119 @@
+//! `aster bench-channel`: one channel by itself.
+
+use crate::args::BenchChannelArgs;
+use crate::console;
+use crate::failure::Failure;
+use crate::files::keep_apart;
+use crate::interrupt::Interrupt;
+use crate::profiles::{self, Named};
+use crate::progress::Progress;
+use crate::wave::{Tell, WaveFile};
+use aster_device::bench::{Work, set_rate};
+use aster_device::wave::{WaveFilter, WaveTap};
+use aster_lab::channel::{self, ChannelReport, Setup, Stage};
+use aster_run_virtual::events::Recorder;
+use aster_units::ChannelId;
+
+/// Requests unless the user says otherwise.
+const REQUESTS: u64 = 10_000;
+/// Requests a LUN in flight unless the user says otherwise.
+const DEPTH_OF_A_LUN: u16 = 4;
+
+/// Measures and reports.
+///
+/// # Errors
+/// When there can't be such a bench, when requests failed, or when what was asked for can't be written.
+pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
+    let setup = setup(args)?;
+    keep_apart(&[Some(args.profile.as_path())], &[args.wave.as_deref()])?;
+    let recorder = Recorder::default();
+    let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
+    let ways = setup.luns / setup.profile.geometry.luns;
+    let tap = WaveTap::new(ChannelId(0), ways, WaveFilter::Everything);
+
+    let interrupt = Interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut stage = None;
+    let report = channel::run(
+        &setup,
+        &recorder,
+        &mut |now, share| {
+            if stage != Some(now) {
+                stage = Some(now);
+                progress.begin(match now {
+                    Stage::Prepare => "program what will be read",
+                    Stage::Measure => "measure",
+                });
+            }
+            progress.set(share);
+            !interrupt.asked()
+        },
+        &mut |bench| {
+            if wave.is_some() {
+                recorder.attach(Tell::only(&tap));
+                bench.set_tap(Some(Box::new(tap.clone())));
+            }
+        },
+        &mut |bench, requests| {
+            // Drawing takes time; one operation a LUN shows how they share the channel.
+            if wave.is_some() && requests == u64::from(setup.luns) {
+                bench.set_tap(None);
+            }
+        },
+    )?;
+    progress.end();
+    if let Some(wave) = wave {
+        wave.finish_with(&tap)?;
+    }
+    match args.json {
+        true => console::json(&report)?,
+        false => console::print(&report.table())?,
+    }
+    if interrupt.asked() {
+        console::note("interrupted: the report covers what was done by then");
+        return Err(Failure::Interrupted);
+    }
+    verdict(&report)
+}
+
+fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
+    let Named { name, mut profile } = profiles::find_with(&args.profile, args.package.as_deref(), &args.set)?;
+    let name = args.package.as_ref().map_or(name.clone(), |package| format!("{name} with {package}"));
+    if let Some(controller) = args.controller {
+        profile.channel.controller = controller.into();
+    }
+    if let Some(rate) = args.rate {
+        set_rate(&mut profile, rate)?;
+    }
+    let sectors_of_page = profile.array_geometry().sectors_per_page();
+    if args.sectors.is_some_and(|sectors| sectors > sectors_of_page) {
+        return Err(Failure::usage(format!("--sectors: a page of {name} has {sectors_of_page}")));
+    }
+    let endless = if args.seconds.is_some() { u64::MAX } else { REQUESTS };
+    Ok(Setup {
+        name,
+        luns: args.luns,
+        depth: args.depth.unwrap_or(u16::from(args.luns) * DEPTH_OF_A_LUN),
+        content: args.content.map(Into::into),
+        work: Work {
+            operation: args.operation.into(),
+            pattern: args.pattern.into(),
+            requests: args.requests.unwrap_or(endless),
+            time: args.seconds,
+            sectors: args.sectors,
+            seed: args.seed,
+        },
+        profile,
+    })
+}
+
+fn verdict(report: &ChannelReport) -> Result<(), Failure> {
+    match (report.failures, &report.first_failure) {
+        (0, _) => Ok(()),
+        (n, first) => {
+            let requests = if n == 1 { "1 request".to_owned() } else { format!("{n} requests") };
+            let first = first.as_ref().map_or(String::new(), |first| format!("; the first: a {first}"));
+            Err(Failure::run(format!("{requests} failed{first}")))
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `aster bench-channel`, from the outside.
+
+use crate::place::Place;
+use serde_json::Value;
+
+const SHORT: [&str; 7] = ["bench-channel", "--profile", "ideal", "--luns", "4", "--requests", "400"];
+
+fn report(place: &Place, more: &[&str]) -> Value {
+    place.report(&[&SHORT, more, &["--json"]].concat())
+}
+
+#[test]
+fn each_controller_reports_as_json_and_as_a_table() {
+    let place = Place::new();
+    for controller in ["software", "synchronous", "asynchronous"] {
+        let found = report(&place, &["--controller", controller]);
+        assert_eq!((&found["controller"], &found["luns"]), (&controller.into(), &4.into()));
+        assert_eq!((&found["kinds"][0]["requests"], &found["failures"]), (&400.into(), &0.into()));
+        assert!(found["limit_percent"].as_f64().is_some_and(|percent| (50.0..100.0).contains(&percent)));
+        assert_eq!(found["control_words"].is_object(), controller == "asynchronous");
+        let table = place.aster(&[&SHORT[..], &["--controller", controller]].concat());
+        assert_eq!(table.code, 0, "{}", table.err);
+        assert!(table.out.contains(&format!("{controller} controller, 4 LUNs")), "{}", table.out);
+        assert!(table.out.contains("\nread ") && table.out.contains("of the lower one"), "{}", table.out);
+    }
+}
+
+#[test]
+fn rate_sectors_pattern_operation_and_time_do_what_they_say() {
+    let place = Place::new();
+    let mb = |report: &Value| report["kinds"][0]["mb_per_s"].as_f64().unwrap();
+    let fast = report(&place, &["--rate", "200"]);
+    let slow = report(&place, &["--rate", "100"]);
+    assert!(mb(&slow) < 0.6 * mb(&fast), "{slow} {fast}");
+    assert_eq!(slow["mt_per_s"], 100.0);
+    assert_eq!(report(&place, &["--sectors", "1"])["kinds"][0]["bytes"], 400 * 4096);
+    assert_ne!(report(&place, &["--pattern", "random"])["simulated_s"], fast["simulated_s"]);
+    assert_eq!(report(&place, &["--operation", "erase"])["kinds"][0]["kind"], "erase");
+    let mixed = report(&place, &["--operation", "mixed"]);
+    assert_eq!((&mixed["kinds"][0]["kind"], &mixed["kinds"][1]["kind"]), (&"read".into(), &"program".into()));
+    let timed = place.report(&["bench-channel", "--profile", "ideal", "--seconds", "0.01", "--json"]);
+    let seconds = timed["simulated_s"].as_f64().unwrap();
+    assert!((0.01..0.02).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn each_package_of_table_i_takes_the_place_of_the_profiles_own() {
+    let place = Place::new();
+    let alone = |package| {
+        let arguments = [
+            "bench-channel",
+            "--package",
+            package,
+            "--luns",
+            "1",
+            "--depth",
+            "1",
+            "--requests",
+            "64",
+            "--json",
+        ];
+        let found = place.report(&arguments);
+        assert_eq!(found["profile"], format!("cosmos-plus with {package}"));
+        found["kinds"][0]["latency"]["mean_us"].as_f64().unwrap()
+    };
+    // tR is 100, 78 and 53 µs (B21).
+    let (hynix, toshiba, micron) = (alone("hynix"), alone("toshiba"), alone("micron"));
+    assert!(hynix > toshiba + 15.0 && toshiba > micron + 15.0, "{hynix} {toshiba} {micron}");
+    let error = place.refused(2, &["bench-channel", "--package", "samsung"]);
+    assert!(error.contains("no such package: those are hynix"), "{error}");
+}
+
+#[test]
+fn waveforms_of_the_first_requests_are_written() {
+    let place = Place::new();
+    for file in ["first.vcd", "first.svg"] {
+        report(&place, &["--wave", file, "--controller", "synchronous", "--content", "full"]);
+    }
+    assert!(place.read("first.vcd").contains("CE3_n"));
+    assert!(place.read("first.svg").starts_with("<svg"));
+}
+
+#[test]
+fn what_can_not_be_measured_is_refused_with_a_way_out() {
+    let place = Place::new();
+    let refused = |more: &[&str]| place.refused(2, &[&["bench-channel"], more].concat());
+    assert!(refused(&["--controller", "hardware"]).contains("synchronous"));
+    assert!(refused(&["--profile", "tiny", "--luns", "3"]).contains("must be a multiple of 2"));
+    assert!(refused(&["--luns", "17"]).contains("ways must be from 1 to 16"));
+    assert!(refused(&["--sectors", "9"]).contains("a page of cosmos-plus has 4"));
+    assert!(refused(&["--rate", "9000"]).contains("no timing mode"));
+    assert!(refused(&["--seconds", "0"]).contains("simulated seconds"));
+    assert!(refused(&["--profile", "cosmos-puls"]).contains("did you mean"));
+    assert!(refused(&["--set", "channel.controler=x"]).contains("controller"));
+}
+
+#[test]
+fn failing_requests_are_counted_and_end_in_exit_status_1() {
+    let place = Place::new();
+    let more = ["--operation", "program", "--set", "package.program_failures_per_million=100000"];
+    let error = place.refused(1, &[&SHORT[..], &more].concat());
+    assert!(error.contains("requests failed; the first: a program failed in the array"), "{error}");
+}
