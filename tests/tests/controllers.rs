@@ -2,6 +2,7 @@
 //! come to what the bus allows.
 
 use aster_device::bench::{Bench, Kind, Operation, Pattern, Work, set_rate};
+use aster_device::control::{Answer, ControlWord, SegmentKind};
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::{
     BlockAddr, BufferId, Content, Duration, Instant, LunIndex, PageInBlock, Rng, RowAddr, SectorRange,
@@ -316,6 +317,30 @@ fn the_dispatcher_keeps_the_order_of_control_words_but_starts_arrays_first() {
             (2, TRANSFER),
         ]
     );
+}
+
+#[test]
+fn administrative_words_are_answered_without_the_driver() {
+    let profile = profile("ideal", |p| p.channel.controller = ControllerName::Asynchronous);
+    let bench = bench(&profile, 4, 4, Content::Fingerprint);
+    let idle = Answer::QueueCounts { high: 0, normal: 0 };
+    assert_eq!(bench.ask(&ControlWord::QueueCounts), idle);
+    for lun in 0..4 {
+        let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer: BufferId(lun) };
+        bench
+            .requests()
+            .submit(FlashRequest::single(Phase::Read, LunIndex(lun), target))
+            .expect("there is room");
+    }
+    let transactions = bench.stats().transactions;
+    // At this instant all four words come down; the driver takes the first.
+    bench.exec().advance_to(bench.now());
+    assert_eq!(bench.ask(&ControlWord::QueueCounts), Answer::QueueCounts { high: 3, normal: 0 });
+    assert_eq!(bench.stats().transactions, transactions + 1);
+    run_until_idle(&bench);
+    assert_eq!(bench.ask(&ControlWord::QueueCounts), idle);
+    let Answer::Statistics(counts) = bench.ask(&ControlWord::Statistics) else { panic!("nobody counts") };
+    assert_eq!((counts.of(SegmentKind::Trigger), counts.of(SegmentKind::Transfer)), (4, 4));
 }
 
 // ---- as fast as the bus allows ----

@@ -158,10 +158,14 @@ impl Bench {
     }
     /// Segments that went down the control path by kind; `None` when the controller has none.
     pub fn access_counts(&self) -> Option<AccessCounts> {
-        match self.channels.fixed.first()?.ask(&ControlWord::Statistics) {
+        match self.ask(&ControlWord::Statistics) {
             Answer::Statistics(counts) => Some(counts),
             _ => None,
         }
+    }
+    /// Sends an administrative control word down the control path (C18). Refused where the controller has none.
+    pub fn ask(&self, word: &ControlWord) -> Answer {
+        self.channels.fixed.first().map_or(Answer::Refused, |controller| controller.ask(word))
     }
     /// Puts a filter into the control path, behind those that are there (C16). False when the controller has none.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
