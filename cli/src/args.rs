@@ -49,6 +49,33 @@ pub(crate) enum Command {
     /// Check a profile: boot the drive that it makes, and say what drive it is
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Put what a paper measured beside what comes out here
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArgs),
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  aster reproduce babol-area
+  aster reproduce babol-area --json";
+
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// What to reproduce
+    pub(crate) what: Experiment,
+    /// Print the report as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The folder with the channel controller's SystemVerilog
+    #[arg(long, value_name = "DIR", default_value = "rtl")]
+    pub(crate) rtl: PathBuf,
+}
+
+/// What `aster reproduce` knows.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Experiment {
+    /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
+    BabolArea,
 }
 
 const DEMO_EXAMPLES: &str = "\

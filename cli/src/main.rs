@@ -11,6 +11,7 @@ mod files;
 mod interrupt;
 mod profiles;
 mod progress;
+mod reproduce;
 mod run;
 mod set;
 mod spans;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

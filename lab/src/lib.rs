@@ -1,6 +1,7 @@
 //! Experiments: the demo, the user's own runs, and the reports both print.
 #![forbid(unsafe_code)]
 
+pub mod area;
 pub mod channel;
 pub mod demo;
 mod latency;

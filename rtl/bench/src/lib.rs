@@ -7,6 +7,7 @@
 pub mod limits;
 pub mod mutation;
 pub mod proof;
+pub mod replay;
 pub mod sources;
 pub mod tools;
 

@@ -236,7 +236,7 @@ module onfi_checker #(
           `ONFI_AT_LEAST(T_RHW, `ONFI_AGE(DATA_OUT));
           pending[0] = address && command != CHANGE_WRITE_COLUMN && `ONFI_AGE(LATCH) < `ONFI_LIMIT(T_ADL);
           pending[1] = command == CHANGE_WRITE_COLUMN && `ONFI_AGE(COLUMN) < `ONFI_LIMIT(T_CCS);
-          pending[2] = `ONFI_AGE(SWITCH) < `ONFI_LIMIT(T_ITC);
+          pending[2] = command != SET_FEATURES && `ONFI_AGE(SWITCH) < `ONFI_LIMIT(T_ITC);
           `ONFI_AGE(WE_FALL) = NONE;
         end
         if (rise) begin

@@ -1,0 +1,102 @@
+//! Recorded pins before the checker, on Icarus.
+
+use crate::{limits, rtl, sources, tools};
+use aster_units::Duration;
+use aster_wire::onfi::timing::{InterfaceTiming, Timing};
+use std::fmt::Write;
+
+/// The pins of one phase. Signals with `_n` are low when active.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Phase {
+    /// CE#.
+    pub ce_n: bool,
+    /// CLE.
+    pub cle: bool,
+    /// ALE.
+    pub ale: bool,
+    /// WE#, or CLK.
+    pub we_n: bool,
+    /// RE#, or W/R#.
+    pub re_n: bool,
+    /// DQS, when the controller drives it.
+    pub dqs: Option<bool>,
+    /// DQ, when the controller drives it.
+    pub dq: Option<u8>,
+    /// R/B#.
+    pub ready: bool,
+}
+
+impl Phase {
+    /// Nothing selected, nothing driven.
+    pub const IDLE: Phase = Phase {
+        ce_n: true,
+        cle: false,
+        ale: false,
+        we_n: true,
+        re_n: true,
+        dqs: None,
+        dq: None,
+        ready: true,
+    };
+}
+
+/// Shows `pins`, phases of so long each, to the checker with the limits of `timing`: the names of the parameters violated,
+/// each once, in the order in which they first were.
+///
+/// The checker is given one phase a cycle, so that every pin may change with any.
+///
+/// # Panics
+/// When Icarus is missing or fails.
+pub fn violations(pins: &[Phase], timing: &Timing, phase: Duration) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mode = match timing.interface {
+        InterfaceTiming::Sdr(_) => 0,
+        InterfaceTiming::NvDdr(_) => 1,
+        InterfaceTiming::NvDdr2(_) => 2,
+    };
+    let mut vector = format!("{mode} ");
+    for limit in limits::phases(timing, phase).iter().rev() {
+        write!(vector, "{:04x}", u16::try_from(*limit).expect("limits fit 16 bits")).expect("a string");
+    }
+    let mut lines = String::new();
+    for p in pins {
+        let bit = u8::from;
+        writeln!(
+            lines,
+            "{} {} {} {} {} {} {} {:02x} {} {}",
+            bit(p.ce_n),
+            bit(p.cle),
+            bit(p.ale),
+            bit(p.we_n),
+            bit(p.re_n),
+            bit(p.dqs.unwrap_or(true)),
+            bit(p.dqs.is_some()),
+            p.dq.unwrap_or(0),
+            bit(p.dq.is_some()),
+            bit(p.ready)
+        )
+        .expect("a string");
+    }
+    std::fs::write(folder.path().join("limits"), vector).expect("the limits");
+    std::fs::write(folder.path().join("pins"), lines).expect("the pins");
+    let mut arguments: Vec<String> =
+        ["-g2012", "-o", "replay", "-s", "onfi_replay", "-Ponfi_replay.PHASES=1"].map(String::from).to_vec();
+    arguments.extend(sources::includes(&rtl()));
+    arguments.extend(sources::of_block(&rtl(), "checker").iter().map(|file| file.display().to_string()));
+    arguments.push(rtl().join("checker/tb/onfi_replay.sv").display().to_string());
+    tools::run(folder.path(), "iverilog", &arguments).expect("Icarus on the replay");
+    let output = tools::run(folder.path(), "vvp", &["-n", "replay", "+limits=limits", "+pins=pins"]);
+    let text = output.expect("the replay").text;
+    assert!(text.contains(&format!("CYCLES {}", pins.len())), "the replay lost cycles:\n{text}");
+    let names = limits::parameters();
+    let mut found = Vec::new();
+    for bits in text.lines().filter_map(|line| line.strip_prefix("VIOLATION ")?.split_once(' ')) {
+        for (index, bit) in bits.1.chars().rev().enumerate() {
+            let name = limits::onfi_name(names.get(index).copied().unwrap_or_default());
+            if bit == '1' && !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
