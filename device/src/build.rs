@@ -343,18 +343,21 @@ pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
         .ok_or_else(|| value("cores.frequency_mhz", "must not be 0"))
 }
 
-/// The drive's task scheduler.
-pub(crate) fn tasks(profile: &Profile) -> Tasks {
+/// The drive's task scheduler: the one brought, or what the profile names.
+pub(crate) fn tasks(profile: &Profile, own: Option<Box<dyn TaskScheduler>>) -> Tasks {
     let policy = match profile.scheduler.policy {
         SchedulerPolicy::Fifo => Policy::Fifo,
         SchedulerPolicy::ReadsFirst => Policy::ReadsFirst,
     };
     let geometry = profile.array_geometry();
     let packages = u32::from(geometry.channels) * u32::from(geometry.ways);
-    let scheduler: Box<dyn TaskScheduler> = match profile.scheduler.package_operations_max {
-        0 => Box::new(policy),
-        operations_max => Box::new(PackageLimit { inner: policy, operations_max }),
+    let ours = || -> Box<dyn TaskScheduler> {
+        match profile.scheduler.package_operations_max {
+            0 => Box::new(policy),
+            operations_max => Box::new(PackageLimit { inner: policy, operations_max }),
+        }
     };
+    let scheduler = own.unwrap_or_else(ours);
     Tasks::new(scheduler, packages)
 }
 

@@ -3,6 +3,7 @@ use crate::build::{self, BuildError, OOB_BYTES};
 use crate::channels::ChannelHardware;
 use crate::life::Life;
 use crate::media::{Media, NandSource};
+use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::wiring::{Above, Channels, Surroundings};
 use aster_board::{BAR0_BYTES, Link, LinkStats, PciFunction};
@@ -81,12 +82,12 @@ impl Device {
         Device::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder)
     }
 
-    /// As [`Device::power_on`], with channels of `hardware`.
+    /// As [`Device::power_on`], with a reader's own `pieces`; channels alone will do.
     ///
     /// # Errors
     /// Also when such channels can't be those of this drive.
     pub fn power_on_with(
-        hardware: ChannelHardware,
+        pieces: impl Into<Pieces>,
         name: &str,
         profile: &Profile,
         content: Option<Content>,
@@ -146,7 +147,6 @@ impl Device {
             profile,
             content,
             geometry,
-            hardware,
             dram: &dram,
             scratch,
             memory: &memory,
@@ -154,7 +154,7 @@ impl Device {
             requests: &flash_port,
             recorder,
         };
-        let channels = Channels::start(&around, &mut array, Above::Scheduler)?;
+        let channels = Channels::start(&around, &mut array, Above::Scheduler, pieces.into())?;
 
         // Front end and FTL.
         let link_port = LinkPort::new(&exec, host_config.link_operations());

@@ -11,6 +11,7 @@ mod device;
 mod identity;
 mod life;
 mod media;
+mod pieces;
 pub mod profile;
 mod wiring;
 
@@ -20,6 +21,7 @@ pub use check::{check, namespace};
 pub use device::{Device, DriveStats};
 pub use identity::media_keys;
 pub use media::{Media, NVRAM_BYTES};
+pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 
 /// Waveforms of a channel's pins.
@@ -32,6 +34,17 @@ pub mod control {
     pub use aster_channel::fixed::{
         AccessCounts, Answer, ControlWord, Filter, Passage, Segment, SegmentKind, StatisticsFilter,
     };
+}
+
+/// What goes into [`Pieces`], and what operations of a reader's own are made of ([`bench::Bench::operate`]).
+pub mod plug {
+    pub use aster_flash::{FlashConfig, Lun, operations, schedule};
+    pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
+    pub use aster_ports::flash::{FlashError, Phase};
+    pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
+    pub use aster_sched::{PackageLimit, Policy, Running, Task, TaskScheduler};
+    pub use aster_txn::{Descriptor, Direction, Txn};
+    pub use aster_wire::onfi;
 }
 
 pub use aster_units as units;

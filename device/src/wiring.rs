@@ -2,7 +2,8 @@
 //! the flash scheduler where there is one.
 
 use crate::build::{self, BuildError};
-use crate::channels::{ChannelEngine, ChannelHardware};
+use crate::channels::ChannelEngine;
+use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile};
 use aster_channel::fixed::{Control, FixedConfig, FixedController};
 use aster_events::Recorder;
@@ -31,8 +32,6 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) content: Content,
     /// What requests are addressed in; the packages may have more (C31).
     pub(crate) geometry: Geometry,
-    /// What the engines are.
-    pub(crate) hardware: ChannelHardware,
     pub(crate) dram: &'a SharedDram,
     /// A buffer that holds bytes, for bringing packages up.
     pub(crate) scratch: BufferId,
@@ -58,6 +57,9 @@ pub(crate) struct Channels {
     pub(crate) engines: Vec<Rc<dyn ChannelEngine>>,
     /// The controllers that are hardware, one a channel; none when they are software.
     pub(crate) fixed: Vec<Rc<FixedController>>,
+    /// I2 of each channel, and what flash software knows of the packages.
+    pub(crate) ports: Vec<Rc<ChannelPort>>,
+    pub(crate) flash: Rc<FlashConfig>,
     /// Why they could not be.
     pub(crate) fault: Rc<RefCell<Option<String>>>,
 }
@@ -94,6 +96,7 @@ impl Channels {
         around: &Surroundings<'_>,
         array: &mut NandArray,
         above: Above,
+        pieces: Pieces,
     ) -> Result<Self, BuildError> {
         let Surroundings { exec, profile, geometry, dram, core, requests, recorder, .. } = *around;
         let flash = Rc::new(build::flash(profile)?);
@@ -109,17 +112,22 @@ impl Channels {
             _ => Rc::clone(requests),
         };
         let gate = Rc::new(Gate::default());
-        let tasks = Rc::new(build::tasks(profile));
+        let Pieces { hardware, tasks, arbiter } = pieces;
+        let tasks = Rc::new(build::tasks(profile, tasks));
         let (mut engines, mut ports, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
         for channel in 0..packages.channels {
             let slots = packages.luns_per_channel() as usize;
             let port = ChannelPort::new(exec, ChannelId(channel), usize::from(packages.ways), slots);
-            if let Some(arbiter) = build::transactions(profile).arbiter(slots) {
+            let arbiter = match &arbiter {
+                Some(make) => Some(make(port.id(), slots)),
+                None => build::transactions(profile).arbiter(slots),
+            };
+            if let Some(arbiter) = arbiter {
                 port.set_arbiter(arbiter);
             }
             let engine = build::engine(profile, around.memory)?;
-            around.hardware.check(around.content, &engine)?;
-            engines.push(around.hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
+            hardware.check(around.content, &engine)?;
+            engines.push(hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
             // In the order of the channel's slots.
             let luns: Vec<_> = (0..packages.luns)
                 .flat_map(|lun| (0..packages.ways).map(move |way| LunAddr { channel, way, lun }))
@@ -163,7 +171,7 @@ impl Channels {
             fixed: fixed.clone(),
             fault: Rc::clone(&fault),
         }));
-        Ok(Channels { engines, fixed, fault })
+        Ok(Channels { engines, fixed, fault, ports, flash })
     }
 }
 

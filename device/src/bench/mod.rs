@@ -11,11 +11,13 @@ pub use work::{Kind, Operation, Pattern, Prepared, Ran, Sample, Work};
 use crate::build::{self, BuildError, OOB_BYTES};
 use crate::channels::ChannelHardware;
 use crate::control::{AccessCounts, Answer, ControlWord, Filter, StatisticsFilter};
+use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile, RestrictProfile};
 use crate::wiring::{Above, Channels, Surroundings};
 use aster_channel::ChannelStats;
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
+use aster_flash::Lun;
 use aster_nand::{NandArray, NandInspect};
 use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
@@ -23,6 +25,7 @@ use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::resource::Bandwidth;
 use aster_units::{Content, Duration, Geometry, Instant};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Requests that a bench has in flight at most.
@@ -49,6 +52,7 @@ pub struct Bench {
     geometry: Geometry,
     dram: SharedDram,
     depth: u16,
+    core: Core,
     channels: Channels,
     inspect: NandInspect,
     requests: Rc<FlashPort>,
@@ -62,6 +66,21 @@ impl Bench {
     /// # Errors
     /// When the profile doesn't make such a bench.
     pub fn power_on(
+        profile: &Profile,
+        luns: u8,
+        depth: u16,
+        content: Option<Content>,
+        recorder: &Recorder,
+    ) -> Result<Self, BenchError> {
+        Bench::power_on_with(ChannelHardware::Timed, profile, luns, depth, content, recorder)
+    }
+
+    /// As [`Bench::power_on`], with a reader's own `pieces`; channels alone will do.
+    ///
+    /// # Errors
+    /// Also when such channels can't be those of this bench.
+    pub fn power_on_with(
+        pieces: impl Into<Pieces>,
         profile: &Profile,
         luns: u8,
         depth: u16,
@@ -89,7 +108,6 @@ impl Bench {
             profile,
             content,
             geometry,
-            hardware: ChannelHardware::Timed,
             dram: &dram,
             scratch,
             memory: &memory,
@@ -97,7 +115,7 @@ impl Bench {
             requests: &requests,
             recorder,
         };
-        let channels = Channels::start(&around, &mut array, Above::Injection)?;
+        let channels = Channels::start(&around, &mut array, Above::Injection, pieces.into())?;
         if profile.channel.controller == ControllerName::Asynchronous {
             channels.fixed.iter().for_each(|controller| {
                 controller.insert_filter(Box::new(StatisticsFilter::default()));
@@ -109,6 +127,7 @@ impl Bench {
             dram,
             depth,
             channels,
+            core,
             inspect: array.inspect(),
             requests,
             limits: limits::Source::new(profile)?,
@@ -178,6 +197,32 @@ impl Bench {
     /// Transfers that the data bus makes a second at most.
     pub fn transfers_per_second(&self) -> f64 {
         self.limits.transfers_per_second()
+    }
+    /// Runs a flash operation of a reader's own on LUN `slot / ways` behind chip enable `slot % ways`, and gives what it
+    /// gives. Nothing else must be in flight on that LUN.
+    ///
+    /// # Panics
+    /// When there is no such LUN, or the operation waits for something that never comes.
+    pub fn operate<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        slot: usize,
+        operation: impl FnOnce(Lun) -> F,
+    ) -> T {
+        let ways = usize::from(self.geometry.ways);
+        assert!(slot < self.geometry.luns_per_channel() as usize, "the channel has no LUN {slot}");
+        let flash = &self.channels.flash;
+        let lun = Lun::new(&self.core, &self.channels.ports[0], flash, slot % ways, slot / ways);
+        let result = Rc::new(RefCell::new(None));
+        let (given, running) = (Rc::clone(&result), operation(lun));
+        self.core.spawn(async move {
+            let value = running.await;
+            *given.borrow_mut() = Some(value);
+        });
+        while let Some(next) = self.exec.next_deadline() {
+            self.exec.advance_to(next);
+        }
+        let value = result.borrow_mut().take();
+        value.expect("the operation has ended, or waits for something that never comes")
     }
     /// What bounds `work` on this bench, whatever the controller.
     pub fn limits(&self, work: &Work) -> Limits {

@@ -1,6 +1,6 @@
 use crate::pci::{MESSAGE_ADDRESS, enumerate};
 use aster_device::profile::Profile;
-use aster_device::{BuildError, ChannelHardware, Device, Media};
+use aster_device::{BuildError, ChannelHardware, Device, Media, Pieces};
 use aster_driver::{Bar, Config, Driver, DriverError, SharedMemory};
 use aster_events::Recorder;
 use aster_exec::Exec;
@@ -84,12 +84,12 @@ impl Machine {
         Machine::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder, config)
     }
 
-    /// As [`Machine::power_on`], with channels of `hardware`.
+    /// As [`Machine::power_on`], with a reader's own `pieces`; channels alone will do.
     ///
     /// # Errors
     /// Also when such channels can't be those of this drive.
     pub fn power_on_with(
-        hardware: ChannelHardware,
+        pieces: impl Into<Pieces>,
         name: &str,
         profile: &Profile,
         content: Option<Content>,
@@ -97,7 +97,7 @@ impl Machine {
         recorder: &Recorder,
         config: Config,
     ) -> Result<Self, RunError> {
-        let device = Rc::new(Device::power_on_with(hardware, name, profile, content, media, recorder)?);
+        let device = Rc::new(Device::power_on_with(pieces, name, profile, content, media, recorder)?);
         let config = Config { content: device.content(), ..config };
         config.validate().map_err(DriverError::from)?;
         let host = Exec::new();
