@@ -226,13 +226,15 @@ impl Lun {
     ///
     /// # Errors
     /// When a transaction fails or the LUN stays busy for longer than the policy's patience.
-    pub async fn until_ready(
-        &self,
-        txn: Draft<'_>,
+    #[inline]
+    pub fn until_ready<'a>(
+        &'a self,
+        txn: Draft<'a>,
         row: RowAddr,
         typical: Duration,
-    ) -> Result<Status, FlashError> {
-        self.until_ready_within(txn, row, typical, typical).await
+    ) -> impl Future<Output = Result<Status, FlashError>> + 'a {
+        // No future around the future: most operations wait here.
+        self.until_ready_within(txn, row, typical, typical)
     }
 
     /// As [`Lun::until_ready`], but polls from `soonest` on: for commands that wait for what the array does already.
