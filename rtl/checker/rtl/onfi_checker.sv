@@ -2,7 +2,7 @@
 //
 // Pins come phase by phase, PHASES a cycle, phase 0 in the lowest bits, as the controller gives them to its serialiser
 // (rtl/README.md). Limits come in phases, minima rounded up: edges lie on phases, so an interval is too short exactly when
-// it has fewer phases than that. A minimum of zero never fails. doc/checker.md says what each one is measured between.
+// it has fewer phases than that. A limit of zero never fails. doc/checker.md says what each one is measured between.
 `default_nettype none
 
 `ifdef FORMAL
@@ -351,7 +351,8 @@ module onfi_checker #(
         if (mode_i == NV_DDR) begin
           // Without a clocked data input cycle DQS is as early as can be.
           `ONFI_AT_LEAST(T_DQSS_MIN, clocked ? `ONFI_AGE(DATA_IN) : NONE);
-          violation[T_DQSS_MAX] = violation[T_DQSS_MAX] | (clocked && `ONFI_AGE(DATA_IN) > `ONFI_LIMIT(T_DQSS_MAX));
+          violation[T_DQSS_MAX] = violation[T_DQSS_MAX] | (clocked && `ONFI_LIMIT(T_DQSS_MAX) != NONE
+              && `ONFI_AGE(DATA_IN) > `ONFI_LIMIT(T_DQSS_MAX));
         end
       end
       if (strobe && dqs && writing) `ONFI_AT_LEAST(T_DSC, `ONFI_AGE(DQS_RISE));

@@ -1,13 +1,13 @@
 // Generated from the ONFI tables of base/wire by `cargo run -p aster-rtl-bench --bin onfi-limits`.
-// For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode (mode 0 SDR,
+// For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode (data interface 0 SDR,
 // 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each. An unknown mode has none.
-function automatic [47*16-1:0] onfi_limits(input [1:0] mode, input [3:0] timing_mode, input integer phase);
+function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode, input integer phase);
   integer index;
   reg [31:0] limit;
   reg [47*32-1:0] picoseconds;
   begin
     picoseconds = 1504'd0;
-    case ({mode, timing_mode})
+    case ({data_interface, timing_mode})
       {2'd0, 4'd0}: begin
         picoseconds[T_CS*32 +: 32] = 32'd70000;
         picoseconds[T_CH*32 +: 32] = 32'd20000;
