@@ -296,10 +296,10 @@ fn the_synchronous_arbiter_goes_round_the_luns_segment_by_segment() {
 
 #[test]
 fn the_dispatcher_keeps_the_order_of_control_words_but_starts_arrays_first() {
-    // By hand. A start takes 440 ns with the controller's waits, a check as much: LUN 2's is asked for at 50.45 µs, LUN 0's at
-    // 50.89 µs, while it is on the bus, and LUN 1's at 51.33 µs, while LUN 0's is, but after LUN 2's transfer. LUN 2's second read
-    // is of high priority: it overtakes LUN 0's transfer, which queues since 51.4 µs, though not the check that is on the bus
-    // when it comes.
+    // By hand, from 20 ns on: a start takes 420 ns with the controller's waits, and 30 ns pass between two. LUN 2's check, asked for
+    // at 50.44 µs, takes as long and ends 10 ns before LUN 0's is asked for at 50.89 µs: LUN 2's transfer has the bus, and the checks
+    // of LUN 0 and LUN 1 queue. LUN 2's second read is of high priority and overtakes both. LUN 0's transfer, asked for after
+    // its check, comes after LUN 1's check, and LUN 2's second check after LUN 1's transfer.
     assert_eq!(
         order_of_four_reads(ControllerName::Asynchronous),
         [
@@ -307,10 +307,10 @@ fn the_dispatcher_keeps_the_order_of_control_words_but_starts_arrays_first() {
             (0, READ),
             (1, READ),
             (2, STATUS),
-            (0, STATUS),
             (2, TRANSFER),
-            (1, STATUS),
             (2, READ),
+            (0, STATUS),
+            (1, STATUS),
             (0, TRANSFER),
             (1, TRANSFER),
             (2, STATUS),
@@ -367,6 +367,23 @@ fn the_hardware_baselines_reach_97_percent_of_the_bus_at_8_luns() {
     for controller in FIXED {
         let share = share_of_the_bus(controller, Operation::Read);
         assert!((0.97..1.0).contains(&share), "{controller:?}: {share:.4}");
+    }
+}
+
+#[test]
+fn two_luns_work_while_the_other_moves_its_page() {
+    // A LUN starts its next read before the other's transfer, not after it: each is 50 µs in its array and 90 on the bus.
+    for controller in FIXED {
+        let profile = profile("ideal", |p| {
+            p.channel.controller = controller;
+            p.channel.timing_mode = 4;
+        });
+        let bench = bench(&profile, 2, 8, Content::Fingerprint);
+        let work = work(Operation::Read, 400);
+        let prepared = bench.prepare(&work, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+        let ran = bench.run(prepared, &mut |_| true);
+        let share = 400.0 / ran.simulated.as_secs_f64() / bench.limits(&work).least();
+        assert!(share > 0.95, "{controller:?}: {share:.3}");
     }
 }
 

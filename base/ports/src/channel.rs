@@ -134,6 +134,7 @@ pub struct ChannelPort {
     engine: Cell<Option<HandlerId>>,
     // The engine wants to be told what is issued now; false once it has been.
     listens: Cell<bool>,
+    hardware: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
 }
 
@@ -161,6 +162,7 @@ impl ChannelPort {
             waiting: RefCell::new(Vec::with_capacity(luns)),
             engine: Cell::new(None),
             listens: Cell::new(true),
+            hardware: Cell::new(false),
             interfaces: (0..ways).map(|_| Cell::new(Interface::POWER_ON)).collect(),
         })
     }
@@ -186,9 +188,16 @@ impl ChannelPort {
     pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
         *self.arbiter.borrow_mut() = Some(arbiter);
     }
-    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be taken.
+    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be taken. Hardware sees
+    /// that the bus is free, not that the stages have finished: what they found counts from [`TxnResult::finished`] on.
     pub fn give_slot(&self, slot: usize, handler: HandlerId, token: u64) {
         self.slots[slot].issuer.set(Some((handler, token)));
+        self.hardware.set(true);
+    }
+    /// Engine side: hardware issues here, which answers the end of a transaction before the next one is chosen.
+    #[inline]
+    pub fn is_driven_by_hardware(&self) -> bool {
+        self.hardware.get()
     }
 
     /// The data interface that the engine drives towards a way. SDR after power-on, as the package (B12).
@@ -286,7 +295,8 @@ impl ChannelPort {
     #[inline]
     pub fn complete(&self, slot: usize, result: Result<TxnResult, Box<TxnFault>>, visible: Instant) {
         let s = &self.slots[slot];
-        let visible = if result.is_ok() { visible + s.linger.get() } else { visible };
+        let seen = if s.issuer.get().is_some() { self.exec.now() } else { visible };
+        let visible = if result.is_ok() { seen + s.linger.get() } else { visible };
         s.result.set(Some(result));
         let later = visible > self.exec.now();
         match s.issuer.get() {

@@ -230,7 +230,12 @@ impl<P: Package + 'static> Engine<P> {
             }
             Err(fault) => self.fail(slot, table.at(start, fault.cycle), fault.error),
         }
-        self.start_next(false);
+        if self.port.is_driven_by_hardware() {
+            // Whoever this was for answers first.
+            self.exec.post(self.id.get().expect("registered in start"), ENGINE_KICK);
+        } else {
+            self.start_next(false);
+        }
     }
 
     fn update(&self, f: impl FnOnce(&mut ChannelStats)) {

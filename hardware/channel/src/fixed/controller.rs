@@ -3,15 +3,16 @@
 use super::asynchronous::{Answer, ControlPath, ControlWord, Descent, Filter, WAITS};
 use super::module::{FixedConfig, Module, Next};
 use super::segment::{Place, Segment, SegmentKind, Waits};
-use super::synchronous::{RoundRobin, Starts, starts};
+use super::synchronous::RoundRobin;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::channel::ChannelPort;
-use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS};
+use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS, Outcomes, Tag};
 use aster_ports::package::Interface;
-use aster_units::{Duration, LunIndex};
+use aster_units::{Duration, Instant, LunIndex};
 use core::cell::{Cell, RefCell};
 
 /// How segments get the channel (B29).
@@ -24,7 +25,7 @@ pub enum Control {
 }
 
 enum Discipline {
-    Synchronous(Starts),
+    Synchronous,
     Asynchronous(ControlPath),
 }
 
@@ -35,6 +36,8 @@ struct Unit {
     module: RefCell<Module>,
     // A segment whose control word has not got into the dispatcher's queue yet.
     outside: Cell<Option<(Segment, Duration)>>,
+    // Requests whose bus part is over, but whose data the stages still work on.
+    decoding: RefCell<VecDeque<(Instant, Tag, Outcomes)>>,
 }
 
 /// A channel controller in hardware. It serves its channel's lanes of an I3 port.
@@ -48,11 +51,15 @@ pub struct FixedController {
     id: Cell<Option<HandlerId>>,
 }
 
+/// Requests of a LUN that the stages work on at once, as a rule: they take less time than its next array operation.
+const DECODING: usize = 4;
+
 // Tokens: the slot, and what has happened to it.
 const REQUEST: u64 = 0;
 const ENDED: u64 = 1;
 const RESUME: u64 = 2;
-const KINDS: u64 = 3;
+const DECODED: u64 = 3;
+const KINDS: u64 = 4;
 
 impl FixedController {
     /// What it does: the same as the software-defined controller.
@@ -75,6 +82,7 @@ impl FixedController {
             place: Place { way: slot % ways, shares_chip_enable: config.geometry.luns > 1 },
             module: RefCell::new(Module::new()),
             outside: Cell::new(None),
+            decoding: RefCell::new(VecDeque::with_capacity(DECODING)),
         };
         let controller = Rc::new(FixedController {
             exec: channel.exec().clone(),
@@ -83,7 +91,7 @@ impl FixedController {
             config,
             units: luns.iter().enumerate().map(unit).collect(),
             discipline: match control {
-                Control::Synchronous => Discipline::Synchronous(starts(luns.len())),
+                Control::Synchronous => Discipline::Synchronous,
                 Control::Asynchronous => Discipline::Asynchronous(ControlPath::new(luns.len())),
             },
             id: Cell::new(None),
@@ -96,7 +104,7 @@ impl FixedController {
     pub fn take_over(&self) {
         let id = self.id();
         self.channel.set_arbiter(match &self.discipline {
-            Discipline::Synchronous(starts) => RoundRobin::new(starts),
+            Discipline::Synchronous => Box::new(RoundRobin::default()),
             Discipline::Asynchronous(path) => path.dispatcher(),
         });
         for (slot, unit) in self.units.iter().enumerate() {
@@ -110,7 +118,7 @@ impl FixedController {
     /// no control words to filter.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         match &self.discipline {
-            Discipline::Synchronous(_) => false,
+            Discipline::Synchronous => false,
             Discipline::Asynchronous(path) => {
                 path.insert(filter);
                 true
@@ -121,7 +129,7 @@ impl FixedController {
     /// controller has no such path: both are refused.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         match (&self.discipline, word) {
-            (Discipline::Synchronous(_), _) | (_, ControlWord::Access { .. }) => Answer::Refused,
+            (Discipline::Synchronous, _) | (_, ControlWord::Access { .. }) => Answer::Refused,
             (Discipline::Asynchronous(path), _) => path.ask(self.exec.now(), word),
         }
     }
@@ -131,7 +139,7 @@ impl FixedController {
     }
     fn waits(&self) -> &'static Waits {
         match self.discipline {
-            Discipline::Synchronous(_) => &Waits::NONE,
+            Discipline::Synchronous => &Waits::NONE,
             Discipline::Asynchronous(_) => &WAITS,
         }
     }
@@ -164,8 +172,13 @@ impl FixedController {
                     }
                 }
                 Next::Pause(until) => self.exec.schedule(until, self.id(), token(slot, RESUME)),
-                Next::Finished(tag, outcomes) => {
-                    self.requests.complete(tag, outcomes);
+                Next::Finished(tag, outcomes, at) => {
+                    if at > self.exec.now() {
+                        unit.decoding.borrow_mut().push_back((at, tag, outcomes));
+                        self.exec.schedule(at, self.id(), token(slot, DECODED));
+                    } else {
+                        self.requests.complete(tag, outcomes);
+                    }
                     next = self.next_request(unit);
                 }
             }
@@ -174,17 +187,14 @@ impl FixedController {
 
     /// Asks for the channel; false when the segment is refused on its way.
     fn send(&self, slot: usize, segment: Segment, linger: Duration) -> bool {
-        match &self.discipline {
-            Discipline::Synchronous(starts) => starts[slot].set(segment.kind.starts_array()),
-            Discipline::Asynchronous(path) => {
-                match path.send(self.exec.now(), slot as u16, self.units[slot].lun, segment) {
-                    Descent::Queued => {}
-                    Descent::Outside => {
-                        self.units[slot].outside.set(Some((segment, linger)));
-                        return true;
-                    }
-                    Descent::Refused => return false,
+        if let Discipline::Asynchronous(path) = &self.discipline {
+            match path.send(self.exec.now(), slot as u16, self.units[slot].lun, segment) {
+                Descent::Queued => {}
+                Descent::Outside => {
+                    self.units[slot].outside.set(Some((segment, linger)));
+                    return true;
                 }
+                Descent::Refused => return false,
             }
         }
         self.drive(slot, segment, linger);
@@ -209,6 +219,18 @@ impl FixedController {
             let (segment, linger) = self.units[slot].outside.take().expect("a word outside has a segment");
             self.drive(slot, segment, linger);
         }
+    }
+
+    /// The stages have finished with data of this unit: the LUN has gone on meanwhile (C22).
+    fn decoded(&self, slot: usize) {
+        let now = self.exec.now();
+        self.units[slot].decoding.borrow_mut().retain(|&(at, tag, outcomes)| {
+            let over = at <= now;
+            if over {
+                self.requests.complete(tag, outcomes);
+            }
+            !over
+        });
     }
 
     fn ended(&self, slot: usize) {
@@ -236,6 +258,7 @@ impl Handler for FixedController {
                 }
             }
             ENDED => self.ended(slot),
+            DECODED => self.decoded(slot),
             _ => {
                 let next = self.units[slot].module.borrow_mut().resume(self.exec.now());
                 self.carry_out(slot, next);

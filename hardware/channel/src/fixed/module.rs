@@ -79,8 +79,8 @@ pub(super) enum Next {
     Send(Segment, Duration),
     /// Nothing until then.
     Pause(Instant),
-    /// The request has ended.
-    Finished(Tag, Outcomes),
+    /// The request has ended; its results are there from this instant on.
+    Finished(Tag, Outcomes, Instant),
 }
 
 /// The state machine of one LUN. It never waits: each call says what it wants next.
@@ -89,11 +89,19 @@ pub(super) struct Module {
     request: Option<(Tag, FlashRequest)>,
     target: usize,
     outcomes: Outcomes,
+    // When the stages have finished with everything that was fetched.
+    finished: Instant,
 }
 
 impl Module {
     pub(super) fn new() -> Self {
-        Module { state: State::Idle, request: None, target: 0, outcomes: Outcomes::default() }
+        Module {
+            state: State::Idle,
+            request: None,
+            target: 0,
+            outcomes: Outcomes::default(),
+            finished: Instant::ZERO,
+        }
     }
     pub(super) fn is_idle(&self) -> bool {
         self.request.is_none()
@@ -111,6 +119,7 @@ impl Module {
         assert!(self.is_idle(), "an operation module works on one request at a time");
         self.request = Some((tag, request));
         self.target = 0;
+        self.finished = now;
         self.outcomes = [Outcome::default(); MAX_TARGETS];
         self.next_target(config, now, fault)
     }
@@ -148,7 +157,10 @@ impl Module {
                 self.state = State::Pause { give_up };
                 Next::Pause(now + config.cycles(config.poll_interval))
             }
-            State::Fetch => self.done(Outcome::from(result.frame), config, now, fault),
+            State::Fetch => {
+                self.finished = self.finished.max(result.finished);
+                self.done(Outcome::from(result.frame), config, now, fault)
+            }
             State::Look => self.done(of_status(status, Phase::Status), config, now, fault),
             State::Idle | State::Pause { .. } => unreachable!("no segment was sent in {:?}", self.state),
         }
@@ -259,7 +271,7 @@ impl Module {
         }
         self.request = None;
         self.state = State::Idle;
-        Next::Finished(tag, self.outcomes)
+        Next::Finished(tag, self.outcomes, self.finished.max(now))
     }
 }
 
