@@ -210,7 +210,7 @@ localparam integer TABLE_T_CCS_WIDTH = 12;
 // tRHW: data output to a latch.
 localparam integer TABLE_T_RHW_LSB = 176;
 localparam integer TABLE_T_RHW_WIDTH = 12;
-// From the release of the channel to the first latch edge of the next transaction, at the least.
+// From the release of the channel to where the next transaction's first latch begins on WE# (CLK in NV-DDR), at the least.
 localparam integer TABLE_LEAD_LSB = 192;
 localparam integer TABLE_LEAD_WIDTH = 12;
 // Words and bits that a packed cycle table takes.

@@ -265,7 +265,7 @@ pub struct CycleRegisters {
     pub t_ccs: u16,
     /// tRHW: data output to a latch.
     pub t_rhw: u16,
-    /// From the release of the channel to the first latch edge of the next transaction, at the least.
+    /// From the release of the channel to where the next transaction's first latch begins on WE# (CLK in NV-DDR), at the least.
     pub lead: u16,
 }
 

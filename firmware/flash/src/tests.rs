@@ -400,8 +400,8 @@ fn a_read_takes_the_time_that_its_cycles_add_up_to() {
     // NV-DDR2 mode 4 at a 10 ns clock, in cycles: tCS 20 ns = 2, a latch tWC 25 ns = 3, tWB 100 ns = 10, tCH 5 ns = 1,
     // tWHR 80 ns = 8, tRPRE 15 + tDQSRE 25 ns = 4, tRPST 25 + 5 ns = 3, tCCS 300 ns = 30, a byte 5 ns; FIFO 2, gap 2.
     let trigger = 2 + 2 + 7 * 3 + 10 + 1;
-    // After data output tRHW, 10 cycles, of which hold, gap, setup and latch of whatever comes next cover 1 + 2 + 2 + 3.
-    let rhw = 10 - 8;
+    // After data output tRHW, 10 cycles, of which hold, gap, setup and half a latch of whatever comes next cover 1 + 2 + 2 + 1.
+    let rhw = 10 - 6;
     let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + rhw + 1;
     // The transfer answers the status at once: its push comes after the edge that ended the status, and is sampled at the next.
     let transfer = 1 + 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + rhw + 1;

@@ -213,7 +213,7 @@ fn minima_round_up_to_the_clock() {
     assert_eq!((table.chip_setup, table.chip_hold, table.latch, table.gap), (2, 1, 3, 2));
     assert_eq!((table.read_preamble, table.read_postamble), (2, 1));
     assert_eq!((table.t_wb, table.t_whr, table.t_adl, table.t_ccs, table.t_rhw), (10, 8, 11, 31, 10));
-    assert_eq!(table.lead, 1 + 2 + 2 + 3);
+    assert_eq!(table.lead, 1 + 2 + 2 + 1, "WE# falls half a latch, rounded down, after the chip's setup");
     // Bursts round up as a whole: 3 bytes of 20 ns, and of 11 ns.
     assert_eq!(table.strobes(true, 3), 6);
     let odd = CycleTable::new(&BusTiming { t_pair_in: ns(22), ..TIMING }, &CLOCK).unwrap();
@@ -254,8 +254,8 @@ fn twb_counts_from_the_last_latch() {
 
 #[test]
 fn twhr_counts_from_the_last_latch_and_trhw_holds_the_chip() {
-    // Two cycles of preamble, one of postamble; of tRHW's ten the next transaction keeps eight.
-    let want = [(0, Select), (5, Command(0x70)), (5 + 8 + 2, Out { last: 17 }), (18 + 10 - 8 + 1, Release)];
+    // Two cycles of preamble, one of postamble; of tRHW's ten the next transaction keeps six.
+    let want = [(0, Select), (5, Command(0x70)), (5 + 8 + 2, Out { last: 17 }), (18 + 10 - 6 + 1, Release)];
     assert_eq!(Bench::cycles(read_status), want);
 }
 
@@ -346,7 +346,7 @@ fn words_of_a_slow_memory_pause_the_strobes_of_a_write_burst() {
 
 #[test]
 fn the_last_word_read_goes_to_memory_before_the_channel_is_free() {
-    // Strobes from cycle 15 to 31; CE# is let go at 33, as tRHW needs no more than the next transaction's lead.
+    // Strobes from cycle 15 to 31; CE# is let go at 37: tRHW, less what the next transaction leads with.
     let cycles = |n: u64| 20 + 10 * n;
     let (finished, log) = paced(Direction::Out, 1_000_000);
     assert_eq!(log[2], (0, cycles(15), Out { last: cycles(31) }));

@@ -192,6 +192,8 @@ impl CycleTable {
         let chip_setup = cycles(timing.t_cs).max(grain as u16);
         let chip_hold = cycles(timing.t_ch).max(grain as u16);
         let gap = fit(grains(u64::from(clock.gap).max(timing.t_ceh.cycles_up(period))));
+        // tRHW ends where WE# falls, half a latch before its edge; in NV-DDR it ends at CLK's edge.
+        let to_first_fall = if mode == DataMode::NvDdr { latch } else { latch / 2 };
         let registers = CycleRegisters {
             mode: match mode {
                 DataMode::Sdr => 0,
@@ -219,7 +221,7 @@ impl CycleTable {
             t_adl: cycles(timing.t_adl),
             t_ccs: cycles(timing.t_ccs),
             t_rhw: cycles(timing.t_rhw),
-            lead: chip_hold.saturating_add(gap).saturating_add(chip_setup).saturating_add(latch),
+            lead: chip_hold.saturating_add(gap).saturating_add(chip_setup).saturating_add(to_first_fall),
         };
         registers.pack().map_err(too_fast)?;
         Ok(CycleTable { interface: timing.interface, registers, period })
