@@ -56,7 +56,7 @@ pub(crate) enum Command {
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
-  aster reproduce babol-area
+  aster reproduce babol --out figures
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -66,6 +66,9 @@ pub(crate) struct ReproduceArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the figures to this folder, as SVG; it is made when there is none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// The folder with the channel controller's SystemVerilog
     #[arg(long, value_name = "DIR", default_value = "rtl")]
     pub(crate) rtl: PathBuf,
@@ -74,6 +77,8 @@ pub(crate) struct ReproduceArgs {
 /// What `aster reproduce` knows.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Experiment {
+    /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
+    Babol,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
 }

@@ -3,18 +3,74 @@
 use crate::args::{Experiment, ReproduceArgs};
 use crate::console;
 use crate::failure::Failure;
-use aster_lab::area;
+use crate::files::create;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use aster_lab::babol::{BabolError, BabolReport, Plan, polling_svg, run as run_babol, throughput_svg};
+use aster_lab::{area, babol};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Carries an experiment out and prints it.
 ///
 /// # Errors
-/// When a tool is missing or fails.
+/// When a tool is missing or fails, a bench does, or a picture can't be written.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     match args.what {
+        Experiment::Babol => {
+            let report = babol_report(args.out.as_deref())?;
+            if args.json { console::json(&report) } else { console::line(&babol::table(&report)) }
+        }
+        Experiment::BabolArea if args.out.is_some() => {
+            Err(Failure::usage("--out: babol-area has no figures"))
+        }
         Experiment::BabolArea => {
             console::note("synthesising the channel controller");
             let report = area::babol_area(&args.rtl).map_err(Failure::run)?;
             if args.json { console::json(&report) } else { console::line(&area::table(&report)) }
         }
     }
+}
+
+fn babol_report(out: Option<&Path>) -> Result<BabolReport, Failure> {
+    if let Some(folder) = out {
+        // Before a minute's work rather than behind it.
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    }
+    let plan = Plan::shipped().map_err(Failure::run)?;
+    let interrupt = Interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut stage = "";
+    let report = run_babol(&plan, &mut |part, share| {
+        if stage != part {
+            stage = part;
+            progress.begin(part);
+        }
+        progress.set(share);
+        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(|error| match error {
+        BabolError::Stopped => Failure::Interrupted,
+        error => Failure::run(error),
+    })?;
+    progress.end();
+    if let Some(folder) = out {
+        figure(folder, "fig9.svg", |file| file.write_all(&report.waveform_svg))?;
+        figure(folder, "fig10.svg", |file| throughput_svg(file, &report.throughput))?;
+        figure(folder, "fig11.svg", |file| polling_svg(file, &report.polling))?;
+    }
+    Ok(report)
+}
+
+fn figure(
+    folder: &Path,
+    name: &str,
+    draw: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let path = folder.join(name);
+    let mut file = create(&path)?;
+    draw(&mut file)
+        .and_then(|()| file.flush())
+        .map_err(|error| Failure::run(format!("{}: {error}", path.display())))
 }

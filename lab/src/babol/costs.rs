@@ -1,0 +1,89 @@
+//! Cost files: what a step of flash software costs a core (design §2).
+
+use super::BabolError;
+use aster_device::profile::CostsProfile;
+use serde::{Deserialize, Serialize};
+
+/// The shipped cost files by name.
+const SHIPPED: &[(&str, &str)] = &[("host", include_str!("../../../costs/host.toml"))];
+
+/// Where a cost file's numbers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostSource {
+    /// Instructions counted, times cycles an instruction that are stated.
+    Measured,
+}
+
+/// A cost file.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostFile {
+    /// Where the numbers come from.
+    pub source: CostSource,
+    /// Core cycles that an instruction takes.
+    pub cycles_per_instruction: f64,
+    /// Instructions of each step.
+    pub instructions: Instructions,
+}
+
+/// Instructions of the steps of flash software.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instructions {
+    /// Taking a request, starting its operation, answering it.
+    pub request: u64,
+    /// Building a transaction and enqueueing it.
+    pub enqueue: u64,
+    /// From a task that waits to one that goes on.
+    pub switch: u64,
+    /// Looking at a status that says busy, and waiting to ask again.
+    pub poll: u64,
+}
+
+/// Most cycles that an instruction can be said to take.
+const CYCLES_PER_INSTRUCTION_MAX: f64 = 1000.0;
+
+impl CostFile {
+    /// A shipped cost file.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn shipped(name: &str) -> Result<Self, BabolError> {
+        let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
+            let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
+            return Err(BabolError::File(format!(
+                "costs: no file \"{name}\": those are {}",
+                names.join(", ")
+            )));
+        };
+        Self::parse(&format!("costs/{name}.toml"), text)
+    }
+
+    /// Reads a cost file; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// When a key is unknown or missing, or a number can't be.
+    pub fn parse(name: &str, text: &str) -> Result<Self, BabolError> {
+        let file: CostFile =
+            toml::from_str(text).map_err(|error| BabolError::File(format!("{name}: {error}")))?;
+        if !(file.cycles_per_instruction > 0.0 && file.cycles_per_instruction <= CYCLES_PER_INSTRUCTION_MAX) {
+            return Err(BabolError::File(format!(
+                "{name}: cycles_per_instruction: must be over 0 and at most {CYCLES_PER_INSTRUCTION_MAX}"
+            )));
+        }
+        Ok(file)
+    }
+
+    /// As a profile's cycles. An operation waits once for each of its transactions, so that each pays for a switch.
+    pub fn cycles(&self) -> CostsProfile {
+        let cycles = |instructions: u64| (instructions as f64 * self.cycles_per_instruction).round() as u64;
+        let steps = &self.instructions;
+        CostsProfile {
+            flash_request: cycles(steps.request),
+            transaction: cycles(steps.enqueue + steps.switch),
+            poll: cycles(steps.poll),
+            ..CostsProfile::default()
+        }
+    }
+}

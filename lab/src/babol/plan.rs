@@ -1,0 +1,165 @@
+//! The experiment file (design §5).
+
+use super::{BabolError, CostFile};
+use aster_device::profile::{ControllerName, Profile, SHIPPED};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+const FILE: &str = "experiments/babol.toml";
+const TEXT: &str = include_str!("../../../experiments/babol.toml");
+
+/// What the experiment does, and what the paper found.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The shipped profile whose package, rate, controller and clock are varied.
+    profile: String,
+    /// Shipped packages by name.
+    pub packages: Vec<String>,
+    /// Bus rates in MT/s.
+    pub rates_mt_s: Vec<u32>,
+    /// What a coroutine's steps cost: a shipped cost file, by name.
+    #[serde(deserialize_with = "named")]
+    pub costs: CostFile,
+    /// READs of each point of Fig 10.
+    pub requests: u64,
+    /// READs in flight for each LUN.
+    pub requests_per_lun: u16,
+    /// Table I.
+    pub paper: Paper,
+    /// Fig 10.
+    pub throughput: Throughput,
+    /// Fig 11.
+    pub polling: Polling,
+    /// Fig 9.
+    pub(super) waveform: Waveform,
+    /// Table II.
+    pub(super) lines: Vec<Lines>,
+}
+
+/// Table I.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Page read size.
+    pub page_bytes: u32,
+    /// tR by package.
+    pub read_us: Vec<f64>,
+    /// Page transfer time by rate.
+    pub transfer_us: Vec<f64>,
+}
+
+/// Fig 10.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throughput {
+    /// LUNs a channel by package.
+    pub luns_max: Vec<u8>,
+    /// Core clocks of operations in software.
+    pub clocks_mhz: Vec<u32>,
+    pub(super) poll_early_ns: u32,
+    pub(super) poll_interval_ns: u32,
+}
+
+/// Fig 11.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Polling {
+    pub(super) package: String,
+    pub(super) rate_mt_s: u32,
+    /// Core clocks.
+    pub clocks_mhz: Vec<u32>,
+    /// The paper's words: "in the order of 30 µs".
+    pub paper_period_us: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Waveform {
+    pub(super) package: String,
+    pub(super) rate_mt_s: u32,
+    pub(super) sectors: u8,
+    pub(super) poll_early_ns: u32,
+    pub(super) poll_interval_ns: u32,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lines {
+    pub(super) operation: String,
+    pub(super) paper: super::lines::PaperLines,
+    pub(super) functions: Vec<String>,
+}
+
+fn named<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<CostFile, D::Error> {
+    CostFile::shipped(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+}
+
+impl Plan {
+    /// The shipped experiment file.
+    ///
+    /// # Errors
+    /// When it is wrong: a key or name that there isn't.
+    pub fn shipped() -> Result<Self, BabolError> {
+        Self::parse(FILE, TEXT)
+    }
+
+    /// Reads an experiment file; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// When a key is unknown or missing, or lists that belong together differ in length.
+    pub fn parse(name: &str, text: &str) -> Result<Self, BabolError> {
+        let wrong = |what: &str| BabolError::File(format!("{name}: {what}"));
+        let plan: Plan = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+        let packages = plan.packages.len();
+        if plan.paper.read_us.len() != packages || plan.throughput.luns_max.len() != packages {
+            return Err(wrong("paper.read_us and throughput.luns_max: must have a number for each package"));
+        }
+        if plan.paper.transfer_us.len() != plan.rates_mt_s.len() {
+            return Err(wrong("paper.transfer_us: must have a number for each rate"));
+        }
+        Ok(plan)
+    }
+
+    /// The profile with another package and rate.
+    ///
+    /// # Errors
+    /// When there is no such profile or package, or they don't go together.
+    pub(super) fn bench_profile(&self, package: &str, rate_mt_s: u32) -> Result<Profile, BabolError> {
+        let shipped = SHIPPED.iter().find(|(name, _)| *name == self.profile);
+        let Some((name, text)) = shipped else {
+            return Err(BabolError::File(format!(
+                "{FILE}: profile: no shipped profile is \"{}\"",
+                self.profile
+            )));
+        };
+        let wrong =
+            |error: &dyn std::fmt::Display| BabolError::File(format!("profiles/{name}.toml: {error}"));
+        let mut table: Table = toml::from_str(text).map_err(|error| wrong(&error))?;
+        for (section, key, value) in [
+            ("package", "part", Value::from(package)),
+            ("channel", "rate_mt_s", Value::from(i64::from(rate_mt_s))),
+        ] {
+            let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+            if let Some(section) = section.as_table_mut() {
+                section.insert(key.to_owned(), value);
+            }
+        }
+        let text = toml::to_string(&table).map_err(|error| wrong(&error))?;
+        Ok(Profile::parse(&format!("profiles/{name}.toml"), &text)?)
+    }
+
+    /// As [`Plan::bench_profile`], with operations as coroutines on a core of `clock_mhz` that polls as Algorithm 2 does.
+    ///
+    /// # Errors
+    /// As [`Plan::bench_profile`].
+    pub(super) fn coroutine(&self, package: &str, rate: u32, clock_mhz: u32) -> Result<Profile, BabolError> {
+        let mut profile = self.bench_profile(package, rate)?;
+        profile.channel.controller = ControllerName::Software;
+        profile.cores.frequency_mhz = f64::from(clock_mhz);
+        profile.costs = self.costs.cycles();
+        profile.poll.early_ns = self.throughput.poll_early_ns;
+        profile.poll.interval_ns = self.throughput.poll_interval_ns;
+        Ok(profile)
+    }
+}
