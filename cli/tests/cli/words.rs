@@ -13,6 +13,7 @@ fn every_command_has_a_help_with_examples() {
         &["run", "--help"],
         &["profiles", "--help"],
         &["check", "--help"],
+        &["reproduce", "--help"],
     ] {
         let ran = place.aster(command);
         assert_eq!(ran.code, 0);
