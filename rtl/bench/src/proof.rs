@@ -101,7 +101,7 @@ impl Proof {
             Method::Reachability => self.solve(rtl, folder.path(), "scorr; dc2; pdr", "Property proved"),
             Method::Bounded(depth) => {
                 let engine = format!("bmc3 -F {depth}");
-                self.solve(rtl, folder.path(), &engine, "No output asserted")
+                self.solve(rtl, folder.path(), &engine, &format!("No output asserted in {depth} frames"))
             }
         }
     }

@@ -1,8 +1,8 @@
 // Proof: Whatever legal transactions follow one another, and whatever cycle table keeps the ONFI minima, no timing parameter of
 //   SDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves inside a transaction.
 // Block: channel
-// Method: bounded 14
-// Long: bounded 20
+// Method: bounded 15
+// Long: bounded 18
 // Sources: channel checker
 // Instead: aster_instruction_queue aster_packetizer
 // Assumes: the real channel but for instruction queue and Packetizer, which give any legal words and data; the bounds of the
@@ -124,6 +124,7 @@ module channel_pins (
     // The next transaction's first WE# pulse begins half a latch before `lead` is over.
     assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
     assume (8 * whr >= hold + `LIMIT(T_AR) && 8 * whr >= hold + `LIMIT(T_CLR) && 8 * whr >= hold + `LIMIT(T_DBS));
+    assume (8 * rhw + 8 * latch + hold >= `LIMIT(T_DBS));
     assume (ccs >= whr && 8 * adl >= hold + `LIMIT(T_CDQSS) && 8 * adl > hold);
     // SDR data.
     if (mode == 2'd0) begin
