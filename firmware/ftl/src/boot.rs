@@ -15,8 +15,9 @@ use aster_ports::flash::{FlashError, FlashStatus};
 use aster_units::{BlockAddr, LunIndex, Ppa};
 use core::fmt;
 
-/// First spare byte of a good block's first page (P4, ONFI 5.1 §3.3).
-const GOOD_MARK: u8 = 0xFF;
+/// The first spare byte of a block's first page marks it (P4, ONFI 5.1 §3.3); FFh is good.
+/// A mark with so many zero bits is bad: fewer come from bit errors, since the mark is read without correction.
+const BAD_MARK_ZEROES: u32 = 4;
 
 /// Why a drive can't serve.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,7 +161,7 @@ impl Drive {
         let outcome = self.read_raw(first, buffer).await;
         match outcome.status {
             FlashStatus::Error => Err(BootError::Scan { lun, block, error: self.last_fault(lun) }),
-            _ => Ok(self.dram.borrow().oob(buffer)[0] == GOOD_MARK),
+            _ => Ok(self.dram.borrow().oob(buffer)[0].count_zeros() < BAD_MARK_ZEROES),
         }
     }
     fn adopt_fresh(&self, block: BlockIndex, good: bool) {

@@ -136,7 +136,11 @@ impl Drive {
                 let outcome = self.flash_done(at.tag).await;
                 self.core.charge(self.config.costs.move_page);
                 let whole = SectorRange::whole(self.geometry.sectors_per_page());
-                let (lost, record) = self.judge(&outcome, whole, at.buffer);
+                let (mut lost, mut record) = self.judge(&outcome, whole, at.buffer);
+                // A page that names another owner than the map does, as a damaged medium may have it, holds nobody's data.
+                if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
+                    (lost, record) = (whole.mask(), None);
+                }
                 let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(None) };
                 // What is lost since the page was written has no note yet.
                 let unreadable = if record.is_some() { outcome.failed_sectors } else { u16::MAX };
@@ -175,6 +179,14 @@ impl Drive {
         Ok(Some(Move { tag, stage: Stage::Programming { lpn, to, attempt }, ..*at }))
     }
 
+    /// Whether a page's record says what the map says, where the map says anything.
+    fn names_owner(&self, record: &OobRecord, from: Ppa) -> bool {
+        let map = self.map.borrow();
+        let named =
+            record.kind == PageKind::Data && record.lpn < map.len() && map.get(Lpn(record.lpn)) == from;
+        named || !self.blocks.borrow().is_valid(from)
+    }
+
     /// Whose page it is that was read from a victim; `None` when it is nobody's any more. A page with lost sectors gets a
     /// record that says so, for the damage to stay visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
@@ -186,15 +198,11 @@ impl Drive {
             Some(record) => record,
             // Rare enough to look through the whole map.
             None => {
-                let lpn = map.find(from).expect("a valid page is mapped");
+                let lpn = map.find(from)?;
                 OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0 }
             }
         };
         let lpn = Lpn(record.lpn);
-        assert!(
-            record.kind == PageKind::Data && record.lpn < map.len() && map.get(lpn) == from,
-            "the OOB of {from:?} names {lpn:?}, which is elsewhere"
-        );
         if lost != 0 {
             OobRecord { lost_sectors: lost, ..record }.encode(self.dram.borrow_mut().oob_mut(buffer));
         }

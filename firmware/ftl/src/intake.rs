@@ -119,9 +119,9 @@ impl Drive {
     async fn cut(&self, command: &HostCommand) -> HostStatus {
         let HostCommand { id, op, offset, length, fua } = *command;
         match op {
-            HostOp::Read => self.cut_range(id, Work::Read, offset, length).await,
+            HostOp::Read => self.cut_range(id, Work::Read { fua }, offset, length).await,
             HostOp::Write => self.cut_range(id, Work::Write { fua }, offset, length).await,
-            HostOp::Compare => self.cut_range(id, Work::Compare, offset, length).await,
+            HostOp::Compare => self.cut_range(id, Work::Compare { fua }, offset, length).await,
             HostOp::WriteZeroes { .. } => self.cut_zeroes(id, offset, length, fua).await,
             HostOp::Deallocate => {
                 let mut index = 0;
@@ -131,6 +131,8 @@ impl Drive {
                 }
             }
             HostOp::Format => {
+                // A write that came before may still be in work; it must not land behind the unmapping.
+                self.wait_until_alone().await;
                 let bytes = u64::from(self.logical_pages) * u64::from(self.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
             }
@@ -218,10 +220,9 @@ impl Drive {
         self.cut_flush(command).await;
         self.wait_for_slices(command).await;
         let flushed = self.commands.borrow().slots[usize::from(command.0)].status;
-        if flushed != HostStatus::Success {
-            return flushed;
-        }
-        self.store_checkpoint().await
+        // What could not be flushed is lost and told; what is on flash must be found again.
+        let stored = self.store_checkpoint().await;
+        if flushed == HostStatus::Success { stored } else { flushed }
     }
     async fn wait_until_alone(&self) {
         let idle = Rc::clone(&self.commands.borrow().idle);

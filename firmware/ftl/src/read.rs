@@ -21,8 +21,9 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
 
 impl Drive {
     /// Reads part of a page: from its entry, which is filled from flash as far as needed.
-    pub(crate) async fn read_slice(&self, slice: &Slice) -> Result<(), HostStatus> {
+    pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
+        self.commit_first(slice, fua).await?;
         let entry = self.hold_filled(slice).await?;
         let moved = self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await;
         self.let_go(entry, Hold::Shared);
@@ -30,8 +31,9 @@ impl Drive {
     }
 
     /// Compares host data with part of a page.
-    pub(crate) async fn compare_slice(&self, slice: &Slice) -> Result<(), HostStatus> {
+    pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
+        self.commit_first(slice, fua).await?;
         let entry = self.hold_filled(slice).await?;
         let scratch = self.take_merge_buffer().await;
         let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
@@ -40,6 +42,18 @@ impl Drive {
         self.let_go(entry, Hold::Shared);
         moved.map_err(dma_status)?;
         if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
+    }
+
+    /// With force unit access a page that is dirty goes to flash before it is read.
+    async fn commit_first(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
+        let dirty = || {
+            let buffer = self.buffer.borrow();
+            buffer.find(slice.lpn).filter(|&entry| buffer.is_dirty(entry))
+        };
+        match fua.then(dirty).flatten() {
+            Some(entry) => self.flush_entry(entry, slice.lpn).await,
+            None => Ok(()),
+        }
     }
 
     /// Holds the slice's entry with other readers, all granules of the slice in it.

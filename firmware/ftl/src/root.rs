@@ -13,6 +13,8 @@ pub(crate) const MAP_BLOCKS_MAX: usize = 1000;
 const MAGIC: [u8; 4] = *b"ASTF";
 const VERSION: u32 = 1;
 const BLOCKS_AT: usize = 56;
+/// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
+const COUNT_MAX: u64 = 1 << 47;
 const CRC_AT: usize = ROOT_BYTES - 4;
 const _: () = assert!(BLOCKS_AT + 4 * MAP_BLOCKS_MAX <= CRC_AT);
 
@@ -90,6 +92,8 @@ impl Root {
             || u32_at(4)? != VERSION
             || u32_at(CRC_AT)? != crc32c(&bytes[..CRC_AT])
             || count > MAP_BLOCKS_MAX
+            || u64_at(8)? > COUNT_MAX
+            || u64_at(16)? > COUNT_MAX
         {
             return None;
         }
@@ -137,5 +141,17 @@ mod tests {
         }
         nvram.write(60, &[0xEE]);
         assert_eq!(Root::load(&nvram), Stored::Damaged);
+    }
+
+    #[test]
+    fn counters_beyond_any_drives_are_damage_not_a_start() {
+        for spoil in [|r: &mut Root| r.sequence = COUNT_MAX + 1, |r: &mut Root| r.generation = COUNT_MAX + 1]
+        {
+            let mut root = root();
+            spoil(&mut root);
+            let nvram = Nvram::volatile(2 * ROOT_BYTES);
+            root.store(&nvram);
+            assert_eq!(Root::load(&nvram), Stored::Damaged);
+        }
     }
 }

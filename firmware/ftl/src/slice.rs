@@ -15,11 +15,17 @@ use core::cell::{Cell, RefCell};
 /// What a slice does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
-    Read,
+    /// With force unit access what is dirty goes to flash first (NVMe 1.4 §6.9).
+    Read {
+        fua: bool,
+    },
     Write {
         fua: bool,
     },
-    Compare,
+    /// With force unit access as a read.
+    Compare {
+        fua: bool,
+    },
     /// Writes zeroes over part of a page.
     Zero {
         fua: bool,
@@ -119,12 +125,12 @@ pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
         drive.emit(|| Event::SliceStarted {
             command: slice.command.0,
             lpn: slice.lpn.0,
-            write: !matches!(slice.work, Work::Read | Work::Compare),
+            write: !matches!(slice.work, Work::Read { .. } | Work::Compare { .. }),
         });
         let result = match slice.work {
-            Work::Read => drive.read_slice(&slice).await,
+            Work::Read { fua } => drive.read_slice(&slice, fua).await,
             Work::Write { fua } => drive.write_slice(&slice, fua).await,
-            Work::Compare => drive.compare_slice(&slice).await,
+            Work::Compare { fua } => drive.compare_slice(&slice, fua).await,
             Work::Zero { fua } => drive.zero_slice(&slice, fua).await,
             Work::Unmap { pages } => drive.unmap_slice(&slice, pages).await,
             Work::Evict { entry } => drive.flush_entry(entry, slice.lpn).await,

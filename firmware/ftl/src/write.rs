@@ -24,6 +24,7 @@ impl Drive {
             self.let_go(entry, Hold::Exclusive);
             return Err(dma_status(error));
         }
+        self.count(|s| s.host_bytes_written += u64::from(slice.bytes));
         self.changed(entry, granules, fua).await
     }
 

@@ -124,6 +124,16 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
         }
     }
     assert_eq!(bench.run(HostOp::Format, 0, 0, vec![]).0, HostStatus::ReadOnly);
+    // What is on flash is found again, though not everything could be flushed.
+    let told = bench.run(HostOp::Shutdown, 0, 0, vec![]).0;
+    let kept: vec::Vec<_> =
+        (0..u64::from(bench.ftl.logical_pages())).filter(|lpn| !written.contains(lpn)).collect();
+    let again = bench.restart();
+    assert!(again.ftl.boot_error().is_none(), "{told:?}, then {:?}", again.ftl.boot_error());
+    for lpn in kept {
+        let (status, _) = again.run(HostOp::Read, lpn * u64::from(page), page.into(), vec![0; page as usize]);
+        assert_eq!(status, HostStatus::Success, "page {lpn} after power-on");
+    }
 }
 
 #[test]
@@ -289,4 +299,29 @@ fn a_failing_block_while_the_map_is_stored_does_not_lose_the_map() {
     bench = bench.restart();
     oracle.verify(&bench);
     assert!(bench.ftl.free_blocks(LunIndex(0)) > 0);
+}
+
+#[test]
+fn a_read_or_compare_with_force_unit_access_brings_the_page_to_flash_first() {
+    for op in [HostOp::Read, HostOp::Compare] {
+        let bench = Bench::fresh(config(Content::Full));
+        let page = bench.config.geometry.page_bytes as usize;
+        let data = vec![0x5a; page];
+        assert_eq!(bench.run(HostOp::Write, 0, page as u64, data.clone()).0, HostStatus::Success);
+        let before = bench.ftl.stats().flash_programs.host;
+        bench.send(op, 0, page as u64, false, data.clone());
+        assert_eq!(bench.wait().0.status, HostStatus::Success);
+        assert_eq!(bench.ftl.stats().flash_programs.host, before, "without it the buffer will do");
+        bench.send(op, 0, page as u64, true, data);
+        assert_eq!(bench.wait().0.status, HostStatus::Success);
+        assert_eq!(bench.ftl.stats().flash_programs.host, before + 1, "{op:?}");
+    }
+}
+
+#[test]
+fn a_compare_is_no_write() {
+    let bench = Bench::fresh(config(Content::Full));
+    bench.run(HostOp::Write, 0, 4096, vec![1; 4096]);
+    bench.run(HostOp::Compare, 0, 4096, vec![1; 4096]);
+    assert_eq!(bench.ftl.stats().host_bytes_written, 4096);
 }

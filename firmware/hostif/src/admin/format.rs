@@ -1,4 +1,4 @@
-//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing left of the data.
+//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing of the data that a host could read.
 
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
@@ -20,11 +20,8 @@ impl Controller {
         if !known || command.protection() != 0 {
             return refuse(Status::INVALID_FORMAT);
         }
-        // The FTL forgets all data either way; only a cryptographic erase is beyond it (FNA bit 2).
-        if !matches!(
-            SecureErase::from_raw(command.secure_erase()),
-            Some(SecureErase::None | SecureErase::UserData)
-        ) {
+        // The FTL unmaps all data; cells keep it until garbage collection erases them, so no erase may be promised.
+        if SecureErase::from_raw(command.secure_erase()) != Some(SecureErase::None) {
             return refuse(Status::INVALID_FIELD);
         }
         self.formatting = true;

@@ -73,7 +73,7 @@ fn admin_cases() -> [Case; 47] {
     let saved = set_feature(FeatureId::Arbitration, 0, 0);
     let set = |id, value| set_feature(id, 0, value);
     let get = |id, nsid, dword11| get_feature(id, FeatureSelect::Current, nsid, dword11);
-    let erase = FormatDword10(0).with_secure_erase(2);
+    let erase = FormatDword10(0).with_secure_erase(1);
     let mut health_of_one = log_page(2, 512);
     health_of_one.nsid = 1.into();
     [
