@@ -1,7 +1,7 @@
 //! Register writes of the host on their way to the drive.
 
 use aster_exec::{Exec, Handler, HandlerId};
-use aster_units::Duration;
+use aster_units::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -14,11 +14,12 @@ pub(crate) struct Write {
     pub(crate) value: u64,
 }
 
-/// Delivers posted writes in order, one link latency after they were sent.
+/// Delivers posted writes in order, one link latency after they were sent, or when something that may not overtake them
+/// arrives.
 pub(crate) struct Arrivals {
     exec: Exec,
     latency: Duration,
-    queue: RefCell<VecDeque<Write>>,
+    queue: RefCell<VecDeque<(Instant, Write)>>,
     deliver: Box<dyn Fn(Write)>,
     id: Cell<Option<HandlerId>>,
 }
@@ -40,15 +41,28 @@ impl Arrivals {
         if self.latency.is_zero() {
             return (self.deliver)(write);
         }
-        self.queue.borrow_mut().push_back(write);
-        self.exec.schedule(self.exec.now() + self.latency, self.id.get().expect("registered in start"), 0);
+        let at = self.exec.now() + self.latency;
+        self.queue.borrow_mut().push_back((at, write));
+        self.exec.schedule(at, self.id.get().expect("registered in start"), 0);
+    }
+
+    /// Delivers everything that is on its way: a read or a configuration request pushes the posted writes before it
+    /// (PCIe 4.0 §2.4.1). It is answered as of now, so they arrive now, too.
+    pub(crate) fn push_through(&self) {
+        loop {
+            let next = self.queue.borrow_mut().pop_front();
+            let Some((_, write)) = next else { return };
+            (self.deliver)(write);
+        }
     }
 }
 
 impl Handler for Arrivals {
     fn fire(&self, _: u64) {
-        let write = self.queue.borrow_mut().pop_front();
-        if let Some(write) = write {
+        // Of a write that was pushed through only its event is left, while a later write may be on its way.
+        let now = self.exec.now();
+        let write = self.queue.borrow_mut().pop_front_if(|(at, _)| *at <= now);
+        if let Some((_, write)) = write {
             (self.deliver)(write);
         }
     }

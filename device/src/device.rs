@@ -6,7 +6,7 @@ use crate::media::{Media, NandSource};
 use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::wiring::{Above, Channels, Surroundings};
-use aster_board::{BAR0_BYTES, Link, LinkStats, PciFunction};
+use aster_board::{BAR0_BYTES, Link, LinkStats, MSIX_TABLE_OFFSET, PciFunction};
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::Recorder;
@@ -21,7 +21,7 @@ use aster_ports::flash::FlashPort;
 use aster_ports::link::{BadAddress, LinkOp, LinkPort};
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
-use aster_units::{Content, Duration, Geometry, Instant};
+use aster_units::{BlockAddr, Content, Duration, Geometry, Instant, LunIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ pub struct Device {
     dram: SharedDram,
     link_port: Rc<LinkPort>,
     link: Rc<Link>,
-    pci: RefCell<PciFunction>,
+    pci: Rc<RefCell<PciFunction>>,
     front: Rc<FrontEnd>,
     arrivals: Rc<Arrivals>,
     channels: Channels,
@@ -181,8 +181,11 @@ impl Device {
         let (told, endurance) = (Rc::clone(&front), u64::from(profile.package.endurance.max(1)));
         let (inspect, blocks) =
             (array.inspect(), u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun));
+        // The totals of cells begin when an image is opened, what a block has been through doesn't.
+        let (worn, opened) = (erases_of_blocks(&inspect, &geometry), inspect.totals_of_drive().erases);
         ftl.watch_media(move |media| {
-            let used = inspect.totals_of_drive().erases * 100 / (blocks * endurance);
+            let erases = worn + (inspect.totals_of_drive().erases - opened);
+            let used = erases * 100 / (blocks * endurance);
             told.set_media_health(MediaHealth {
                 available_spare: media.available_spare,
                 percentage_used: used.min(255) as u8,
@@ -190,8 +193,18 @@ impl Device {
                 ..MediaHealth::default()
             });
         });
-        let target = Rc::clone(&front);
-        let deliver = Box::new(move |w: Write| target.mmio_write(w.offset, w.size, w.value));
+        let pci = Rc::new(RefCell::new(PciFunction::new(build::pci_ids(profile), vectors)));
+        let (function, target, messages) = (Rc::clone(&pci), Rc::clone(&front), Rc::clone(&link_port));
+        let deliver = Box::new(move |w: Write| {
+            if !function.borrow().answers_memory() {
+                return;
+            }
+            if w.offset < MSIX_TABLE_OFFSET {
+                return target.mmio_write(w.offset, w.size, w.value);
+            }
+            function.borrow_mut().bar_write(w.offset, w.size, w.value);
+            send_released(&function, &messages);
+        });
         let arrivals = Arrivals::start(&exec, link.latency(), deliver);
         Ok(Device {
             exec,
@@ -201,7 +214,7 @@ impl Device {
             dram,
             link_port,
             link,
-            pci: RefCell::new(PciFunction::new(build::pci_ids(profile), vectors)),
+            pci,
             front,
             arrivals,
             channels,
@@ -241,12 +254,14 @@ impl Device {
 
     // ---- the host's side ----
 
-    /// Reads configuration space.
+    /// Reads configuration space, behind the posted writes before it.
     pub fn config_read(&self, offset: u16, size: u8) -> u32 {
+        self.arrivals.push_through();
         self.pci.borrow().config_read(offset, size)
     }
-    /// Writes configuration space. A function-level reset takes effect at once.
+    /// Writes configuration space, behind the posted writes before it. A function-level reset takes effect at once.
     pub fn config_write(&self, offset: u16, size: u8, value: u32) {
+        self.arrivals.push_through();
         let reset = {
             let mut pci = self.pci.borrow_mut();
             pci.config_write(offset, size, value);
@@ -256,10 +271,12 @@ impl Device {
             self.front.function_reset();
             self.pci.borrow_mut().reset();
         }
+        send_released(&self.pci, &self.link_port);
     }
-    /// Reads BAR0 as of now.
+    /// Reads BAR0 as of now, behind the posted writes before it. All ones where or while BAR0 doesn't answer.
     pub fn bar_read(&self, offset: u32, size: u8) -> u64 {
-        if u64::from(offset) + u64::from(size) > BAR0_BYTES {
+        self.arrivals.push_through();
+        if u64::from(offset) + u64::from(size) > BAR0_BYTES || !self.pci.borrow().answers_memory() {
             return u64::MAX;
         }
         match self.pci.borrow().bar_read(offset, size) {
@@ -267,13 +284,12 @@ impl Device {
             None => self.front.mmio_read(offset, size),
         }
     }
-    /// A posted write to BAR0, sent now; it arrives one link latency later.
+    /// A posted write to BAR0, sent now; it arrives one link latency later, or with the next access that is not posted. It
+    /// is dropped where or while BAR0 doesn't answer.
     #[inline]
     pub fn bar_write(&self, offset: u32, size: u8, value: u64) {
-        if offset < aster_board::MSIX_TABLE_OFFSET {
+        if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
             self.arrivals.send(Write { offset, size, value });
-        } else if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
-            self.pci.borrow_mut().bar_write(offset, size, value);
         }
     }
     /// The next operation that the drive asks the run mode to carry out.
@@ -294,14 +310,10 @@ impl Device {
     pub fn is_bus_master(&self) -> bool {
         self.pci.borrow().is_bus_master()
     }
-    /// The message of an interrupt, unless it is masked.
+    /// The message of an interrupt, unless it is masked: then it comes as another interrupt once it is not.
     #[inline]
     pub fn message(&self, vector: u16) -> Option<(u64, u32)> {
         self.pci.borrow_mut().message(vector)
-    }
-    /// A message that was masked before and may go now.
-    pub fn next_released(&self) -> Option<(u64, u32)> {
-        self.pci.borrow_mut().next_released()
     }
     /// The drive's memory, for DMA.
     pub fn dram(&self) -> &Dram {
@@ -379,8 +391,26 @@ impl Device {
     }
 }
 
+/// Program/erase cycles of all blocks that the firmware uses, over their whole life.
+fn erases_of_blocks(inspect: &NandInspect, geometry: &Geometry) -> u64 {
+    let of_lun = |lun| (0..geometry.blocks_per_lun).map(move |block| (LunIndex(lun), BlockAddr(block)));
+    (0..geometry.total_luns()).flat_map(of_lun).map(|(l, b)| u64::from(inspect.block(l, b).erases)).sum()
+}
+
+/// Sends what was pending behind a mask: it takes its way over the link as any interrupt does.
+fn send_released(pci: &RefCell<PciFunction>, link: &LinkPort) {
+    loop {
+        let released = pci.borrow_mut().next_released();
+        let Some(vector) = released else { return };
+        link.push(LinkOp::Interrupt { vector });
+    }
+}
+
 impl Drop for Device {
     fn drop(&mut self) {
         self.exec.shut_down();
     }
 }
+
+#[cfg(test)]
+mod tests;

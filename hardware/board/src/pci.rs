@@ -17,6 +17,11 @@ pub const MSIX_TABLE_OFFSET: u32 = 0x2000;
 pub const MSIX_PBA_OFFSET: u32 = 0x3000;
 
 const HEADER_COMMAND: usize = 0x04;
+const HEADER_STATUS: usize = 0x06;
+/// Errors of the status register: a host clears those that it writes a one to (PCIe 4.0 §7.5.1.1.4).
+const STATUS_ERRORS: u16 = 0xf900;
+/// The power state in which a function works.
+const D0: u8 = 0;
 const HEADER_BARS: usize = 0x10;
 const PM: usize = CAPABILITIES_BEGIN as usize;
 const PCIE: usize = PM + 0x10;
@@ -98,14 +103,15 @@ impl PciFunction {
         self.config[at..at + 2].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// True when the function may read and write host memory.
+    /// True when the function may read and write host memory: the host lets it, and it is in D0 (PCIe 4.0 §5.3.1.4.1).
     #[inline]
     pub fn is_bus_master(&self) -> bool {
-        Command(self.word(HEADER_COMMAND)).bus_master()
+        Command(self.word(HEADER_COMMAND)).bus_master() && self.power_state() == D0
     }
-    /// True when BAR0 answers.
-    pub fn is_memory_enabled(&self) -> bool {
-        Command(self.word(HEADER_COMMAND)).memory_space()
+    /// True when BAR0 answers: Memory Space is on, and the function is in D0.
+    #[inline]
+    pub fn answers_memory(&self) -> bool {
+        Command(self.word(HEADER_COMMAND)).memory_space() && self.power_state() == D0
     }
     /// Where the host placed BAR0.
     pub fn bar0(&self) -> &Bar {
@@ -161,6 +167,10 @@ impl PciFunction {
             _ => 0,
         };
         let shift = 8 * (at & 1);
+        if at & !1 == HEADER_STATUS {
+            self.config[at] &= !(value & (STATUS_ERRORS >> shift) as u8);
+            return;
+        }
         let mask = (writable >> shift) as u8;
         self.config[at] = self.config[at] & !mask | value & mask;
         if at & !1 == DEVICE_CONTROL
@@ -216,18 +226,20 @@ impl PciFunction {
         Some((entry.address.get(), entry.data.get()))
     }
 
-    /// A message that was pending and may go now. Ask after every write until there is none.
-    pub fn next_released(&mut self) -> Option<(u64, u32)> {
-        for vector in 0..self.table.len() as u16 {
-            let (word, bit) = pba_word_and_bit(vector);
-            if self.pending[word] >> bit & 1 == 1 {
-                self.pending[word] &= !(1 << bit);
-                if let Some(message) = self.message(vector) {
-                    return Some(message);
-                }
-            }
+    /// The vector of a message that was pending and may go now; it isn't pending any more. Ask after every write to
+    /// configuration space or to the MSI-X table until there is none.
+    pub fn next_released(&mut self) -> Option<u16> {
+        let control = MsixControl(self.word(MSIX_CONTROL));
+        if !control.enable() || control.function_mask() || !self.is_bus_master() {
+            return None;
         }
-        None
+        let vector = (0..self.table.len() as u16).find(|&vector| {
+            let (word, bit) = pba_word_and_bit(vector);
+            self.pending[word] >> bit & 1 == 1 && !self.table[usize::from(vector)].is_masked()
+        })?;
+        let (word, bit) = pba_word_and_bit(vector);
+        self.pending[word] &= !(1 << bit);
+        Some(vector)
     }
 
     /// The capability list's identifiers in order: what a host walks.
@@ -235,15 +247,17 @@ impl PciFunction {
         aster_wire::pcie::CapabilityWalk::new(&self.config).filter_map(|(id, _)| CapabilityId::from_raw(id))
     }
 
-    /// Puts the function into the power state of PMCSR (D0 or D3hot).
+    /// The power state of PMCSR: 0 is D0, 3 is D3hot. The function keeps its state in D3hot, but neither answers in BAR0
+    /// nor reaches host memory.
+    #[inline]
     pub fn power_state(&self) -> u8 {
         PowerManagementControl(self.word(PM_CONTROL)).power_state()
     }
 
     /// Sets the status register's received-master-abort bit: a DMA found no memory.
     pub fn note_master_abort(&mut self) {
-        let status = Status(self.word(6)).with_received_master_abort(true);
-        self.set_word(6, status.0);
+        let status = Status(self.word(HEADER_STATUS)).with_received_master_abort(true);
+        self.set_word(HEADER_STATUS, status.0);
     }
 }
 
@@ -278,7 +292,34 @@ mod tests {
         assert_eq!(f.config_read(0, 4), 0x2807_1d1d);
         assert!(!f.is_bus_master());
         f.config_write(4, 2, 0x0006);
-        assert!(f.is_bus_master() && f.is_memory_enabled());
+        assert!(f.is_bus_master() && f.answers_memory());
+    }
+
+    #[test]
+    fn without_memory_space_or_out_of_d0_the_function_neither_answers_nor_reaches_memory() {
+        let mut f = function();
+        assert!(!f.answers_memory(), "Memory Space is off after reset");
+        f.config_write(4, 2, 0x0006);
+        f.config_write(PM_CONTROL as u16, 2, 3);
+        assert!(!f.answers_memory() && !f.is_bus_master(), "D3hot");
+        f.config_write(PM_CONTROL as u16, 2, 0);
+        assert!(f.answers_memory() && f.is_bus_master());
+        f.config_write(4, 2, 0x0004);
+        assert!(!f.answers_memory() && f.is_bus_master());
+    }
+
+    #[test]
+    fn error_bits_of_the_status_register_are_cleared_by_ones_and_nothing_else_is() {
+        let mut f = function();
+        f.note_master_abort();
+        assert_eq!(f.config_read(6, 2), 0x2010);
+        f.config_write(4, 4, 0xd7ff_0006);
+        assert_eq!(f.config_read(6, 2), 0x2010, "no one was written to bit 13");
+        f.config_write(6, 2, 0x2010);
+        assert_eq!(f.config_read(4, 4), 0x0010_0006, "the capability list stays");
+        f.note_master_abort();
+        f.config_write(7, 1, 0x20);
+        assert_eq!(f.config_read(6, 2), 0x0010, "written as a byte, too");
     }
 
     #[test]
@@ -293,7 +334,8 @@ mod tests {
         assert_eq!(f.message(2), None, "masked after reset");
         assert_eq!(f.bar_read(MSIX_PBA_OFFSET, 8), Some(1 << 2));
         assert!(f.bar_write(entry + 12, 4, 0));
-        assert_eq!(f.next_released(), Some((0xfee0_0000, 7)));
+        assert_eq!(f.next_released(), Some(2));
+        assert_eq!(f.bar_read(MSIX_PBA_OFFSET, 8), Some(0));
         assert_eq!(f.next_released(), None);
         assert_eq!(f.message(2), Some((0xfee0_0000, 7)));
     }
