@@ -325,8 +325,11 @@ impl Stages {
     }
 
     fn receive_erased(&mut self, descriptor: &Descriptor, flips: &[u32], memory: &mut Buffers) {
+        let sector_len = memory.content_of(descriptor.buffer).sector_len();
+        let (first, end) = (usize::from(descriptor.sectors.first), usize::from(descriptor.sectors.end()));
         let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
-        target.fill(0xff);
+        // The buffer may hold other sectors, of another page.
+        target[first * sector_len..end * sector_len].fill(0xff);
         oob.fill(0xff);
         self.report.erased = true;
         // An all-ones page with few zeroes reads as erased; with more zeroes than the code could correct it is damage.
@@ -500,3 +503,6 @@ fn decode(
     raw[data].copy_from_slice(&scratch.data[..n]);
     Some(corrected)
 }
+
+#[cfg(test)]
+mod tests;
