@@ -14,10 +14,12 @@ pub(super) const ABORT_LIMIT: u8 = 3;
 const NOT_ABORTED: u32 = 1;
 
 impl Controller {
-    pub(super) fn abort(&mut self, ports: &mut Ports, command: AbortDword10) -> Answer {
+    /// `own` is the Abort's slot: its host may name it, too, but it ends as it does.
+    pub(super) fn abort(&mut self, ports: &mut Ports, own: u16, command: AbortDword10) -> Answer {
         let found = self.slots.ids().find(|&id| {
             let slot = &self.slots[id];
-            slot.stage != Stage::Free
+            id != own
+                && slot.stage != Stage::Free
                 && !slot.orphan
                 && slot.queue == command.sq_id()
                 && slot.sqe.cid() == command.cid()

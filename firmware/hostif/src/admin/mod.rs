@@ -58,7 +58,7 @@ impl Controller {
             AdminCommand::GetLogPage(command) => self.get_log_page(ports, id, sqe, command),
             AdminCommand::SetFeatures(command) => self.set_features(ports, sqe, command),
             AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
-            AdminCommand::Abort(command) => self.abort(ports, command),
+            AdminCommand::Abort(command) => self.abort(ports, id, command),
             AdminCommand::AsyncEventRequest => self.request_event(ports, id),
             AdminCommand::FormatNvm(command) => self.format(ports, id, sqe, command),
             AdminCommand::FirmwareCommit(_)

@@ -79,6 +79,20 @@ fn health_warnings_are_reported_if_the_host_wants_them() {
 }
 
 #[test]
+fn an_abort_that_names_itself_is_not_aborted() {
+    let mut bench = Bench::ready(config());
+    // The identifier that the bench gives next.
+    let own = bench.push(0, abort(1, 0xdead)).wrapping_add(1);
+    let cid = bench.push(0, abort(0, own));
+    assert_eq!(cid, own);
+    bench.ring(0);
+    bench.run();
+    let answer = bench.completion(0, own).unwrap();
+    assert!(answer.status().is_success());
+    assert_eq!(answer.result.get(), 1, "the command was not aborted");
+}
+
+#[test]
 fn abort_ends_what_waits_for_its_prp_list_and_not_what_the_ftl_has() {
     let mut bench = Bench::ready(config());
     bench.ftl.paused.set(true);
