@@ -27,6 +27,9 @@ impl Override {
         if !path.iter().all(plain) {
             return Err(fail("expected a key with its table, such as ftl.buffer_entries"));
         }
+        if is_whole_number(value.trim()) && value.trim().replace('_', "").parse::<i64>().is_err() {
+            return Err(fail(&format!("whole numbers are from {} to {}", i64::MIN, i64::MAX)));
+        }
         match value_of(value.trim()) {
             Some(value) => Ok(Override { argument: argument.to_owned(), path, value }),
             None => Err(fail("expected a number, true, false, a word, \"text\" or a list such as [58, 90]")),
@@ -54,6 +57,12 @@ impl Override {
         table.insert(last.clone(), self.value.clone());
         Ok(())
     }
+}
+
+/// Digits, with a sign perhaps and `_` between them.
+fn is_whole_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && digits.chars().all(|c| c.is_ascii_digit() || c == '_')
 }
 
 /// A value as TOML writes it; words need no quotes.
@@ -169,6 +178,8 @@ mod tests {
             ("ftl.buffer_entries=64k", "invalid type: string \"64k\""),
             ("ftl.buffer_entries=-1", "-1"),
             ("ftl.buffer_entries=99999999999999999999", "99999999999999999999"),
+            ("seed=18446744073709551615", "to 9223372036854775807"),
+            ("seed=-9_223_372_036_854_775_809", "from -9223372036854775808"),
             ("ftl.buffer_entries=1", "must be from 4"),
             ("package.cells=slc", "must give 1 times"),
             ("seed.low=1", "seed is a value, not a table"),

@@ -5,7 +5,7 @@ use crate::profile::{
     ProfileError, PseudoSlcProfile, SchedulerPolicy, TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
-use aster_channel::{BusTiming, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
+use aster_channel::{BusTiming, ClockTooFast, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
 use aster_flash::schedule::TransactionPolicy;
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy};
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
@@ -288,10 +288,33 @@ pub(crate) fn bus_timing(profile: &Profile) -> Result<BusTiming, BuildError> {
     timing_of(profile, fast, profile.channel.timing_mode)
 }
 
+/// The key that makes an entry of a cycle table too great: where the profile chose the time itself, it is that key.
+fn too_long(profile: &Profile, error: &ClockTooFast) -> BuildError {
+    let chosen = match error.entry {
+        "t_ccs" => Some("package.column_change_ns"),
+        "gap" => Some("channel.gap_cycles"),
+        "byte_phases_out" | "byte_phases_in" => profile.channel.rate_mt_s.map(|_| "channel.rate_mt_s"),
+        _ => None,
+    };
+    match chosen {
+        Some(key) => {
+            let clock = profile.channel.clock_ns;
+            let entry = error.entry;
+            value(
+                key,
+                format!(
+                    "takes more cycles of channel.clock_ns, {clock} ns, than the controller's register '{entry}' can count"
+                ),
+            )
+        }
+        None => value("channel.clock_ns", error),
+    }
+}
+
 pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<EngineConfig, BuildError> {
     let layout = layout(profile)?;
     let clock = clock(profile);
-    let table = |bus: &BusTiming| CycleTable::new(bus, &clock).map_err(|e| value("channel.clock_ns", e));
+    let table = |bus: &BusTiming| CycleTable::new(bus, &clock).map_err(|e| too_long(profile, &e));
     let mut tables = vec![table(&bus_timing(profile)?)?];
     if tables[0].interface != Interface::POWER_ON {
         tables.push(table(&timing_of(profile, DataInterface::Sdr, 0)?)?);

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::Range;
 
 /// What is wrong with a profile, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +31,9 @@ impl std::error::Error for ProfileError {}
 impl ProfileError {
     pub(super) fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().trim().to_owned();
+        if message.starts_with("missing field") {
+            return ProfileError::missing(file, text, error.span(), message);
+        }
         // What was put together out of a profile and a package has no place of its own: the key is looked for.
         let line = error.span().map(|span| line_of(text, span.start)).or_else(|| {
             let (key, _) = unknown_field(&message)?;
@@ -53,6 +57,13 @@ impl ProfileError {
             None => (line.and_then(|l| key_at(text, l)), message),
         };
         ProfileError { file: file.to_owned(), line, key, reason }
+    }
+
+    /// Something is missing in the table that `span` covers; where that is the whole text no line is to blame.
+    fn missing(file: &str, text: &str, span: Option<Range<usize>>, reason: String) -> Self {
+        let header = |l: &usize| text.lines().nth(l - 1).is_some_and(|line| line.trim().starts_with('['));
+        let line = span.map(|span| line_of(text, span.start)).filter(header);
+        ProfileError { file: file.to_owned(), line, key: line.and_then(|l| table_at(text, l)), reason }
     }
 
     pub(super) fn of_value(file: &str, text: &str, key: &str, reason: String) -> Self {

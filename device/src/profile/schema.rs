@@ -550,7 +550,8 @@ impl Profile {
             );
             return Err(("channel.timing_mode", reason));
         }
-        range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, 1e6)?;
+        // The parameter page says it in 16 bits.
+        range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, f64::from(u16::MAX))?;
         if let Some(rate) = self.channel.rate_mt_s {
             range("channel.rate_mt_s", f64::from(rate), 1.0, 1e4)?;
         }
@@ -607,10 +608,10 @@ impl Profile {
         range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
         range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
         range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
-        if !h.transfer_bytes_max.is_power_of_two() || !(4096..=1 << 21).contains(&h.transfer_bytes_max) {
+        if !h.transfer_bytes_max.is_power_of_two() || !(8192..=1 << 21).contains(&h.transfer_bytes_max) {
             return Err((
                 "host.transfer_bytes_max",
-                "must be a power of two from 4096 to 2097152".to_owned(),
+                "must be a power of two from 8192 to 2097152".to_owned(),
             ));
         }
         if ![512, 4096].contains(&h.block_bytes) {

@@ -114,6 +114,40 @@ fn a_missing_key_says_which() {
 }
 
 #[test]
+fn a_missing_table_or_key_blames_no_other() {
+    for text in ["description = \"x\"", "description = \"x\"\n", "\n\ndescription = \"x\"\nseed = 3\n"] {
+        let e = error(text);
+        assert_eq!(e.to_string(), "drive.toml: missing field `geometry`");
+    }
+    let header = "[geometry]\nchannels = 2\n";
+    assert_eq!(
+        error(&format!("{header}[package]\n")).to_string(),
+        "drive.toml:1: geometry: missing field `ways`"
+    );
+    assert_eq!(error("[geometry]\n").to_string(), "drive.toml:1: geometry: missing field `channels`");
+    let e = error(&with("page_bytes = 16384\n", ""));
+    assert_eq!(e.key.as_deref(), Some("geometry"), "{e}");
+    assert_eq!(e.line, TINY.lines().position(|l| l == "[geometry]").map(|i| i + 1), "{e}");
+}
+
+#[test]
+fn what_takes_too_many_cycles_is_what_is_blamed() {
+    for (old, new, key) in [
+        (
+            "page_deviation_us = 10",
+            "page_deviation_us = 10\ncolumn_change_ns = 60000",
+            "package.column_change_ns",
+        ),
+        ("timing_mode = 4", "timing_mode = 4\ngap_cycles = 1000", "channel.gap_cycles"),
+        ("timing_mode = 4", "timing_mode = 4\nrate_mt_s = 1\nclock_ns = 0.5", "channel.rate_mt_s"),
+    ] {
+        let e = error(&with(old, new));
+        assert_eq!(e.key.as_deref(), Some(key), "{new}: {e}");
+        assert!(e.reason.contains("cycles"), "{e}");
+    }
+}
+
+#[test]
 fn broken_toml_names_the_line() {
     let e = error(&with("[geometry]", "[geometry"));
     assert!(e.line.is_some(), "{e}");
@@ -171,6 +205,13 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("command_slots = 32", "command_slots = 0", "host.command_slots"),
     ("block_bytes = 512", "block_bytes = 520", "host.block_bytes"),
     ("block_bytes = 512", "block_bytes = 512\ntransfer_bytes_max = 5000", "host.transfer_bytes_max"),
+    // MDTS says 4096 with 0, which means no limit.
+    ("block_bytes = 512", "block_bytes = 512\ntransfer_bytes_max = 4096", "host.transfer_bytes_max"),
+    (
+        "page_deviation_us = 10",
+        "page_deviation_us = 10\ncolumn_change_ns = 65536",
+        "package.column_change_ns",
+    ),
     ("block_bytes = 512", "block_bytes = 512\nfetch_batch = 0", "host.fetch_batch"),
 ];
 

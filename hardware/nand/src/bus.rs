@@ -25,7 +25,11 @@ impl BusConfig {
         if self.nv_ddr_mode_max.is_some_and(|m| m > 5) {
             return Some(("bus.nv_ddr_mode_max", "from 0 to 5"));
         }
-        self.nv_ddr2_mode_max.is_some_and(|m| m > 7).then_some(("bus.nv_ddr2_mode_max", "from 0 to 7"))
+        if self.nv_ddr2_mode_max.is_some_and(|m| m > 7) {
+            return Some(("bus.nv_ddr2_mode_max", "from 0 to 7"));
+        }
+        // The parameter page has 16 bits for it.
+        (self.t_ccs.as_nanos() > u64::from(u16::MAX)).then_some(("bus.t_ccs", "at most 65535 ns"))
     }
 
     /// The timing of a mode, if the package has it.

@@ -174,7 +174,7 @@ mod tests {
     fn every_bound_is_checked_by_name() {
         let layout = PageLayout::new(1, 9_216, 256, 21, 16, Placement::Spare).unwrap();
         type Change = fn(&mut NandConfig);
-        let cases: [(&str, Change); 13] = [
+        let cases: [(&str, Change); 14] = [
             ("planes must be 1, 2, 4 or 8", |c| c.geometry.planes = 3),
             ("timing.read", |c| c.timing.deviation_page = Duration::from_micros(58)),
             ("timing.erase", |c| c.timing.erase = Duration::ZERO),
@@ -190,6 +190,7 @@ mod tests {
             ("failures.growth", |c| c.failures.growth_per_thousand_cycles = -0.5),
             ("bus.sdr_mode_max must be from 0 to 5", |c| c.bus.sdr_mode_max = 6),
             ("bus.nv_ddr2_mode_max must be from 0 to 7", |c| c.bus.nv_ddr2_mode_max = Some(8)),
+            ("bus.t_ccs must be at most 65535 ns", |c| c.bus.t_ccs = Duration::from_nanos(65_536)),
         ];
         for (name, change) in cases {
             let message = refused(change);
