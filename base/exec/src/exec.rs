@@ -129,6 +129,14 @@ impl Exec {
         self.0.queue.borrow_mut().push(at, handler.0, token);
     }
 
+    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`. For hardware whose cycle ends then: what
+    /// software does at that very instant has been done when it looks.
+    #[inline]
+    pub fn schedule_last(&self, at: Instant, handler: HandlerId, token: u64) {
+        let at = at.max(self.now());
+        self.0.queue.borrow_mut().push_in(at, handler.0, token, true);
+    }
+
     /// Delivers `token` to `handler` at this instant, once whatever runs now has returned. Cheaper than an event, and
     /// the way for parts to call each other without re-entering.
     #[inline]

@@ -1,10 +1,15 @@
 use alloc::vec::Vec;
 use aster_units::Instant;
 
-/// A queue of timed events. Equal times come out in the order they went in. The trait keeps the choice of its kind open.
+/// A queue of timed events. Equal times come out in the order they went in, those that are to be last after all others. The trait keeps the choice of its kind open.
 pub trait TimerQueue {
-    /// Adds an event.
-    fn push(&mut self, at: Instant, target: u32, token: u64);
+    /// Adds an event; a `last` one comes after all others of its instant.
+    fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool);
+    /// Adds an event that is not to be last.
+    #[inline]
+    fn push(&mut self, at: Instant, target: u32, token: u64) {
+        self.push_in(at, target, token, false);
+    }
     /// When the earliest event is due. Does not change the queue.
     fn next(&self) -> Option<Instant>;
     /// Takes the earliest event if it is due by `until`.
@@ -22,8 +27,11 @@ pub trait TimerQueue {
 /// Children of a heap's node.
 const ARITY: usize = 4;
 
-/// Sequence numbers: an entry keeps 32 bits of them. When they are used up, the pending events are numbered anew.
-const SEQUENCES: u64 = 1 << 32;
+/// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are numbered anew.
+const SEQUENCES: u64 = 1 << 31;
+
+/// Above the sequence number: set in events that come last.
+const LAST: u64 = 1 << 63;
 
 // When, in what order among equals (the sequence number, above the target), and what for. 24 bytes.
 #[derive(Clone, Copy)]
@@ -94,7 +102,7 @@ impl HeapQueue {
         // A sorted list is a heap.
         self.heap.sort_unstable_by_key(Entry::key);
         for (sequence, entry) in self.heap.iter_mut().enumerate() {
-            entry.order = (sequence as u64) << 32 | u64::from(entry.target());
+            entry.order = entry.order & LAST | (sequence as u64) << 32 | u64::from(entry.target());
         }
         self.sequence = self.heap.len() as u64;
     }
@@ -102,11 +110,13 @@ impl HeapQueue {
 
 impl TimerQueue for HeapQueue {
     #[inline]
-    fn push(&mut self, at: Instant, target: u32, token: u64) {
+    fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool) {
         if self.sequence == SEQUENCES {
             self.renumber();
         }
-        let entry = Entry { at: at.as_picos(), order: self.sequence << 32 | u64::from(target), token };
+        let class = if last { LAST } else { 0 };
+        let order = class | self.sequence << 32 | u64::from(target);
+        let entry = Entry { at: at.as_picos(), order, token };
         self.sequence += 1;
         self.heap.push(entry);
         let last = self.heap.len() - 1;
@@ -182,5 +192,21 @@ mod tests {
         }
         assert!(queue.sequence < 100);
         drain(&mut queue, 9, &mut expected);
+    }
+
+    #[test]
+    fn last_events_come_after_all_others_of_their_instant_in_their_own_order() {
+        let mut queue = HeapQueue::default();
+        let at = Instant::from_picos;
+        queue.push_in(at(5), 1, 0, true);
+        queue.push_in(at(5), 2, 0, true);
+        queue.push(at(5), 3, 0);
+        queue.push_in(at(4), 4, 0, true);
+        queue.push(at(6), 5, 0);
+        queue.renumber();
+        queue.push(at(5), 6, 0);
+        let order: Vec<u32> =
+            core::iter::from_fn(|| queue.pop_due(at(9)).map(|(_, target, _)| target)).collect();
+        assert_eq!(order, [4, 3, 6, 1, 2, 5]);
     }
 }

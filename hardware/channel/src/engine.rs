@@ -177,7 +177,7 @@ impl<P: Package + 'static> Engine<P> {
             self.port.listen(false);
             self.recorder
                 .emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });
-            self.exec.schedule(end, self.id.get().expect("registered in start"), FINISH);
+            self.exec.schedule_last(end, self.id.get().expect("registered in start"), FINISH);
             return;
         }
     }

@@ -188,7 +188,7 @@ impl<P: Package + 'static> CycleEngine<P> {
 
     fn schedule(&self, cycle: u64) {
         let at = Instant::ZERO + self.period * cycle;
-        self.exec.schedule(at, self.id.get().expect("registered in start"), TICK);
+        self.exec.schedule_last(at, self.id.get().expect("registered in start"), TICK);
     }
 
     fn tick(&self) {
