@@ -183,7 +183,11 @@ mod tests {
         assert!(problem("cosmos-puls").contains("did you mean \"cosmos-plus\"?"));
         assert!(problem("idael").contains("did you mean \"ideal\"?"));
         let far = problem("quantum-drive");
-        assert!(!far.contains("did you mean") && aster_device::profile::SHIPPED.iter().all(|(name, _)| far.contains(name)), "{far}");
+        assert!(
+            !far.contains("did you mean")
+                && aster_device::profile::SHIPPED.iter().all(|(name, _)| far.contains(name)),
+            "{far}"
+        );
     }
 
     #[test]
