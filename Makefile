@@ -29,8 +29,9 @@ test: lint ## Lint, then all unit, property and whole-device tests (minutes)
 
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
 	@ASTER_LONG=1 $(SETUP) cargo test $(LOCKED) --package aster-tests
-	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --release --package aster-run-cosim
-	@$(SETUP) cargo test $(LOCKED) --release --package aster-tests
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
+	@$(SETUP) cargo test $(LOCKED) --profile optimised --package aster-tests
 
 bench: ## Measure codecs, executor, requests and flash operations per CPU second
 	@$(SETUP) cargo bench $(LOCKED) --package aster-codec
