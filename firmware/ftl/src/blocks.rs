@@ -45,6 +45,9 @@ struct Open {
 
 struct Lun {
     free: VecDeque<BlockIndex>,
+    // Free blocks kept for the stored map: it must find room when failures have eaten everything else.
+    for_map: VecDeque<BlockIndex>,
+    in_map: usize,
     open: [Option<Open>; 2],
     failing: VecDeque<BlockIndex>,
     programs: u32,
@@ -61,6 +64,7 @@ pub(crate) struct Blocks {
     blocks_per_lun: u32,
     pages_per_block: u32,
     reserve: usize,
+    map_share: usize,
     states: Vec<BlockState>,
     valid: Vec<u16>,
     // Valid pages of blocks that are closed and have no program in flight, NO_VICTIM of the others.
@@ -74,6 +78,9 @@ pub(crate) struct Blocks {
     luns: Vec<Lun>,
     // LUNs that are exhausted.
     exhausted: u32,
+    // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where it can be
+    // read: the free blocks are for what is buffered, and for the map.
+    evacuates: bool,
 }
 
 /// A block as the stored table keeps it.
@@ -89,12 +96,15 @@ pub(crate) struct BlockEntry {
 }
 
 impl Blocks {
-    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs.
-    pub(crate) fn new(geometry: &Geometry, reserve: u32) -> Self {
+    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs. Of each LUN `reserve` free blocks
+    /// are left to garbage collection, and `map_share` blocks hold stored maps or are kept free for them.
+    pub(crate) fn new(geometry: &Geometry, reserve: u32, map_share: u64) -> Self {
         let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
         let per_lun = geometry.blocks_per_lun as usize;
         let lun = |_| Lun {
             free: VecDeque::with_capacity(per_lun),
+            for_map: VecDeque::with_capacity(per_lun),
+            in_map: 0,
             open: [None; 2],
             failing: VecDeque::with_capacity(per_lun),
             programs: 0,
@@ -105,6 +115,7 @@ impl Blocks {
             blocks_per_lun: geometry.blocks_per_lun,
             pages_per_block: u32::from(geometry.pages_per_block),
             reserve: reserve as usize,
+            map_share: map_share as usize,
             states: vec![BlockState::Bad; blocks],
             valid: vec![0; blocks],
             victims: vec![NO_VICTIM; blocks],
@@ -116,6 +127,7 @@ impl Blocks {
             valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
             exhausted: 0,
+            evacuates: true,
         }
     }
 
@@ -140,7 +152,7 @@ impl Blocks {
                 self.closed_at[block.at()] = self.closings;
                 self.settle(block);
             }
-            BlockState::Map => {}
+            BlockState::Map => self.luns[lun].in_map += 1,
         }
         self.luns[lun].good += 1;
         true
@@ -200,7 +212,7 @@ impl Blocks {
     }
     #[cold]
     fn open_block(&mut self, lun: LunIndex, stream: Stream) -> Option<Open> {
-        let reserve = if stream == Stream::Host { self.reserve } else { 0 };
+        let reserve = if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 };
         let lun = &mut self.luns[lun.index()];
         if lun.free.len() <= reserve {
             // Garbage collection that lost its reserve to failures goes on where the host writes.
@@ -331,12 +343,18 @@ impl Blocks {
         self.luns[lun.index()].free.len()
     }
     pub(crate) fn has_failing(&self, lun: LunIndex) -> bool {
-        !self.luns[lun.index()].failing.is_empty()
+        self.evacuates && !self.luns[lun.index()].failing.is_empty()
+    }
+    /// Lets data stay in blocks in which a program failed.
+    pub(crate) fn stop_evacuating(&mut self) {
+        self.evacuates = false;
     }
     /// Takes the next block to collect out of the candidates: one that is going bad, else the closed block with the fewest
     /// valid pages, the oldest of several (P5). `None` when nothing would be gained.
     pub(crate) fn take_victim(&mut self, lun: LunIndex) -> Option<BlockIndex> {
-        if let Some(block) = self.luns[lun.index()].failing.pop_front() {
+        if self.evacuates
+            && let Some(block) = self.luns[lun.index()].failing.pop_front()
+        {
             return Some(block);
         }
         let start = lun.0 * self.blocks_per_lun;
@@ -366,6 +384,7 @@ impl Blocks {
         self.states[block.at()] = BlockState::Free;
         let lun = self.lun_of(block).index();
         self.luns[lun].free.push_back(block);
+        self.keep_for_map(self.lun_of(block));
         let before = core::mem::replace(&mut self.luns[lun].exhausted, false);
         self.exhausted -= u32::from(before);
     }
@@ -377,13 +396,18 @@ impl Blocks {
         self.luns[lun].good -= 1;
         self.luns[lun].good
     }
+    /// The LUN's good blocks, without those that are about to go bad.
+    pub(crate) fn lasting(&self, lun: LunIndex) -> u32 {
+        let lun = &self.luns[lun.index()];
+        lun.good - lun.failing.len() as u32
+    }
     pub(crate) fn good(&self, lun: LunIndex) -> u32 {
         self.luns[lun.index()].good
     }
     /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing to gain.
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
         let l = &self.luns[lun.index()];
-        l.programs == 0 && l.failing.is_empty() && l.open[0].is_none() && l.free.len() <= self.reserve
+        l.programs == 0 && !self.has_failing(lun) && l.open[0].is_none() && l.free.len() <= self.reserve
     }
     pub(crate) fn set_exhausted(&mut self, lun: LunIndex) {
         let before = core::mem::replace(&mut self.luns[lun.index()].exhausted, true);
@@ -398,24 +422,47 @@ impl Blocks {
 
     // ---- the stored map's blocks ----
 
-    /// Takes a free block for the stored map, leaving one to garbage collection.
-    pub(crate) fn take_for_map(&mut self, lun: LunIndex) -> Option<BlockIndex> {
-        let free = &mut self.luns[lun.index()].free;
-        if free.len() < 2 {
-            return None;
+    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps its reserve
+    /// without them. For after boot; each erased block is looked at by itself.
+    pub(crate) fn keep_for_map(&mut self, lun: LunIndex) {
+        let lun = &mut self.luns[lun.index()];
+        while lun.in_map + lun.for_map.len() < self.map_share && lun.free.len() > self.reserve + 1 {
+            lun.for_map.extend(lun.free.pop_back());
         }
-        let block = free.pop_front()?;
+    }
+    /// Takes a free block for the stored map: one set aside for it, else another, leaving one to garbage
+    /// collection while that has use for it.
+    pub(crate) fn take_for_map(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+        let lun = &mut self.luns[lun.index()];
+        let block = match lun.for_map.pop_front() {
+            Some(block) => block,
+            None if lun.free.len() < 2 && self.evacuates => return None,
+            None => lun.free.pop_front()?,
+        };
+        lun.in_map += 1;
         self.states[block.at()] = BlockState::Map;
         Some(block)
     }
+    /// Takes a block that holds nothing any more out of the candidates for collection, to be erased at once.
+    pub(crate) fn take_empty(&mut self) -> Option<BlockIndex> {
+        let block = self.victims.iter().position(|&valid| valid == 0)?;
+        self.victims[block] = NO_VICTIM;
+        Some(BlockIndex(block as u32))
+    }
     /// A block of a map that is no longer needed: to be erased like any block without valid pages.
     pub(crate) fn release_from_map(&mut self, block: BlockIndex) {
+        self.leave_map(block);
         self.close(block, BlockState::Closed);
         self.settle(block);
     }
     /// A program of the stored map failed in this block.
     pub(crate) fn fail_map_block(&mut self, block: BlockIndex) {
+        self.leave_map(block);
         self.close(block, BlockState::Failing);
         self.settle(block);
+    }
+    fn leave_map(&mut self, block: BlockIndex) {
+        let lun = self.lun_of(block).index();
+        self.luns[lun].in_map -= 1;
     }
 }

@@ -100,6 +100,9 @@ pub(crate) fn start(drive: &Rc<Drive>) {
 impl Drive {
     fn finish_boot(&self, result: Result<(), BootError>) {
         let result = result.and_then(|()| self.check_good_blocks());
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            self.blocks.borrow_mut().keep_for_map(lun);
+        }
         match result {
             Ok(state) => self.set_state(state),
             Err(error) => {
@@ -109,12 +112,12 @@ impl Drive {
         }
         self.boot_waiters.wake_all(self.exec());
     }
-    /// A fresh drive must have its blocks; a worn one goes on read-only.
+    /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go bad.
     fn check_good_blocks(&self) -> Result<DriveState, BootError> {
         let needed = self.config.blocks_needed_per_lun();
         let blocks = self.blocks.borrow();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            let good = blocks.good(lun);
+            let good = blocks.lasting(lun);
             if u64::from(good) < needed {
                 let error = BootError::TooFewBlocks { lun, good, needed };
                 return if self.fresh.get() { Err(error) } else { Ok(DriveState::ReadOnly) };

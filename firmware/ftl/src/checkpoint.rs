@@ -18,8 +18,9 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, LunIndex, Ppa, SectorRange, mix64};
 
-/// Times that storing the map begins anew after a block failed under it.
-const STORE_ATTEMPTS: u32 = 8;
+/// Times that storing the map begins anew after a block failed under it. Without the map nothing is found again, so there
+/// are as many as a medium can need of which half of the programs fail.
+const STORE_ATTEMPTS: u32 = 64;
 
 /// Why a stored map could not be written.
 enum StoreError {
@@ -82,6 +83,7 @@ impl Drive {
         self.release_gc();
         self.collect_ahead(self.blocks_wanted().div_ceil(self.geometry.total_luns())).await;
         self.hold_gc().await;
+        let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
             match self.store_once().await {
                 Ok(checksum) => {
@@ -89,12 +91,37 @@ impl Drive {
                     self.marked_dirty.set(false);
                     return HostStatus::Success;
                 }
-                Err(StoreError::Failed(block)) => self.blocks.borrow_mut().fail_map_block(block),
+                Err(StoreError::Failed(block)) => {
+                    self.blocks.borrow_mut().fail_map_block(block);
+                    reclaimed = false;
+                }
+                // What earlier attempts and generations were written to can be used again, once.
+                Err(StoreError::NoRoom) if !reclaimed => {
+                    self.erase_empty_blocks().await;
+                    reclaimed = true;
+                }
                 Err(StoreError::NoRoom) => break,
             }
         }
         self.release_gc();
         HostStatus::WriteFault
+    }
+
+    /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to: it does nothing
+    /// for a LUN where it once found no room.
+    async fn erase_empty_blocks(&self) {
+        let buffer = self.dram.borrow().metadata_buffer(0);
+        loop {
+            let Some(block) = self.blocks.borrow_mut().take_empty() else { return };
+            let (lun, addr) = {
+                let blocks = self.blocks.borrow();
+                (blocks.lun_of(block), blocks.block_addr(block))
+            };
+            match self.erase(lun, addr, buffer).await.status {
+                FlashStatus::Done => self.blocks.borrow_mut().erased(block),
+                _ => self.retire(lun, block),
+            }
+        }
     }
 
     async fn store_once(&self) -> Result<u32, StoreError> {

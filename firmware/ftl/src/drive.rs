@@ -203,7 +203,11 @@ impl Drive {
             lun_order: lun_order(&geometry, config.assigner),
             lun_of_row: (0..luns).map(|l| geometry.lun_addr(LunIndex(l)).lun).collect(),
             map: RefCell::new(Map::new(logical_pages)),
-            blocks: RefCell::new(Blocks::new(&geometry, config.gc_reserve_blocks)),
+            blocks: RefCell::new(Blocks::new(
+                &geometry,
+                config.gc_reserve_blocks,
+                config.metadata_blocks_per_lun(),
+            )),
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             commands: RefCell::new(Commands::new(config.command_slots)),
             slices: Slices::new(config.slice_workers),
@@ -250,6 +254,9 @@ impl Drive {
     }
     pub(crate) fn set_state(&self, state: DriveState) {
         self.count(|s| s.state = state);
+        if state == DriveState::ReadOnly {
+            self.blocks.borrow_mut().stop_evacuating();
+        }
         self.media_changed();
     }
     /// Tells the watcher how the media are.
