@@ -9,7 +9,7 @@
 #     Debian where Debian has it and from the Rust project where not
 #   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
 #   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
-#   - with --rtl also Icarus, yosys and z3, by which the RTL is tested and proved
+#   - with --rtl also Icarus and yosys, by which the RTL is tested and proved
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
 # never tries to download what a command doesn't need.
@@ -39,7 +39,7 @@ while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
-    --rtl) rtl_tools=(verilator iverilog yosys z3) ;;
+    --rtl) rtl_tools=(verilator iverilog yosys) ;;
     *) fail "unknown option $1" ;;
     esac
     shift

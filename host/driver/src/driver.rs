@@ -227,7 +227,7 @@ impl<B: Bar + 'static> Driver<B> {
     }
 
     /// The command that has been in flight for longest over all I/O queues, if that is [`Config::command_timeout`] or
-    /// more at `now`. Looks at every slot: for now and then, not for each completion.
+    /// more at `now`. Looks at every slot, so it is to be asked once in a while, not at each completion.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         let pairs = self.pairs.borrow();
         let (pair, (slot, submitted)) = pairs

@@ -4,7 +4,7 @@
 //! | key | value |
 //! |---|---|
 //! | `Proof` | what is proved |
-//! | `Method` | `induction k` (yosys-smtbmc with z3: base case and step of depth k), `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
+//! | `Method` | `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
 //! | `Long` | likewise, with `ASTER_LONG=1` |
 //! | `Sources` | the blocks whose files it needs |
 //! | `Instead` | modules of those that the proof's file gives in its own way, as the environment of the rest |
@@ -17,8 +17,6 @@ use std::time::Duration;
 /// How a proof is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
-    /// By k-induction.
-    Induction(u32),
     /// By an inductive invariant that the solver finds.
     Reachability,
     /// For the first cycles only.
@@ -30,10 +28,9 @@ impl Method {
         let (name, depth) = text.split_once(' ').unwrap_or((text, ""));
         let depth = || depth.parse().unwrap_or_else(|_| panic!("`{text}` needs a depth"));
         match name {
-            "induction" => Method::Induction(depth()),
             "reachability" => Method::Reachability,
             "bounded" => Method::Bounded(depth()),
-            _ => panic!("`{text}` is no method: induction k, reachability or bounded n"),
+            _ => panic!("`{text}` is no method: reachability or bounded n"),
         }
     }
 }
@@ -97,7 +94,6 @@ impl Proof {
     pub fn run(&self, rtl: &Path, method: Method) -> Outcome {
         let folder = tempfile::tempdir().expect("a temporary folder");
         match method {
-            Method::Induction(depth) => self.induction(rtl, folder.path(), depth),
             Method::Reachability => self.solve(rtl, folder.path(), "scorr; dc2; pdr", "Property proved"),
             Method::Bounded(depth) => {
                 let engine = format!("bmc3 -F {depth}");
@@ -146,21 +142,6 @@ impl Proof {
             Outcome::Proved(output.took)
         } else {
             Outcome::Failed(output.text)
-        }
-    }
-
-    fn induction(&self, rtl: &Path, folder: &Path, depth: u32) -> Outcome {
-        self.yosys(rtl, folder, "dffunmap; write_smt2 -stbv -wires model.smt2");
-        let depth = depth.to_string();
-        let base = tools::run(folder, "yosys-smtbmc", &["-s", "z3", "-t", &depth, "model.smt2"]);
-        if !base.good {
-            return Outcome::Failed(base.text);
-        }
-        let step = tools::run(folder, "yosys-smtbmc", &["-s", "z3", "-i", "-t", &depth, "model.smt2"]);
-        if step.good && step.text.contains("Status: PASSED") {
-            Outcome::Proved(base.took + step.took)
-        } else {
-            Outcome::Failed(step.text)
         }
     }
 

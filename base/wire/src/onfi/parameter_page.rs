@@ -172,7 +172,7 @@ pub struct ParameterPage {
     pub model: [u8; 20],
     /// JEDEC manufacturer ID (byte 64).
     pub jedec_id: u8,
-    /// Date code (bytes 66:65); 0 when not implemented.
+    /// Date code (bytes 66:65); 0 from a package that gives none.
     pub date_code: u16,
     /// Data bytes a page (bytes 83:80).
     pub page_bytes: u32,
