@@ -52,12 +52,14 @@ struct Work {
     /// Bytes programmed for each byte that the host wrote, in the counted run; no number when it wrote none.
     waf: f64,
     allocations: u64,
+    /// Those of the run before, of which it is the warm-up.
+    allocations_at_first: u64,
 }
 
 /// Runs a job twice: once to warm up, once counted.
 fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
     let mut contents = contents;
-    let mut work = Work { events: 0.0, waf: 0.0, allocations: 0 };
+    let mut work = Work { events: 0.0, waf: 0.0, allocations: 0, allocations_at_first: 0 };
     for _ in 0..2 {
         let tasks = Task::of_jobs(std::slice::from_ref(what), drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
         let mut runner = Runner::new(m.driver(), tasks, contents, (), OnFailure::EndTask);
@@ -65,6 +67,7 @@ fn counted(m: &Machine, what: &Job, contents: Contents) -> (Work, Contents) {
         let ftl_before = m.device().stats().ftl;
         let allocations = ALLOCATIONS.load(Relaxed);
         m.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
+        work.allocations_at_first = work.allocations;
         work.allocations = ALLOCATIONS.load(Relaxed) - allocations;
         let (after, host_after) = (m.device().counts(), m.host().counts());
         let ftl = m.device().stats().ftl;
@@ -85,7 +88,7 @@ fn bounded(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> J
 }
 
 #[test]
-fn a_read_takes_at_most_12_events_a_write_20_and_neither_allocates() {
+fn a_read_takes_at_most_12_events_a_write_20_and_nothing_allocates() {
     let m = ideal();
     let contents = Contents::unversioned(drive(&m), 1);
     let pages = drive(&m).bytes / (16 << 10);
@@ -101,8 +104,12 @@ fn a_read_takes_at_most_12_events_a_write_20_and_neither_allocates() {
     let (read, contents) = counted(&m, &read, contents);
     assert!(read.events <= 12.0, "{} events a read", read.events);
     let rewrite = bounded("rewrite", Access::Random, Mix::Write, 16 << 10, 20_000);
-    let (rewrite, _) = counted(&m, &rewrite, contents);
-    for (name, work) in [("write", &write), ("read", &read), ("rewrite into GC", &rewrite)] {
+    let (rewrite, contents) = counted(&m, &rewrite, contents);
+    let trim = bounded("trim", Access::Random, Mix::Trim, 32 << 10, 2_000);
+    let (trim, _) = counted(&m, &trim, contents);
+    assert_eq!(trim.allocations_at_first, 0, "a command slot took memory at its first trim");
+    let all = [("write", &write), ("read", &read), ("rewrite into GC", &rewrite), ("trim", &trim)];
+    for (name, work) in all {
         assert_eq!(work.allocations, 0, "{name}: allocations in steady state");
     }
     println!("events a request: write {:.2}, read {:.2}", write.events, read.events);

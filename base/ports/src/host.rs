@@ -166,7 +166,8 @@ impl CommandPort {
         Rc::new(CommandPort {
             exec: exec.clone(),
             commands: Ring::new(usize::from(commands)),
-            ranges: RefCell::new((0..commands).map(|_| Vec::new()).collect()),
+            // All memory is taken here: a slot that meets its first Deallocate allocates nothing.
+            ranges: RefCell::new((0..commands).map(|_| Vec::with_capacity(MAX_RANGES)).collect()),
             dma: (0..dma).map(slot).collect(),
             dma_free: RefCell::new((0..dma).rev().collect()),
             dma_waiters: WaitQueue::with_capacity(usize::from(dma)),
@@ -240,7 +241,7 @@ impl CommandPort {
     pub fn push_command(&self, command: HostCommand) {
         assert!(self.commands.try_push(&self.exec, command).is_ok(), "more commands than command slots");
     }
-    /// Sets the ranges of a [`HostOp::Deallocate`] command before it is pushed.
+    /// Sets the ranges of a [`HostOp::Deallocate`] command before it is pushed, [`MAX_RANGES`] at most.
     pub fn set_ranges(&self, command: CommandId, ranges: impl Iterator<Item = ByteRange>) {
         let all = &mut self.ranges.borrow_mut()[usize::from(command.0)];
         all.clear();

@@ -23,8 +23,7 @@ impl Drive {
     /// Reads part of a page: from its entry, which is filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
-        self.commit_first(slice, fua).await?;
-        let entry = self.hold_filled(slice).await?;
+        let entry = self.hold_filled(slice, fua).await?;
         let moved = self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await;
         self.let_go(entry, Hold::Shared);
         moved.map_err(dma_status)
@@ -33,8 +32,7 @@ impl Drive {
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
-        self.commit_first(slice, fua).await?;
-        let entry = self.hold_filled(slice).await?;
+        let entry = self.hold_filled(slice, fua).await?;
         let scratch = self.take_merge_buffer().await;
         let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
         let equal = self.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
@@ -44,20 +42,17 @@ impl Drive {
         if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
     }
 
-    /// With force unit access a page that is dirty goes to flash before it is read.
-    async fn commit_first(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        let dirty = || {
-            let buffer = self.buffer.borrow();
-            buffer.find(slice.lpn).filter(|&entry| buffer.is_dirty(entry))
-        };
-        match fua.then(dirty).flatten() {
-            Some(entry) => self.flush_entry(entry, slice.lpn).await,
-            None => Ok(()),
+    /// Holds the slice's entry with other readers, all granules of the slice in it. With force unit access what they hold
+    /// is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the hold, which lets no writer in before it is read.
+    async fn hold_filled(&self, slice: &Slice, fua: bool) -> Result<EntryId, HostStatus> {
+        let entry = self.hold_to_read(slice).await?;
+        if fua && let Err(status) = self.flush_entry(entry, slice.lpn).await {
+            self.let_go(entry, Hold::Shared);
+            return Err(status);
         }
+        Ok(entry)
     }
-
-    /// Holds the slice's entry with other readers, all granules of the slice in it.
-    async fn hold_filled(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
+    async fn hold_to_read(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
         let granules = self.granules_in(slice);
         let (entry, hold) = self.hold(slice.lpn, Want::Read(granules)).await?;
         if hold == Hold::Exclusive {

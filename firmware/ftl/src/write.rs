@@ -1,6 +1,6 @@
 //! Slices that change data buffer entries.
 
-use crate::buffer::{EntryId, Hold, Want};
+use crate::buffer::{EntryId, Granules, Hold, Want};
 use crate::drive::Drive;
 use crate::read::dma_status;
 use crate::slice::Slice;
@@ -14,18 +14,36 @@ impl Drive {
         self.count(|s| s.host_pages_written += 1);
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, BufferId(entry.0))).await;
-        if let Err(error) = moved {
-            // Part of the data may have arrived: a clean entry falls back to what flash holds.
-            let mut buffer = self.buffer.borrow_mut();
-            buffer.break_promise();
-            buffer.forget_clean(entry, granules);
-            drop(buffer);
+        if let Err(status) = self.fetch(slice, entry, granules).await {
+            self.buffer.borrow_mut().break_promise();
             self.let_go(entry, Hold::Exclusive);
-            return Err(dma_status(error));
+            return Err(status);
         }
         self.count(|s| s.host_bytes_written += u64::from(slice.bytes));
         self.changed(entry, granules, fua).await
+    }
+
+    /// Brings the slice's data into its exclusively held entry. When that fails half-way, every granule still is what it
+    /// was: what only the entry holds is written over by whole data alone, anything else falls back to what flash holds.
+    async fn fetch(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
+        let only_here = {
+            let buffer = self.buffer.borrow();
+            buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
+        };
+        if only_here {
+            let staged = self.take_merge_buffer().await;
+            let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
+            if moved.is_ok() {
+                self.copy_granules(staged, BufferId(entry.0), granules);
+            }
+            self.give_merge_buffer(staged);
+            return moved.map_err(dma_status);
+        }
+        let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, BufferId(entry.0))).await;
+        if moved.is_err() {
+            self.buffer.borrow_mut().forget_clean(entry, granules);
+        }
+        moved.map_err(dma_status)
     }
 
     /// Writes zeroes over part of a page.
@@ -60,7 +78,7 @@ impl Drive {
             }
         }
     }
-    async fn changed(&self, entry: EntryId, granules: u128, fua: bool) -> Result<(), HostStatus> {
+    async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
         {
             let mut buffer = self.buffer.borrow_mut();
             buffer.add_valid(entry, granules);

@@ -300,6 +300,27 @@ fn a_failed_dma_fails_the_command_and_leaves_the_old_data() {
 }
 
 #[test]
+fn a_dma_that_fails_half_way_over_data_not_yet_on_flash_leaves_that_data() {
+    for content in [Content::Full, Content::Fingerprint] {
+        let bench = Bench::fresh(config(content));
+        let scaled = |bytes: u64| bytes as usize / 4096 * content.sector_len();
+        let page = scaled(8192);
+        // The first sector stands in the buffer alone, the second comes with the write that fails, then is whole.
+        assert_eq!(bench.run(HostOp::Write, 0, 4096, vec![7; scaled(4096)]).0, HostStatus::Success);
+        let write = |byte: u8| bench.run(HostOp::Write, 0, 8192, vec![byte; page]).0;
+        bench.fail_next_dma();
+        assert_eq!(write(8), HostStatus::DataTransfer);
+        let half = [vec![7; page / 2], vec![0; page / 2]].concat();
+        assert_eq!(bench.run(HostOp::Read, 0, 8192, vec![1; page]), (HostStatus::Success, half));
+        assert_eq!(write(9), HostStatus::Success);
+        bench.fail_next_dma();
+        assert_eq!(write(10), HostStatus::DataTransfer);
+        assert_eq!(bench.run(HostOp::Read, 0, 8192, vec![1; page]), (HostStatus::Success, vec![9; page]));
+        assert_eq!(bench.ftl.stats().flash_programs.host, 0, "all this happened in the buffer");
+    }
+}
+
+#[test]
 fn a_failing_block_while_the_map_is_stored_does_not_lose_the_map() {
     let mut bench = Bench::fresh(roomy(Content::Full));
     let mut oracle = Oracle::new(&bench);
@@ -331,6 +352,39 @@ fn a_read_or_compare_with_force_unit_access_brings_the_page_to_flash_first() {
         bench.send(op, 0, page as u64, true, data);
         assert_eq!(bench.wait().0.status, HostStatus::Success);
         assert_eq!(bench.ftl.stats().flash_programs.host, before + 1, "{op:?}");
+    }
+}
+
+/// A read with force unit access that meets a write in work brings what that write wrote, and only once it is on flash.
+#[test]
+fn a_read_with_force_unit_access_brings_only_what_is_on_flash_while_others_write_the_page() {
+    for op in [HostOp::Read, HostOp::Compare] {
+        let bench = Bench::fresh(config(Content::Full));
+        let mut rng = Rng::new(12);
+        for n in 0..200u8 {
+            let data = vec![n; 8192];
+            bench.send(HostOp::Write, 0, 8192, false, data.clone());
+            // The write is anywhere between its slice's start and its end.
+            let until = bench.exec.now() + aster_units::Duration::from_nanos(rng.below(6000));
+            while let Some(deadline) = bench.exec.next_deadline().filter(|at| *at <= until) {
+                bench.exec.advance_to(deadline);
+            }
+            let fua = bench.send(op, 0, 8192, true, data);
+            loop {
+                let (completion, read) = bench.wait();
+                assert_eq!(completion.status, HostStatus::Success, "{op:?} {n}");
+                if completion.id == fua {
+                    let at = bench.ftl.location_of(Lpn(0)).expect("the page is mapped");
+                    let on_flash = bench.cells.borrow().content(at).expect("the page is programmed");
+                    assert_eq!(read, on_flash, "{op:?} {n}");
+                    break;
+                }
+            }
+            bench.settle();
+            while bench.has_completion() {
+                bench.wait();
+            }
+        }
     }
 }
 

@@ -62,6 +62,10 @@ impl Cells {
             polls: 0,
         }))
     }
+    /// The content of a programmed page.
+    pub fn content(&self, ppa: Ppa) -> Option<Vec<u8>> {
+        self.pages[ppa.0 as usize].as_ref().map(|page| page.bytes.to_vec())
+    }
     fn strikes(&mut self, one_in: u64) -> bool {
         one_in > 0 && self.rng.below(one_in) == 0
     }
