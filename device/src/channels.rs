@@ -1,6 +1,7 @@
 //! What the channels of a drive are: the timed model, or hardware that goes cycle by cycle.
 
 use crate::build::BuildError;
+use crate::profile::ControllerName;
 use aster_channel::{ChannelStats, CycleEngine, Engine, EngineConfig};
 use aster_events::Recorder;
 use aster_nand::NandPackage;
@@ -47,7 +48,12 @@ impl ChannelEngine for CycleEngine<NandPackage> {
 
 impl ChannelHardware {
     /// Whether a drive of this content and configuration can have such channels.
-    pub(crate) fn check(self, content: Content, config: &EngineConfig) -> Result<(), BuildError> {
+    pub(crate) fn check(
+        self,
+        content: Content,
+        controller: ControllerName,
+        config: &EngineConfig,
+    ) -> Result<(), BuildError> {
         let value = |key, reason: String| Err(BuildError::Value { key, reason });
         match self {
             ChannelHardware::Timed => Ok(()),
@@ -57,6 +63,12 @@ impl ChannelHardware {
             ChannelHardware::Cycles(_) if config.clock.fifo_latency as usize != FIFO_LATENCY => value(
                 "channel.fifo_cycles",
                 format!("must be {FIFO_LATENCY} on RTL channels, as their pipeline is"),
+            ),
+            // The other controllers choose the next transaction in the very cycle in which the one before it ends; this one's
+            // queue holds both.
+            ChannelHardware::Cycles(_) if controller != ControllerName::Software => value(
+                "channel.controller",
+                "must be \"software\" on RTL channels: their RTL is that controller's".to_owned(),
             ),
             ChannelHardware::Cycles(_) => Ok(()),
         }

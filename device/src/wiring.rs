@@ -126,7 +126,7 @@ impl Channels {
                 port.set_arbiter(arbiter);
             }
             let engine = build::engine(profile, around.memory)?;
-            hardware.check(around.content, &engine)?;
+            hardware.check(around.content, profile.channel.controller, &engine)?;
             engines.push(hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
             // In the order of the channel's slots.
             let luns: Vec<_> = (0..packages.luns)

@@ -129,8 +129,9 @@ impl Exec {
         self.0.queue.borrow_mut().push(at, handler.0, token);
     }
 
-    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`. For hardware whose cycle ends then: what
-    /// software does at that very instant has been done when it looks.
+    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`; among themselves such events come in the
+    /// order of their handlers, whenever they were scheduled. For hardware whose cycle ends then: what software does at that
+    /// very instant has been done when it looks, and two of a kind look in the same order however often they are ticked.
     #[inline]
     pub fn schedule_last(&self, at: Instant, handler: HandlerId, token: u64) {
         let at = at.max(self.now());

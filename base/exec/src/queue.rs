@@ -1,7 +1,8 @@
 use alloc::vec::Vec;
 use aster_units::Instant;
 
-/// A queue of timed events. Equal times come out in the order they went in, those that are to be last after all others. The trait keeps the choice of its kind open.
+/// A queue of timed events. Equal times come out in the order they went in; those that are to be last after all others, and
+/// among each other in the order of their targets, whenever they went in. The trait keeps the choice of its kind open.
 pub trait TimerQueue {
     /// Adds an event; a `last` one comes after all others of its instant.
     fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool);
@@ -30,7 +31,7 @@ const ARITY: usize = 4;
 /// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are numbered anew.
 const SEQUENCES: u64 = 1 << 31;
 
-/// Above the sequence number: set in events that come last.
+/// Above the sequence number: set in events that come last, which have their target in the place of a sequence number.
 const LAST: u64 = 1 << 63;
 
 // When, in what order among equals (the sequence number, above the target), and what for. 24 bytes.
@@ -101,8 +102,9 @@ impl HeapQueue {
     fn renumber(&mut self) {
         // A sorted list is a heap.
         self.heap.sort_unstable_by_key(Entry::key);
-        for (sequence, entry) in self.heap.iter_mut().enumerate() {
-            entry.order = entry.order & LAST | (sequence as u64) << 32 | u64::from(entry.target());
+        let numbered = self.heap.iter_mut().filter(|entry| entry.order & LAST == 0);
+        for (sequence, entry) in numbered.enumerate() {
+            entry.order = (sequence as u64) << 32 | u64::from(entry.target());
         }
         self.sequence = self.heap.len() as u64;
     }
@@ -114,9 +116,8 @@ impl TimerQueue for HeapQueue {
         if self.sequence == SEQUENCES {
             self.renumber();
         }
-        let class = if last { LAST } else { 0 };
-        let order = class | self.sequence << 32 | u64::from(target);
-        let entry = Entry { at: at.as_picos(), order, token };
+        let order = if last { LAST | u64::from(target) << 32 } else { self.sequence << 32 };
+        let entry = Entry { at: at.as_picos(), order: order | u64::from(target), token };
         self.sequence += 1;
         self.heap.push(entry);
         let last = self.heap.len() - 1;
@@ -195,18 +196,19 @@ mod tests {
     }
 
     #[test]
-    fn last_events_come_after_all_others_of_their_instant_in_their_own_order() {
+    fn last_events_come_after_all_others_of_their_instant_in_the_order_of_their_targets() {
         let mut queue = HeapQueue::default();
         let at = Instant::from_picos;
-        queue.push_in(at(5), 1, 0, true);
         queue.push_in(at(5), 2, 0, true);
+        queue.push_in(at(5), 1, 0, true);
         queue.push(at(5), 3, 0);
         queue.push_in(at(4), 4, 0, true);
         queue.push(at(6), 5, 0);
         queue.renumber();
         queue.push(at(5), 6, 0);
+        queue.push_in(at(5), 0, 0, true);
         let order: Vec<u32> =
             core::iter::from_fn(|| queue.pop_due(at(9)).map(|(_, target, _)| target)).collect();
-        assert_eq!(order, [4, 3, 6, 1, 2, 5]);
+        assert_eq!(order, [4, 3, 6, 0, 1, 2, 5]);
     }
 }

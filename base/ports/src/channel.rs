@@ -223,7 +223,12 @@ impl ChannelPort {
         self.slots[slot].issued.set(at);
         self.slots[slot].linger.set(linger);
         self.slots[slot].result.set(None);
-        self.pending.borrow_mut().push_back(slot as u16);
+        let mut pending = self.pending.borrow_mut();
+        // A core whose local time is ahead issues for later; others may come before it.
+        let earlier = |other: &u16| self.slots[usize::from(*other)].issued.get() <= at;
+        let place = pending.iter().rposition(earlier).map_or(0, |last| last + 1);
+        pending.insert(place, slot as u16);
+        drop(pending);
         let engine = self.engine.get().expect("an engine is attached when the device is built");
         if at > self.exec.now() {
             self.exec.schedule(at, engine, ENGINE_KICK);
@@ -245,6 +250,13 @@ impl ChannelPort {
         self.slots[slot].result.take()
     }
 
+    /// Engine side: the transaction that comes next is chosen while the one before it owns the channel, as a controller does
+    /// whose queue holds both. In the order of issue the choice is the same whenever it is made; an arbiter's is not.
+    #[inline]
+    pub fn chooses_ahead(&self) -> bool {
+        self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
+    }
+
     /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any number; an engine that
     /// is busy needs none. It is told by the clock in any case of what is issued for later.
     #[inline]
@@ -258,18 +270,18 @@ impl ChannelPort {
         if let Some(arbiter) = &mut *self.arbiter.borrow_mut() {
             return self.granted(&mut **arbiter, &mut pending, now);
         }
-        let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
-        if due(pending.front()?) {
-            return pending.pop_front().map(usize::from);
+        let first = usize::from(*pending.front()?);
+        if self.slots[first].issued.get() > now {
+            return None;
         }
-        // A core whose local time is ahead issues for later; others may come before it.
-        let i = pending.iter().position(due)?;
-        pending.remove(i).map(usize::from)
+        pending.pop_front();
+        Some(first)
     }
     fn granted(&self, arbiter: &mut dyn Arbiter, pending: &mut VecDeque<u16>, now: Instant) -> Option<usize> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.clear();
-        waiting.extend(pending.iter().filter(|&&slot| self.slots[usize::from(slot)].issued.get() <= now));
+        let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
+        waiting.extend(pending.iter().copied().take_while(due));
         let passed_over = |slot: u16| &self.slots[usize::from(slot)].passed_over;
         let index = match waiting.as_slice() {
             [] => return None,

@@ -56,8 +56,9 @@ impl Waiting<'_> {
     }
 }
 
-/// Decides which of several waiting transactions owns the channel next. It is asked whenever the channel is free and one
-/// waits.
+/// Decides which of several waiting transactions owns the channel next. It is asked one ahead: the controller's queue holds
+/// the transaction on the channel and the one that follows, so the next is chosen as soon as one waits and the place behind
+/// the running one is free. A controller in hardware asks whenever the channel is free and one waits.
 pub trait Arbiter {
     /// One of `waiting`, by its index: slots of `channel` in the order in which they were issued, never none. What they
     /// hold tells [`ChannelPort::waiting`].

@@ -46,6 +46,7 @@ struct InFlight {
     slot: usize,
     start: Instant,
     table: usize,
+    bytes: u32,
 }
 
 /// The timed engine of one channel with its packages, one a way.
@@ -61,6 +62,8 @@ pub struct Engine<P: Package> {
     packages: RefCell<Vec<P>>,
     stages: RefCell<Stages>,
     in_flight: RefCell<Option<InFlight>>,
+    /// Chosen to come next, while another owns the channel.
+    chosen: Cell<Option<usize>>,
     plan: RefCell<Plan>,
     free_at: Cell<Instant>,
     over_at: Cell<Instant>,
@@ -96,6 +99,7 @@ impl<P: Package + 'static> Engine<P> {
             packages: RefCell::new(packages),
             stages: RefCell::new(Stages::new(config.stages)),
             in_flight: RefCell::new(None),
+            chosen: Cell::new(None),
             plan: RefCell::new(Plan::new()),
             free_at: Cell::default(),
             over_at: Cell::new(Instant::MAX),
@@ -145,11 +149,11 @@ impl<P: Package + 'static> Engine<P> {
     /// Starts what waits; `pushed_now` when it was issued at this very instant.
     fn start_next(&self, pushed_now: bool) {
         if self.in_flight.borrow().is_some() {
-            return;
+            return self.choose_ahead();
         }
         self.port.listen(true);
         let now = self.exec.now();
-        while let Some(slot) = self.port.next_pending(now) {
+        while let Some(slot) = self.chosen.take().or_else(|| self.port.next_pending(now)) {
             let index = self.table_of(slot);
             let table = &self.tables[index];
             let sampled = self.sampled(pushed_now);
@@ -167,18 +171,21 @@ impl<P: Package + 'static> Engine<P> {
                 continue;
             }
             let end = table.at(start, over);
-            self.update(|s| {
-                s.transactions += 1;
-                s.bytes += u64::from(bytes);
-                s.busy += end.since(start);
-            });
-            *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index });
+            *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index, bytes });
             // Nothing that is issued meanwhile can start before this one has ended; then the engine looks by itself.
             self.port.listen(false);
             self.recorder
                 .emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });
             self.exec.schedule_last(end, self.id.get().expect("registered in start"), FINISH);
-            return;
+            return self.choose_ahead();
+        }
+    }
+
+    /// Chooses what follows the transaction on the channel, if that is for an arbiter to say.
+    fn choose_ahead(&self) {
+        if self.port.chooses_ahead() && self.chosen.get().is_none() {
+            self.chosen.set(self.port.next_pending(self.exec.now()));
+            self.port.listen(self.chosen.get().is_none());
         }
     }
 
@@ -191,8 +198,13 @@ impl<P: Package + 'static> Engine<P> {
     }
 
     fn finish(&self) {
-        let Some(InFlight { slot, start, table }) = self.in_flight.borrow_mut().take() else { return };
+        let Some(InFlight { slot, start, table, bytes }) = self.in_flight.borrow_mut().take() else { return };
         let now = self.exec.now();
+        self.update(|s| {
+            s.transactions += 1;
+            s.bytes += u64::from(bytes);
+            s.busy += now.since(start);
+        });
         let table = &self.tables[table];
         let outcome = {
             let txn = self.port.in_flight(slot);
@@ -214,12 +226,12 @@ impl<P: Package + 'static> Engine<P> {
                 }
                 (tap, _) => course.to_all(&mut packages, &mut stages, &mut dram, tap.as_deref_mut()),
             };
-            carried.map(|mailbox| (plan.bytes, mailbox, stages.finish()))
+            carried.map(|mailbox| (mailbox, stages.finish()))
         };
         self.free_at.set(table.at(now, u64::from(table.gap)));
         self.over_at.set(now);
         match outcome {
-            Ok((bytes, mailbox, (frame, latency))) => {
+            Ok((mailbox, (frame, latency))) => {
                 self.recorder.emit(now, || Event::TransactionEnded {
                     channel: self.port.id().0,
                     slot: slot as u16,

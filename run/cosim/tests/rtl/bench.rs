@@ -5,9 +5,10 @@ use aster_channel::{
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
+use aster_flash::schedule::{ByClass, FairShare, RoundRobin, ShortestFirst};
 use aster_flash::{FlashConfig, FlashCosts, Lun, LunShape, PollPolicy};
 use aster_nand::{ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandArray, NandConfig};
-use aster_ports::channel::{BusTap, ChannelPort};
+use aster_ports::channel::{Arbiter, BusTap, ChannelPort};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{BurstTiming, DataMode, Interface};
@@ -46,6 +47,30 @@ pub enum Hardware {
     Rtl,
 }
 
+/// Which transaction goes next when several wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    Issue,
+    RoundRobin,
+    Class,
+    Shortest,
+    Fair,
+}
+
+impl Order {
+    pub const ALL: [Order; 5] = [Order::Issue, Order::RoundRobin, Order::Class, Order::Shortest, Order::Fair];
+
+    fn arbiter(self, slots: usize) -> Option<Box<dyn Arbiter>> {
+        match self {
+            Order::Issue => None,
+            Order::RoundRobin => Some(Box::new(RoundRobin::new(slots))),
+            Order::Class => Some(Box::new(ByClass::default())),
+            Order::Shortest => Some(Box::new(ShortestFirst)),
+            Order::Fair => Some(Box::new(FairShare::new(slots))),
+        }
+    }
+}
+
 /// What a bench is like.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -56,6 +81,7 @@ pub struct Setting {
     pub memory: u64,
     pub errors: ErrorModel,
     pub costs: FlashCosts,
+    pub order: Order,
     pub seed: u64,
 }
 
@@ -68,6 +94,7 @@ impl Setting {
             memory: 0,
             errors: ErrorModel::NONE,
             costs: FlashCosts::default(),
+            order: Order::Issue,
             seed: 1,
         }
     }
@@ -182,6 +209,9 @@ impl Bench {
         let dram = Dram::new(Content::Full, SECTORS, 16, BUFFERS, 1, 0);
         let luns = GEOMETRY.luns_per_channel() as usize;
         let port = ChannelPort::new(&exec, ChannelId(0), usize::from(GEOMETRY.ways), luns);
+        if let Some(arbiter) = setting.order.arbiter(luns) {
+            port.set_arbiter(arbiter);
+        }
         let table = |interface, mode| {
             let bus = BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
             CycleTable::new(&bus, &EngineClock::default()).unwrap()

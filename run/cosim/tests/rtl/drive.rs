@@ -1,7 +1,7 @@
 //! A whole drive on RTL channels: written, overwritten until garbage is collected, read back and checked, by the same
 //! firmware as ever.
 
-use aster_device::profile::shipped;
+use aster_device::profile::{ControllerName, shipped};
 use aster_device::{ChannelHardware, Media, Profile};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
@@ -56,21 +56,24 @@ fn a_whole_drive_on_rtl_writes_collects_garbage_and_reads_back_in_the_same_time_
     assert_eq!(write_collect_and_verify(ChannelHardware::Timed, &profile), rtl);
 }
 
+fn refusal(profile: &Profile, content: Option<Content>) -> String {
+    let recorder = Recorder::default();
+    let (media, config) = (Media::fresh(), config(profile));
+    let refused =
+        Machine::power_on_with(aster_run_cosim::RTL, "x", profile, content, media, &recorder, config);
+    refused.err().expect("RTL channels can't do that").to_string()
+}
+
 #[test]
 fn a_drive_that_keeps_fingerprints_has_no_bytes_for_rtl_channels() {
-    let profile = shipped("cosmos-plus").unwrap();
-    let config = config(&profile);
-    let recorder = Recorder::default();
-    let content = Some(Content::Fingerprint);
-    let refused = Machine::power_on_with(
-        aster_run_cosim::RTL,
-        "x",
-        &profile,
-        content,
-        Media::fresh(),
-        &recorder,
-        config,
-    );
-    let error = refused.err().expect("fingerprints can't go over pins").to_string();
+    let error = refusal(&shipped("cosmos-plus").unwrap(), Some(Content::Fingerprint));
     assert!(error.contains("content") && error.contains("full"), "{error}");
+}
+
+#[test]
+fn a_controller_of_another_kind_is_not_what_the_rtl_is() {
+    let mut profile = shipped("pocket").unwrap();
+    profile.channel.controller = ControllerName::Synchronous;
+    let error = refusal(&profile, None);
+    assert!(error.contains("channel.controller") && error.contains("software"), "{error}");
 }

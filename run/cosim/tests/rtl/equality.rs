@@ -4,7 +4,7 @@
 //! `ASTER_LONG=1` runs 10⁵ operations instead of hundreds. A failure prints the setting, with its seed, and where the two
 //! buses begin to differ.
 
-use crate::bench::{Bench, Hardware, Seen, Setting};
+use crate::bench::{Bench, Hardware, Order, Seen, Setting};
 use crate::stream::{self, Outcome};
 use aster_ports::layout::Placement;
 use aster_units::Rng;
@@ -81,6 +81,7 @@ fn setting(interface: DataInterface, mode: u8, seed: u64) -> Setting {
     }
     // Cores that think, for more or less than a cycle of the channel, and cores that don't.
     setting.costs.transaction = [0, 3, 47, 400][rng.below(4) as usize];
+    setting.order = Order::ALL[rng.below(Order::ALL.len() as u64) as usize];
     setting
 }
 
