@@ -34,7 +34,10 @@ pub enum HostOp {
     /// Everything written before is on NAND when this completes.
     Flush,
     /// Forget everything: all blocks read as zeroes.
-    Format,
+    Format {
+        /// What the host ever wrote must be gone from the media, too (NVMe 1.4 §5.23, User Data Erase).
+        erase: bool,
+    },
     /// Flush, write the mapping to NAND, mark the drive clean.
     Shutdown,
 }

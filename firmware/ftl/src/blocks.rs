@@ -24,8 +24,10 @@ pub(crate) enum BlockState {
     Closed,
     /// A program failed in it: its data must move, then it is bad.
     Failing,
-    /// Never to be used again.
+    /// Bad from the factory: never to be touched.
     Bad,
+    /// Went bad in use: never to be written again. What was in it may still be there.
+    Retired,
     /// Holds the stored map.
     Map,
 }
@@ -54,6 +56,9 @@ struct Lun {
     good: u32,
     exhausted: bool,
 }
+
+/// Times erased beyond this are no block's: half of what the table's 32 bits hold, so that none overflows in use.
+pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
 // A block that can't be a victim.
 const NO_VICTIM: u16 = u16::MAX;
@@ -131,19 +136,27 @@ impl Blocks {
         }
     }
 
-    /// Puts a block where its entry says; valid pages are told by [`Blocks::set_valid`]. False when the entry contradicts
-    /// another.
-    pub(crate) fn adopt(&mut self, block: BlockIndex, entry: BlockEntry) -> bool {
+    /// Puts a block where its entry says; valid pages are told by [`Blocks::set_valid`].
+    ///
+    /// # Errors
+    /// Says how the entry contradicts another, or can't be.
+    pub(crate) fn adopt(&mut self, block: BlockIndex, entry: BlockEntry) -> Result<(), &'static str> {
+        if entry.erases > ERASES_MAX {
+            return Err("a block was erased more often than any can be");
+        }
         self.erases[block.at()] = entry.erases;
         self.states[block.at()] = entry.state;
         let lun = self.lun_of(block).index();
         match entry.state {
-            BlockState::Bad => return true,
+            BlockState::Bad | BlockState::Retired => return Ok(()),
             BlockState::Free => self.luns[lun].free.push_back(block),
             BlockState::Open => {
                 let open = &mut self.luns[lun].open[entry.stream as usize];
-                if open.is_some() || u32::from(entry.next) >= self.pages_per_block {
-                    return false;
+                if open.is_some() {
+                    return Err("two blocks of a LUN are open for the same");
+                }
+                if u32::from(entry.next) >= self.pages_per_block {
+                    return Err("a full block is open");
                 }
                 *open = Some(Open { block, next: entry.next });
             }
@@ -155,7 +168,19 @@ impl Blocks {
             BlockState::Map => self.luns[lun].in_map += 1,
         }
         self.luns[lun].good += 1;
-        true
+        Ok(())
+    }
+    /// Whether a page can hold data: it has been programmed since its block was erased, as far as the block table says.
+    pub(crate) fn may_hold_data(&self, ppa: Ppa) -> bool {
+        let block = self.block_of(ppa);
+        match self.states[block.at()] {
+            BlockState::Open => {
+                let entry = self.entry(block);
+                ppa.0 % self.pages_per_block < u32::from(entry.next)
+            }
+            BlockState::Closed | BlockState::Failing => true,
+            BlockState::Free | BlockState::Bad | BlockState::Retired | BlockState::Map => false,
+        }
     }
     /// A block as it is to be stored.
     pub(crate) fn entry(&self, block: BlockIndex) -> BlockEntry {
@@ -391,7 +416,7 @@ impl Blocks {
     /// A block has gone bad. Gives the good blocks left in its LUN.
     pub(crate) fn retire(&mut self, block: BlockIndex) -> u32 {
         assert_eq!(self.valid[block.at()], 0, "a retired block had valid pages");
-        self.states[block.at()] = BlockState::Bad;
+        self.states[block.at()] = BlockState::Retired;
         let lun = self.lun_of(block).index();
         self.luns[lun].good -= 1;
         self.luns[lun].good
@@ -448,6 +473,25 @@ impl Blocks {
         let block = self.victims.iter().position(|&valid| valid == 0)?;
         self.victims[block] = NO_VICTIM;
         Some(BlockIndex(block as u32))
+    }
+    /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or not.
+    pub(crate) fn next_used(&self, lun: LunIndex, first: BlockAddr) -> Option<BlockIndex> {
+        let used = |&block: &BlockIndex| {
+            !matches!(self.states[block.at()], BlockState::Free | BlockState::Map | BlockState::Bad)
+        };
+        (first.0..self.blocks_per_lun).map(|block| self.block_index(lun, BlockAddr(block))).find(used)
+    }
+    /// Takes a used block, which holds no valid page, out of all lists: to be erased at once.
+    pub(crate) fn take_used(&mut self, block: BlockIndex) {
+        self.victims[block.at()] = NO_VICTIM;
+        let lun = self.lun_of(block).index();
+        let lun = &mut self.luns[lun];
+        lun.failing.retain(|&failing| failing != block);
+        for open in &mut lun.open {
+            if open.is_some_and(|o| o.block == block) {
+                *open = None;
+            }
+        }
     }
     /// A block of a map that is no longer needed: to be erased like any block without valid pages.
     pub(crate) fn release_from_map(&mut self, block: BlockIndex) {

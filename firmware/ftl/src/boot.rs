@@ -34,7 +34,10 @@ pub enum BootError {
         page: u32,
     },
     /// The stored map contradicts itself.
-    MapInvalid,
+    MapInvalid {
+        /// How.
+        why: &'static str,
+    },
     /// A LUN has too many bad blocks.
     TooFewBlocks {
         /// The LUN.
@@ -66,7 +69,9 @@ impl fmt::Display for BootError {
                 f.write_str("the image belongs to a drive of another geometry, capacity, assigner or content")
             }
             BootError::MapUnreadable { page } => write!(f, "page {page} of the stored map can't be read"),
-            BootError::MapInvalid => f.write_str("the stored map contradicts itself"),
+            BootError::MapInvalid { why } => {
+                write!(f, "the stored map contradicts itself ({why}): the image is damaged; use a copy of it, or a new image")
+            }
             BootError::TooFewBlocks { lun, good, needed } => write!(
                 f,
                 "LUN {lun} has {good} good blocks, but the capacity needs {needed} (its logical pages, metadata and \
@@ -171,7 +176,6 @@ impl Drive {
         let state = if good { BlockState::Free } else { BlockState::Bad };
         self.count(|s| s.factory_bad_blocks += u64::from(!good));
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0 };
-        let adopted = self.blocks.borrow_mut().adopt(block, entry);
-        assert!(adopted, "a fresh block contradicted another");
+        self.blocks.borrow_mut().adopt(block, entry).expect("a fresh block contradicts none");
     }
 }

@@ -228,14 +228,14 @@ impl Drive {
         }
         let capacity = root.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
         if u64::from(pages) > capacity || root.blocks.iter().any(|block| block.0 >= total) {
-            return Err(BootError::MapInvalid);
+            return invalid("its root record names blocks that can't hold it");
         }
         self.map_blocks.replace(root.blocks.clone());
         self.generation.set(root.generation);
         self.sequence.set(root.sequence);
         let checksum = self.load_pages(pages).await?;
         if checksum != root.checksum {
-            return Err(BootError::MapInvalid);
+            return invalid("its checksum is another");
         }
         self.count_valid_pages()
     }
@@ -276,10 +276,9 @@ impl Drive {
         let mut blocks = self.blocks.borrow_mut();
         let first = page * (content.len() as u32 / BLOCK_ENTRY_BYTES as u32);
         for (block, bytes) in (first..blocks.total()).zip(content.chunks_exact(BLOCK_ENTRY_BYTES as usize)) {
-            let entry = decode_entry(bytes).ok_or(BootError::MapInvalid)?;
-            if !blocks.adopt(BlockIndex(block), entry) {
-                return Err(BootError::MapInvalid);
-            }
+            let unknown = BootError::MapInvalid { why: "a block is in no state that there is" };
+            let entry = decode_entry(bytes).ok_or(unknown)?;
+            blocks.adopt(BlockIndex(block), entry).map_err(|why| BootError::MapInvalid { why })?;
         }
         Ok(())
     }
@@ -291,17 +290,23 @@ impl Drive {
             if !ppa.is_some() {
                 continue;
             }
-            if u64::from(ppa.0) >= self.geometry.total_pages() || blocks.is_valid(ppa) {
-                return Err(BootError::MapInvalid);
+            if u64::from(ppa.0) >= self.geometry.total_pages() {
+                return invalid("a logical page lies beyond the drive");
             }
-            let state = blocks.state(blocks.block_of(ppa));
-            if !matches!(state, BlockState::Open | BlockState::Closed | BlockState::Failing) {
-                return Err(BootError::MapInvalid);
+            if blocks.is_valid(ppa) {
+                return invalid("two logical pages lie on the same physical page");
+            }
+            if !blocks.may_hold_data(ppa) {
+                return invalid("a logical page lies where nothing is programmed");
             }
             blocks.set_valid(ppa);
         }
         Ok(())
     }
+}
+
+fn invalid(why: &'static str) -> Result<(), BootError> {
+    Err(BootError::MapInvalid { why })
 }
 
 fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
@@ -312,6 +317,7 @@ fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
         BlockState::Failing => 3,
         BlockState::Bad => 4,
         BlockState::Map => 5,
+        BlockState::Retired => 6,
     };
     let [n0, n1] = entry.next.to_le_bytes();
     let [e0, e1, e2, e3] = entry.erases.to_le_bytes();
@@ -327,6 +333,7 @@ fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
         3 => BlockState::Failing,
         4 => BlockState::Bad,
         5 => BlockState::Map,
+        6 => BlockState::Retired,
         _ => return None,
     };
     let stream = if stream == 0 { Stream::Host } else { Stream::Gc };

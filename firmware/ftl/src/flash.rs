@@ -114,13 +114,21 @@ impl Drive {
         self.count_program(Cause::Metadata);
         self.submit(self.request(Phase::Program, ppa, self.whole(), from)).await
     }
-    /// Erases a block.
-    pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {
+    /// Begins to erase a block.
+    pub(crate) async fn begin_erase(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        buffer: BufferId,
+        cause: Cause,
+    ) -> Tag {
         self.mark_dirty();
-        self.count(|s| s.flash_erases.gc += 1);
-        let tag = self
-            .submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), self.whole(), buffer))
-            .await;
+        self.count(|s| *cause.of(&mut s.flash_erases) += 1);
+        self.submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), self.whole(), buffer)).await
+    }
+    /// Erases a block to write it anew.
+    pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {
+        let tag = self.begin_erase(lun, block, buffer, Cause::Gc).await;
         self.flash_done(tag).await
     }
 

@@ -81,7 +81,7 @@ pub(crate) async fn run(drive: Rc<Drive>) {
 }
 
 fn changes(op: HostOp) -> bool {
-    matches!(op, HostOp::Write | HostOp::WriteZeroes { .. } | HostOp::Deallocate | HostOp::Format)
+    matches!(op, HostOp::Write | HostOp::WriteZeroes { .. } | HostOp::Deallocate | HostOp::Format { .. })
 }
 
 /// The status of a command that the drive can't serve in its state.
@@ -130,11 +130,15 @@ impl Drive {
                     index += 1;
                 }
             }
-            HostOp::Format => {
+            HostOp::Format { erase } => {
                 // A write that came before may still be in work; it must not land behind the unmapping.
                 self.wait_until_alone().await;
                 let bytes = u64::from(self.logical_pages) * u64::from(self.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
+                if erase {
+                    self.wait_for_slices(id).await;
+                    return self.erase_user_data().await;
+                }
             }
             HostOp::Flush => self.cut_flush(id).await,
             HostOp::Shutdown => return self.shut_down(id).await,

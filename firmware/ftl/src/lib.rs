@@ -16,6 +16,7 @@
 //! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
 //! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
+//! | `format` | erasing all that the host wrote |
 //! | `root`, `checkpoint`, `boot` | clean shutdown and power-on |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ mod config;
 mod drive;
 mod evict;
 mod flash;
+mod format;
 mod gc;
 mod intake;
 mod lost;

@@ -145,7 +145,7 @@ fn format_forgets_everything() {
     let bench = Bench::fresh(config(Content::Fingerprint));
     let mut oracle = Oracle::new(&bench);
     oracle.work(&bench, 1_000, 2);
-    assert_eq!(bench.run(HostOp::Format, 0, 0, vec![]).0, HostStatus::Success);
+    assert_eq!(bench.run(HostOp::Format { erase: false }, 0, 0, vec![]).0, HostStatus::Success);
     oracle.versions.fill(0);
     oracle.verify(&bench);
     assert!((0..bench.ftl.logical_pages()).all(|lpn| bench.ftl.location_of(Lpn(lpn)).is_none()));

@@ -39,7 +39,7 @@ fn program_and_erase_failures_lose_nothing() {
     for content in [Content::Full, Content::Fingerprint] {
         for seed in 0..4 {
             let cells = Cells::new(config(content).geometry, seed);
-            cells.borrow_mut().faults = Faults { program: 1200, erase: 250 };
+            cells.borrow_mut().faults = Faults { program: 1200, erase: 250, ..Faults::default() };
             let mut bench = Bench::power_on(roomy(content), cells, Nvram::volatile(NVRAM_BYTES));
             let mut oracle = Oracle::new(&bench);
             oracle.work(&bench, 4_000, seed);
@@ -129,7 +129,7 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
                 assert!(data.iter().all(|&b| b == lpn as u8), "page {lpn}");
             }
         }
-        assert_eq!(bench.run(HostOp::Format, 0, 0, vec![]).0, HostStatus::ReadOnly);
+        assert_eq!(bench.run(HostOp::Format { erase: false }, 0, 0, vec![]).0, HostStatus::ReadOnly);
         // What could not be flushed is told. What is on flash is found again.
         let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
         let stored = bench.shut_down();

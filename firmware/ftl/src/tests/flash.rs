@@ -1,6 +1,7 @@
 //! A flash array behind `FlashPort`. It holds the firmware to the rules of NAND: pages are programmed in order, once,
 //! after an erase; reads of bad places fail as asked.
 
+use crate::OobRecord;
 use aster_exec::{Core, Exec};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Outcome, Phase, Target};
@@ -18,6 +19,8 @@ use std::vec::Vec;
 pub struct Faults {
     pub program: u64,
     pub erase: u64,
+    /// An erase that fails leaves everything as it is; else nothing of the block is readable afterwards.
+    pub erase_leaves_data: bool,
 }
 
 struct Page {
@@ -61,10 +64,6 @@ impl Cells {
             erases: vec![0; blocks],
             polls: 0,
         }))
-    }
-    /// The content of a programmed page.
-    pub fn content(&self, ppa: Ppa) -> Option<Vec<u8>> {
-        self.pages[ppa.0 as usize].as_ref().map(|page| page.bytes.to_vec())
     }
     fn strikes(&mut self, one_in: u64) -> bool {
         one_in > 0 && self.rng.below(one_in) == 0
@@ -143,16 +142,56 @@ impl Cells {
         self.erases[block] += 1;
         if self.bad[block] || self.strikes(self.faults.erase) {
             self.bad[block] = true;
+            if !self.faults.erase_leaves_data {
+                self.half_erase(block);
+            }
             return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
         }
         self.next[block] = 0;
-        let pages = u32::from(self.geometry.pages_per_block);
-        for page in block as u32 * pages..(block as u32 + 1) * pages {
+        for page in self.pages_of(block) {
             self.pages[page as usize] = None;
             self.uncorrectable.remove(&page);
             self.oob_broken.remove(&page);
         }
         Outcome::default()
+    }
+}
+
+/// What tests craft and look at.
+impl Cells {
+    /// The content of a programmed page.
+    pub fn content(&self, ppa: Ppa) -> Option<Vec<u8>> {
+        self.pages[ppa.0 as usize].as_ref().map(|page| page.bytes.to_vec())
+    }
+    /// Puts other content on a programmed page.
+    pub fn set_content(&mut self, ppa: Ppa, bytes: &[u8]) {
+        self.pages[ppa.0 as usize].as_mut().expect("the page is programmed").bytes = bytes.into();
+    }
+    /// Puts another record on a programmed page.
+    pub fn set_record(&mut self, ppa: Ppa, record: &OobRecord) {
+        record.encode(&mut self.pages[ppa.0 as usize].as_mut().expect("the page is programmed").oob);
+    }
+    /// The programmed pages of the drive.
+    pub fn programmed(&self) -> impl Iterator<Item = Ppa> {
+        (0..self.pages.len()).filter(|&page| self.pages[page].is_some()).map(|page| Ppa(page as u32))
+    }
+    /// The blocks that operations failed in.
+    pub fn grown_bad(&self) -> usize {
+        self.bad.iter().filter(|&&bad| bad).count()
+    }
+    fn pages_of(&self, block: usize) -> std::ops::Range<u32> {
+        let pages = u32::from(self.geometry.pages_per_block);
+        block as u32 * pages..(block as u32 + 1) * pages
+    }
+    // Of an erase that fails the pulses have reached the cells: nothing on them is legible any more.
+    fn half_erase(&mut self, block: usize) {
+        for page in self.pages_of(block) {
+            self.uncorrectable.insert(page, u16::MAX);
+            self.oob_broken.insert(page, ());
+            if let Some(page) = &mut self.pages[page as usize] {
+                page.bytes.fill(0xA5);
+            }
+        }
     }
 }
 

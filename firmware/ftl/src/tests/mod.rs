@@ -3,7 +3,9 @@
 
 mod behaviour;
 mod bench;
+mod crafted;
 mod faults;
 mod flash;
+mod format;
 mod oracle;
 mod speed;

@@ -1,4 +1,5 @@
-//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing of the data that a host could read.
+//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing of the data that a host could read; with User Data Erase
+//! (SES 1) nothing of it on the media either.
 
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
@@ -20,12 +21,14 @@ impl Controller {
         if !known || command.protection() != 0 {
             return refuse(Status::INVALID_FORMAT);
         }
-        // The FTL unmaps all data; cells keep it until garbage collection erases them, so no erase may be promised.
-        if SecureErase::from_raw(command.secure_erase()) != Some(SecureErase::None) {
-            return refuse(Status::INVALID_FIELD);
-        }
+        let erase = match SecureErase::from_raw(command.secure_erase()) {
+            Some(SecureErase::None) => false,
+            Some(SecureErase::UserData) => true,
+            // Nothing is encrypted (FNA bit 2), or the value is reserved.
+            _ => return refuse(Status::INVALID_FIELD),
+        };
         self.formatting = true;
-        self.set_command(id, HostOp::Format, 0, self.config.namespace_bytes, false);
+        self.set_command(id, HostOp::Format { erase }, 0, self.config.namespace_bytes, false);
         self.forward(ports, id);
         Ok(Reply::Later)
     }

@@ -64,7 +64,7 @@ fn io_cases() -> [Case; 25] {
     ]
 }
 
-fn admin_cases() -> [Case; 47] {
+fn admin_cases() -> [Case; 48] {
     use Status as S;
     let queue_dword = |id: u32, entries: u32| id | (entries - 1) << 16;
     let cq = Bench::create_cq;
@@ -73,7 +73,7 @@ fn admin_cases() -> [Case; 47] {
     let saved = set_feature(FeatureId::Arbitration, 0, 0);
     let set = |id, value| set_feature(id, 0, value);
     let get = |id, nsid, dword11| get_feature(id, FeatureSelect::Current, nsid, dword11);
-    let erase = FormatDword10(0).with_secure_erase(1);
+    let erase = |settings| FormatDword10(0).with_secure_erase(settings);
     let mut health_of_one = log_page(2, 512);
     health_of_one.nsid = 1.into();
     [
@@ -131,7 +131,8 @@ fn admin_cases() -> [Case; 47] {
             get(FeatureId::ErrorRecovery, 0, 0),
             S::INVALID_NAMESPACE_OR_FORMAT,
         ),
-        ("cryptographic erase", format(erase, 1), S::INVALID_FIELD),
+        ("cryptographic erase", format(erase(2), 1), S::INVALID_FIELD),
+        ("reserved secure erase", format(erase(3), 1), S::INVALID_FIELD),
     ]
 }
 

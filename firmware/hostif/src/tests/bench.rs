@@ -134,7 +134,7 @@ impl Ftl {
                     self.disk.borrow_mut()[span(range.offset, range.length)].fill(0);
                 }
             }
-            HostOp::Format => self.disk.borrow_mut().fill(0),
+            HostOp::Format { .. } => self.disk.borrow_mut().fill(0),
             HostOp::Flush | HostOp::Shutdown => {}
         }
         HostStatus::Success

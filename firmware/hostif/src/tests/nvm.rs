@@ -153,6 +153,21 @@ fn a_format_changes_the_block_size_and_tells_the_device() {
     assert!(bench.status(1, write(BlockRange::new(NAMESPACE_BYTES / 4096, 1))).is(Status::LBA_OUT_OF_RANGE));
 }
 
+#[test]
+fn a_format_asks_the_media_to_be_erased_when_the_host_does() {
+    let mut bench = Bench::ready(config());
+    for (settings, erase) in [(0, false), (1, true)] {
+        let control = FormatDword10(0).with_secure_erase(settings);
+        assert!(bench.status(0, AdminCommand::FormatNvm(control).to_sqe(1, 0, 0, 0)).is_success());
+        assert_eq!(last(&bench).op, HostOp::Format { erase });
+    }
+    // What could not be erased is not told as done, and the block size stays what it was.
+    bench.ftl.outcome.set(HostStatus::WriteFault);
+    let control = FormatDword10(1).with_secure_erase(1);
+    assert!(bench.status(0, AdminCommand::FormatNvm(control).to_sqe(1, 0, 0, 0)).is(Status::WRITE_FAULT));
+    assert_eq!(bench.front.lba_format(), BlockSize::Bytes512);
+}
+
 struct Keep(Rc<RefCell<Vec<Event>>>);
 
 impl EventSink for Keep {

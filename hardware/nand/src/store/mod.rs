@@ -305,6 +305,8 @@ impl Die {
         self.totals.erases += 1;
         let state = &self.blocks[block.index()];
         if state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD) {
+            // The pulses reach the cells, whatever the array says of the outcome.
+            self.half_erase(block);
             self.totals.erase_failures += 1;
             return false;
         }

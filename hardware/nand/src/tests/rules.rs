@@ -77,6 +77,7 @@ fn an_injected_program_failure_retires_the_block() {
     assert!(bus.read(2, 1).flips().len() > 100, "the page is torn");
     assert_eq!(bus.program(2, 2, 3), FAIL);
     assert_eq!(bus.erase(2), FAIL);
+    assert!(bus.read(2, 0).flips().len() > 100, "the erase that failed has reached the cells");
     inspect.fail_next_program(LUN);
     assert_eq!(bus.program(3, 0, 1), FAIL);
 }

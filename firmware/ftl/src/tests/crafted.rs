@@ -1,0 +1,196 @@
+//! Media that no drive of ours would have written: damaged, or crafted.
+
+use super::bench::{Bench, config};
+use crate::blocks::{BlockState, ERASES_MAX};
+use crate::root::{Root, Stored};
+use crate::{BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
+use aster_codec::checksum::crc32c_of;
+use aster_ports::host::{HostOp, HostStatus};
+use aster_units::{Content, Lpn, Ppa, Rng};
+use std::vec;
+use std::vec::Vec;
+
+/// The stored map and block table of a drive that was shut down: 4 bytes a logical page, then, on pages of their own, 8 a block.
+struct StoredMap {
+    map: Vec<u8>,
+    table: Vec<u8>,
+}
+
+impl StoredMap {
+    const OPEN: u8 = 1;
+    const CLOSED: u8 = 2;
+
+    fn set_mapping(&mut self, lpn: u32, ppa: u32) {
+        self.map[4 * lpn as usize..][..4].copy_from_slice(&(!ppa).to_le_bytes());
+    }
+    fn mapping(&self, lpn: u32) -> u32 {
+        !u32::from_le_bytes(self.map[4 * lpn as usize..][..4].try_into().unwrap())
+    }
+    fn entry(&mut self, block: usize) -> &mut [u8] {
+        &mut self.table[8 * block..8 * (block + 1)]
+    }
+    fn find(&self, is: impl Fn(&[u8]) -> bool) -> usize {
+        self.table.chunks_exact(8).position(is).expect("there is such a block")
+    }
+    fn next(entry: &[u8]) -> u32 {
+        u32::from(u16::from_le_bytes([entry[2], entry[3]]))
+    }
+}
+
+/// Shuts a drive down that has written some pages, changes what it stored, with a checksum that fits, and gives it power.
+fn boot_with(change: impl FnOnce(&mut StoredMap)) -> Bench {
+    let config = FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..config(Content::Full) };
+    let bench = Bench::fresh(config);
+    for lpn in 0..50 {
+        assert_eq!(bench.run(HostOp::Write, lpn * 8192, 8192, vec![lpn as u8; 8192]).0, HostStatus::Success);
+    }
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+    let count = root.blocks.len() as u32;
+    let at = |page: u32| Ppa(root.blocks[(page % count) as usize].0 * 4 + page / count);
+    {
+        let mut cells = bench.cells.borrow_mut();
+        let pages: Vec<_> = (0..root.pages).map(|page| cells.content(at(page)).unwrap()).collect();
+        let map_pages = (bench.ftl.logical_pages() * 4).div_ceil(8192) as usize;
+        let mut stored = StoredMap { map: pages[..map_pages].concat(), table: pages[map_pages..].concat() };
+        change(&mut stored);
+        root.checksum = 0;
+        for (page, content) in stored.map.chunks(8192).chain(stored.table.chunks(8192)).enumerate() {
+            cells.set_content(at(page as u32), content);
+            root.checksum = crc32c_of([&root.checksum.to_le_bytes()[..], content]);
+        }
+    }
+    root.store(&bench.nvram);
+    let bench = bench.restart();
+    bench.settle();
+    bench
+}
+
+fn refused(change: impl FnOnce(&mut StoredMap)) -> &'static str {
+    let bench = boot_with(change);
+    assert_eq!(bench.ftl.state(), DriveState::Failed);
+    assert_eq!(bench.run(HostOp::Read, 0, 512, vec![0; 512]).0, HostStatus::UnrecoveredRead);
+    match bench.ftl.boot_error() {
+        Some(BootError::MapInvalid { why }) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_stored_map_that_is_what_was_stored_is_taken() {
+    let bench = boot_with(|_| {});
+    assert_eq!((bench.ftl.boot_error(), bench.ftl.state()), (None, DriveState::Ready));
+    assert_eq!(bench.run(HostOp::Read, 49 * 8192, 8192, vec![0; 8192]).1, vec![49; 8192]);
+}
+
+#[test]
+fn a_page_mapped_to_where_an_open_block_is_not_written_yet_is_refused() {
+    for beyond in [0, 1] {
+        let why = refused(|stored| {
+            let block = stored.find(|entry| {
+                entry[0] == StoredMap::OPEN && StoredMap::next(entry) > 0 && StoredMap::next(entry) < 3
+            });
+            let next = StoredMap::next(stored.entry(block));
+            stored.set_mapping(60, 4 * block as u32 + next + beyond);
+        });
+        assert_eq!(why, "a logical page lies where nothing is programmed");
+    }
+}
+
+#[test]
+fn each_other_contradiction_of_a_stored_map_is_refused_by_name() {
+    type Change = fn(&mut StoredMap);
+    let cases: [(&str, Change); 8] = [
+        ("a logical page lies where nothing is programmed", |s| {
+            let free = s.find(|entry| entry[0] == 0);
+            s.set_mapping(60, 4 * free as u32);
+        }),
+        ("a logical page lies beyond the drive", |s| s.set_mapping(60, 4 * 72 * 4)),
+        ("two logical pages lie on the same physical page", |s| s.set_mapping(60, s.mapping(3))),
+        ("a block was erased more often than any can be", |s| {
+            s.entry(7)[4..].copy_from_slice(&(ERASES_MAX + 1).to_le_bytes());
+        }),
+        ("a block was erased more often than any can be", |s| s.entry(9)[4..].fill(0xFF)),
+        ("a block is in no state that there is", |s| s.entry(5)[0] = 7),
+        ("a full block is open", |s| {
+            let open = s.find(|entry| entry[0] == StoredMap::OPEN);
+            s.entry(open)[2] = 4;
+        }),
+        ("two blocks of a LUN are open for the same", |s| {
+            let open = s.find(|entry| entry[0] == StoredMap::OPEN);
+            let closed = s.find(|entry| entry[0] == StoredMap::CLOSED);
+            assert_eq!(open / 72, closed / 72);
+            let entry = s.entry(open).to_vec();
+            s.entry(closed).copy_from_slice(&entry);
+        }),
+    ];
+    for (why, change) in cases {
+        assert_eq!(refused(change), why);
+    }
+}
+
+#[test]
+fn the_highest_count_of_erases_still_counts_on() {
+    let bench = boot_with(|s| {
+        for block in 0..4 * 72 {
+            s.entry(block)[4..].copy_from_slice(&ERASES_MAX.to_le_bytes());
+        }
+    });
+    assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
+    let blocks = bench.ftl.drive().blocks.borrow();
+    let entries = (0..blocks.total()).map(|b| blocks.entry(crate::blocks::BlockIndex(b)));
+    let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
+    assert!(worn > 10, "{worn} blocks were erased");
+}
+
+/// A page that names another owner than the map does: its content belongs to nobody. Neither the page that the map says nor the
+/// one that it names itself may ever be read as that content, wherever garbage collection takes it.
+#[test]
+fn garbage_collection_does_not_pass_off_a_page_that_names_another_owner() {
+    // It names a page that is mapped elsewhere, one that is not mapped, one beyond the drive, and a page of the stored map.
+    let named = |bench: &Bench| {
+        let beyond = bench.ftl.logical_pages() + 5;
+        [(PageKind::Data, 9), (PageKind::Data, beyond - 6), (PageKind::Data, beyond), (PageKind::Map, 0)]
+    };
+    for case in 0..4 {
+        let bench = Bench::fresh(config(Content::Full));
+        let pages = u64::from(bench.ftl.logical_pages());
+        let write = |lpn: u64| {
+            assert_eq!(
+                bench.run(HostOp::Write, lpn * 8192, 8192, vec![lpn as u8; 8192]).0,
+                HostStatus::Success
+            );
+        };
+        let (victim, (kind, owner)) = (4, named(&bench)[case]);
+        // The last page stays unmapped.
+        (0..pages - 1).for_each(write);
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        let from = bench.ftl.location_of(Lpn(victim)).unwrap();
+        let record = OobRecord { kind, lpn: owner, sequence: 1 << 40, lost_sectors: 0 };
+        bench.cells.borrow_mut().set_record(from, &record);
+        let mut rng = Rng::new(case as u64);
+        for _ in 0..20 * pages {
+            let lpn = rng.below(pages - 1);
+            if ![u64::from(victim), 9].contains(&lpn) {
+                write(lpn);
+            }
+            if bench.ftl.location_of(Lpn(victim)) != Some(from) {
+                break;
+            }
+        }
+        assert_ne!(
+            bench.ftl.location_of(Lpn(victim)),
+            Some(from),
+            "garbage collection did not take the page"
+        );
+        let read = |lpn: u64| bench.run(HostOp::Read, lpn * 8192, 8192, vec![0; 8192]);
+        assert_eq!(read(victim.into()).0, HostStatus::UnrecoveredRead, "case {case}");
+        assert_eq!(read(9), (HostStatus::Success, vec![9; 8192]), "case {case}");
+        assert_eq!(read(pages - 1), (HostStatus::Success, vec![0; 8192]), "case {case}");
+        // Written again, it is whole.
+        write(victim.into());
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        assert_eq!(read(victim.into()), (HostStatus::Success, vec![victim as u8; 8192]));
+        assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
+    }
+}

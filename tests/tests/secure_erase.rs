@@ -1,0 +1,100 @@
+//! Format with User Data Erase over a whole drive, judged by what stands in its image.
+
+use aster_device::Media;
+use aster_driver::QueueId;
+use aster_events::Recorder;
+use aster_run_virtual::{Machine, open_image};
+use aster_tests::{drive, job, machine, profile, run_with, versioned};
+use aster_units::LunIndex;
+use aster_wire::nvme::admin::SecureErase;
+use aster_workload::{Access, Mix};
+use std::path::Path;
+
+const MARK: [u8; 16] = *b"mine, not yours!";
+const LENGTH: u64 = 1 << 20;
+
+fn tiny() -> aster_device::profile::Profile {
+    profile("tiny", |p| p.geometry.blocks_per_lun = 32)
+}
+/// Writes a megabyte of marks, over and over, and brings it to flash each time.
+fn write_marks(m: &Machine) {
+    let driver = m.driver().clone();
+    let block = drive(m).block_bytes as usize;
+    m.block_on("writing", async move {
+        for round in 0..3 {
+            let marks = MARK.repeat(LENGTH as usize / MARK.len());
+            driver.write(QueueId(1), 0, &marks, round == 1).await?;
+            driver.flush(QueueId(1)).await?;
+            let mut back = vec![0; 8 * block];
+            driver.read(QueueId(1), 0, &mut back).await?;
+            assert_eq!(back[..16], MARK);
+        }
+        Ok::<_, aster_driver::DriverError>(())
+    })
+    .unwrap()
+    .unwrap();
+}
+fn format(m: &Machine, erase: SecureErase) {
+    let driver = m.driver().clone();
+    m.block_on("formatting", async move { driver.format(0, erase).await }).unwrap().unwrap();
+}
+/// How often the marks stand in a file.
+fn marks_in(path: &Path) -> usize {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.chunks_exact(16).filter(|chunk| *chunk == MARK).count()
+}
+
+#[test]
+fn a_format_with_user_data_erase_leaves_nothing_of_it_in_the_image() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    let profile = tiny();
+    let marks = LENGTH as usize / MARK.len();
+    let power_on =
+        || machine(&profile, None, open_image(&path, &profile, None).unwrap(), &Recorder::default());
+    let m = power_on();
+    write_marks(&m);
+    // What a stored map of an earlier life leaves behind is looked at, too.
+    drop(m.shut_down().unwrap());
+    let m = power_on();
+    write_marks(&m);
+    format(&m, SecureErase::None);
+    assert!(
+        marks_in(&path) >= 3 * marks,
+        "unmapping erases nothing: the marks are there, those written over included"
+    );
+    let before = m.device().nand().totals_of_drive().erases;
+    let worn = m.device().nand().erase_spread(32).mean;
+    format(&m, SecureErase::UserData);
+    assert_eq!(marks_in(&path), 0);
+    assert!(m.device().nand().totals_of_drive().erases > before);
+    assert!(m.device().nand().erase_spread(32).mean > worn);
+    drop(m.shut_down().unwrap());
+    let m = power_on();
+    assert_eq!(marks_in(&path), 0);
+    let driver = m.driver().clone();
+    let read = m.block_on("reading", async move {
+        let mut back = vec![1; LENGTH as usize];
+        driver.read(QueueId(1), 0, &mut back).await.map(|()| back)
+    });
+    assert!(read.unwrap().unwrap().iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_fresh_drive_s_every_page_is_erased_and_it_works_on() {
+    let profile = tiny();
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let pages = drive(&m).bytes / (16 << 10);
+    let work = job("fill", Access::Random, Mix::Write, 16 << 10, 3 * pages);
+    run_with(&m, std::slice::from_ref(&work), versioned(&m), ());
+    let nand = m.device().nand();
+    assert!(nand.programmed_pages() > 0);
+    format(&m, SecureErase::UserData);
+    assert_eq!(nand.programmed_pages(), 0);
+    assert_eq!(nand.totals_of_drive().erase_failures, 0);
+    for lun in (0..m.device().geometry().total_luns()).map(LunIndex) {
+        assert!(nand.bad_blocks(lun).iter().all(|(block, _)| nand.block(lun, *block).erases == 0));
+    }
+    run_with(&m, &[work], versioned(&m), ());
+    assert!(nand.programmed_pages() > 0);
+}
