@@ -1,8 +1,8 @@
 //! From a profile to the configurations of the rooms.
 
 use crate::profile::{
-    ArbitrationName, AssignerName, CommandName, DataModeName, PackageProfile, PlacementName, Profile,
-    ProfileError, PseudoSlcProfile, SchedulerPolicy, TransactionOrder,
+    ArbitrationName, AssignerName, CommandName, DataModeName, FactoryMarksName, PackageProfile,
+    PlacementName, Profile, ProfileError, PseudoSlcProfile, SchedulerPolicy, TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
 use aster_channel::{BusTiming, ClockTooFast, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
@@ -11,7 +11,8 @@ use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy}
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_hostif::{BlockSize, HostIfConfig};
 use aster_nand::{
-    ArrayTiming, BusConfig, ErrorModel, FailureModel, Identity, NandConfig, NandError, PerType, Variant,
+    ArrayTiming, BusConfig, ErrorModel, FactoryMarks, FailureModel, Identity, NandConfig, NandError, PerType,
+    Variant,
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
@@ -170,6 +171,11 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
         },
         failures: FailureModel {
             factory_bad_per_mille: p.factory_bad_per_mille,
+            factory_marks: match p.factory_marks {
+                FactoryMarksName::FirstPage => FactoryMarks::FirstPage,
+                FactoryMarksName::LastPage => FactoryMarks::LastPage,
+                FactoryMarksName::FirstOrLastPage => FactoryMarks::FirstOrLastPage,
+            },
             program_per_million: p.program_failures_per_million,
             erase_per_million: p.erase_failures_per_million,
             growth_per_thousand_cycles: p.failure_growth,

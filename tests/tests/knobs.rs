@@ -3,7 +3,7 @@
 use aster_device::Media;
 use aster_device::profile::{
     ArbitrationName, AssignerName, CellUse, CommandName, ContentKind, ControllerName, DataModeName,
-    PlacementName, Profile, SchedulerPolicy, TransactionOrder,
+    FactoryMarksName, PlacementName, Profile, SchedulerPolicy, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -208,6 +208,8 @@ const CASES: &[Case] = &cases! {
     "package.column_change_ns" Run => |p| p.package.column_change_ns = 600,
     "package.endurance" Bus => |p| p.package.endurance = 2,
     "package.factory_bad_per_mille" Run => |p| p.package.factory_bad_per_mille = 60,
+    "package.factory_marks" Run on |p| p.package.factory_bad_per_mille = 60;
+        => |p| p.package.factory_marks = FactoryMarksName::LastPage,
     "package.program_failures_per_million" Run => |p| p.package.program_failures_per_million = 2_000,
     "package.erase_failures_per_million" Run => |p| p.package.erase_failures_per_million = 50_000,
     "package.failure_growth" Run on |p| { worn(p); p.package.program_failures_per_million = 2_000; };

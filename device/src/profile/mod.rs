@@ -13,8 +13,8 @@ mod shipped;
 
 pub use error::ProfileError;
 pub use package::{
-    CellUse, CommandName, ErrorsProfile, OneShotProfile, PACKAGES, PackageProfile, PseudoSlcProfile,
-    RetryProfile, SuspendProfile,
+    CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
+    PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
 pub(crate) use schema::geometry_key;
 pub use schema::{

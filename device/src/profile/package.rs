@@ -60,6 +60,9 @@ pub struct PackageProfile {
     /// Factory bad blocks in a thousand.
     #[serde(default)]
     pub factory_bad_per_mille: u16,
+    /// Which pages of a factory bad block carry its mark.
+    #[serde(default)]
+    pub factory_marks: FactoryMarksName,
     /// Programs that fail in a million.
     #[serde(default)]
     pub program_failures_per_million: u32,
@@ -93,6 +96,19 @@ pub struct PackageProfile {
 
 fn default_nv_ddr2_mode() -> u8 {
     7
+}
+
+/// Which pages of a factory bad block carry its mark: ONFI 5.1 §3.3 leaves it to the maker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactoryMarksName {
+    /// The first.
+    FirstPage,
+    /// The last.
+    LastPage,
+    /// One of the two, block by block.
+    #[default]
+    FirstOrLastPage,
 }
 
 /// Optional commands of ONFI.

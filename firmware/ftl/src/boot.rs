@@ -15,8 +15,8 @@ use aster_ports::flash::{FlashError, FlashStatus};
 use aster_units::{BlockAddr, LunIndex, Ppa};
 use core::fmt;
 
-/// The first spare byte of a block's first page marks it (P4, ONFI 5.1 §3.3); FFh is good.
-/// A mark with so many zero bits is bad: fewer come from bit errors, since the mark is read without correction.
+/// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
+/// A byte with so many zero bits is a mark: fewer come from bit errors, since it is read without correction.
 const BAD_MARK_ZEROES: u32 = 4;
 
 /// Why a drive can't serve.
@@ -154,22 +154,25 @@ impl Drive {
                 let index = blocks.block_index(lun, block);
                 (index, blocks.first_page(index))
             };
-            let good = self.is_marked_good(lun, block, first, buffer).await?;
-            self.adopt_fresh(index, good);
+            // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
+            let last = Ppa(first.0 + u32::from(self.geometry.pages_per_block) - 1);
+            let bad = self.has_mark(lun, block, first, buffer).await?
+                || self.has_mark(lun, block, last, buffer).await?;
+            self.adopt_fresh(index, !bad);
         }
         Ok(())
     }
-    async fn is_marked_good(
+    async fn has_mark(
         &self,
         lun: LunIndex,
         block: BlockAddr,
-        first: Ppa,
+        page: Ppa,
         buffer: aster_units::BufferId,
     ) -> Result<bool, BootError> {
-        let outcome = self.read_raw(first, buffer).await;
+        let outcome = self.read_raw(page, buffer).await;
         match outcome.status {
             FlashStatus::Error => Err(BootError::Scan { lun, block, error: self.last_fault(lun) }),
-            _ => Ok(self.dram.borrow().oob(buffer)[0].count_zeros() < BAD_MARK_ZEROES),
+            _ => Ok(self.dram.borrow().oob(buffer)[0].count_zeros() >= BAD_MARK_ZEROES),
         }
     }
     fn adopt_fresh(&self, block: BlockIndex, good: bool) {

@@ -3,11 +3,25 @@
 use alloc::vec::Vec;
 use aster_units::{BlockAddr, PageInBlock, mix64};
 
+/// Which pages of a factory bad block carry its mark: first spare byte 00h (ONFI 5.1 §3.3 leaves the first or the last page to
+/// the maker). The others read as erased.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FactoryMarks {
+    /// The first.
+    FirstPage,
+    /// The last.
+    LastPage,
+    /// One of the two, block by block.
+    FirstOrLastPage,
+}
+
 /// How often blocks and operations are bad.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FailureModel {
     /// Blocks that leave the factory bad, in a thousand. Block 0 of a LUN is always good.
     pub factory_bad_per_mille: u16,
+    /// Where their marks are.
+    pub factory_marks: FactoryMarks,
     /// Programs that fail, in a million.
     pub program_per_million: u32,
     /// Erases that fail, in a million.
@@ -20,6 +34,7 @@ impl FailureModel {
     /// Nothing is bad.
     pub const NONE: FailureModel = FailureModel {
         factory_bad_per_mille: 0,
+        factory_marks: FactoryMarks::FirstOrLastPage,
         program_per_million: 0,
         erase_per_million: 0,
         growth_per_thousand_cycles: 0.0,
@@ -44,6 +59,17 @@ impl FailureModel {
     pub(crate) fn factory_bad(&self, die_seed: u64, block: BlockAddr) -> bool {
         let hash = mix64(die_seed ^ 0xfac7_0000_0000_0000 ^ u64::from(block.0));
         block.0 != 0 && below(hash, u64::from(self.factory_bad_per_mille), 1_000)
+    }
+
+    /// Whether a factory bad block's last page carries its mark, instead of its first.
+    pub(crate) fn marks_last(&self, die_seed: u64, block: BlockAddr) -> bool {
+        match self.factory_marks {
+            FactoryMarks::FirstPage => false,
+            FactoryMarks::LastPage => true,
+            FactoryMarks::FirstOrLastPage => {
+                mix64(die_seed ^ 0x3a2c_0000_0000_0000 ^ u64::from(block.0)) & 1 == 1
+            }
+        }
     }
 
     #[inline]

@@ -186,7 +186,7 @@ impl NandInspect {
     pub fn fail_erase(&self, lun: LunIndex, block: BlockAddr) {
         self.die(lun).faults.add(Injected::Erase(block));
     }
-    /// Makes these bits of a programmed page read wrong until its block is erased; bit 7 of byte 0 is position 0. They are not
+    /// Makes these bits of a programmed page, or of a factory bad block's page, read wrong until its block is erased; bit 7 of byte 0 is position 0. They are not
     /// kept in an image. False when the page isn't programmed: nothing happens then.
     pub fn flip_bits(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
         let raw_bits = 8 * self.config().geometry.raw_page_bytes();

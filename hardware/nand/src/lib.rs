@@ -41,7 +41,7 @@ pub use array::{NandArray, NandCells};
 pub use bus::BusConfig;
 pub use config::{NandConfig, NandError};
 pub use errors::{ErrorModel, Sensing, Stress};
-pub use faults::FailureModel;
+pub use faults::{FactoryMarks, FailureModel};
 pub use identity::Identity;
 pub use inspect::{BadBlock, BlockInfo, EraseSpread, NandInspect};
 pub use package::NandPackage;

@@ -81,6 +81,42 @@ fn factory_bad_blocks_are_found_and_never_touched() {
 }
 
 #[test]
+fn a_factory_mark_counts_on_the_first_page_and_on_the_last_with_up_to_four_bits_wrong() {
+    // (the first spare byte of the block's first page, that of its last, whether they mark it)
+    let blocks = [
+        (0x00, 0xFF, true),
+        (0xFF, 0x00, true),
+        (0x0F, 0xFF, true),
+        (0xFF, 0b1001_1010, true),
+        (0x55, 0xAA, true),
+        (0xFF, 0xFF, false),
+        (0b1110_1101, 0xFF, false),
+        (0xFF, 0b0011_1110, false),
+        // The errors of two bytes don't add up to a mark.
+        (0b1110_0111, 0b1111_1001, false),
+    ];
+    let cells = Cells::new(config(Content::Full).geometry, 1);
+    {
+        let mut cells = cells.borrow_mut();
+        for (n, &(first, last, bad)) in blocks.iter().enumerate() {
+            // Spread over all LUNs.
+            let block = 72 * (n % 4) + 3 * n + 1;
+            cells.marks.insert(4 * block as u32, first);
+            cells.marks.insert(4 * block as u32 + 3, last);
+            // A block that is marked and written, or erased, is found out.
+            cells.factory_bad[block] = bad;
+        }
+    }
+    let bench = Bench::power_on(roomy(Content::Full), cells, Nvram::volatile(NVRAM_BYTES));
+    let mut oracle = Oracle::new(&bench);
+    oracle.fill(&bench);
+    oracle.work(&bench, 2_000, 3);
+    oracle.verify(&bench);
+    let marked = blocks.iter().filter(|(.., bad)| *bad).count() as u64;
+    assert_eq!(bench.ftl.stats().factory_bad_blocks, marked);
+}
+
+#[test]
 fn a_drive_with_too_many_factory_bad_blocks_says_so() {
     let bench = Bench::power_on(config(Content::Full), with_factory_bad(4), Nvram::volatile(NVRAM_BYTES));
     bench.settle();

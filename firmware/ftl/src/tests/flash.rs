@@ -35,6 +35,8 @@ pub struct Cells {
     pages: Vec<Option<Page>>,
     next: Vec<u16>,
     pub factory_bad: Vec<bool>,
+    /// The first spare byte of pages, where it isn't the 00h of a factory bad block or the FFh of a good one.
+    pub marks: BTreeMap<u32, u8>,
     pub bad: Vec<bool>,
     /// Sectors that can't be read, by physical page, until it is erased.
     pub uncorrectable: BTreeMap<u32, u16>,
@@ -56,6 +58,7 @@ impl Cells {
             pages: (0..geometry.total_pages()).map(|_| None).collect(),
             next: vec![0; blocks],
             factory_bad: vec![false; blocks],
+            marks: BTreeMap::new(),
             bad: vec![false; blocks],
             uncorrectable: BTreeMap::new(),
             oob_broken: BTreeMap::new(),
@@ -90,7 +93,8 @@ impl Cells {
         }
     }
     fn read_raw(&self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
-        let mark = if self.factory_bad[self.block(ppa)] { 0 } else { 0xFF };
+        let usual = if self.factory_bad[self.block(ppa)] { 0 } else { 0xFF };
+        let mark = self.marks.get(&ppa.0).copied().unwrap_or(usual);
         dram.borrow_mut().oob_mut(target.buffer).fill(mark);
         Outcome::default()
     }

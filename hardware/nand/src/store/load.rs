@@ -19,13 +19,10 @@ impl Die {
         if self.image.is_some() && reads.is_multiple_of(READS_BETWEEN_WRITES) {
             self.write_entry(block);
         }
-        if flags.has(Flags::FACTORY_BAD) {
-            // The first spare byte of such a block must not read FFh (ONFI 5.1, factory defect mapping); all bytes of ours read 00h.
-            register.fill_bytes(self.config.geometry.raw_page_bytes() as usize, 0);
-            return;
-        }
         let mut torn = flags.has(Flags::TORN);
-        if page.0 >= self.blocks[block.index()].next {
+        if flags.has(Flags::FACTORY_BAD) {
+            self.load_factory_bad(block, page, register);
+        } else if page.0 >= self.blocks[block.index()].next {
             register.clear();
         } else if flags.has(Flags::SIDE) && self.side.get(self.key(block, page)).is_some() {
             torn |= self.load_side(block, page, register);
@@ -33,7 +30,9 @@ impl Die {
             torn |= !self.load_plain(block, page, register);
         }
         // Read levels of one cell mode say nothing about cells in another.
-        torn |= register.holds != Holds::Erased && at.slc != flags.has(Flags::SLC);
+        torn |= register.holds != Holds::Erased
+            && !flags.has(Flags::FACTORY_BAD)
+            && at.slc != flags.has(Flags::SLC);
         if self.errors_on || torn {
             self.flip(at, level_mv, torn, register);
         }
@@ -43,6 +42,22 @@ impl Die {
                 register.bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
             }
             register.flips.clear();
+        }
+    }
+
+    /// A page of a block that left the factory bad. All bytes of a page with the mark read 00h, with errors like any other.
+    #[cold]
+    fn load_factory_bad(&self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
+        let g = &self.config.geometry;
+        let last = self.config.failures.marks_last(self.seed, block);
+        let marked = if last { g.pages_per_block - 1 } else { 0 };
+        if page.0 == marked {
+            register.fill_bytes(g.raw_page_bytes() as usize, 0);
+        } else {
+            register.clear();
+        }
+        if let Some(entry) = self.side.get(self.key(block, page)) {
+            register.flips.extend_from_slice(&entry.injected);
         }
     }
 

@@ -358,10 +358,12 @@ impl Die {
         }
     }
 
-    /// Makes bits of a page read wrong until its block is erased. On a page that isn't programmed it has no effect.
+    /// Makes bits of a page read wrong until its block is erased. On a page that isn't programmed it has no effect, unless the
+    /// block left the factory bad.
     /// The injection lives in memory, not in an image.
     pub fn inject_flips(&mut self, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
-        if page.0 >= self.blocks[block.index()].next {
+        let state = &self.blocks[block.index()];
+        if page.0 >= state.next && !state.flags.has(Flags::FACTORY_BAD) {
             return false;
         }
         let key = self.key(block, page);

@@ -1,7 +1,7 @@
 //! Each rule of NAND violated once.
 
 use super::bench::*;
-use crate::{ErrorModel, FailureModel};
+use crate::{ErrorModel, FactoryMarks, FailureModel};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::package::{Package, ProtocolError};
@@ -60,10 +60,52 @@ fn a_factory_bad_block_refuses_everything_and_marks_itself() {
     let block = bad[0].0.0;
     assert_eq!(bus.program(block, 0, 1), FAIL);
     assert_eq!(bus.erase(block), FAIL);
-    // ONFI 5.1, factory defect mapping: the first spare byte of the first page is not FFh.
-    bus.start_read(block, 0).until_ready();
-    assert_eq!(bus.cmd(0x00).cmd(0x05).addr(&[0x00, 0x20]).cmd(0xe0).out(1).bytes(), [0x00]);
     assert_eq!(bus.erase(0), 0xe0, "block 0 is good");
+}
+
+/// The first spare byte of a page.
+fn mark(bus: &mut Bus, block: u32, page: u16) -> u8 {
+    bus.start_read(block, page).until_ready();
+    let burst = bus.cmd(0x00).cmd(0x05).addr(&[0x00, 0x20]).cmd(0xe0).out(1);
+    match burst {
+        Out::Erased { flips } => flips.iter().fold(0xff, |byte, bit| byte ^ 0x80 >> (bit % 8)),
+        bytes => bytes.bytes()[0],
+    }
+}
+
+#[test]
+fn a_factory_bad_block_is_marked_on_the_page_that_its_maker_marks() {
+    // ONFI 5.1, factory defect mapping: the first spare byte of the first or the last page is 00h.
+    for marks in [FactoryMarks::FirstPage, FactoryMarks::LastPage, FactoryMarks::FirstOrLastPage] {
+        let mut c = config(Content::Full);
+        c.geometry.blocks_per_lun = 64;
+        c.failures = FailureModel { factory_bad_per_mille: 300, factory_marks: marks, ..FailureModel::NONE };
+        let (mut bus, inspect) = one(c);
+        let bad: Vec<_> = inspect.bad_blocks(LUN).iter().map(|(block, _)| block.0).collect();
+        let (mut first, mut last) = (0, 0);
+        for block in 0..64 {
+            match (mark(&mut bus, block, 0), mark(&mut bus, block, 7)) {
+                (0x00, 0xff) if bad.contains(&block) => first += 1,
+                (0xff, 0x00) if bad.contains(&block) => last += 1,
+                (0xff, 0xff) if !bad.contains(&block) => {}
+                other => panic!("{marks:?}, block {block}: {other:x?}"),
+            }
+        }
+        match marks {
+            FactoryMarks::FirstPage => assert!(first > 5 && last == 0),
+            FactoryMarks::LastPage => assert!(first == 0 && last > 5),
+            FactoryMarks::FirstOrLastPage => assert!(first > 2 && last > 2),
+        }
+        // A mark is read with errors like anything else.
+        let marked = if first > 0 && mark(&mut bus, bad[0], 0) == 0 { 0 } else { 7 };
+        assert!(inspect.flip_bits(
+            LUN,
+            BlockAddr(bad[0]),
+            PageInBlock(marked),
+            &[8 * 0x2000, 8 * 0x2000 + 7]
+        ));
+        assert_eq!(mark(&mut bus, bad[0], marked), 0x81);
+    }
 }
 
 #[test]
