@@ -1,4 +1,5 @@
-//! Verilates the channel and compiles it with its shim. Nothing is skipped when Verilator is missing: whoever builds this
+//! Verilates the channel and compiles it with its shim. `ASTER_RTL_DIR` names another folder with such sources as `rtl` has: your own
+//! variant of the channel, or one with something wrong that tests have to find. Nothing is skipped when Verilator is missing: whoever builds this
 //! crate wants the hardware.
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,9 @@ fn main() {
 fn build() -> Result<(), String> {
     let variable = |name| env::var_os(name).map(PathBuf::from).ok_or_else(|| format!("{name} is not set"));
     let here = variable("CARGO_MANIFEST_DIR")?;
-    let rtl = here.parent().ok_or("the crate lies in rtl/cosim")?;
+    println!("cargo:rerun-if-env-changed=ASTER_RTL_DIR");
+    let beside = here.parent().ok_or("the crate lies in rtl/cosim")?.to_owned();
+    let rtl = &env::var_os("ASTER_RTL_DIR").map_or(beside, PathBuf::from);
     let verilated = variable("OUT_DIR")?.join("verilated");
     for folder in ["ufsm", "sequencer", "packetizer", "channel", "include"] {
         println!("cargo:rerun-if-changed={}", rtl.join(folder).display());

@@ -39,7 +39,7 @@ impl Pace {
         word.is_zero()
             || window.begin <= start
                 && start + word <= table.at(start, table.byte_phases(true).min(table.byte_phases(false)))
-                && table.cycle_of(start, start + word) < first_inward
+                && table.cycle_of(start, start + word) + table.decided_ahead() < first_inward
     }
 
     /// A transaction begins at `start` whose bytes pass as `window` says.
@@ -63,7 +63,10 @@ impl Pace {
             self.bytes += word;
             let passed = table.cycle_of(start, window.passed(self.bytes));
             let strobes = table.strobes(out, table.transfers(word as u32, false));
-            let begin = table.step_from(end.max(self.ready(out, passed)), end);
+            // Where the bus doesn't wait, the word was there long before.
+            let ready = self.ready(out, passed);
+            let ready = if ready == 0 { 0 } else { ready + table.decided_ahead() };
+            let begin = table.step_from(end.max(ready), end);
             end = begin + strobes;
             first.get_or_insert(begin);
             if out {

@@ -22,7 +22,8 @@ pub struct BusTiming {
     pub t_ch: Duration,
     /// CE# high between two selections.
     pub t_ceh: Duration,
-    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes), never under two of tWP: WE# is low for half.
+    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes), never under two of tWP: WE# is low for half; in
+    /// NV-DDR2 DQS is held low for tWPSTH of it, if it follows a burst.
     pub t_wc: Duration,
     /// How long CLE, ALE and DQ stay after a latch's edge: the greatest of tCLH, tALH and tDH (tCALH and tCAH).
     pub t_hold: Duration,
@@ -54,9 +55,9 @@ impl BusTiming {
     /// The minima of an ONFI timing mode. `t_ccs` is the package's, from its parameter page.
     pub fn of_onfi(timing: &Timing, t_ccs: Duration) -> Self {
         let zero = Duration::ZERO;
-        let (mode, t_wpre, t_wpst, t_rpre, t_rpst, t_hold, t_wp) = match &timing.interface {
+        let (mode, t_wpre, t_wpst, t_rpre, t_rpst, t_hold, t_latch) = match &timing.interface {
             InterfaceTiming::Sdr(t) => {
-                (DataMode::Sdr, zero, zero, zero, zero, t.t_clh.max(t.t_alh).max(t.t_dh), t.t_wp)
+                (DataMode::Sdr, zero, zero, zero, zero, t.t_clh.max(t.t_alh).max(t.t_dh), t.t_wp * 2)
             }
             // The clock stretches from the command cycle to the strobes: one tDQSCK or tDQSS and its postamble.
             InterfaceTiming::NvDdr(t) => {
@@ -69,7 +70,7 @@ impl BusTiming {
                 t.t_rpre + t.t_dqsre,
                 t.t_rpst,
                 t.t_calh.max(t.t_cah),
-                t.t_wp,
+                (t.t_wp * 2).max(t.t_calh.max(t.t_cah) + t.t_wpsth),
             ),
         };
         BusTiming {
@@ -77,12 +78,12 @@ impl BusTiming {
             t_cs: timing.t_cs,
             t_ch: timing.t_ch,
             t_ceh: timing.t_ceh,
-            t_wc: timing.latch_cycle().max(t_wp * 2),
+            t_wc: timing.latch_cycle().max(t_latch),
             t_hold,
             t_pair_out: timing.data_out_pair(),
             // In SDR a byte is strobed by WE#, as a latch is.
             t_pair_in: match mode {
-                DataMode::Sdr => timing.data_in_pair().max(t_wp * 4),
+                DataMode::Sdr => timing.data_in_pair().max(t_latch * 2),
                 _ => timing.data_in_pair(),
             },
             t_wpre,
@@ -262,6 +263,13 @@ impl CycleTable {
         let grain = u64::from(self.registers.grain);
         let cycles = wait.cycles_up(self.period);
         if grain == 1 { cycles } else { cycles.div_ceil(grain) * grain }
+    }
+
+    /// How many cycles ahead the controller decides that a word begins: CLE and ALE announce NV-DDR's data to CLK half a
+    /// period before its rise.
+    #[inline]
+    pub(crate) fn decided_ahead(&self) -> u64 {
+        if self.interface.mode == DataMode::NvDdr { u64::from(self.registers.grain) } else { 0 }
     }
 
     /// The first cycle from `cycle` on in which a step can begin, `aligned` being one.

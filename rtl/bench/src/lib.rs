@@ -4,6 +4,7 @@
 //! Nothing here is skipped: a tool that is missing fails the test that needs it.
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod limits;
 pub mod mutation;
 pub mod proof;

@@ -14,8 +14,8 @@ pub struct Mutation {
     pub from: &'static str,
     /// What stands there instead.
     pub to: &'static str,
-    /// The proof that fails by it.
-    pub proof: &'static str,
+    /// What finds it: the proof that fails by it, or the checker's assertion.
+    pub found_by: &'static str,
 }
 
 /// The first mutation of each proof is done every time, all of them with `ASTER_LONG=1`.
@@ -25,77 +25,155 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "ufsm/rtl/aster_ca_writer.sv",
         from: "tail_q         <= latch_hold_i;",
         to: "tail_q         <= latch_hold_i - 10'd1;",
-        proof: "ca_writer_pins",
+        found_by: "ca_writer_pins",
     },
     Mutation {
         name: "WE# low a cycle too short",
         file: "ufsm/rtl/aster_ca_writer.sv",
         from: "assign half  = latch_cycles_i >> 1;",
         to: "assign half  = (latch_cycles_i >> 1) + 8'd1;",
-        proof: "ca_writer_pins",
+        found_by: "ca_writer_pins",
     },
     Mutation {
         name: "another chip enable in the middle of a transaction",
         file: "ufsm/rtl/aster_chip_control.sv",
         from: "assign ce_no        = ~(begin_i ? chips_i : chips_q);",
         to: "assign ce_no        = ~(begin_i || end_i ? chips_i : chips_q);",
-        proof: "chip_control_keeps",
+        found_by: "chip_control_keeps",
     },
     Mutation {
         name: "chips never let go",
         file: "ufsm/rtl/aster_chip_control.sv",
         from: "else if (hold_last_o) chips_q <= '0;",
         to: "else if (setup_last_o) chips_q <= chips_q;",
-        proof: "chip_control_keeps",
+        found_by: "chip_control_keeps",
     },
     Mutation {
         name: "the FIFO doesn't pass a word on that is written while it is empty",
         file: "packetizer/rtl/aster_fifo.sv",
         from: "pass_q <= push_i && write_q == read_d;",
         to: "pass_q <= 1'b0;",
-        proof: "fifo_keeps",
+        found_by: "fifo_keeps",
     },
     Mutation {
         name: "the FIFO is full a word too late",
         file: "packetizer/rtl/aster_fifo.sv",
         from: "assign full_o  = count_q[BITS];",
         to: "assign full_o  = count_q[BITS] && count_q[0];",
-        proof: "fifo_keeps",
+        found_by: "fifo_keeps",
     },
     Mutation {
         name: "no tWHR",
         file: "sequencer/rtl/aster_sequencer.sv",
         from: "assign read_start_o    = may && opcode == OPCODE_DATA_READ && latch_wait_over;",
         to: "assign read_start_o    = may && opcode == OPCODE_DATA_READ;",
-        proof: "channel_pins",
+        found_by: "channel_pins",
     },
     Mutation {
         name: "no tCCS",
         file: "sequencer/rtl/aster_sequencer.sv",
         from: "command_q == CHANGE_READ_COLUMN_CONFIRM ? t_ccs_i : t_whr_i;",
         to: "t_whr_i;",
-        proof: "channel_pins",
+        found_by: "channel_pins",
     },
     Mutation {
         name: "tADL counts a cycle short",
         file: "sequencer/rtl/aster_sequencer.sv",
         from: "since_q >= {1'b0, wait_cycles}",
         to: "since_q + 13'd1 >= {1'b0, wait_cycles}",
-        proof: "channel_pins",
+        found_by: "channel_pins",
     },
     Mutation {
         name: "a setup a cycle short",
         file: "ufsm/rtl/aster_chip_control.sv",
         from: "begin_i ? (setup_i == 8'd0 ? 8'd1 : setup_i)",
         to: "begin_i ? (setup_i <= 8'd1 ? 8'd1 : setup_i - 8'd1)",
-        proof: "channel_pins",
+        found_by: "channel_pins",
     },
     Mutation {
         name: "a preamble a cycle short",
         file: "ufsm/rtl/aster_burst.sv",
         from: "assign count     = start_i ? preamble_i : count_q;",
         to: "assign count     = start_i ? preamble_i - 8'd1 : count_q;",
-        proof: "channel_pins",
+        found_by: "channel_pins",
+    },
+];
+
+/// Mutations that the checker must find in the channel's bench, by the label of its assertion: what each data interface has of its own.
+pub const BENCH_MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "CLE and ALE of NV-DDR's data change with CLK's rise",
+        file: "channel/rtl/aster_pins.sv",
+        from: "assign data    = clock_o & {8{data_now_i}} | ~clock_o & {8{data_next_i}};",
+        to: "assign data    = {8{data_now_i || (data_next_i && 1'b0)}};",
+        found_by: "tCALS",
+    },
+    Mutation {
+        name: "DQS comes with NV-DDR's data input cycle, not behind it",
+        file: "ufsm/rtl/aster_data_writer.sv",
+        from: "assign shown = valid[i] && (!nv_ddr || at != 3'd0);",
+        to: "assign shown = valid[i] && (!nv_ddr || at == 3'd0);",
+        found_by: "tDQSS_min",
+    },
+    Mutation {
+        name: "W/R# turns with CLK's rise",
+        file: "ufsm/rtl/aster_data_reader.sv",
+        from: "assign turn  = clock_i & {8{turned_before}} | ~clock_i & {8{turned}};",
+        to: "assign turn  = {8{turned || (turned_before && ^clock_i)}};",
+        found_by: "tCALH",
+    },
+    Mutation {
+        name: "RE# is let go before NV-DDR2's burst is over",
+        file: "ufsm/rtl/aster_data_reader.sv",
+        from: "if (last_o && mode_i == NV_DDR2) held_q <= 1'b1;",
+        to: "if (last_o && mode_i == NV_DDR2) held_q <= 1'b0;",
+        found_by: "tRPSTH",
+    },
+    Mutation {
+        name: "DQS is let go before NV-DDR2's burst is over",
+        file: "ufsm/rtl/aster_data_writer.sv",
+        from: "if (last_o && mode_i == NV_DDR2) held_q <= 1'b1;",
+        to: "if (last_o && mode_i == NV_DDR2) held_q <= 1'b0;",
+        found_by: "tWPSTH",
+    },
+    Mutation {
+        name: "RE# low too short in SDR",
+        file: "ufsm/rtl/aster_data_reader.sv",
+        from: "~(valid & ~late)",
+        to: "~(valid & ~late & 8'h0f)",
+        found_by: "tRP",
+    },
+];
+
+/// Mutations that the equality gate of `run/cosim` must find, by what it then says: what differs from the timed model.
+pub const GATE_MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "a wait a cycle short",
+        file: "sequencer/rtl/aster_sequencer.sv",
+        from: "since_q >= {1'b0, wait_cycles}",
+        to: "since_q + 13'd1 >= {1'b0, wait_cycles}",
+        found_by: "the buses differ",
+    },
+    Mutation {
+        name: "a wrong byte in memory",
+        file: "ufsm/rtl/aster_data_reader.sv",
+        from: "twice ? {32'd0, word[55:48], word[39:32], word[23:16], word[7:0]} : word;",
+        to: "twice ? {32'd0, word[55:48], word[39:32], word[23:16], word[7:0]} : {word[63:8], word[15:8]};",
+        found_by: "timed model, then RTL",
+    },
+    Mutation {
+        name: "a wrong status",
+        file: "packetizer/rtl/aster_mailbox.sv",
+        from: "bytes_i > i ? word_i[8*i+:8] : 8'd0;",
+        to: "bytes_i > i ? word_i[8*i+:8] | 8'h01 : 8'd0;",
+        found_by: "FAILED",
+    },
+    Mutation {
+        name: "a word of a burst too early after a pause",
+        file: "ufsm/rtl/aster_burst.sv",
+        from: "(nv_ddr_i ? decided_q : mailbox_o || word_ready_i);",
+        to: "(nv_ddr_i ? decided || decided_q : mailbox_o || word_ready_i);",
+        found_by: "the buses differ",
     },
 ];
 
@@ -115,7 +193,10 @@ impl Mutation {
 }
 
 /// Copies what is SystemVerilog, and the file lists.
-fn copy_sources(from: &Path, to: &Path) {
+///
+/// # Panics
+/// When a folder can't be read or written.
+pub fn copy_sources(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the copy's folder");
     for entry in fs::read_dir(from).expect("a folder of rtl") {
         let entry = entry.expect("an entry of rtl").path();

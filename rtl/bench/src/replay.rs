@@ -4,6 +4,7 @@ use crate::{limits, rtl, sources, tools};
 use aster_units::Duration;
 use aster_wire::onfi::timing::{InterfaceTiming, Timing};
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 /// The pins of one phase. Signals with `_n` are low when active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +39,21 @@ impl Phase {
         dq: None,
         ready: true,
     };
+}
+
+/// The replay as Icarus compiles it; once for all who ask.
+fn replay() -> &'static [u8] {
+    static REPLAY: OnceLock<Vec<u8>> = OnceLock::new();
+    REPLAY.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = ["-g2012", "-o", "replay", "-s", "onfi_replay", "-Ponfi_replay.PHASES=1"];
+        let mut arguments: Vec<String> = options.map(String::from).to_vec();
+        arguments.extend(sources::includes(&rtl()));
+        arguments.extend(sources::of_block(&rtl(), "checker").iter().map(|file| file.display().to_string()));
+        arguments.push(rtl().join("checker/tb/onfi_replay.sv").display().to_string());
+        tools::run(folder.path(), "iverilog", &arguments).expect("Icarus on the replay");
+        std::fs::read(folder.path().join("replay")).expect("what Icarus wrote")
+    })
 }
 
 /// Shows `pins`, phases of so long each, to the checker with the limits of `timing`: the names of the parameters violated,
@@ -79,12 +95,7 @@ pub fn violations(pins: &[Phase], timing: &Timing, phase: Duration) -> Vec<Strin
     }
     std::fs::write(folder.path().join("limits"), vector).expect("the limits");
     std::fs::write(folder.path().join("pins"), lines).expect("the pins");
-    let mut arguments: Vec<String> =
-        ["-g2012", "-o", "replay", "-s", "onfi_replay", "-Ponfi_replay.PHASES=1"].map(String::from).to_vec();
-    arguments.extend(sources::includes(&rtl()));
-    arguments.extend(sources::of_block(&rtl(), "checker").iter().map(|file| file.display().to_string()));
-    arguments.push(rtl().join("checker/tb/onfi_replay.sv").display().to_string());
-    tools::run(folder.path(), "iverilog", &arguments).expect("Icarus on the replay");
+    std::fs::write(folder.path().join("replay"), replay()).expect("the replay");
     let output = tools::run(folder.path(), "vvp", &["-n", "replay", "+limits=limits", "+pins=pins"]);
     let text = output.expect("the replay").text;
     assert!(text.contains(&format!("CYCLES {}", pins.len())), "the replay lost cycles:\n{text}");

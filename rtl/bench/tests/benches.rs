@@ -1,6 +1,6 @@
 //! Each bench passes on Icarus and on Verilator, and all three tools take every module.
 
-use aster_rtl_bench::{rtl, sources, tools};
+use aster_rtl_bench::{bench, rtl, sources, tools};
 use std::path::{Path, PathBuf};
 
 /// Blocks whose folder holds hardware: each must have a file list and a bench.
@@ -14,21 +14,8 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| file.display().to_string()).collect()
 }
 
-/// A block's sources with the checker's, which any bench may instantiate.
-fn bench_sources(block: &str) -> Vec<String> {
-    let mut files = sources::of_block(&rtl(), block);
-    for file in sources::of_block(&rtl(), "checker") {
-        if !files.contains(&file) {
-            files.push(file);
-        }
-    }
-    names(&files)
-}
-
 fn expect_pass(bench: &Path, tool: &str, output: tools::Output) {
-    let text = &output.text;
-    let passed = output.good && text.lines().any(|line| line.trim() == "PASS") && !text.contains("FAIL");
-    assert!(passed, "{} on {tool}:\n{text}", bench.display());
+    assert!(bench::passed(&output), "{} on {tool}:\n{}", bench.display(), output.text);
 }
 
 #[test]
@@ -36,17 +23,8 @@ fn every_bench_passes_on_icarus() {
     for block in blocks() {
         let benches = sources::files(&rtl(), &block, "tb", "_tb.sv");
         assert!(!benches.is_empty(), "rtl/{block} has no bench");
-        for bench in benches {
-            let build = tempfile::tempdir().unwrap();
-            let mut arguments: Vec<String> =
-                ["-g2012", "-Wall", "-o", "bench", "-s"].map(String::from).to_vec();
-            arguments.push(sources::module(&bench));
-            arguments.extend(sources::includes(&rtl()));
-            arguments.extend(bench_sources(&block));
-            arguments.push(bench.display().to_string());
-            let built = tools::run(build.path(), "iverilog", &arguments).expect("Icarus");
-            assert!(!built.text.contains("error"), "{}:\n{}", bench.display(), built.text);
-            expect_pass(&bench, "Icarus", tools::run(build.path(), "vvp", &["-n", "bench"]));
+        for file in benches {
+            expect_pass(&file, "Icarus", bench::on_icarus(&rtl(), &block, &sources::module(&file)));
         }
     }
 }
@@ -54,19 +32,9 @@ fn every_bench_passes_on_icarus() {
 #[test]
 fn every_bench_passes_on_verilator() {
     for block in blocks() {
-        for bench in sources::files(&rtl(), &block, "tb", "_tb.sv") {
-            let build = tempfile::tempdir().unwrap();
-            let mut arguments: Vec<String> =
-                ["--binary", "--assert", "-Wall", "--Mdir", "build", "-o", "bench", "--top-module"]
-                    .map(String::from)
-                    .to_vec();
-            arguments.push(sources::module(&bench));
-            arguments.extend(sources::includes(&rtl()));
-            arguments.extend(bench_sources(&block));
-            arguments.push(bench.display().to_string());
-            tools::run(build.path(), "verilator", &arguments)
-                .expect(&format!("Verilator on {}", bench.display()));
-            expect_pass(&bench, "Verilator", tools::run::<&str>(build.path(), "build/bench", &[]));
+        for file in sources::files(&rtl(), &block, "tb", "_tb.sv") {
+            let top = sources::module(&file);
+            expect_pass(&file, "Verilator", bench::on_verilator(&rtl(), &block, &top));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What is proved can fail: with one thing wrong in the sources the proof that is there for it doesn't go through.
 
-use aster_rtl_bench::mutation::MUTATIONS;
+use aster_rtl_bench::mutation::{BENCH_MUTATIONS, GATE_MUTATIONS, MUTATIONS};
 use aster_rtl_bench::proof::{self, Outcome};
-use aster_rtl_bench::{long, rtl};
+use aster_rtl_bench::{bench, long, rtl};
 
 #[test]
 fn every_proof_fails_on_its_mutations() {
     for proof in proof::all(&rtl()) {
-        let mut mutations = MUTATIONS.iter().filter(|m| m.proof == proof.name).peekable();
+        let mut mutations = MUTATIONS.iter().filter(|m| m.found_by == proof.name).peekable();
         assert!(mutations.peek().is_some(), "no mutation for {}", proof.name);
         for mutation in mutations.take(if long() { usize::MAX } else { 1 }) {
             let copy = tempfile::tempdir().unwrap();
@@ -29,8 +29,29 @@ fn every_proof_fails_on_its_mutations() {
 fn every_mutation_belongs_to_a_proof_and_to_the_sources_as_they_are() {
     let proofs = proof::all(&rtl());
     for mutation in MUTATIONS {
-        assert!(proofs.iter().any(|p| p.name == mutation.proof), "{} is no proof", mutation.proof);
+        assert!(proofs.iter().any(|p| p.name == mutation.found_by), "{} is no proof", mutation.found_by);
+    }
+    for mutation in MUTATIONS.iter().chain(BENCH_MUTATIONS).chain(GATE_MUTATIONS) {
         let copy = tempfile::tempdir().unwrap();
         mutation.copy(&rtl(), copy.path());
+    }
+}
+
+/// The checker watches the channel's bench in SDR, NV-DDR and NV-DDR2. One mutation of each of the latter two every time, all of
+/// them with `ASTER_LONG=1`.
+#[test]
+fn the_checker_finds_mutations_in_the_channel_bench() {
+    for mutation in BENCH_MUTATIONS.iter().filter(|m| long() || ["tCALS", "tRPSTH"].contains(&m.found_by)) {
+        let copy = tempfile::tempdir().unwrap();
+        mutation.copy(&rtl(), copy.path());
+        let output = bench::on_icarus(copy.path(), "channel", "aster_channel_tb");
+        let violation = format!("ONFI violation: {} ", mutation.found_by);
+        assert!(
+            output.text.contains(&violation) && !bench::passed(&output),
+            "the bench should tell {} because of: {}. It said:\n{}",
+            mutation.found_by,
+            mutation.name,
+            output.text
+        );
     }
 }

@@ -6,8 +6,8 @@
 // Sources: channel checker
 // Instead: aster_instruction_queue aster_packetizer
 // Assumes: the real channel but for instruction queue and Packetizer, which give any legal words and data; the bounds of the
-//   table below; CHANGE COLUMN and waits that software owes (tWB inside a transaction, tRR, tITC, tCR2) are not looked at; neither are
-//   tRPSTH and tWPSTH, which the controller does not keep; a transaction begins with a C/A instruction whose first latch is a command; bursts of both directions have a
+//   table below; CHANGE COLUMN and waits that software owes (tWB inside a transaction, tRR, tITC, tCR2) are not looked at;
+//   a transaction begins with a C/A instruction whose first latch is a command; bursts of both directions have a
 //   latch between them; no Timer.
 module channel_pins (
     input logic              clk_i,
@@ -60,8 +60,7 @@ module channel_pins (
   );
 
   wire [1:0] mode = cycles[TABLE_MODE_LSB +: TABLE_MODE_WIDTH];
-  localparam [46:0] SKIPPED = (47'd1 << T_WB) | (47'd1 << T_RR) | (47'd1 << T_ITC) | (47'd1 << T_CR2) | (47'd1 << T_RPSTH)
-      | (47'd1 << T_WPSTH);
+  localparam [46:0] SKIPPED = (47'd1 << T_WB) | (47'd1 << T_RR) | (47'd1 << T_ITC) | (47'd1 << T_CR2);
   onfi_checker #(.WIDTH(WIDTH), .MASK(~SKIPPED)) u_checker (
       .clk_i, .rst_ni(rst_n), .mode_i(mode), .limits_i(limits), .ce_ni(ce_n[watched]), .cle_i(cle), .ale_i(ale),
       .we_ni(we_n), .re_ni(re_n), .dqs_i(dqs), .dqs_oe_i(dqs_oe), .dq_i(dq), .dq_oe_i(dq_oe), .ready_i(1'b1),
@@ -124,7 +123,7 @@ module channel_pins (
     // The next transaction's first WE# pulse begins half a latch before `lead` is over.
     assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
     assume (8 * whr >= hold + `LIMIT(T_AR) && 8 * whr >= hold + `LIMIT(T_CLR) && 8 * whr >= hold + `LIMIT(T_DBS));
-    assume (8 * rhw + 8 * latch + hold >= `LIMIT(T_DBS));
+    assume (hold >= `LIMIT(T_DBS));
     assume (ccs >= whr && 8 * adl >= hold + `LIMIT(T_CDQSS) && 8 * adl > hold);
     // SDR data.
     if (mode == 2'd0) begin
@@ -135,6 +134,10 @@ module channel_pins (
       assume (bytes_out >= `LIMIT(T_RC) && half_out >= `LIMIT(T_RP) && half_out >= `LIMIT(T_REH));
       assume (half_in >= `LIMIT(T_CLS) && half_in >= `LIMIT(T_ALS));
     end else begin
+      // The strobe of a burst is held low to the edge of the latch that ends it, RE# to a phase before; beyond CE# for a latch's
+      // length, and for the gap but a phase.
+      assume (8 * latch - from - 1 >= `LIMIT(T_RPSTH) && 8 * gap - 1 >= `LIMIT(T_RPSTH));
+      assume (8 * latch - from >= `LIMIT(T_WPSTH) && 8 * latch >= `LIMIT(T_WPSTH));
       assume (write_pre != 0 && write_post != 0 && read_pre != 0 && read_post != 0);
       assume (8 * write_pre + half_in >= `LIMIT(T_WPRE) && 8 * write_post >= `LIMIT(T_WPST) && 2 * bytes_in >= `LIMIT(T_DSC));
       assume (half_in >= `LIMIT(T_DS) && half_in >= `LIMIT(T_DH));
@@ -250,9 +253,11 @@ module aster_packetizer #(
     input  logic [47:0] memory_address_i,
     input  logic [3:0]  memory_tag_i,
     output logic        fetched_valid_o,
+    output logic        fetched_more_o,
     output logic [63:0] fetched_o,
     input  logic        fetched_taken_i,
     output logic        room_o,
+    output logic        more_room_o,
     input  logic        store_valid_i,
     input  logic [63:0] store_i,
     input  logic [3:0]  store_bytes_i,
@@ -293,7 +298,9 @@ module aster_packetizer #(
   assign {axi_awid_o, axi_awaddr_o, axi_awlen_o, axi_awsize_o, axi_awburst_o, axi_awvalid_o} = '0;
   assign {axi_wdata_o, axi_wstrb_o, axi_wlast_o, axi_wvalid_o, axi_bready_o} = '0;
   assign fetched_valid_o = axi_rvalid_i;
+  assign fetched_more_o = axi_rvalid_i;
   assign fetched_o = axi_rdata_i;
   assign room_o = axi_awready_i;
+  assign more_room_o = axi_awready_i;
   assign drained_o = axi_wready_i;
 endmodule

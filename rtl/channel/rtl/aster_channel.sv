@@ -185,7 +185,7 @@ module aster_channel #(
   logic latches_start, latches_busy, latch_last, latches_last, latch_command;
   logic [6:0] latches_count, latch_index;
   logic [7:0] latch_value;
-  logic write_start, write_busy, write_last, read_start, read_busy, read_last;
+  logic write_start, write_busy, write_last, read_start, read_busy, read_last, read_pending, rest;
   logic [19:0] bytes;
   logic restart, timer_over;
   logic [31:0] nanoseconds;
@@ -202,7 +202,7 @@ module aster_channel #(
       .hold_last_i(hold_last), .latches_start_o(latches_start), .latches_count_o(latches_count),
       .latch_index_i(latch_index), .latch_value_o(latch_value), .latch_command_o(latch_command),
       .latches_busy_i(latches_busy), .latch_last_i(latch_last), .latches_last_i(latches_last),
-      .write_start_o(write_start), .read_start_o(read_start), .bytes_o(bytes), .descriptor_o(burst_index),
+      .rest_o(rest), .write_start_o(write_start), .read_start_o(read_start), .read_pending_o(read_pending), .bytes_o(bytes), .descriptor_o(burst_index),
       .write_busy_i(write_busy), .write_last_i(write_last), .read_busy_i(read_busy), .read_last_i(read_last),
       .restart_o(restart), .nanoseconds_o(nanoseconds), .timer_over_i(timer_over)
   );
@@ -214,9 +214,9 @@ module aster_channel #(
       .selected_o(selected), .ce_no
   );
 
-  logic [7:0] latch_cle, latch_ale, latch_we_n, write_we_n;
+  logic [7:0] latch_cle, latch_ale, latch_we_n, write_we_n, clock;
   logic [63:0] latch_dq, write_dq, fetched, store;
-  logic latch_dq_oe, write_dq_oe, write_cle_ale, read_cle_ale, fetched_valid, fetched_taken, room, store_valid;
+  logic latch_dq_oe, write_dq_oe, write_now, write_next, read_now, read_next, fetched_valid, fetched_more, more_room, fetched_taken, room, store_valid;
   logic [3:0] store_bytes;
 
   aster_ca_writer u_ca_writer (
@@ -231,20 +231,24 @@ module aster_channel #(
   aster_data_writer u_data_writer (
       .clk_i, .rst_ni, .mode_i(mode), .preamble_i(cycles[TABLE_WRITE_PREAMBLE_LSB+:TABLE_WRITE_PREAMBLE_WIDTH]),
       .postamble_i(cycles[TABLE_WRITE_POSTAMBLE_LSB+:TABLE_WRITE_POSTAMBLE_WIDTH]),
-      .byte_phases_i(cycles[TABLE_BYTE_PHASES_IN_LSB+:TABLE_BYTE_PHASES_IN_WIDTH]), .aligned_i(aligned),
+      .byte_phases_i(cycles[TABLE_BYTE_PHASES_IN_LSB+:TABLE_BYTE_PHASES_IN_WIDTH]), .grain_i(grain), .aligned_i(aligned),
       .start_i(write_start), .bytes_i(bytes), .mailbox_i(burst_mailbox), .word_valid_i(fetched_valid),
+      .following_valid_i(fetched_more),
       .word_i(fetched), .immediate_i(immediate), .word_taken_o(fetched_taken), .busy_o(write_busy),
-      .last_o(write_last), .cle_ale_o(write_cle_ale), .we_no(write_we_n), .dqs_o, .dqs_oe_o, .dq_o(write_dq),
+      .last_o(write_last), .selected_i(selected), .latch_cycles_i(cycles[TABLE_LATCH_LSB+:TABLE_LATCH_WIDTH]),
+      .latch_last_i(latch_last), .data_now_o(write_now), .data_next_o(write_next), .we_no(write_we_n), .dqs_o, .dqs_oe_o, .dq_o(write_dq),
       .dq_oe_o(write_dq_oe)
   );
 
   aster_data_reader u_data_reader (
       .clk_i, .rst_ni, .mode_i(mode), .preamble_i(cycles[TABLE_READ_PREAMBLE_LSB+:TABLE_READ_PREAMBLE_WIDTH]),
       .postamble_i(cycles[TABLE_READ_POSTAMBLE_LSB+:TABLE_READ_POSTAMBLE_WIDTH]),
-      .byte_phases_i(cycles[TABLE_BYTE_PHASES_OUT_LSB+:TABLE_BYTE_PHASES_OUT_WIDTH]), .aligned_i(aligned),
-      .start_i(read_start), .bytes_i(bytes), .mailbox_i(burst_mailbox), .room_i(room), .lanes_i(dq_i[31:0]),
+      .byte_phases_i(cycles[TABLE_BYTE_PHASES_OUT_LSB+:TABLE_BYTE_PHASES_OUT_WIDTH]), .grain_i(grain), .aligned_i(aligned),
+      .clock_i(clock), .pending_i(read_pending), .start_i(read_start), .bytes_i(bytes), .mailbox_i(burst_mailbox), .room_i(room),
+      .following_room_i(more_room), .lanes_i(dq_i[31:0]),
       .busy_o(read_busy), .last_o(read_last), .word_valid_o(store_valid), .word_o(store),
-      .word_bytes_o(store_bytes), .mailbox_o(mailbox_word), .cle_ale_o(read_cle_ale), .re_no, .strobed_o
+      .word_bytes_o(store_bytes), .mailbox_o(mailbox_word), .let_go_i(latch_last || rest),
+      .data_now_o(read_now), .data_next_o(read_next), .re_no, .strobed_o
   );
 
   aster_timer u_timer (
@@ -253,8 +257,9 @@ module aster_channel #(
 
   aster_pins u_pins (
       .mode_i(mode), .grain_i(grain), .grain_cycle_i(grain_cycle), .selected_i(selected), .latch_cle_i(latch_cle), .latch_ale_i(latch_ale), .latch_we_ni(latch_we_n),
-      .latch_dq_i(latch_dq), .latch_dq_oe_i(latch_dq_oe), .write_cle_ale_i(write_cle_ale), .write_we_ni(write_we_n),
-      .write_dq_i(write_dq), .write_dq_oe_i(write_dq_oe), .read_cle_ale_i(read_cle_ale), .cle_o, .ale_o, .we_no,
+      .latch_dq_i(latch_dq), .latch_dq_oe_i(latch_dq_oe), .data_now_i(write_now || read_now),
+      .data_next_i(write_next || read_next), .write_we_ni(write_we_n),
+      .write_dq_i(write_dq), .write_dq_oe_i(write_dq_oe), .clock_o(clock), .cle_o, .ale_o, .we_no,
       .dq_o, .dq_oe_o
   );
 
@@ -267,7 +272,8 @@ module aster_channel #(
       .clk_i, .rst_ni, .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over && !refused),
       .burst_address_o(burst_address), .burst_length_i(burst_length), .burst_descriptor_i(burst_descriptor),
       .memory_index_o(memory_index), .memory_address_i(memory_address), .memory_tag_i(memory_tag),
-      .fetched_valid_o(fetched_valid), .fetched_o(fetched), .fetched_taken_i(fetched_taken), .room_o(room),
+      .fetched_valid_o(fetched_valid), .fetched_more_o(fetched_more), .fetched_o(fetched), .fetched_taken_i(fetched_taken),
+      .room_o(room), .more_room_o(more_room),
       .store_valid_i(store_valid && !mailbox_word), .store_i(store), .store_bytes_i(store_bytes),
       .drained_o(drained), .memory_error_o(memory_error), .axi_arid_o, .axi_araddr_o, .axi_arlen_o, .axi_arsize_o,
       .axi_arburst_o, .axi_arvalid_o, .axi_arready_i, .axi_rid_i, .axi_rdata_i, .axi_rresp_i, .axi_rlast_i,

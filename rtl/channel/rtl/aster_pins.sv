@@ -11,11 +11,14 @@ module aster_pins (
     input  logic [7:0]  latch_we_ni,
     input  logic [63:0] latch_dq_i,
     input  logic        latch_dq_oe_i,
-    input  logic        write_cle_ale_i,
+    // Data in this period of NV-DDR's CLK, and in the next.
+    input  logic        data_now_i,
+    input  logic        data_next_i,
     input  logic [7:0]  write_we_ni,
     input  logic [63:0] write_dq_i,
     input  logic        write_dq_oe_i,
-    input  logic        read_cle_ale_i,
+    // CLK's level, also where no chip sees it.
+    output logic [7:0]  clock_o,
     output logic [7:0]  cle_o,
     output logic [7:0]  ale_o,
     output logic [7:0]  we_no,
@@ -25,15 +28,16 @@ module aster_pins (
   localparam logic [1:0] NV_DDR = 2'd1;
 
   // Between transactions WE# rests high in every mode: a rise together with CE#'s fall could be a latch in SDR.
-  logic [7:0] half, clock;
-  assign half  = grain_i >> 1;
-  assign clock = grain_cycle_i < half ? 8'hff : grain_cycle_i == half && grain_i[0] ? 8'h0f : 8'h00;
+  logic [7:0] half;
+  assign half    = grain_i >> 1;
+  assign clock_o = grain_cycle_i < half ? 8'hff : grain_cycle_i == half && grain_i[0] ? 8'h0f : 8'h00;
 
-  logic data;
-  assign data    = write_cle_ale_i || read_cle_ale_i;
-  assign cle_o   = latch_cle_i | {8{data}};
-  assign ale_o   = latch_ale_i | {8{data}};
-  assign we_no   = !selected_i ? 8'hff : mode_i == NV_DDR ? clock : latch_we_ni & write_we_ni;
+  // CLE and ALE change where CLK falls, half a period from the rises that take them.
+  logic [7:0] data;
+  assign data    = clock_o & {8{data_now_i}} | ~clock_o & {8{data_next_i}};
+  assign cle_o   = latch_cle_i | data;
+  assign ale_o   = latch_ale_i | data;
+  assign we_no   = !selected_i ? 8'hff : mode_i == NV_DDR ? clock_o : latch_we_ni & write_we_ni;
   assign dq_o    = latch_dq_i | write_dq_i;
   assign dq_oe_o = latch_dq_oe_i || write_dq_oe_i;
 endmodule

@@ -189,9 +189,10 @@ module onfi_checker #(
           in_begins = clock_in && !clocked;
         end
         default: begin
-          is_out = re_up || re_down;
+          // With CLE or ALE high it is the strobe of a burst that is over being let go.
+          is_out = (re_up || re_down) && !cle && !ale;
           is_in = strobe;
-          out_begins = re_down && read == 2'd0;
+          out_begins = re_down && is_out && read == 2'd0;
           in_begins = strobe && !writing;
         end
       endcase
@@ -408,7 +409,8 @@ module onfi_checker #(
       clocked = (clocked || clock_in) && dqs_oe;
       if (closes || !ce) {read, writing, wrote_low} = 4'd0;
       if (mode_i == NV_DDR && !(cle && ale)) read = 2'd0;
-      if (is_latch || !ce) clocked = 1'b0;
+      // A pause ends what has been announced: tDQSS holds again when data go on.
+      if (is_latch || !ce || (rise && mode_i == NV_DDR && !clock_in)) clocked = 1'b0;
       if (is_in && command == SET_FEATURES) begin
         `ONFI_AGE(CONFIRM) = NONE;
         if (mode_feature) `ONFI_AGE(SWITCH) = NONE;

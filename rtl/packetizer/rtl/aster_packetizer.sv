@@ -22,10 +22,14 @@ module aster_packetizer #(
     input  logic [3:0]  memory_tag_i,
     // To the Data Writer.
     output logic        fetched_valid_o,
+    // There is another behind it.
+    output logic        fetched_more_o,
     output logic [63:0] fetched_o,
     input  logic        fetched_taken_i,
     // From the Data Reader.
     output logic        room_o,
+    // Room for two.
+    output logic        more_room_o,
     input  logic        store_valid_i,
     input  logic [63:0] store_i,
     input  logic [3:0]  store_bytes_i,
@@ -119,12 +123,13 @@ module aster_packetizer #(
       .tag_o(axi_arid_o), .beats_o(fetch_beats)
   );
 
-  logic [COUNT-1:0] unused_fetch_count;
+  logic [COUNT-1:0] fetch_count;
   aster_fifo #(.WIDTH(64), .DEPTH(FIFO_WORDS)) u_fetch_fifo (
       .clk_i, .rst_ni, .push_i(fetch_delivered), .data_i(axi_rdata_i), .pop_i(fetched_taken_i), .data_o(fetched_o),
-      .count_o(unused_fetch_count), .empty_o(fetch_empty), .full_o(fetch_full)
+      .count_o(fetch_count), .empty_o(fetch_empty), .full_o(fetch_full)
   );
   assign fetched_valid_o = !fetch_empty;
+  assign fetched_more_o  = fetch_count > COUNT'(1);
   assign axi_rready_o    = !fetch_full;
   assign axi_arsize_o    = SIZE_8_BYTES;
   assign axi_arburst_o   = INCREMENTING;
@@ -153,14 +158,15 @@ module aster_packetizer #(
       .data_o(piece_last), .count_o(unused_pieces), .empty_o(piece_empty), .full_o(piece_full)
   );
 
-  logic [COUNT-1:0] unused_store_count;
+  logic [COUNT-1:0] store_count;
   logic [7:0] store_strobes;
   assign store_strobes = ~(8'hff << store_bytes_i);
   aster_fifo #(.WIDTH(72), .DEPTH(FIFO_WORDS)) u_store_fifo (
       .clk_i, .rst_ni, .push_i(store_valid_i), .data_i({store_strobes, store_i}), .pop_i(store_accepted),
-      .data_o({axi_wstrb_o, axi_wdata_o}), .count_o(unused_store_count), .empty_o(store_empty), .full_o(store_full)
+      .data_o({axi_wstrb_o, axi_wdata_o}), .count_o(store_count), .empty_o(store_empty), .full_o(store_full)
   );
   assign room_o        = !store_full;
+  assign more_room_o   = store_count < COUNT'(FIFO_WORDS - 1);
   assign drained_o     = store_empty;
   assign axi_wvalid_o  = !store_empty && !piece_empty;
   assign axi_wlast_o   = beat_q == piece_last;

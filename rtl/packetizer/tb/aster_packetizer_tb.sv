@@ -3,7 +3,7 @@ module aster_packetizer_tb;
   logic clk = 1'b0, rst_n = 1'b0;
   initial forever #5 clk = !clk;
 
-  logic begins = 1'b0, over = 1'b0, fetched_valid, fetched_taken = 1'b0, room, store_valid = 1'b0, drained, memory_error;
+  logic begins = 1'b0, over = 1'b0, fetched_valid, fetched_more, fetched_taken = 1'b0, room, more_room, store_valid = 1'b0, drained, memory_error;
   logic [31:0] fetches = 32'd0, stores = 32'd0;
   logic [4:0] burst_address;
   logic [2:0] memory_index;
@@ -29,8 +29,8 @@ module aster_packetizer_tb;
       .clk_i(clk), .rst_ni(rst_n), .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over),
       .burst_address_o(burst_address), .burst_length_i(lengths[burst_address]),
       .burst_descriptor_i({1'b0, descriptors[burst_address]}), .memory_index_o(memory_index),
-      .memory_address_i(addresses[memory_index]), .memory_tag_i({1'b1, memory_index}), .fetched_valid_o(fetched_valid),
-      .fetched_o(fetched), .fetched_taken_i(fetched_taken), .room_o(room), .store_valid_i(store_valid), .store_i(store),
+      .memory_address_i(addresses[memory_index]), .memory_tag_i({1'b1, memory_index}), .fetched_valid_o(fetched_valid), .fetched_more_o(fetched_more),
+      .fetched_o(fetched), .fetched_taken_i(fetched_taken), .room_o(room), .more_room_o(more_room), .store_valid_i(store_valid), .store_i(store),
       .store_bytes_i(store_bytes), .drained_o(drained), .memory_error_o(memory_error), .axi_arid_o(arid),
       .axi_araddr_o(araddr), .axi_arlen_o(arlen), .axi_arsize_o(arsize), .axi_arburst_o(arburst), .axi_arvalid_o(arvalid),
       .axi_arready_i(arready), .axi_rid_i(4'd0), .axi_rdata_i(rdata), .axi_rresp_i(2'd0), .axi_rlast_i(rlast),
@@ -126,6 +126,7 @@ module aster_packetizer_tb;
   logic [47:0] sent_at[0:65535];
   logic [3:0] sent_bytes[0:65535];
 
+  logic told;
   task automatic fetch_burst(input logic [4:0] word);
     logic [2:0] descriptor;
     descriptor = descriptors[word];
@@ -133,9 +134,12 @@ module aster_packetizer_tb;
       while (!fetched_valid || seed[17]) @(negedge clk);
       expect_equal(fetched, content(next_at[descriptor]), 1);
       next_at[descriptor] = next_at[descriptor] + 48'd8;
+      // A word that is told to be behind this one is there when this one is taken.
+      told = fetched_more;
       fetched_taken = 1'b1;
       @(negedge clk);
       fetched_taken = 1'b0;
+      if (told) expect_equal({63'd0, fetched_valid}, 64'd1, 8);
     end
   endtask
 
@@ -146,6 +150,7 @@ module aster_packetizer_tb;
     left = lengths[word];
     while (left != 20'd0) begin
       while (!room || seed[19]) @(negedge clk);
+      told = more_room;
       store_valid = 1'b1;
       store_bytes = left > 20'd8 ? 4'd8 : left[3:0];
       store       = ~content(next_at[descriptor]);
@@ -156,6 +161,7 @@ module aster_packetizer_tb;
       left = left - {16'd0, store_bytes};
       @(negedge clk);
       store_valid = 1'b0;
+      if (told) expect_equal({63'd0, room}, 64'd1, 9);
     end
   endtask
 

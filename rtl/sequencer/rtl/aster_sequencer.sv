@@ -33,6 +33,8 @@ module aster_sequencer #(
     output logic            over_o,
     output logic            refused_o,
     output logic            running_o,
+    // The last cycle before the next transaction can begin; none begins in it.
+    output logic            rest_o,
     // The cycle is the grain's first, and its number in the grain.
     output logic            aligned_o,
     output logic [7:0]      grain_cycle_o,
@@ -54,6 +56,8 @@ module aster_sequencer #(
     // Data Writer and Data Reader
     output logic            write_start_o,
     output logic            read_start_o,
+    // A read burst is what waits.
+    output logic            read_pending_o,
     output logic [19:0]     bytes_o,
     output logic [2:0]      descriptor_o,
     input  logic            write_busy_i,
@@ -87,6 +91,7 @@ module aster_sequencer #(
   assign refused_o = turn && !good_i;
   assign over_o    = refused_o || (released_q && drained_i);
   assign running_o = begin_o || (running_q && !released_q);
+  assign rest_o    = over_o ? gap_i <= 8'd1 : !running_q && !begin_o && gap_q <= 8'd1;
   assign chips_o   = word_i[WORD_OPERAND_LSB+:WAYS];
 
   assign grain_cycle_o = begin_o ? 8'd0 : grain_q;
@@ -120,6 +125,7 @@ module aster_sequencer #(
   assign latches_start_o = may && opcode == OPCODE_COMMAND_ADDRESS && rhw_over;
   assign write_start_o   = may && opcode == OPCODE_DATA_WRITE && latch_wait_over;
   assign read_start_o    = may && opcode == OPCODE_DATA_READ && latch_wait_over;
+  assign read_pending_o = free && opcode == OPCODE_DATA_READ;
   assign end_o = may && opcode == OPCODE_END && latch_wait_over && (!read_q || since_release >= {2'd0, t_rhw_i});
 
   assign bytes_o         = word[WORD_LENGTH_LSB+:WORD_LENGTH_WIDTH];

@@ -1,10 +1,16 @@
 // The course of a burst, the same for Data Writer and Data Reader: preamble, words of eight transfers that may pause
 // between one another, postamble. Steps of no cycles take none.
+//
+// NV-DDR announces data to CLK's rises: CLE and ALE change half a period before, so a word is decided on in the period before it.
 module aster_burst (
     input  logic        clk_i,
     input  logic        rst_ni,
     // 1 in the modes with two transfers a strobe cycle.
     input  logic        ddr_i,
+    // NV-DDR; cycles of its CLK; and whether a step may begin in this cycle: on an edge of that CLK.
+    input  logic        nv_ddr_i,
+    input  logic [7:0]  grain_i,
+    input  logic        aligned_i,
     input  logic [7:0]  preamble_i,
     input  logic [7:0]  postamble_i,
     input  logic [11:0] byte_phases_i,
@@ -12,12 +18,15 @@ module aster_burst (
     input  logic        start_i,
     input  logic [19:0] bytes_i,
     input  logic        mailbox_i,
-    // A word may begin in this cycle.
+    // There is a word to begin, or room for one; and likewise for one behind the word on the bus. Neither is taken back.
     input  logic        word_ready_i,
+    input  logic        following_i,
     // A burst that began before goes on; and where this cycle belongs to.
     output logic        busy_o,
     output logic        active_o,
-    output logic        pause_o,
+    // The cycle carries transfers; in NV-DDR, the next period of CLK will.
+    output logic        data_now_o,
+    output logic        data_next_o,
     output logic        mailbox_o,
     output logic        twice_o,
     // Which word, as far as a mailbox reaches: 0, 1, 0 ….
@@ -44,7 +53,7 @@ module aster_burst (
   logic [20:0] transfers_q, transfers;
   logic [19:0] bytes_q, bytes;
   logic        mailbox_q, in_word_q, odd_q;
-  logic        strobing, word_begin, word_run, strobes_last;
+  logic        strobing, word_begin, word_run, strobes_last, may, decided, decided_q;
 
   assign state     = start_i ? (preamble_i == 8'd0 ? STROBES : PREAMBLE) : state_q;
   assign count     = start_i ? preamble_i : count_q;
@@ -57,9 +66,18 @@ module aster_burst (
   assign busy_o     = state_q != IDLE;
   assign active_o   = state != IDLE;
   assign strobing   = state == STROBES;
-  assign word_begin = strobing && (start_i || !in_word_q) && word_ready_i;
+  assign word_begin = strobing && (start_i || !in_word_q) && aligned_i && (nv_ddr_i ? decided_q : mailbox_o || word_ready_i);
   assign word_run   = strobing && (word_begin || (in_word_q && !start_i));
-  assign pause_o    = strobing && !word_run;
+  assign data_now_o = word_run;
+
+  // The mailbox waits for nobody.
+  assign may     = mailbox_o || (word_run ? following_i : word_ready_i);
+  assign decided = aligned_i ? may : decided_q;
+  // The word ends with this period of CLK, whose second half the cycle reaches into.
+  logic last_pair;
+  assign last_pair = index_o[23:21] == transfers_o[2:0] - 3'd1;
+  assign data_next_o = word_run ? !last_pair || (decided && transfers > 21'd8)
+      : decided && (strobing || (state == PREAMBLE && count <= grain_i));
   assign odd_word_o = !start_i && odd_q;
 
   assign transfers_o  = |transfers[20:3] ? 4'd8 : {1'b0, transfers[2:0]};
@@ -91,10 +109,12 @@ module aster_burst (
       mailbox_q   <= 1'b0;
       in_word_q   <= 1'b0;
       odd_q       <= 1'b0;
+      decided_q   <= 1'b0;
     end else if (active_o) begin
       mailbox_q   <= mailbox_o;
       in_word_q   <= word_run && !word_last_o;
       odd_q       <= odd_word_o ^ word_last_o;
+      decided_q   <= decided && !last_o;
       transfers_q <= word_last_o ? transfers - {17'd0, transfers_o} : transfers;
       bytes_q     <= word_last_o ? bytes - {16'd0, word_bytes_o} : bytes;
       count_q     <= state == STROBES ? postamble_i : count - 8'd1;

@@ -87,8 +87,10 @@ pub(crate) struct Decoder {
     bytes: Vec<u8>,
     before: PinsOut,
     we_fell: u64,
-    /// Since when the package is asked for data: RE# low in NV-DDR2; W/R# low, and CLE and ALE high once, in NV-DDR.
+    /// Since when the package is asked for data in NV-DDR2: RE# low.
     asked: Option<u64>,
+    /// CLK has risen on a data output cycle of NV-DDR, and hasn't fallen: a byte comes with each of the two.
+    output_cycle: bool,
     /// No strobe of the next burst can come before: the postamble of the one before.
     ended: u64,
     lanes: u64,
@@ -118,6 +120,7 @@ impl Decoder {
             before: PinsOut::IDLE,
             we_fell: 0,
             asked: None,
+            output_cycle: false,
             ended: 0,
             lanes: 0,
         }
@@ -138,6 +141,7 @@ impl Decoder {
         self.strobed = 0;
         self.bytes.clear();
         self.asked = None;
+        self.output_cycle = false;
         self.ended = 0;
     }
 
@@ -162,7 +166,8 @@ impl Decoder {
             && still(before.ale, pins.ale)
             && still(before.dqs, pins.dqs)
             && before.dqs_enable == pins.dqs_enable;
-        if !quiet {
+        // Nobody sees the pins of a bus that no chip is selected on.
+        if !quiet && pins.ce_n != u32::MAX {
             self.phases(cycle * PHASES, &before, pins, bus);
         }
         self.lanes
@@ -225,6 +230,11 @@ impl Decoder {
         }
         self.data_strobe(at, was, now, bus);
         let edge = was.re != now.re;
+        if edge && (now.cle || now.ale) {
+            // The strobe of a burst that is over is let go.
+            self.asked = None;
+            return false;
+        }
         match self.asked {
             _ if !edge => false,
             None => {
@@ -248,18 +258,15 @@ impl Decoder {
             let length = u64::from(self.table.latch) * PHASES;
             self.latch(at.saturating_sub(length), at, latch, bus);
         }
-        if now.both() && now.re {
+        if now.re {
             self.data_strobe(at, was, now, bus);
         }
-        if now.re {
-            self.asked = None;
-        }
-        // Low CLE and ALE are a pause.
-        if now.re || !now.both() {
+        if was.we == now.we {
             return false;
         }
-        let since = *self.asked.get_or_insert(at);
-        was.we != now.we && self.is_past_preamble(at, since)
+        let strobe = if rises { now.both() && !now.re } else { self.output_cycle };
+        self.output_cycle = rises && strobe;
+        strobe
     }
 
     /// Whether an edge at `at` can be a strobe of the next burst, which the package is asked for since `since`.
@@ -269,14 +276,16 @@ impl Decoder {
         out && (self.strobed > 0 || at >= begins)
     }
 
-    /// DQS in NV-DDR and NV-DDR2: a byte with each edge, in the middle of it.
+    /// DQS in NV-DDR and NV-DDR2: a byte with each edge, in the middle of it. In NV-DDR DQ comes half a period of CLK, the length
+    /// of a byte, after the edge of the data input cycle that the byte belongs to.
     #[inline]
     fn data_strobe(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) {
         if let (Some(before), Some(level)) = (was.dqs, now.dqs)
             && before != level
         {
-            let half = u64::from(self.table.byte_phases_in / 2);
-            self.strobe_in(at, at - half, now.dq, bus);
+            let length = u64::from(self.table.byte_phases_in);
+            let behind = length / 2 + if self.mode == DataMode::NvDdr { length } else { 0 };
+            self.strobe_in(at, at - behind, now.dq, bus);
         }
     }
 

@@ -165,11 +165,13 @@ fn bursts_that_follow_one_another_are_told_apart() {
 fn dqs_strobes_data_in_in_the_middle_of_each_byte() {
     for mode in [DataMode::NvDdr2, DataMode::NvDdr] {
         let mut d = Drawing::new(16);
+        // In NV-DDR a byte comes its own length after the data input cycle that announces it.
+        let behind = if mode == DataMode::NvDdr { 5 } else { 0 };
         if mode == DataMode::NvDdr {
-            d.cle(8..72).ale(8..72);
+            d.cle(20..40).ale(20..40);
         }
         for byte in 0..4u64 {
-            let from = 24 + 5 * byte;
+            let from = 24 + 5 * byte + behind;
             d.byte(from..from + 5, byte as u8 | 0x80).dqs(from + 2..from + 7, byte % 2 == 0);
         }
         let (seen, _) = d.decode(mode, &table(5), &[(false, 4)]);
@@ -185,12 +187,40 @@ fn nv_ddr_latches_at_a_rise_of_clk_and_reads_with_both_edges() {
         d.we(16 * clk + 8..16 * clk + 16);
     }
     d.cle(24..40).byte(24..40, 0x70);
-    // W/R# low, CLE and ALE high from the preamble on: cycle 8; four bytes from cycle 10 on.
-    d.re(64..112, false).cle(64..112).ale(64..112);
+    // W/R# low from the preamble on; CLE and ALE high around the two rises of CLK that give four bytes, from cycle 10 on.
+    d.re(64..128, false).cle(72..104).ale(72..104);
     let registers = CycleRegisters { read_preamble: 2, read_postamble: 2, ..table(8) };
     let (seen, lanes) = d.decode(DataMode::NvDdr, &registers, &[(true, 4)]);
     assert_eq!(seen, [Chips(0, 1), Seen::Latch(0, 32, Latch::Command(0x70)), Out(0, 80, 112)]);
     assert_eq!(&lanes[10..14], [0x10, 0x11, 0x12, 0x13]);
+}
+
+#[test]
+fn nv_ddr_pauses_where_clk_finds_cle_and_ale_low() {
+    let mut d = Drawing::new(32);
+    for clk in 0..16 {
+        d.we(16 * clk + 8..16 * clk + 16);
+    }
+    // Rises at 80, and, two periods later, at 112.
+    d.re(64..144, false).cle(72..88).ale(72..88).cle(104..120).ale(104..120);
+    let registers = CycleRegisters { read_preamble: 2, read_postamble: 2, ..table(8) };
+    let (seen, lanes) = d.decode(DataMode::NvDdr, &registers, &[(true, 4)]);
+    assert_eq!(seen, [Chips(0, 1), Out(0, 80, 128)]);
+    assert_eq!((&lanes[10..12], &lanes[14..16]), (&[0x10, 0x11][..], &[0x12, 0x13][..]));
+}
+
+#[test]
+fn re_that_is_held_low_after_an_nv_ddr2_burst_strobes_nothing_as_it_rises() {
+    let mut d = Drawing::new(24);
+    d.re(8..16, false).re(16..20, true).re(20..71, false);
+    // A latch, one phase before whose edge RE# rises; then another burst.
+    d.cle(52..76).byte(52..76, 0x70).we(60..72);
+    d.re(88..96, false).re(96..100, true).re(100..104, false).re(104..112, false);
+    let (seen, _) = d.decode(DataMode::NvDdr2, &table(4), &[(true, 2), (true, 2)]);
+    assert_eq!(
+        seen,
+        [Chips(0, 1), Out(0, 16, 24), Seen::Latch(48, 72, Latch::Command(0x70)), Out(1, 96, 104)]
+    );
 }
 
 #[test]
