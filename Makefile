@@ -6,6 +6,7 @@ SETUP := scripts/setup.sh
 SETUP_RUN := scripts/setup.sh --verilator
 SETUP_TEST := scripts/setup.sh --rtl
 SETUP_LINT := scripts/setup.sh --bare-metal --rtl
+SETUP_COUNT := scripts/setup.sh --valgrind
 
 # What `aster` is told by `make run`.
 ARGS ?= demo
@@ -32,6 +33,7 @@ test-all: test doc ## Everything in test, documentation, many more cases, optimi
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
 	@$(SETUP) cargo test $(LOCKED) --profile optimised --package aster-tests
+	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost
 
 bench: ## Measure codecs, executor, requests and flash operations per CPU second
 	@$(SETUP) cargo bench $(LOCKED) --package aster-codec

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
-#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [command …]
+#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is missing:
 #   - a C linker (Rust links with it), make, pkg-config, curl and certificates, as Debian packages
@@ -10,6 +10,7 @@
 #   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
 #   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
 #   - with --rtl also Icarus and yosys, by which the RTL is tested and proved
+#   - with --valgrind also Valgrind, which counts instructions
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
 # never tries to download what a command doesn't need.
@@ -35,11 +36,13 @@ rustup_installer=https://static.rust-lang.org/rustup/rustup-init.sh
 
 bare_metal=
 rtl_tools=()
+counters=()
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
     --rtl) rtl_tools=(verilator iverilog yosys) ;;
+    --valgrind) counters=(valgrind) ;;
     *) fail "unknown option $1" ;;
     esac
     shift
@@ -81,7 +84,7 @@ ensure_packages() {
     command -v pkg-config >/dev/null || missing+=(pkg-config)
     command -v curl >/dev/null || missing+=(curl)
     local tool
-    for tool in ${rtl_tools[@]+"${rtl_tools[@]}"}; do
+    for tool in ${rtl_tools[@]+"${rtl_tools[@]}"} ${counters[@]+"${counters[@]}"}; do
         command -v "$tool" >/dev/null || missing+=("$tool")
     done
     # What Verilator makes is C++.

@@ -29,13 +29,13 @@ pub enum ImageError {
         error: io::Error,
     },
     /// Another process has it open.
-    #[error("{path}: another process uses this drive", path = path.display())]
+    #[error("{path}: another process uses this drive: let it end, or name another file", path = path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
     /// It is a file of another kind.
-    #[error("{path}: not a drive image (the first 16 bytes differ)", path = path.display())]
+    #[error("{path}: not a drive image (the first 16 bytes differ): name another file", path = path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,10 @@ pub enum ImageError {
         differences: String,
     },
     /// It has lost its end.
-    #[error("{path}: truncated: {found} bytes, but its drive has {needed}", path = path.display())]
+    #[error(
+        "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or remove it, and a new drive is made",
+        path = path.display()
+    )]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -276,7 +279,12 @@ mod tests {
 
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(NAND_AT).unwrap();
-        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Truncated { .. })));
+        let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
+        assert!(matches!(error, ImageError::Truncated { .. }));
+        assert!(error.to_string().contains(": use a copy that is whole, or remove it"), "{error}");
+        // What it was made with comes first: another profile's drive may be longer or shorter.
+        let pocket = aster_device::profile::shipped("pocket").unwrap();
+        assert!(matches!(open_image(&path, &pocket, None), Err(ImageError::OtherDrive { .. })));
     }
 
     #[test]
