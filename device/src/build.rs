@@ -1,8 +1,9 @@
 //! From a profile to the configurations of the rooms.
 
 use crate::profile::{
-    ArbitrationName, AssignerName, CommandName, DataModeName, FactoryMarksName, PackageProfile,
-    PlacementName, Profile, ProfileError, PseudoSlcProfile, SchedulerPolicy, TransactionOrder,
+    ArbitrationName, AssignerName, CommandName, ControllerName, DataModeName, FactoryMarksName,
+    PackageProfile, PlacementName, Profile, ProfileError, PseudoSlcProfile, SchedulerPolicy,
+    TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
 use aster_channel::{BusTiming, ClockTooFast, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
@@ -16,7 +17,8 @@ use aster_nand::{
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
-use aster_ports::resource::SharedBandwidth;
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_sched::cosmos::{LoopConfig, LoopCosts};
 use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::{CellMode, Content, Duration, Frequency};
 use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
@@ -375,7 +377,8 @@ pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
 /// The drive's task scheduler: the one brought, or what the profile names.
 pub(crate) fn tasks(profile: &Profile, own: Option<Box<dyn TaskScheduler>>) -> Tasks {
     let policy = match profile.scheduler.policy {
-        SchedulerPolicy::Fifo => Policy::Fifo,
+        // The big loop has one operation of a LUN under way: there is nothing left to choose below it.
+        SchedulerPolicy::Fifo | SchedulerPolicy::Cosmos => Policy::Fifo,
         SchedulerPolicy::ReadsFirst => Policy::ReadsFirst,
     };
     let geometry = profile.array_geometry();
@@ -433,6 +436,7 @@ pub(crate) fn host(
         vectors: h.queue_pairs + 1,
         fetch_latency: nanos(h.fetch_ns),
         completion_latency: nanos(h.completion_ns),
+        transfer_latency: nanos(h.dma_ns),
         history: Default::default(),
     }
 }
@@ -451,6 +455,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         assigner: match f.assigner {
             AssignerName::ChannelFirst => Assigner::ChannelFirst,
             AssignerName::WayFirst => Assigner::WayFirst,
+            AssignerName::Random => Assigner::Random { seed: profile.seed },
         },
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
@@ -484,4 +489,42 @@ pub(crate) fn flash_depth(profile: &Profile) -> u16 {
     let workers =
         u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 2);
     workers.min(u32::from(u16::MAX)) as u16
+}
+
+/// The big loop of a profile that has one.
+pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
+    let (c, b) = (&profile.costs, &profile.board.buses);
+    let longest = |times: [Duration; 3]| times.into_iter().fold(Duration::ZERO, Duration::max);
+    let patience = |typical: Duration| typical * u64::from(flash.poll.patience);
+    let crossing = |mhz: f64| match b.register_cycles {
+        0 => Duration::ZERO,
+        cycles => Duration::from_nanos_f64(f64::from(cycles) * 1e3 / mhz),
+    };
+    LoopConfig {
+        geometry: profile.used_geometry(),
+        detached: profile.channel.controller != ControllerName::Software,
+        read_retries: profile.scheduler.read_retries,
+        costs: LoopCosts {
+            pass: c.loop_pass,
+            status: c.loop_status,
+            compare: c.loop_compare,
+            issue: c.loop_issue,
+            finish: c.loop_finish,
+        },
+        register_access: crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz),
+        give_up: [longest(flash.t_r), longest(flash.t_prog), flash.t_bers].map(patience),
+    }
+}
+
+/// The way to memory of the host interface controller, and of each channel (C55, buses 1 to 4).
+pub(crate) fn buses(profile: &Profile, memory: &SharedBandwidth) -> (SharedBandwidth, Vec<SharedBandwidth>) {
+    let b = &profile.board.buses;
+    let bus = |mb_per_s: u64, next: &SharedBandwidth| match mb_per_s {
+        0 => SharedBandwidth::clone(next),
+        limited => Bandwidth::behind(limited * 1_000_000, next),
+    };
+    let interconnect = bus(b.memory_mb_per_s, memory);
+    let channels = bus(b.channels_mb_per_s, &interconnect);
+    let each = (0..profile.array_geometry().channels).map(|_| bus(b.channel_mb_per_s, &channels));
+    (bus(b.host_mb_per_s, &interconnect), each.collect())
 }

@@ -4,7 +4,7 @@ use crate::channels::ChannelHardware;
 use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::pieces::Pieces;
-use crate::profile::Profile;
+use crate::profile::{Profile, SchedulerPolicy};
 use crate::wiring::{Above, Channels, Surroundings};
 use aster_board::{BAR0_BYTES, Link, LinkStats, MSIX_TABLE_OFFSET, PciFunction};
 use aster_channel::ChannelStats;
@@ -21,6 +21,7 @@ use aster_ports::flash::FlashPort;
 use aster_ports::link::{BadAddress, LinkOp, LinkPort};
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_sched::cosmos::{BigLoop, LoopStats, Ports};
 use aster_units::{BlockAddr, Content, Duration, Geometry, Instant, LunIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,6 +44,7 @@ pub struct Device {
     channels: Channels,
     cores: Vec<Core>,
     ftl: FtlHandle,
+    big_loop: Option<Rc<RefCell<LoopStats>>>,
     cells: NandCells,
     nvram: SharedNvram,
     memory: SharedBandwidth,
@@ -65,6 +67,8 @@ pub struct DriveStats {
     pub cores: Vec<CoreStats>,
     /// Bytes through DRAM.
     pub dram_bytes: u64,
+    /// The big loop, in a drive whose firmware is one.
+    pub big_loop: Option<LoopStats>,
 }
 
 impl Device {
@@ -141,7 +145,12 @@ impl Device {
         }
 
         // Channels, with a worker for each LUN.
-        let flash_port = FlashPort::new(&exec, geometry.total_luns(), build::flash_depth(profile), interrupt);
+        let looped = profile.scheduler.policy == SchedulerPolicy::Cosmos;
+        // The big loop runs on the FTL's core.
+        let above = if looped { Interrupt::default() } else { interrupt };
+        let flash_depth = build::flash_depth(profile);
+        let flash_port = FlashPort::new(&exec, geometry.total_luns(), flash_depth, above);
+        let (host_bus, buses) = build::buses(profile, &memory);
         let around = Surroundings {
             exec: &exec,
             profile,
@@ -149,8 +158,9 @@ impl Device {
             geometry,
             dram: &dram,
             scratch,
-            memory: &memory,
+            buses: &buses,
             core: &flash_core,
+            interrupt,
             requests: &flash_port,
             recorder,
         };
@@ -158,8 +168,9 @@ impl Device {
 
         // Front end and FTL.
         let link_port = LinkPort::new(&exec, host_config.link_operations());
-        let link = Link::start(&exec, &link_port, build::link(profile), memory.clone(), recorder);
+        let link = Link::start(&exec, &link_port, build::link(profile), host_bus, recorder);
         let command_port = host_config.command_port(&exec);
+        let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&command_port) };
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
         let kept = nvram.clone();
@@ -173,11 +184,24 @@ impl Device {
             &ftl_core,
             ftl_config,
             dram.clone(),
-            command_port,
-            flash_port,
+            Rc::clone(&ftl_port),
+            Rc::clone(&flash_port),
             nvram.clone(),
             recorder.clone(),
         )?;
+        let big_loop = channels.below.as_ref().map(|controllers| {
+            let ports = Ports {
+                host: Rc::clone(&command_port),
+                ftl: ftl_port,
+                requests: flash_port,
+                controllers: Rc::clone(controllers),
+            };
+            let config = build::big_loop(profile, &channels.flash);
+            let firmware = BigLoop::new(&ftl_core, config, ports, flash_depth, recorder);
+            let stats = firmware.stats();
+            ftl_core.spawn(firmware.run(Rc::clone(&channels.gate)));
+            stats
+        });
         let (told, endurance) = (Rc::clone(&front), u64::from(profile.package.endurance.max(1)));
         let (inspect, blocks) =
             (array.inspect(), u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun));
@@ -220,6 +244,7 @@ impl Device {
             channels,
             cores,
             ftl,
+            big_loop,
             cells: array.cells(),
             nvram,
             memory,
@@ -345,6 +370,7 @@ impl Device {
             link: self.link.stats(),
             cores: self.cores.iter().map(Core::stats).collect(),
             dram_bytes: self.memory.moved(),
+            big_loop: self.big_loop.as_ref().map(|stats| *stats.borrow()),
         }
     }
     /// Looks at the cells, and breaks them on purpose.

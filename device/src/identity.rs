@@ -23,6 +23,7 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
     let assigner = match profile.ftl.assigner {
         AssignerName::ChannelFirst => "channel-first",
         AssignerName::WayFirst => "way-first",
+        AssignerName::Random => "random",
     };
     vec![
         ("content", content.to_owned()),

@@ -36,6 +36,11 @@ pub mod control {
     };
 }
 
+/// What firmware that is one big loop tells of itself (C66).
+pub mod big_loop {
+    pub use aster_sched::cosmos::{LoopStats, OperationKind, PARTS, Part};
+}
+
 /// What goes into [`Pieces`], and what operations of a reader's own are made of ([`bench::Bench::operate`]).
 pub mod plug {
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};

@@ -4,7 +4,7 @@
 use crate::build::{self, BuildError};
 use crate::channels::ChannelEngine;
 use crate::pieces::Pieces;
-use crate::profile::{ControllerName, Profile};
+use crate::profile::{ControllerName, Profile, SchedulerPolicy};
 use aster_channel::fixed::{Control, FixedConfig, FixedController};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
@@ -35,9 +35,12 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) dram: &'a SharedDram,
     /// A buffer that holds bytes, for bringing packages up.
     pub(crate) scratch: BufferId,
-    pub(crate) memory: &'a SharedBandwidth,
+    /// The way of each channel to memory.
+    pub(crate) buses: &'a [SharedBandwidth],
     /// What runs flash operations and the flash scheduler.
     pub(crate) core: &'a Core,
+    /// How that core is told by another.
+    pub(crate) interrupt: Interrupt,
     /// Where requests come from.
     pub(crate) requests: &'a Rc<FlashPort>,
     pub(crate) recorder: &'a Recorder,
@@ -60,6 +63,10 @@ pub(crate) struct Channels {
     /// I2 of each channel, and what flash software knows of the packages.
     pub(crate) ports: Vec<Rc<ChannelPort>>,
     pub(crate) flash: Rc<FlashConfig>,
+    /// Opens when the packages have been brought up.
+    pub(crate) gate: Rc<Gate>,
+    /// I3 below a flash scheduler that is not made of workers: the big loop's.
+    pub(crate) below: Option<Rc<FlashPort>>,
     /// Why they could not be.
     pub(crate) fault: Rc<RefCell<Option<String>>>,
 }
@@ -73,7 +80,7 @@ fn control(name: ControllerName) -> Option<Control> {
 }
 
 /// What a fixed controller is built to know is what flash software is told.
-fn fixed_config(profile: &Profile, flash: &FlashConfig) -> FixedConfig {
+fn fixed_config(profile: &Profile, flash: &FlashConfig, looped: bool) -> FixedConfig {
     FixedConfig {
         layout: flash.layout,
         geometry: flash.shape.geometry,
@@ -87,6 +94,7 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig) -> FixedConfig {
         poll_interval: flash.poll.interval,
         poll_early: flash.poll.early,
         patience: flash.poll.patience,
+        detached: looped,
     }
 }
 
@@ -100,17 +108,23 @@ impl Channels {
     ) -> Result<Self, BuildError> {
         let Surroundings { exec, profile, geometry, dram, core, requests, recorder, .. } = *around;
         let flash = Rc::new(build::flash(profile)?);
-        let fixed_config = fixed_config(profile, &flash);
+        let looped = above == Above::Scheduler && profile.scheduler.policy == SchedulerPolicy::Cosmos;
+        let fixed_config = fixed_config(profile, &flash, looped);
         let control = control(profile.channel.controller);
         let packages = profile.array_geometry();
         // A scheduler has one request a LUN in a controller's hands.
+        let one_each = |interrupt| {
+            let luns = geometry.total_luns();
+            FlashPort::new(exec, luns, luns as u16, interrupt)
+        };
         let between = match (control, above) {
-            (Some(_), Above::Scheduler) => {
-                let luns = geometry.total_luns();
-                FlashPort::new(exec, luns, luns as u16, Interrupt::default())
-            }
+            (Some(_), Above::Scheduler) => one_each(Interrupt::default()),
+            (None, Above::Scheduler) if looped => one_each(around.interrupt),
             _ => Rc::clone(requests),
         };
+        // Under the loop, workers are the software controller's own: they take what the loop sends, and the loop tells of it.
+        let (workers_port, workers_recorder) =
+            if looped { (&between, Recorder::default()) } else { (requests, recorder.clone()) };
         let gate = Rc::new(Gate::default());
         let Pieces { hardware, tasks, arbiter } = pieces;
         let tasks = Rc::new(build::tasks(profile, tasks));
@@ -125,7 +139,7 @@ impl Channels {
             if let Some(arbiter) = arbiter {
                 port.set_arbiter(arbiter);
             }
-            let engine = build::engine(profile, around.memory)?;
+            let engine = build::engine(profile, &around.buses[usize::from(channel)])?;
             hardware.check(around.content, profile.channel.controller, &engine)?;
             engines.push(hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
             // In the order of the channel's slots.
@@ -136,12 +150,12 @@ impl Channels {
                 let lanes: Vec<_> = luns.iter().map(|&at| geometry.lun_index(at)).collect();
                 fixed.push(FixedController::new(control, &between, &port, fixed_config, &lanes));
             }
-            if control.is_none() || above == Above::Scheduler {
+            if control.is_none() || (above == Above::Scheduler && !looped) {
                 for at in luns {
                     let lun = || Lun::new(core, &port, &flash, usize::from(at.way), usize::from(at.lun));
                     let worker = Worker {
                         lun: geometry.lun_index(at),
-                        port: Rc::clone(requests),
+                        port: Rc::clone(workers_port),
                         controller: match control {
                             None => Controller::new(lun()).into(),
                             Some(_) => Backend::Hardware(Rc::clone(&between)),
@@ -150,7 +164,7 @@ impl Channels {
                         tasks: Rc::clone(&tasks),
                         addressing: (geometry, packages),
                         gate: Rc::clone(&gate),
-                        recorder: recorder.clone(),
+                        recorder: workers_recorder.clone(),
                     };
                     core.spawn(worker.run());
                 }
@@ -167,11 +181,12 @@ impl Channels {
             luns,
             dram: dram.clone(),
             scratch: around.scratch,
-            gate,
+            gate: Rc::clone(&gate),
             fixed: fixed.clone(),
             fault: Rc::clone(&fault),
         }));
-        Ok(Channels { engines, fixed, fault, ports, flash })
+        let below = looped.then_some(between);
+        Ok(Channels { engines, fixed, fault, ports, flash, gate, below })
     }
 }
 

@@ -162,6 +162,20 @@ fn crowded(p: &mut Profile) {
     p.geometry.luns = 2;
 }
 
+/// The same drive under the big loop.
+fn looped(p: &mut Profile) {
+    p.scheduler.policy = SchedulerPolicy::Cosmos;
+    p.channel.controller = ControllerName::Asynchronous;
+    let b = &mut p.board.buses;
+    (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5);
+    p.costs.loop_pass = 100;
+}
+
+fn looped_and_worn(p: &mut Profile) {
+    looped(p);
+    p.package.errors.fresh = 1.25e-3;
+}
+
 fn triple_level(p: &mut Profile) {
     p.package.cells = CellUse::Tlc;
     p.package.read_us = vec![58.0, 90.0, 110.0];
@@ -266,6 +280,20 @@ const CASES: &[Case] = &cases! {
     "costs.flash_request" Run => |p| p.costs.flash_request += 400,
     "costs.transaction" Run => |p| p.costs.transaction += 400,
     "costs.poll" Run => |p| p.costs.poll += 400,
+    "costs.loop_pass" Run on looped; => |p| p.costs.loop_pass += 400,
+    "costs.loop_status" Run on looped; => |p| p.costs.loop_status += 400,
+    "costs.loop_compare" Run on looped; => |p| p.costs.loop_compare += 400,
+    "costs.loop_issue" Run on looped; => |p| p.costs.loop_issue += 400,
+    "costs.loop_finish" Run on looped; => |p| p.costs.loop_finish += 400,
+    "board.buses.memory_mb_per_s" Run => |p| p.board.buses.memory_mb_per_s = 300,
+    "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
+    "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,
+    "board.buses.channel_mb_per_s" Run => |p| p.board.buses.channel_mb_per_s = 150,
+    "board.buses.processor_mhz" Run on looped; => |p| p.board.buses.processor_mhz = 100.0,
+    "board.buses.central_mhz" Run on looped; => |p| p.board.buses.central_mhz = 50.0,
+    "board.buses.control_mhz" Run on looped; => |p| p.board.buses.control_mhz = 50.0,
+    "board.buses.register_cycles" Run on looped; => |p| p.board.buses.register_cycles = 20,
+    "scheduler.read_retries" Run on looped_and_worn; => |p| p.scheduler.read_retries = 0,
     "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
     "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,
     "scheduler.policy" Run => |p| p.scheduler.policy = SchedulerPolicy::ReadsFirst,
@@ -287,6 +315,7 @@ const CASES: &[Case] = &cases! {
     "host.arbitration" Told => |p| p.host.arbitration = ArbitrationName::Weighted,
     "host.fetch_ns" Run => |p| p.host.fetch_ns = 400,
     "host.completion_ns" Run => |p| p.host.completion_ns = 400,
+    "host.dma_ns" Run => |p| p.host.dma_ns = 4_000,
 };
 
 fn differs(shows: Shows, without: &Observed, with: &Observed) -> bool {
@@ -345,6 +374,7 @@ fn no_key_is_left_out() {
         if let Some(name) = line.strip_prefix("pub struct ").and_then(|l| l.strip_suffix("Profile {")) {
             section = Some(match name {
                 "" => String::new(),
+                "Buses" => "board.buses.".to_owned(),
                 "Errors" => "package.errors.".to_owned(),
                 "PseudoSlc" => "package.slc.".to_owned(),
                 "OneShot" => "package.one_shot.".to_owned(),

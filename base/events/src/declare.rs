@@ -173,6 +173,35 @@ events! {
         /// Corrected bits.
         corrected: u16,
     }
+    /// The dependency checker handed an operation to the reservation station (C33).
+    OperationDelivered {
+        /// 0 RxDMA, 1 TxDMA, 2 status-check, 3 read-trigger, 4 erase, 5 write, 6 read-transfer.
+        kind: u8,
+        /// LUN over the drive; of no meaning for host DMA.
+        lun: u32,
+        /// Data buffer entry.
+        buffer: u32,
+    }
+    /// The issuer passed an operation to the host DMA engine or a channel controller.
+    OperationIssued {
+        /// As above.
+        kind: u8,
+        /// LUN over the drive; of no meaning for host DMA.
+        lun: u32,
+        /// Data buffer entry.
+        buffer: u32,
+    }
+    /// The status checker has seen the end of an operation.
+    OperationEnded {
+        /// As above.
+        kind: u8,
+        /// LUN over the drive; of no meaning for host DMA.
+        lun: u32,
+        /// Data buffer entry.
+        buffer: u32,
+        /// 0 done, 1 failed, 2 uncorrectable, 3 error.
+        status: u8,
+    }
     /// A transaction got the channel.
     TransactionStarted {
         /// Channel.

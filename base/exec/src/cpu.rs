@@ -151,6 +151,19 @@ impl Core {
         .await;
     }
 
+    /// Lets the other tasks of this core that are ready by now run first, and the clock catch up as [`Core::settle`] does.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        poll_fn(|_| {
+            if core::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            self.exec.wake(self.exec.current());
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// What the core has done so far.
     pub fn stats(&self) -> CoreStats {
         self.state.stats.get()

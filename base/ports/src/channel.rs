@@ -136,6 +136,7 @@ pub struct ChannelPort {
     listens: Cell<bool>,
     hardware: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
+    ready_from: Box<[Cell<Instant>]>,
 }
 
 /// The token with which the engine's handler is posted when something was issued.
@@ -164,6 +165,7 @@ impl ChannelPort {
             listens: Cell::new(true),
             hardware: Cell::new(false),
             interfaces: (0..ways).map(|_| Cell::new(Interface::POWER_ON)).collect(),
+            ready_from: (0..ways).map(|_| Cell::default()).collect(),
         })
     }
 
@@ -210,6 +212,16 @@ impl ChannelPort {
         self.interfaces[way].set(interface);
     }
 
+    /// From when on the way's R/B# pin is high, as far as the last transaction to it tells.
+    #[inline]
+    pub fn ready_from(&self, way: usize) -> Instant {
+        self.ready_from[way].get()
+    }
+    /// Engine side: the way's R/B# pin is high from `at` on.
+    #[inline]
+    pub fn set_ready_from(&self, way: usize, at: Instant) {
+        self.ready_from[way].set(at);
+    }
     /// The slot's transaction, to build the next one in place. It must not be in flight.
     #[inline]
     pub fn txn(&self, slot: usize) -> RefMut<'_, Box<Txn>> {

@@ -237,6 +237,8 @@ struct Lane {
     worker: WaitCell,
     // A controller in hardware, and the token by which it knows the lane.
     hardware: Cell<Option<(HandlerId, u64)>>,
+    // When the LUN's ready/busy bit says ready.
+    ready_from: Cell<Instant>,
 }
 
 /// The port: a pool of request slots and a lane for each LUN.
@@ -247,6 +249,10 @@ pub struct FlashPort {
     free: RefCell<Vec<u16>>,
     free_waiters: WaitQueue,
     lanes: Box<[Lane]>,
+    // Requests of all lanes, for one who serves them all.
+    collected: RefCell<VecDeque<Tag>>,
+    collector: Cell<Option<HandlerId>>,
+    watcher: Cell<Option<HandlerId>>,
     faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
 }
 
@@ -266,6 +272,7 @@ impl FlashPort {
             available: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
             worker: WaitCell::default(),
             hardware: Cell::new(None),
+            ready_from: Cell::default(),
         };
         Rc::new(FlashPort {
             exec: exec.clone(),
@@ -274,6 +281,9 @@ impl FlashPort {
             free: RefCell::new((0..depth).rev().collect()),
             free_waiters: WaitQueue::with_capacity(usize::from(depth)),
             lanes: (0..luns).map(lane).collect(),
+            collected: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
+            collector: Cell::new(None),
+            watcher: Cell::new(None),
             faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
         })
     }
@@ -284,6 +294,11 @@ impl FlashPort {
         let slot = self.free.borrow_mut().pop()?;
         let lane = &self.lanes[request.lun.index()];
         self.slots[usize::from(slot)].request.set(Some(request));
+        if let Some(collector) = self.collector.get() {
+            self.collected.borrow_mut().push_back(Tag(slot));
+            self.exec.post(collector, COLLECTED);
+            return Some(Tag(slot));
+        }
         lane.available.borrow_mut().push_back(Tag(slot));
         match lane.hardware.get() {
             Some((handler, token)) => self.exec.post(handler, token),
@@ -311,6 +326,37 @@ impl FlashPort {
         self.finished(tag).await
     }
 
+    /// Requesting side: whoever looks at results by itself is posted [`WATCHED`] when one is there, and when a LUN becomes
+    /// ready.
+    pub fn watch(&self, watcher: HandlerId) {
+        self.watcher.set(Some(watcher));
+    }
+    /// Requesting side: the LUN's bit in its channel controller's ready/busy register, at `at` (C24, C38). Ready as long as the
+    /// controller has said nothing else.
+    #[inline]
+    pub fn is_ready(&self, lun: LunIndex, at: Instant) -> bool {
+        at >= self.lanes[lun.index()].ready_from.get()
+    }
+    /// Controller side: the LUN is busy until `until`.
+    pub fn note_busy(&self, lun: LunIndex, until: Instant) {
+        self.lanes[lun.index()].ready_from.set(until);
+        if let Some(watcher) = self.watcher.get()
+            && until < Instant::MAX
+        {
+            self.exec.schedule(until, watcher, WATCHED);
+        }
+    }
+    /// Controller side: one serves all lanes; its `handler` is posted [`COLLECTED`] for each request, and takes them by
+    /// [`FlashPort::try_collect`].
+    pub fn collect(&self, handler: HandlerId) {
+        self.collector.set(Some(handler));
+    }
+    /// Controller side: the oldest request to any LUN.
+    #[inline]
+    pub fn try_collect(&self) -> Option<(Tag, FlashRequest)> {
+        let tag = self.collected.borrow_mut().pop_front()?;
+        Some((tag, self.request(tag)))
+    }
     /// Controller side: `lun` is served by hardware, whose `handler` is told `token` when a request has come.
     pub fn give_lane(&self, lun: LunIndex, handler: HandlerId, token: u64) {
         self.lanes[lun.index()].hardware.set(Some((handler, token)));
@@ -347,6 +393,9 @@ impl FlashPort {
         slot.request.set(None);
         slot.outcomes.set(Some(outcomes));
         self.interrupt.raise(&self.exec, &slot.waiter);
+        if let Some(watcher) = self.watcher.get() {
+            self.exec.schedule(self.exec.now() + self.interrupt.latency, watcher, WATCHED);
+        }
     }
     /// Controller side: says why a target ended in [`FlashStatus::Error`].
     pub fn note_fault(&self, lun: LunIndex, error: FlashError) {
@@ -375,6 +424,11 @@ impl FlashPort {
         self.slots[usize::from(tag.0)].request.get().expect("a queued tag has a request")
     }
 }
+
+/// The token of [`FlashPort::collect`].
+pub const COLLECTED: u64 = u64::MAX - 2;
+/// The token of [`FlashPort::watch`].
+pub const WATCHED: u64 = u64::MAX - 3;
 
 /// Waiting requests that a scheduler sees at once.
 pub const CHOICE: usize = 16;

@@ -155,11 +155,14 @@ pub struct CommandPort {
     dma_requested: RefCell<VecDeque<DmaTag>>,
     completions: RefCell<VecDeque<Completion>>,
     front: Cell<Option<HandlerId>>,
+    back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
 }
 
 /// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
 pub const FRONT_KICK: u64 = u64::MAX;
+/// The token with which firmware that looks by itself is posted when there is something new to see.
+pub const BACK_KICK: u64 = u64::MAX - 1;
 
 impl CommandPort {
     /// A port for at most `commands` commands and `dma` DMA requests in flight.
@@ -177,6 +180,7 @@ impl CommandPort {
             dma_requested: RefCell::new(VecDeque::with_capacity(usize::from(dma))),
             completions: RefCell::new(VecDeque::with_capacity(usize::from(commands))),
             front: Cell::new(None),
+            back: Cell::new(None),
             rung: Cell::new(false),
         })
     }
@@ -191,6 +195,15 @@ impl CommandPort {
     pub fn try_next_command(&self) -> Option<HostCommand> {
         self.commands.try_pop(&self.exec)
     }
+    /// Connects firmware that looks by itself instead of being woken: it is posted [`BACK_KICK`] at each command and each DMA
+    /// that is done, to know that looking is worth it.
+    pub fn attach_back(&self, back: HandlerId) {
+        self.back.set(Some(back));
+    }
+    /// Commands and DMA requests that fit.
+    pub fn bounds(&self) -> (u16, u16) {
+        (self.ranges.borrow().len() as u16, self.dma.len() as u16)
+    }
     /// The ranges of a [`HostOp::Deallocate`] command, by index; `None` after the last.
     pub fn range(&self, command: CommandId, index: usize) -> Option<ByteRange> {
         self.ranges.borrow()[usize::from(command.0)].get(index).copied()
@@ -204,6 +217,18 @@ impl CommandPort {
         self.ring();
         Some(DmaTag(slot))
     }
+    /// DMA requests that fit now.
+    pub fn dma_room(&self) -> u16 {
+        self.dma_free.borrow().len() as u16
+    }
+    /// The result of a DMA request, once it is there; its slot is free then.
+    #[inline]
+    pub fn try_take_dma(&self, tag: DmaTag) -> Option<Result<(), DmaError>> {
+        let result = self.dma[usize::from(tag.0)].result.take()?;
+        self.dma_free.borrow_mut().push(tag.0);
+        self.dma_waiters.wake_one(&self.exec);
+        Some(result)
+    }
     /// Moves part of a command's data and waits until it has arrived.
     ///
     /// # Errors
@@ -212,10 +237,7 @@ impl CommandPort {
     pub async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
         let tag = self.dma_waiters.wait(&self.exec, || self.submit_dma(request)).await;
         let slot = &self.dma[usize::from(tag.0)];
-        let result = slot.waiter.wait(&self.exec, || slot.result.take()).await;
-        self.dma_free.borrow_mut().push(tag.0);
-        self.dma_waiters.wake_one(&self.exec);
-        result
+        slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
     }
     /// Ends a command.
     #[inline]
@@ -243,6 +265,13 @@ impl CommandPort {
     #[inline]
     pub fn push_command(&self, command: HostCommand) {
         assert!(self.commands.try_push(&self.exec, command).is_ok(), "more commands than command slots");
+        self.kick_back();
+    }
+    #[inline]
+    fn kick_back(&self) {
+        if let Some(back) = self.back.get() {
+            self.exec.post(back, BACK_KICK);
+        }
     }
     /// Sets the ranges of a [`HostOp::Deallocate`] command before it is pushed, [`MAX_RANGES`] at most.
     pub fn set_ranges(&self, command: CommandId, ranges: impl Iterator<Item = ByteRange>) {
@@ -263,6 +292,7 @@ impl CommandPort {
         let slot = &self.dma[usize::from(tag.0)];
         slot.result.set(Some(result));
         slot.waiter.wake(&self.exec);
+        self.kick_back();
     }
     /// The next finished command.
     #[inline]

@@ -242,4 +242,6 @@ pub trait Package {
 
     /// The R/B# pin: high when every LUN behind it is ready. Cosmos+ leaves it unused (P17).
     fn ready(&self, at: Instant) -> bool;
+    /// From when on that pin is high if nothing else comes: `at` when it is, [`Instant::MAX`] when it never will be.
+    fn ready_from(&self, at: Instant) -> Instant;
 }

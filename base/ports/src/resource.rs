@@ -8,11 +8,12 @@ use core::cell::Cell;
 pub const WORD_BYTES: u64 = 8;
 
 /// A bus or memory with a rate in bytes a second, 0 for unlimited. Users reserve in the order they come; each is served
-/// after those before it.
+/// after those before it. What passes a bus that lies [behind](Bandwidth::behind) another passes both at once (C55).
 #[derive(Debug, Default)]
 pub struct Bandwidth {
     bytes_per_second: u64,
     word: Duration,
+    next: Option<SharedBandwidth>,
     free_at: Cell<Instant>,
     moved: Cell<u64>,
     busy: Cell<Duration>,
@@ -33,6 +34,11 @@ impl Window {
     pub fn word(&self) -> Duration {
         self.word
     }
+    /// Both at once: begun when both may begin, as fast as the slower.
+    fn and(self, other: Window) -> Window {
+        let slower = if self.word >= other.word { self } else { other };
+        Window { begin: self.begin.max(other.begin), ..slower }
+    }
     /// When the first `bytes` of them have passed.
     #[inline]
     pub fn passed(&self, bytes: u64) -> Instant {
@@ -49,28 +55,38 @@ impl Bandwidth {
         let word = Duration::of_transfer(WORD_BYTES, bytes_per_second);
         Rc::new(Bandwidth { bytes_per_second, word, ..Default::default() })
     }
+    /// A bus of `bytes_per_second` that leads to `next`: its bytes contend on all buses up to the memory, and pass at the rate
+    /// of the slowest.
+    pub fn behind(bytes_per_second: u64, next: &SharedBandwidth) -> SharedBandwidth {
+        let word = Duration::of_transfer(WORD_BYTES, bytes_per_second);
+        Rc::new(Bandwidth { bytes_per_second, word, next: Some(Rc::clone(next)), ..Default::default() })
+    }
     /// Reserves `bytes` from `now` on and says when the last one has passed.
     #[inline]
     pub fn reserve(&self, now: Instant, bytes: u64) -> Instant {
-        let (begin, takes) = self.take(now, bytes);
-        begin + takes
+        self.window(now, bytes).passed(bytes)
     }
     /// Reserves `bytes` from `now` on and says how they pass.
     #[inline]
     pub fn window(&self, now: Instant, bytes: u64) -> Window {
-        Window { begin: self.take(now, bytes).0, bytes_per_second: self.bytes_per_second, word: self.word }
+        let own =
+            Window { begin: self.take(now, bytes), bytes_per_second: self.bytes_per_second, word: self.word };
+        match &self.next {
+            None => own,
+            Some(next) => own.and(next.window(now, bytes)),
+        }
     }
     #[inline]
-    fn take(&self, now: Instant, bytes: u64) -> (Instant, Duration) {
+    fn take(&self, now: Instant, bytes: u64) -> Instant {
         self.moved.set(self.moved.get() + bytes);
         if self.bytes_per_second == 0 {
-            return (now, Duration::ZERO);
+            return now;
         }
         let takes = Duration::of_transfer(bytes, self.bytes_per_second);
         let begin = self.free_at.get().max(now);
         self.free_at.set(begin + takes);
         self.busy.set(self.busy.get() + takes);
-        (begin, takes)
+        begin
     }
     /// Bytes moved so far.
     pub fn moved(&self) -> u64 {
@@ -79,5 +95,35 @@ impl Bandwidth {
     /// Time spent moving them.
     pub fn busy(&self) -> Duration {
         self.busy.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Instant {
+        Instant::ZERO + Duration::from_nanos(ns)
+    }
+
+    #[test]
+    fn bytes_behind_a_bus_contend_on_it_and_pass_at_the_slowest_rate() {
+        let memory = Bandwidth::new(4_000_000_000);
+        let shared = Bandwidth::behind(2_000_000_000, &memory);
+        let (one, other) = (Bandwidth::behind(400_000_000, &shared), Bandwidth::behind(400_000_000, &shared));
+        assert_eq!(one.reserve(Instant::ZERO, 4_000), at(10_000));
+        // The shared bus is taken for 2 µs, the memory for 1 µs; the second begins then, on a bus of its own.
+        assert_eq!(other.reserve(Instant::ZERO, 4_000), at(12_000));
+        assert_eq!(memory.reserve(Instant::ZERO, 4_000), at(3_000));
+        assert_eq!([memory.moved(), shared.moved(), one.moved()], [12_000, 8_000, 4_000]);
+    }
+
+    #[test]
+    fn an_unlimited_bus_adds_nothing_to_those_behind_it() {
+        let memory = Bandwidth::new(1_000_000_000);
+        let bus = Bandwidth::behind(0, &memory);
+        assert_eq!(bus.reserve(Instant::ZERO, 500), at(500));
+        assert_eq!(bus.window(at(100), 8).begin, at(500));
+        assert_eq!(bus.window(at(2_000), 8).word(), Duration::from_nanos(8));
     }
 }

@@ -110,8 +110,9 @@ impl Bench {
             geometry,
             dram: &dram,
             scratch,
-            memory: &memory,
+            buses: &build::buses(profile, &memory).1,
             core: &core,
+            interrupt: Interrupt::default(),
             requests: &requests,
             recorder,
         };

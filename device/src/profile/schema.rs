@@ -216,6 +216,32 @@ fn yes() -> bool {
 pub struct BoardProfile {
     /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
     pub dram_mb_per_s: u64,
+    /// Buses between DRAM, processor and controllers.
+    #[serde(default)]
+    pub buses: BusesProfile,
+}
+
+/// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. What the processor says and
+/// hears over its own takes no bandwidth that counts, but time.
+#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BusesProfile {
+    /// Bus 1: memory controller to memory interconnect.
+    pub memory_mb_per_s: u64,
+    /// Bus 2: memory interconnect to host interface controller.
+    pub host_mb_per_s: u64,
+    /// Bus 3: memory interconnect to the channels' interconnect.
+    pub channels_mb_per_s: u64,
+    /// Bus 4: that interconnect to one channel controller.
+    pub channel_mb_per_s: u64,
+    /// Bus 7: processor to central interconnect, MHz.
+    pub processor_mhz: f64,
+    /// Bus 9: central interconnect to the control path's, MHz.
+    pub central_mhz: f64,
+    /// Buses 10 and 11: the control path's interconnect to the controllers' registers, MHz.
+    pub control_mhz: f64,
+    /// Cycles that a register access of the firmware takes on each of buses 7, 9 and 10 or 11.
+    pub register_cycles: u32,
 }
 
 /// The host link.
@@ -297,6 +323,16 @@ pub struct CostsProfile {
     pub transaction: u64,
     /// Flash: looking at a status.
     pub poll: u64,
+    /// Big loop: a pass, whatever it finds.
+    pub loop_pass: u64,
+    /// Big loop: looking at a way that works or a host DMA in flight.
+    pub loop_status: u64,
+    /// Big loop: comparing the priority of an operation.
+    pub loop_compare: u64,
+    /// Big loop: building a control word or a unit of host DMA.
+    pub loop_issue: u64,
+    /// Big loop: an operation that has ended.
+    pub loop_finish: u64,
 }
 
 /// How a LUN's next request is chosen.
@@ -308,6 +344,8 @@ pub enum SchedulerPolicy {
     Fifo,
     /// Reads before programs and erases.
     ReadsFirst,
+    /// Cosmos+'s low-level scheduler, in one big loop with the FTL (C34–C44). One LUN a way.
+    Cosmos,
 }
 
 /// Which of the transactions that wait for a channel goes next (B18).
@@ -328,8 +366,8 @@ pub enum TransactionOrder {
 }
 
 /// Flash scheduler.
-#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SchedulerProfile {
     /// How a LUN's next request is chosen.
     #[serde(default)]
@@ -340,6 +378,24 @@ pub struct SchedulerProfile {
     /// Which of the transactions that wait for a channel goes next.
     #[serde(default)]
     pub transactions: TransactionOrder,
+    /// Times that the big loop repeats a read which can't be corrected (C39).
+    #[serde(default = "default_retries")]
+    pub read_retries: u8,
+}
+
+impl Default for SchedulerProfile {
+    fn default() -> Self {
+        SchedulerProfile {
+            policy: SchedulerPolicy::default(),
+            package_operations_max: 0,
+            transactions: TransactionOrder::default(),
+            read_retries: default_retries(),
+        }
+    }
+}
+
+fn default_retries() -> u8 {
+    aster_sched::cosmos::RETRY_LIMIT
 }
 
 /// Status polling.
@@ -369,6 +425,8 @@ pub enum AssignerName {
     ChannelFirst,
     /// Consecutive pages go way after way (WayPrev).
     WayFirst,
+    /// Seeded at random, but evenly over many pages (Random).
+    Random,
 }
 
 /// Flash translation layer.
@@ -446,6 +504,9 @@ pub struct HostProfile {
     /// From the end of a command to its completion entry on the link, nanoseconds.
     #[serde(default)]
     pub completion_ns: u32,
+    /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.
+    #[serde(default)]
+    pub dma_ns: u32,
 }
 
 fn default_slots() -> u16 {
@@ -577,6 +638,11 @@ impl Profile {
             ("costs.flash_request", c.flash_request),
             ("costs.transaction", c.transaction),
             ("costs.poll", c.poll),
+            ("costs.loop_pass", c.loop_pass),
+            ("costs.loop_status", c.loop_status),
+            ("costs.loop_compare", c.loop_compare),
+            ("costs.loop_issue", c.loop_issue),
+            ("costs.loop_finish", c.loop_finish),
         ] {
             range(key, cycles as f64, 0.0, 1e7)?;
         }
@@ -607,6 +673,32 @@ impl Profile {
         range("host.command_slots", f64::from(h.command_slots), 1.0, 4096.0)?;
         range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
         range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
+        range("host.dma_ns", f64::from(h.dma_ns), 0.0, 1e9)?;
+        range("scheduler.read_retries", f64::from(self.scheduler.read_retries), 0.0, 100.0)?;
+        if self.scheduler.policy == SchedulerPolicy::Cosmos && g.luns != 1 {
+            let reason =
+                format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);
+            return Err(("scheduler.policy", reason));
+        }
+        let b = &self.board.buses;
+        for (key, mb_per_s) in [
+            ("board.buses.memory_mb_per_s", b.memory_mb_per_s),
+            ("board.buses.host_mb_per_s", b.host_mb_per_s),
+            ("board.buses.channels_mb_per_s", b.channels_mb_per_s),
+            ("board.buses.channel_mb_per_s", b.channel_mb_per_s),
+        ] {
+            range(key, mb_per_s as f64, 0.0, 1e9)?;
+        }
+        range("board.buses.register_cycles", f64::from(b.register_cycles), 0.0, 1e4)?;
+        // A clock that nothing is counted in may be left out.
+        let slowest = if b.register_cycles == 0 { 0.0 } else { 1.0 };
+        for (key, mhz) in [
+            ("board.buses.processor_mhz", b.processor_mhz),
+            ("board.buses.central_mhz", b.central_mhz),
+            ("board.buses.control_mhz", b.control_mhz),
+        ] {
+            range(key, mhz, slowest, 1e5)?;
+        }
         range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
         if !h.transfer_bytes_max.is_power_of_two() || !(8192..=1 << 21).contains(&h.transfer_bytes_max) {
             return Err((

@@ -3,6 +3,7 @@ use super::{Profile, ProfileError};
 /// The shipped profiles by name.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("babol", include_str!("../../../profiles/babol.toml")),
+    ("cosmos-board", include_str!("../../../profiles/cosmos-board.toml")),
     ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
     ("pocket", include_str!("../../../profiles/pocket.toml")),

@@ -1,6 +1,6 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, erase_planes, program_page, program_planes, read_page, read_planes, read_raw, read_status,
+    erase_block, erase_planes, program_page, program_planes, read_bytes, read_page, read_planes, read_status,
     read_transfer, read_trigger, reset, slc_erase, slc_program, slc_read,
 };
 use aster_ports::channel::FrameReport;
@@ -119,7 +119,12 @@ impl Controller {
         Ok(match (request.phase, request.flags.raw) {
             (Phase::Read, false) => Outcome::from(read_page(lun, row, target.sectors, target.buffer).await?),
             (Phase::Read, true) => {
-                self.read_spare(target).await?;
+                read_trigger(lun, row).await?;
+                self.transfer_spare(target).await?;
+                Outcome::default()
+            }
+            (Phase::Transfer, true) => {
+                self.transfer_spare(target).await?;
                 Outcome::default()
             }
             (Phase::Trigger, _) => {
@@ -133,17 +138,15 @@ impl Controller {
             (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
             (Phase::Status, _) => of_status(read_status(lun, row).await?),
             (Phase::Reset, _) => of_status(reset(lun).await?),
-            (Phase::Transfer | Phase::Program, true) => {
-                return Err(refused());
-            }
+            (Phase::Program, true) => return Err(refused()),
         })
     }
 
     /// The raw bytes right behind the data area, where a factory mark is (P4), into the buffer's OOB.
-    async fn read_spare(&self, target: &Target) -> Result<(), FlashError> {
+    async fn transfer_spare(&self, target: &Target) -> Result<(), FlashError> {
         let page_bytes = self.lun.config().shape.geometry.page_bytes;
         let length = u32::from(self.lun.config().layout.oob_bytes());
-        read_raw(&self.lun, target.row, Column(page_bytes as u16), length, target.buffer, page_bytes).await
+        read_bytes(&self.lun, target.row, Column(page_bytes as u16), length, target.buffer, page_bytes).await
     }
 }
 

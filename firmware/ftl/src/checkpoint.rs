@@ -6,7 +6,7 @@
 
 use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::boot::BootError;
-use crate::config::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
+use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
@@ -58,7 +58,11 @@ impl Drive {
             u64::from(g.pages_per_block),
             u64::from(g.page_bytes),
             u64::from(self.logical_pages),
-            self.config.assigner as u64,
+            match self.config.assigner {
+                Assigner::ChannelFirst => 0,
+                Assigner::WayFirst => 1,
+                Assigner::Random { seed } => mix64(seed) | 2,
+            },
             self.config.content as u64,
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))

@@ -10,7 +10,7 @@ pub enum Capacity {
     OverProvisioning(f64),
 }
 
-/// Which LUN a logical page belongs to (C70, C73). Both are static: a page never changes its LUN.
+/// Which LUN a logical page belongs to (C70, C73). All are static: a page never changes its LUN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Assigner {
     /// Consecutive pages go to consecutive channels, then to the next way.
@@ -18,7 +18,15 @@ pub enum Assigner {
     ChannelFirst,
     /// Consecutive pages go to consecutive ways of one channel, then to the next channel.
     WayFirst,
+    /// Pages go to ways and channels at random, but each LUN gets as many of [`RANDOM_ROUNDS`] rounds of all LUNs.
+    Random {
+        /// Decides the order.
+        seed: u64,
+    },
 }
+
+/// Rounds of all LUNs in which [`Assigner::Random`] gives each its share.
+pub const RANDOM_ROUNDS: u32 = 64;
 
 /// What firmware steps cost, in cycles of the FTL's core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,7 +1,7 @@
 use crate::blocks::{BlockIndex, Blocks};
 use crate::boot::{self, BootError};
 use crate::buffer::{DataBuffer, EntryId};
-use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES};
+use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES, RANDOM_ROUNDS};
 use crate::gc;
 use crate::intake::{self, Commands};
 use crate::map::Map;
@@ -17,7 +17,7 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
-use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, SECTOR_BYTES};
+use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Rng, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
 
 /// Starts drives.
@@ -368,10 +368,20 @@ impl Drive {
 /// The LUNs in the order in which consecutive logical pages go to them. A LUN's index counts channel first.
 fn lun_order(geometry: &Geometry, assigner: Assigner) -> Box<[LunIndex]> {
     let (channels, per_channel) = (u32::from(geometry.channels), geometry.luns_per_channel());
-    (0..geometry.total_luns())
-        .map(|n| match assigner {
-            Assigner::ChannelFirst => LunIndex(n),
-            Assigner::WayFirst => LunIndex(n % per_channel * channels + n / per_channel),
-        })
-        .collect()
+    let luns = geometry.total_luns();
+    match assigner {
+        Assigner::ChannelFirst => (0..luns).map(LunIndex).collect(),
+        Assigner::WayFirst => {
+            (0..luns).map(|n| LunIndex(n % per_channel * channels + n / per_channel)).collect()
+        }
+        Assigner::Random { seed } => {
+            let mut order: Box<[_]> = (0..luns * RANDOM_ROUNDS).map(|n| LunIndex(n % luns)).collect();
+            let mut rng = Rng::new(seed);
+            // Fisher and Yates.
+            for last in (1..order.len()).rev() {
+                order.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+            order
+        }
+    }
 }

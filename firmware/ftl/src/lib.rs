@@ -47,7 +47,9 @@ mod unmap;
 mod write;
 
 pub use boot::BootError;
-pub use config::{Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES};
+pub use config::{
+    Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS,
+};
 pub use drive::{Ftl, FtlHandle, MediaState};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};
 pub use stats::{DriveState, FlashCounts, Stats};

@@ -101,6 +101,8 @@ pub struct HostIfConfig {
     pub fetch_latency: Duration,
     /// From a command's end to the completion entry being sent.
     pub completion_latency: Duration,
+    /// From a DMA request of the FTL to its first packet: requests overlap.
+    pub transfer_latency: Duration,
     /// What the drive has lived through before this power-on.
     pub history: History,
 }

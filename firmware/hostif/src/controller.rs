@@ -15,7 +15,7 @@ use crate::reset::{Phase, Shutdown};
 use crate::slots::{Slots, Stage};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use aster_ports::host::DmaDirection;
+use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_units::{Duration, Instant};
 
@@ -43,6 +43,7 @@ pub struct Controller {
     pub(crate) completion: Box<[CompletionQueue]>,
     pub(crate) arbiter: Arbiter,
     pub(crate) fetched: VecDeque<(Instant, u16)>,
+    requested: VecDeque<(Instant, DmaTag, DmaRequest)>,
     pub(crate) finished: VecDeque<(Instant, u16)>,
     pub(crate) interrupts: Interrupts,
     pub(crate) features: Features,
@@ -81,6 +82,7 @@ impl Controller {
             arbiter: Arbiter::default(),
             fetched: VecDeque::with_capacity(slot_count),
             finished: VecDeque::with_capacity(slot_count),
+            requested: VecDeque::with_capacity(usize::from(config.dma_requests)),
             interrupts: Interrupts::new(config.vectors, queues),
             features: Features::new(&config),
             events: AsyncEvents::default(),
@@ -130,6 +132,14 @@ impl Controller {
                     self.post(ports, slot);
                 }
             }
+            Timer::Transfer => {
+                while let Some(&(at, tag, request)) = self.requested.front()
+                    && at <= ports.now()
+                {
+                    self.requested.pop_front();
+                    self.start_transfer(ports, tag, request);
+                }
+            }
             Timer::Coalescing(vector) => self.interrupts.time_is_over(vector),
         }
         self.settle(ports);
@@ -164,7 +174,15 @@ impl Controller {
     pub(crate) fn on_kick(&mut self, ports: &mut Ports) {
         ports.commands.acknowledge();
         while let Some((tag, request)) = ports.commands.next_dma() {
-            self.start_transfer(ports, tag, request);
+            if self.config.transfer_latency.is_zero() {
+                self.start_transfer(ports, tag, request);
+                continue;
+            }
+            let at = ports.now() + self.config.transfer_latency;
+            if self.requested.back().is_none_or(|&(last, ..)| last != at) {
+                ports.wake_at(at, Timer::Transfer);
+            }
+            self.requested.push_back((at, tag, request));
         }
         while let Some(completion) = ports.commands.next_completion() {
             self.ftl_completed(ports, completion);

@@ -37,6 +37,8 @@ pub(crate) enum Timer {
     Fetched,
     /// The oldest finished commands may be completed.
     Finished,
+    /// The oldest DMA requests of the FTL may begin.
+    Transfer,
     /// The aggregation time of a vector is over.
     Coalescing(u16),
 }
@@ -46,14 +48,16 @@ impl Timer {
         match self {
             Timer::Fetched => 0,
             Timer::Finished => 1,
-            Timer::Coalescing(vector) => 2 + u64::from(vector),
+            Timer::Transfer => 2,
+            Timer::Coalescing(vector) => 3 + u64::from(vector),
         }
     }
     pub fn from_token(token: u64) -> Self {
         match token {
             0 => Timer::Fetched,
             1 => Timer::Finished,
-            vector => Timer::Coalescing((vector - 2) as u16),
+            2 => Timer::Transfer,
+            vector => Timer::Coalescing((vector - 3) as u16),
         }
     }
 }

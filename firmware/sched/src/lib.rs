@@ -2,10 +2,13 @@
 //!
 //! - [`Worker`] serves one LUN for ever.
 //! - [`TaskScheduler`] is the piece that decides; [`Tasks`] is what the workers of a drive share of it.
+//! - [`cosmos`] is another scheduler altogether: one big loop on one core, which polls (C34–C44).
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
@@ -15,6 +18,7 @@ use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outco
 use aster_units::{Geometry, LunIndex};
 use core::cell::Cell;
 
+pub mod cosmos;
 mod tasks;
 
 pub use tasks::{OVERTAKES_MAX, PackageLimit, Policy, Running, Task, TaskScheduler, Tasks};

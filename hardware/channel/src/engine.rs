@@ -219,6 +219,7 @@ impl<P: Package + 'static> Engine<P> {
             let plan = self.plan.borrow();
             let course = Course { txn: &txn, plan: &plan, table, start };
             let chips = txn.chips();
+            let driven = self.port.is_driven_by_hardware();
             let carried = match (&mut *tap, packages.get_mut(chips.trailing_zeros() as usize)) {
                 // The common case: one package, nobody watching.
                 (None, Some(package)) if chips.is_power_of_two() => {
@@ -226,6 +227,12 @@ impl<P: Package + 'static> Engine<P> {
                 }
                 (tap, _) => course.to_all(&mut packages, &mut stages, &mut dram, tap.as_deref_mut()),
             };
+            if driven {
+                // A controller in hardware sees the pins.
+                for (way, package) in packages.iter().enumerate().filter(|(way, _)| chips >> way & 1 == 1) {
+                    self.port.set_ready_from(way, package.ready_from(now));
+                }
+            }
             carried.map(|mailbox| (mailbox, stages.finish()))
         };
         self.free_at.set(table.at(now, u64::from(table.gap)));

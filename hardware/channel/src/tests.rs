@@ -82,6 +82,9 @@ impl Package for Fake {
     fn ready(&self, _: Instant) -> bool {
         true
     }
+    fn ready_from(&self, at: Instant) -> Instant {
+        at
+    }
 }
 
 const fn ns(n: u64) -> Duration {

@@ -206,7 +206,7 @@ impl Lun {
     pub fn ready(&self, at: Instant) -> bool {
         !self.busy || at >= self.ready_at
     }
-    /// When the last operation let the LUN take commands again, once it has.
+    /// When the last operation lets the LUN take commands again, or has.
     #[inline]
     pub fn ready_since(&self) -> Instant {
         self.ready_at

@@ -416,6 +416,9 @@ impl Package for NandPackage {
     fn ready(&self, at: Instant) -> bool {
         self.luns.iter().all(|lun| lun.ready(at))
     }
+    fn ready_from(&self, at: Instant) -> Instant {
+        self.luns.iter().filter(|lun| !lun.ready(at)).map(Lun::ready_since).fold(at, Instant::max)
+    }
 }
 
 impl Drop for NandPackage {

@@ -56,6 +56,7 @@ pub fn config() -> HostIfConfig {
         vectors: 5,
         fetch_latency: Duration::ZERO,
         completion_latency: Duration::ZERO,
+        transfer_latency: Duration::ZERO,
         history: History::default(),
     }
 }

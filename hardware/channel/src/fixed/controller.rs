@@ -237,6 +237,13 @@ impl FixedController {
         let unit = &self.units[slot];
         let Some(result) = self.channel.take_result(slot) else { return };
         let now = self.exec.now();
+        if self.config.detached {
+            // The ready/busy register (C24), before the result: whoever sees one sees the other.
+            let ready = self.channel.ready_from(unit.place.way);
+            if ready > now {
+                self.requests.note_busy(unit.lun, ready);
+            }
+        }
         let next = unit.module.borrow_mut().ended(result, &self.config, now, &mut self.noting(unit));
         self.carry_out(slot, next);
         self.let_in();

@@ -37,6 +37,9 @@ pub struct FixedConfig {
     pub poll_early: Duration,
     /// Gives up after so many times the typical time.
     pub patience: u32,
+    /// A request of one phase that makes an array work ends when the array has begun: whoever sent it looks at the ready/busy bit
+    /// and asks for the status (C38). Otherwise the controller polls by itself.
+    pub detached: bool,
 }
 
 impl FixedConfig {
@@ -138,6 +141,7 @@ impl Module {
         };
         let status = Status(result.mailbox as u8);
         match self.state {
+            State::Start(_) if self.is_detached(config) => self.done(Outcome::default(), config, now, fault),
             State::Start(kind) => {
                 let patience = config.typical(kind, self.row()) * u64::from(config.patience);
                 self.check(now, now + patience)
@@ -198,6 +202,10 @@ impl Module {
     fn phase(&self) -> Phase {
         self.current().0.phase
     }
+    /// Whether the request ends when its array has begun.
+    fn is_detached(&self, config: &FixedConfig) -> bool {
+        config.detached && matches!(self.phase(), Phase::Trigger | Phase::Program | Phase::Erase)
+    }
 
     /// The transfer that follows when the array is ready.
     fn fetches(&self) -> Option<SegmentKind> {
@@ -214,14 +222,15 @@ impl Module {
         let flags = request.flags;
         let start = match request.phase {
             _ if flags.slc => None,
-            Phase::Transfer | Phase::Program if flags.raw => None,
+            Phase::Program if flags.raw => None,
             Phase::Read | Phase::Trigger => Some(SegmentKind::Trigger),
             Phase::Program => Some(SegmentKind::Program),
             Phase::Erase => Some(SegmentKind::Erase),
             Phase::Reset => Some(SegmentKind::Reset),
             Phase::Transfer => {
                 self.state = State::Fetch;
-                return self.send(SegmentKind::Transfer, Duration::ZERO);
+                let kind = if flags.raw { SegmentKind::TransferSpare } else { SegmentKind::Transfer };
+                return self.send(kind, Duration::ZERO);
             }
             Phase::Status => {
                 self.state = State::Look;
@@ -233,7 +242,8 @@ impl Module {
         };
         let first_check = config.typical(kind, target.row).saturating_sub(config.poll_early);
         self.state = State::Start(kind);
-        self.send(kind, config.cycles(first_check))
+        let linger = if self.is_detached(config) { Duration::ZERO } else { config.cycles(first_check) };
+        self.send(kind, linger)
     }
 
     fn send(&self, kind: SegmentKind, linger: Duration) -> Next {

@@ -1,0 +1,226 @@
+//! The loop itself, and how it waits.
+
+use super::dependency::DependencyChecker;
+use super::operation::Operation;
+use super::priority::{Candidate, PriorityManager};
+use super::state::StateManager;
+use super::station::ReservationStation;
+use super::stats::{LoopStats, PARTS, Part};
+use super::{DMA_UNIT_BYTES, LoopConfig};
+use crate::Gate;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_events::Recorder;
+use aster_exec::{Core, Exec, Handler, WaitCell};
+use aster_ports::flash::{FlashPort, FlashRequest, Tag};
+use aster_ports::host::{CommandPort, DmaRequest, DmaTag};
+use aster_units::{Duration, Instant, LunAddr, LunIndex};
+use core::cell::{Cell, RefCell};
+
+/// What the loop stands between.
+pub struct Ports {
+    /// The host interface controller.
+    pub host: Rc<CommandPort>,
+    /// The FTL's side of I5: of the same bounds.
+    pub ftl: Rc<CommandPort>,
+    /// The FTL's flash requests.
+    pub requests: Rc<FlashPort>,
+    /// The channel controllers.
+    pub controllers: Rc<FlashPort>,
+}
+
+/// What an operation set is for.
+#[derive(Clone, Copy)]
+pub(super) enum Payload {
+    Flash(Tag, FlashRequest),
+    Dma(DmaTag, DmaRequest),
+}
+
+/// A host DMA operation in the controller's hands.
+pub(super) struct DmaInFlight {
+    pub(super) operation: Operation,
+    pub(super) issued: Instant,
+    pub(super) units: Vec<DmaTag>,
+    pub(super) failed: Option<aster_ports::host::DmaError>,
+}
+
+/// Rings when there is something new to see: what a core that looks again and again needs no bell for, and a simulation does.
+pub(super) struct Bell {
+    exec: Exec,
+    cell: WaitCell,
+    rung: Cell<bool>,
+}
+
+impl Handler for Bell {
+    fn fire(&self, _: u64) {
+        self.rung.set(true);
+        self.cell.wake(&self.exec);
+    }
+}
+
+/// Cosmos+'s firmware.
+pub struct BigLoop {
+    pub(super) core: Core,
+    pub(super) config: LoopConfig,
+    pub(super) ports: Ports,
+    pub(super) recorder: Recorder,
+    pub(super) checker: DependencyChecker,
+    pub(super) station: ReservationStation,
+    pub(super) states: StateManager,
+    pub(super) priorities: PriorityManager,
+    pub(super) payloads: Vec<Option<Payload>>,
+    pub(super) dma: VecDeque<DmaInFlight>,
+    // Memory of DMA operations that are over.
+    pub(super) dma_spare: Vec<Vec<DmaTag>>,
+    pub(super) taken: Vec<Instant>,
+    // The ways of each channel.
+    pub(super) channels: Vec<Vec<LunIndex>>,
+    // Ways of each channel that work.
+    pub(super) working: Vec<u32>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) stats: Rc<RefCell<LoopStats>>,
+    // Of the pass that is on.
+    parts: [Duration; PARTS],
+    since: Instant,
+    // The earliest instant at which the bell is rung for a way that is given up.
+    pub(super) alarm: Instant,
+    pub(super) bell: Rc<Bell>,
+    pub(super) bell_id: aster_exec::HandlerId,
+}
+
+impl BigLoop {
+    /// Builds the loop between `ports` and connects it to them. `sets` operation sets are in its hands at most.
+    pub fn new(core: &Core, config: LoopConfig, ports: Ports, sets: u16, recorder: &Recorder) -> Self {
+        let exec = core.exec();
+        let geometry = &config.geometry;
+        assert_eq!(geometry.luns, 1, "a way has one queue, so it has one LUN");
+        assert_eq!(
+            ports.host.bounds(),
+            ports.ftl.bounds(),
+            "the FTL's command port is as large as the host's"
+        );
+        let bell = Rc::new(Bell { exec: exec.clone(), cell: WaitCell::default(), rung: Cell::new(false) });
+        let bell_id = exec.register(bell.clone());
+        ports.host.attach_back(bell_id);
+        ports.ftl.attach(bell_id);
+        ports.requests.collect(bell_id);
+        ports.controllers.watch(bell_id);
+        let (commands, transfers) = ports.host.bounds();
+        let ways = geometry.total_luns();
+        let of_channel = |channel| {
+            let lun = move |way| geometry.lun_index(LunAddr { channel, way, lun: 0 });
+            (0..geometry.ways).map(lun).collect()
+        };
+        let sets = sets.saturating_add(transfers);
+        BigLoop {
+            core: core.clone(),
+            recorder: recorder.clone(),
+            checker: DependencyChecker::new(sets),
+            station: ReservationStation::new(ways, usize::from(sets).div_ceil(ways as usize)),
+            states: StateManager::new(ways, config.read_retries),
+            priorities: PriorityManager::new(geometry.channels, geometry.ways),
+            payloads: vec![None; usize::from(sets)],
+            dma: VecDeque::with_capacity(usize::from(transfers)),
+            dma_spare: Vec::with_capacity(usize::from(transfers)),
+            taken: vec![Instant::ZERO; usize::from(commands)],
+            channels: (0..geometry.channels).map(of_channel).collect(),
+            working: vec![0; usize::from(geometry.channels)],
+            candidates: Vec::with_capacity(usize::from(geometry.ways)),
+            stats: Rc::default(),
+            parts: [Duration::ZERO; PARTS],
+            since: Instant::ZERO,
+            alarm: Instant::MAX,
+            config,
+            ports,
+            bell,
+            bell_id,
+        }
+    }
+
+    /// The loop's counters, to read while it runs.
+    pub fn stats(&self) -> Rc<RefCell<LoopStats>> {
+        Rc::clone(&self.stats)
+    }
+
+    /// Units of host DMA that a transfer takes at most.
+    pub(super) fn units_of(request: &DmaRequest) -> u32 {
+        let first = request.offset / DMA_UNIT_BYTES;
+        let last = (request.offset + request.length - 1) / DMA_UNIT_BYTES;
+        last - first + 1
+    }
+
+    /// Runs for ever once the packages have been brought up (Algorithm 1).
+    pub async fn run(mut self, gate: Rc<Gate>) {
+        let exec = self.core.exec().clone();
+        gate.pass(&exec).await;
+        loop {
+            self.core.settle().await;
+            let began = self.core.now();
+            (self.parts, self.since) = ([Duration::ZERO; PARTS], began);
+            self.bell.rung.set(false);
+            self.core.charge(self.config.costs.pass);
+            let mut moved = self.take_command();
+            self.spent(Part::Commands);
+            // What the host DMA engine has been given has left its queue.
+            if !self.station.is_empty() || !self.dma.is_empty() {
+                moved |= self.check_status();
+                self.spent(Part::Status);
+            }
+            // What has been woken of the FTL runs before the loop goes on.
+            self.core.yield_now().await;
+            self.spent(Part::Ftl);
+            moved |= self.answer_commands().await;
+            self.spent(Part::Commands);
+            moved |= self.take_operations();
+            self.spent(Part::Order);
+            if !self.station.is_empty() {
+                moved |= self.issue().await;
+            }
+            self.count_pass(1);
+            if !moved {
+                self.wait(began).await;
+            }
+        }
+    }
+
+    /// The core's time since the last call was `part`'s.
+    pub(super) fn spent(&mut self, part: Part) {
+        let now = self.core.now();
+        self.parts[part as usize] += now.since(self.since);
+        self.since = now;
+    }
+    fn count_pass(&self, times: u64) {
+        let mut stats = self.stats.borrow_mut();
+        stats.passes += times;
+        for (sum, time) in stats.parts.iter_mut().zip(self.parts) {
+            *sum += time * times;
+        }
+    }
+    /// A register access stalls the core.
+    #[inline]
+    pub(super) fn access(&self, words: u64) {
+        self.core.stall(self.config.register_access * words);
+    }
+    #[inline]
+    pub(super) fn count(&self, change: impl FnOnce(&mut LoopStats)) {
+        change(&mut self.stats.borrow_mut());
+    }
+
+    /// The pass found nothing to do, and so would all others until something happens: they are accounted as if they had been run
+    /// (design §2). The pass that finds it begins where theirs would have.
+    async fn wait(&mut self, began: Instant) {
+        let ended = self.core.now();
+        self.set_alarm();
+        let exec = self.core.exec();
+        self.bell.cell.wait(exec, || self.bell.rung.replace(false).then_some(())).await;
+        let (now, takes) = (exec.now(), ended.since(began));
+        if now <= ended || takes.is_zero() {
+            return;
+        }
+        let passes = now.since(ended).as_picos().div_ceil(takes.as_picos());
+        self.count_pass(passes);
+        self.core.stall((ended + takes * passes).since(now));
+    }
+}

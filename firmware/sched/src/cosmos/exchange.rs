@@ -1,0 +1,135 @@
+//! What passes between host interface controller, FTL and dependency checker: commands in, operations out, answers back.
+
+use super::big_loop::{BigLoop, Payload};
+use super::operation::{OperationKind, SetId};
+use aster_events::Event;
+use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Tag};
+use aster_ports::host::{DmaDirection, HostOp};
+use aster_units::BufferId;
+
+/// Words of a command that the NVMe manager copies out of the controller's memory (P12: 64 bytes a slot).
+const COMMAND_WORDS: u64 = 16;
+/// Words of an answer at the completion FIFO (P13).
+const COMPLETION_WORDS: u64 = 3;
+
+/// The operations of a flash request, in the order of Fig 10. `None` for what the scheduler doesn't carry out: several targets at
+/// once, and what it does of its own accord.
+fn operations(request: &FlashRequest) -> Option<&'static [OperationKind]> {
+    if request.targets().len() != 1 {
+        return None;
+    }
+    Some(match request.phase {
+        Phase::Read => &[OperationKind::ReadTrigger, OperationKind::ReadTransfer],
+        Phase::Trigger => &[OperationKind::ReadTrigger],
+        Phase::Transfer => &[OperationKind::ReadTransfer],
+        Phase::Program => &[OperationKind::Write],
+        Phase::Erase => &[OperationKind::Erase],
+        Phase::Status | Phase::Reset => return None,
+    })
+}
+
+impl BigLoop {
+    /// GetHostCommand(): one command a pass, if one waits.
+    pub(super) fn take_command(&mut self) -> bool {
+        self.access(1);
+        let Some(command) = self.ports.host.try_next_command() else { return false };
+        self.access(COMMAND_WORDS);
+        if command.op == HostOp::Deallocate {
+            let host = &self.ports.host;
+            let ranges = (0..).map_while(|index| host.range(command.id, index));
+            self.ports.ftl.set_ranges(command.id, ranges);
+        }
+        self.taken[usize::from(command.id.0)] = self.core.exec().now();
+        self.ports.ftl.push_command(command);
+        true
+    }
+
+    /// Answers the commands that the FTL has done.
+    pub(super) async fn answer_commands(&mut self) -> bool {
+        let mut any = false;
+        while let Some(completion) = self.ports.ftl.next_completion() {
+            any = true;
+            self.access(COMPLETION_WORDS);
+            self.core.settle().await;
+            let system = self.core.now().since(self.taken[usize::from(completion.id.0)]);
+            self.count(|s| {
+                s.commands += 1;
+                s.system += system;
+            });
+            self.ports.host.complete(completion);
+        }
+        any
+    }
+
+    /// The dependency checker takes what the FTL has generated, and hands on what may go.
+    pub(super) fn take_operations(&mut self) -> bool {
+        self.ports.ftl.acknowledge();
+        let mut any = false;
+        while !self.checker.is_full()
+            && let Some((tag, request)) = self.ports.ftl.next_dma()
+        {
+            let kind = match request.direction {
+                DmaDirection::FromHost => OperationKind::RxDma,
+                DmaDirection::ToHost => OperationKind::TxDma,
+            };
+            self.deposit(&[kind], aster_units::LunIndex(0), request.buffer, Payload::Dma(tag, request));
+            any = true;
+        }
+        while !self.checker.is_full()
+            && let Some((tag, request)) = self.ports.requests.try_collect()
+        {
+            match operations(&request) {
+                Some(kinds) => {
+                    let buffer = request.targets()[0].buffer;
+                    self.deposit(kinds, request.lun, buffer, Payload::Flash(tag, request));
+                }
+                None => self.refuse(tag, &request),
+            }
+            any = true;
+        }
+        self.deliver() | any
+    }
+    fn deposit(
+        &mut self,
+        kinds: &[OperationKind],
+        lun: aster_units::LunIndex,
+        buffer: BufferId,
+        payload: Payload,
+    ) {
+        let set = self.checker.deposit(kinds, lun, buffer);
+        self.payloads[set.index()] = Some(payload);
+    }
+    fn refuse(&self, tag: Tag, request: &FlashRequest) {
+        let operation = request.phase.name();
+        let at = self.core.now();
+        self.ports.requests.note_fault(request.lun, FlashError::Unsupported { operation, at });
+        let outcome = Outcome { status: FlashStatus::Error, ..Outcome::default() };
+        self.ports.requests.complete(tag, [outcome; MAX_TARGETS]);
+    }
+    fn deliver(&mut self) -> bool {
+        let mut any = false;
+        while let Some((first, second)) = self.checker.deliver() {
+            any = true;
+            for operation in [Some(first), second].into_iter().flatten() {
+                self.recorder.emit(self.core.now(), || Event::OperationDelivered {
+                    kind: operation.kind.code(),
+                    lun: operation.lun.0,
+                    buffer: operation.buffer.0,
+                });
+                self.station.push(operation);
+            }
+        }
+        any
+    }
+
+    pub(super) fn payload(&self, set: SetId) -> Payload {
+        self.payloads[set.index()].expect("a set in the checker's hands has a payload")
+    }
+    /// The flash request of a set.
+    pub(super) fn request(&self, set: SetId) -> (Tag, FlashRequest) {
+        match self.payload(set) {
+            Payload::Flash(tag, request) => (tag, request),
+            Payload::Dma(..) => unreachable!("a way's queue holds flash operations"),
+        }
+    }
+}

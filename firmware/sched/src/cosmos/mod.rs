@@ -1,0 +1,74 @@
+//! Cosmos+'s firmware as one big loop on one core (Algorithm 1, C44), and its low-level scheduler (Fig 11).
+//!
+//! [`BigLoop`] stands between the host interface controller and the FTL (I5 on either side) and between the FTL and the
+//! channel controllers (I3 on either side). Nothing reaches the FTL but through it: a command, because the loop has taken it
+//! from the host command queue; an operation's end, because the status checker has seen it. So the FTL's coroutines run in
+//! the loop's pass, and never because hardware has woken them (docs/adr/0006).
+//!
+//! | module | Figs 8, 11 | |
+//! |---|---|---|
+//! | [`dependency`] | Dependency Checker | what of an operation set may go |
+//! | [`station`] | Reservation Station | a queue for host DMA, one for each way |
+//! | [`state`] | State Manager | Fig 12's states, read retry |
+//! | `status` | Status Checker | registers, ready/busy bits, status-checks |
+//! | [`priority`] | Priority Manager | Table 2 |
+//! | `issue` | Issuer | control words and units of host DMA |
+//! | `exchange` | NVMe manager, FTL | commands in, operations out, answers back |
+
+mod big_loop;
+pub mod dependency;
+mod exchange;
+mod issue;
+pub mod operation;
+pub mod priority;
+pub mod state;
+pub mod station;
+mod stats;
+mod status;
+
+pub use big_loop::{BigLoop, Ports};
+pub use operation::{Operation, OperationKind, SetId};
+pub use stats::{LoopStats, PARTS, Part};
+
+use aster_units::{Duration, Geometry};
+
+/// Bytes of a host DMA unit (C10).
+pub const DMA_UNIT_BYTES: u32 = 4096;
+/// Times that a read which can't be corrected is repeated, in Cosmos+'s firmware (P2).
+pub const RETRY_LIMIT: u8 = 5;
+
+/// What steps of the loop cost, in cycles of its core; what the FTL does is charged by the FTL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LoopCosts {
+    /// A pass, whatever it finds.
+    pub pass: u64,
+    /// Status checker: looking at a way that works or a host DMA in flight.
+    pub status: u64,
+    /// Priority manager: looking at a head that could be issued.
+    pub compare: u64,
+    /// Issuer: building an operation's control word, or a unit of host DMA.
+    pub issue: u64,
+    /// Dependency checker and state manager: an operation that has ended.
+    pub finish: u64,
+}
+
+/// How the loop is built.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LoopConfig {
+    /// The array; one LUN a way.
+    pub geometry: Geometry,
+    /// A control word ends when the array has begun: then ready/busy bits and status-checks tell the rest (C38). A controller that
+    /// polls by itself ends with the array's result, and nothing is left to check.
+    pub detached: bool,
+    /// Times that a read which can't be corrected is repeated.
+    pub read_retries: u8,
+    /// What steps cost.
+    pub costs: LoopCosts,
+    /// A register access: what the buses between core and controllers take (C55, C79).
+    pub register_access: Duration,
+    /// A busy array is given up after so long: read, write, erase.
+    pub give_up: [Duration; 3],
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Operations, as the low-level scheduler knows them (Table 2).
+
+use aster_units::{BufferId, LunIndex};
+
+/// The main operations (C41). Their order is that of their codes in events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum OperationKind {
+    /// Host memory to data buffer.
+    RxDma,
+    /// Data buffer to host memory.
+    TxDma,
+    /// The exact result of what a way has done.
+    StatusCheck,
+    /// Array to page register.
+    ReadTrigger,
+    /// Erases a block.
+    Erase,
+    /// Data buffer to page register to array.
+    Write,
+    /// Page register to data buffer.
+    ReadTransfer,
+}
+
+impl OperationKind {
+    /// All of them.
+    pub const ALL: [OperationKind; 7] = [
+        OperationKind::RxDma,
+        OperationKind::TxDma,
+        OperationKind::StatusCheck,
+        OperationKind::ReadTrigger,
+        OperationKind::Erase,
+        OperationKind::Write,
+        OperationKind::ReadTransfer,
+    ];
+
+    /// Table 2's priority: lower goes first, equals take turns (C41).
+    pub const fn priority(self) -> u8 {
+        match self {
+            OperationKind::RxDma | OperationKind::TxDma => 0,
+            OperationKind::StatusCheck => 1,
+            OperationKind::ReadTrigger => 2,
+            OperationKind::Erase => 3,
+            OperationKind::Write => 4,
+            OperationKind::ReadTransfer => 5,
+        }
+    }
+    /// True for what the host interface controller carries out.
+    pub const fn is_host_dma(self) -> bool {
+        matches!(self, OperationKind::RxDma | OperationKind::TxDma)
+    }
+    /// True for what keeps an array busy after its bus cycles.
+    pub const fn works_array(self) -> bool {
+        matches!(self, OperationKind::ReadTrigger | OperationKind::Erase | OperationKind::Write)
+    }
+    /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of them: what P13 and P14
+    /// list. A flash control word is way and command, with a row, addresses of data, spare and error counts, and a completion
+    /// flag's address as far as it has such; a unit of host DMA is its address, length and tag.
+    pub const fn register_words(self) -> u64 {
+        match self {
+            OperationKind::RxDma | OperationKind::TxDma => 4,
+            OperationKind::StatusCheck | OperationKind::ReadTrigger | OperationKind::Erase => 3,
+            OperationKind::Write => 5,
+            OperationKind::ReadTransfer => 7,
+        }
+    }
+    /// Its number in events.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Names an operation set at the dependency checker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct SetId(pub(crate) u16);
+
+impl SetId {
+    /// Its slot.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An operation of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// What it is.
+    pub kind: OperationKind,
+    /// The way that it is for; of no meaning for host DMA.
+    pub lun: LunIndex,
+    /// The data buffer entry that it moves data from or to.
+    pub buffer: BufferId,
+    /// The set that it belongs to.
+    pub set: SetId,
+    /// Its place in the set.
+    pub(crate) step: u8,
+    /// It has been completed before, and is done once more for a read that failed (C39).
+    pub(crate) again: bool,
+}

@@ -1,0 +1,161 @@
+//! The state manager: what each way is at (Fig 12, C39).
+
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_ports::flash::{FlashStatus, Outcome, Tag};
+use aster_units::{Instant, LunIndex};
+
+/// Where the operation of a busy way is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Its control word is in the channel controller's hands.
+    Sent(Tag),
+    /// The array works; the way is given up at this instant.
+    Array(Instant),
+    /// The ready bit says that the array has ended: a status-check is due.
+    CheckDue,
+    /// The status-check is in the channel controller's hands.
+    Checking(Tag),
+}
+
+/// A way's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WayState {
+    /// It can take an operation.
+    Idle,
+    /// It works on its queue's head.
+    Busy(Stage),
+    /// The head has succeeded.
+    Done(Outcome),
+    /// The head has failed.
+    Fail(Outcome),
+}
+
+/// What becomes of a head that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It is over: succeeded, or failed for good, which the FTL hears to update its bad blocks.
+    Over(Outcome),
+    /// A read that could not be corrected: once more (C40).
+    Retry,
+}
+
+#[derive(Clone, Copy)]
+struct Way {
+    state: WayState,
+    retries: u8,
+    issued: Instant,
+}
+
+/// The states of all ways.
+pub struct StateManager {
+    ways: Vec<Way>,
+    retries_max: u8,
+}
+
+impl StateManager {
+    /// All ways idle. A read is repeated `retries_max` times at most.
+    pub fn new(ways: u32, retries_max: u8) -> Self {
+        let idle = Way { state: WayState::Idle, retries: 0, issued: Instant::ZERO };
+        StateManager { ways: vec![idle; ways as usize], retries_max }
+    }
+    /// A way's state.
+    #[inline]
+    pub fn of(&self, lun: LunIndex) -> WayState {
+        self.ways[lun.index()].state
+    }
+    /// Idle to busy: the way has been given its head at `at`.
+    pub fn begin(&mut self, lun: LunIndex, tag: Tag, at: Instant) {
+        let way = &mut self.ways[lun.index()];
+        assert_eq!(way.state, WayState::Idle, "a busy way takes no operation");
+        (way.state, way.issued) = (WayState::Busy(Stage::Sent(tag)), at);
+    }
+    /// When the way's head was issued.
+    pub fn issued(&self, lun: LunIndex) -> Instant {
+        self.ways[lun.index()].issued
+    }
+    /// A busy way goes on.
+    pub fn advance(&mut self, lun: LunIndex, stage: Stage) {
+        let way = &mut self.ways[lun.index()];
+        assert!(matches!(way.state, WayState::Busy(_)), "{:?} goes on to {stage:?}", way.state);
+        way.state = WayState::Busy(stage);
+    }
+    /// Busy to done or fail.
+    pub fn end(&mut self, lun: LunIndex, outcome: Outcome) {
+        let way = &mut self.ways[lun.index()];
+        assert!(matches!(way.state, WayState::Busy(_)), "{:?} ends", way.state);
+        way.state = match outcome.status {
+            FlashStatus::Done => WayState::Done(outcome),
+            _ => WayState::Fail(outcome),
+        };
+    }
+    /// Done or fail to idle. `read` when the head was a transfer whose data can be asked for again.
+    pub fn settle(&mut self, lun: LunIndex, read: bool) -> Verdict {
+        let retries_max = self.retries_max;
+        let way = &mut self.ways[lun.index()];
+        let state = core::mem::replace(&mut way.state, WayState::Idle);
+        match state {
+            WayState::Fail(outcome)
+                if read && outcome.status == FlashStatus::Uncorrectable && way.retries < retries_max =>
+            {
+                way.retries += 1;
+                Verdict::Retry
+            }
+            WayState::Done(outcome) | WayState::Fail(outcome) => {
+                // A repeated read-trigger is not the end of the retries: its transfer is.
+                if read {
+                    way.retries = 0;
+                }
+                Verdict::Over(outcome)
+            }
+            WayState::Idle | WayState::Busy(_) => unreachable!("a way settles only when its head has ended"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LUN: LunIndex = LunIndex(0);
+
+    fn ended(status: FlashStatus) -> Outcome {
+        Outcome { status, ..Outcome::default() }
+    }
+
+    /// Brings the way through busy to its end, and says what becomes of it.
+    fn once(states: &mut StateManager, tag: Tag, status: FlashStatus, read: bool) -> Verdict {
+        states.begin(LUN, tag, Instant::ZERO);
+        states.end(LUN, ended(status));
+        assert!(matches!(states.of(LUN), WayState::Done(_) | WayState::Fail(_)));
+        let verdict = states.settle(LUN, read);
+        assert_eq!(states.of(LUN), WayState::Idle);
+        verdict
+    }
+
+    #[test]
+    fn a_read_is_repeated_up_to_the_limit_and_then_reported_and_other_failures_are_reported_at_once() {
+        let (exec, mut states) = (aster_exec::Exec::new(), StateManager::new(1, 2));
+        let port = aster_ports::flash::FlashPort::new(&exec, 1, 1, aster_ports::cores::Interrupt::default());
+        let target = aster_ports::flash::Target {
+            row: aster_units::RowAddr(0),
+            sectors: aster_units::SectorRange::whole(4),
+            buffer: aster_units::BufferId(0),
+        };
+        let request = aster_ports::flash::FlashRequest::single(aster_ports::flash::Phase::Erase, LUN, target);
+        let tag = port.submit(request).unwrap();
+        for _ in 0..2 {
+            let worn = FlashStatus::Uncorrectable;
+            assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry);
+            // The trigger that comes before the transfer again.
+            assert_eq!(
+                once(&mut states, tag, FlashStatus::Done, false),
+                Verdict::Over(ended(FlashStatus::Done))
+            );
+            assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry);
+            assert_eq!(once(&mut states, tag, worn, true), Verdict::Over(ended(worn)));
+        }
+        let failed = FlashStatus::Failed;
+        assert_eq!(once(&mut states, tag, failed, false), Verdict::Over(ended(failed)));
+    }
+}

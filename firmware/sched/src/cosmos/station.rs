@@ -1,0 +1,62 @@
+//! The reservation station (Fig 11): operations that may be carried out, in queues (C35).
+
+use super::operation::Operation;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use aster_units::LunIndex;
+
+/// One queue for host DMA, and one for each way that its flash operations and flash DMA operations share. Only heads are
+/// looked at; a way's head stays until it has been completed, since it may have to be done again (C37).
+pub struct ReservationStation {
+    host: VecDeque<Operation>,
+    ways: Vec<VecDeque<Operation>>,
+    queued: usize,
+}
+
+impl ReservationStation {
+    /// For so many ways, with room for `operations` in each queue.
+    pub fn new(ways: u32, operations: usize) -> Self {
+        ReservationStation {
+            host: VecDeque::with_capacity(operations),
+            ways: (0..ways).map(|_| VecDeque::with_capacity(operations)).collect(),
+            queued: 0,
+        }
+    }
+    /// True when it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.queued == 0
+    }
+    /// Queues an operation.
+    pub fn push(&mut self, operation: Operation) {
+        self.queued += 1;
+        match operation.kind.is_host_dma() {
+            true => self.host.push_back(operation),
+            false => self.ways[operation.lun.index()].push_back(operation),
+        }
+    }
+    /// The host DMA operation that is next.
+    pub fn host_head(&self) -> Option<&Operation> {
+        self.host.front()
+    }
+    /// Takes it: the host interface controller has a queue of its own, and nothing of it is done again.
+    pub fn take_host(&mut self) -> Option<Operation> {
+        let head = self.host.pop_front();
+        self.queued -= usize::from(head.is_some());
+        head
+    }
+    /// A way's head.
+    #[inline]
+    pub fn head(&self, lun: LunIndex) -> Option<&Operation> {
+        self.ways[lun.index()].front()
+    }
+    /// Removes a way's head, which is over.
+    pub fn release(&mut self, lun: LunIndex) -> Operation {
+        self.queued -= 1;
+        self.ways[lun.index()].pop_front().expect("a way that works has a head")
+    }
+    /// Puts an operation before a way's head: what must be done again first.
+    pub fn put_before(&mut self, operation: Operation) {
+        self.queued += 1;
+        self.ways[operation.lun.index()].push_front(operation);
+    }
+}

@@ -1,0 +1,256 @@
+//! The status checker: which operations have ended, and how (C38, C39, C40).
+
+use super::big_loop::{BigLoop, DmaInFlight, Payload};
+use super::operation::{Operation, OperationKind};
+use super::state::{Stage, Verdict, WayState};
+use aster_events::Event;
+use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Phase};
+use aster_units::{Instant, LunIndex};
+
+/// Fig 12's end of an operation in events.
+fn status_code(status: FlashStatus) -> u8 {
+    match status {
+        FlashStatus::Done => 0,
+        FlashStatus::Failed => 1,
+        FlashStatus::Uncorrectable => 2,
+        FlashStatus::Error => 3,
+    }
+}
+
+/// A request's kind in [`Event::FlashIssued`] and [`Event::FlashFinished`].
+pub(super) fn flash_kind(kind: OperationKind) -> u8 {
+    match kind {
+        OperationKind::Write => 1,
+        OperationKind::Erase => 2,
+        _ => 0,
+    }
+}
+
+impl BigLoop {
+    /// Looks at everything that is under way.
+    pub(super) fn check_status(&mut self) -> bool {
+        let host = self.check_host_dma();
+        let mut flash = false;
+        for channel in 0..self.channels.len() {
+            if self.working[channel] > 0 {
+                flash |= self.check_channel(channel);
+            }
+        }
+        host | flash
+    }
+
+    /// One register tells how many units the host DMA engine has done (P13).
+    fn check_host_dma(&mut self) -> bool {
+        if self.dma.is_empty() {
+            return false;
+        }
+        self.access(1);
+        let mut any = false;
+        for at in 0..self.dma.len() {
+            let DmaInFlight { units, failed, .. } = &mut self.dma[at];
+            let host = &self.ports.host;
+            units.retain(|&unit| match host.try_take_dma(unit) {
+                Some(Ok(())) => false,
+                Some(Err(error)) => {
+                    *failed = Some(error);
+                    false
+                }
+                None => true,
+            });
+            any |= units.is_empty();
+        }
+        self.core.charge(self.config.costs.status * self.dma.len() as u64);
+        if any {
+            for _ in 0..self.dma.len() {
+                let transfer = self.dma.pop_front().expect("counted");
+                match transfer.units.is_empty() {
+                    true => self.host_dma_done(transfer),
+                    false => self.dma.push_back(transfer),
+                }
+            }
+        }
+        any
+    }
+    fn host_dma_done(&mut self, transfer: DmaInFlight) {
+        let DmaInFlight { operation, issued, units, failed } = transfer;
+        let Payload::Dma(tag, _) = self.payload(operation.set) else {
+            unreachable!("host DMA of a flash request")
+        };
+        self.finished(&operation, issued, u8::from(failed.is_some()));
+        self.dma_spare.push(units);
+        let last = self.checker.completed(&operation);
+        assert!(last, "host DMA is the last of its set");
+        self.ports.ftl.dma_done(tag, failed.map_or(Ok(()), Err));
+    }
+    /// Accounts an operation that has ended.
+    fn finished(&mut self, operation: &Operation, issued: Instant, status: u8) {
+        self.core.charge(self.config.costs.finish);
+        let now = self.core.now();
+        self.count(|s| {
+            s.operations[usize::from(operation.kind.code())] += 1;
+            s.operation_time[usize::from(operation.kind.code())] += now.since(issued);
+        });
+        self.recorder.emit(now, || Event::OperationEnded {
+            kind: operation.kind.code(),
+            lun: operation.lun.0,
+            buffer: operation.buffer.0,
+            status,
+        });
+    }
+
+    /// One register has a ready/busy bit for each way (C24); completion flags lie in memory.
+    fn check_channel(&mut self, channel: usize) -> bool {
+        let mut any = false;
+        if self.config.detached {
+            self.access(1);
+        }
+        self.core.charge(self.config.costs.status * u64::from(self.working[channel]));
+        for way in 0..self.channels[channel].len() {
+            let lun = self.channels[channel][way];
+            if let WayState::Busy(stage) = self.states.of(lun) {
+                any |= self.check_way(channel, lun, stage);
+            }
+        }
+        any
+    }
+    fn check_way(&mut self, channel: usize, lun: LunIndex, stage: Stage) -> bool {
+        match stage {
+            Stage::Sent(tag) => {
+                let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
+                let outcome = outcomes[0];
+                let head = *self.station.head(lun).expect("a way that works has a head");
+                if outcome.status == FlashStatus::Done && self.config.detached && head.kind.works_array() {
+                    let give_up = self.core.exec().now() + self.patience(head.kind);
+                    self.states.advance(lun, Stage::Array(give_up));
+                } else {
+                    self.ended(channel, lun, outcome);
+                }
+                true
+            }
+            Stage::Array(give_up) => {
+                let now = self.core.exec().now();
+                if self.ports.controllers.is_ready(lun, now) {
+                    self.states.advance(lun, Stage::CheckDue);
+                    return true;
+                }
+                if now >= give_up {
+                    self.given_up(channel, lun);
+                    return true;
+                }
+                false
+            }
+            Stage::CheckDue => false,
+            Stage::Checking(tag) => {
+                let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
+                // The result's word is in a register.
+                self.access(1);
+                self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
+                let mut outcome = outcomes[0];
+                let head = self.station.head(lun).expect("a way that works has a head");
+                if head.kind == OperationKind::ReadTrigger && outcome.status == FlashStatus::Failed {
+                    // A read's data are judged by the ECC engine (C40); FAIL may be left from what the way did before.
+                    outcome.status = FlashStatus::Done;
+                }
+                self.ended(channel, lun, outcome);
+                true
+            }
+        }
+    }
+    pub(super) fn patience(&self, kind: OperationKind) -> aster_units::Duration {
+        self.config.give_up[usize::from(flash_kind(kind))]
+    }
+    fn given_up(&mut self, channel: usize, lun: LunIndex) {
+        let head = *self.station.head(lun).expect("a way that works has a head");
+        let (_, request) = self.request(head.set);
+        let error = FlashError::NeverReady {
+            transaction: request.phase.name(),
+            row: request.targets()[0].row,
+            at: self.core.now(),
+        };
+        self.ports.requests.note_fault(lun, error);
+        self.ended(channel, lun, Outcome { status: FlashStatus::Error, ..Outcome::default() });
+    }
+
+    /// A way's head has ended.
+    fn ended(&mut self, channel: usize, lun: LunIndex, outcome: Outcome) {
+        self.working[channel] -= 1;
+        self.states.end(lun, outcome);
+        let head = *self.station.head(lun).expect("a way that works has a head");
+        self.finished(&head, self.states.issued(lun), status_code(outcome.status));
+        let (_, request) = self.request(head.set);
+        let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
+        // Whoever sent a transfer alone reads again by itself.
+        let repeats = reads && request.phase == Phase::Read;
+        match self.states.settle(lun, repeats) {
+            Verdict::Retry => {
+                self.count(|s| s.retries += 1);
+                let kind = OperationKind::ReadTrigger;
+                self.station.put_before(Operation { kind, again: true, ..head });
+            }
+            Verdict::Over(outcome) => self.over(head, outcome),
+        }
+    }
+    fn over(&mut self, head: Operation, outcome: Outcome) {
+        self.station.release(head.lun);
+        let failed = outcome.status != FlashStatus::Done;
+        // A trigger that is done again has been completed before.
+        let last = if failed { self.fail(&head) } else { !head.again && self.checker.completed(&head) };
+        if last {
+            self.report(head, outcome);
+        }
+    }
+    /// The head has failed for good: what follows it in its set waits behind it in its queue, and goes with it.
+    fn fail(&mut self, head: &Operation) -> bool {
+        if head.kind == OperationKind::ReadTrigger {
+            let (_, request) = self.request(head.set);
+            if request.phase == Phase::Read {
+                let transfer = self.station.release(head.lun);
+                assert_eq!(transfer.set, head.set, "a read-transfer follows its trigger");
+            }
+            self.checker.abandon(head.set);
+            return true;
+        }
+        self.checker.completed(head)
+    }
+    /// Tells the FTL how its request has ended, so that it can update its bad blocks.
+    fn report(&mut self, head: Operation, outcome: Outcome) {
+        let (tag, request) = self.request(head.set);
+        let status = status_code(outcome.status);
+        if status != 0 {
+            self.count(|s| s.reports += 1);
+        }
+        if outcome.status == FlashStatus::Error {
+            while let Some(error) = self.ports.controllers.take_fault(head.lun) {
+                self.ports.requests.note_fault(head.lun, error);
+            }
+        }
+        self.recorder.emit(self.core.now(), || Event::FlashFinished {
+            lun: head.lun.0,
+            kind: flash_kind(head.kind),
+            row: request.targets()[0].row.0,
+            status,
+            corrected: outcome.corrected,
+        });
+        let mut outcomes = [Outcome::default(); MAX_TARGETS];
+        outcomes[0] = outcome;
+        self.ports.requests.complete(tag, outcomes);
+    }
+
+    /// Has the bell rung when the first way must be given up: nothing else may happen until then.
+    pub(super) fn set_alarm(&mut self) {
+        let now = self.core.exec().now();
+        if self.alarm <= now {
+            self.alarm = Instant::MAX;
+        }
+        let mut first = Instant::MAX;
+        for &lun in self.channels.iter().flatten() {
+            if let WayState::Busy(Stage::Array(give_up)) = self.states.of(lun) {
+                first = first.min(give_up);
+            }
+        }
+        if first < self.alarm {
+            self.alarm = first;
+            self.core.exec().schedule(first, self.bell_id, 0);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Drives whose firmware is Cosmos+'s: one big loop on one core, and its low-level scheduler (C26–C44).
+
+use aster_device::Media;
+use aster_device::big_loop::OperationKind;
+use aster_device::profile::{ControllerName, Profile, SchedulerPolicy};
+use aster_driver::QueueId;
+use aster_events::{Event, EventSink, Recorder};
+use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_units::Instant;
+use aster_workload::runner::Contents;
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// Two channels of two ways under the big loop, its costs and buses included.
+fn looped(change: impl FnOnce(&mut Profile)) -> Profile {
+    profile("tiny", |p| {
+        p.geometry.luns = 1;
+        p.ftl.over_provisioning_percent = 45.0;
+        p.scheduler.policy = SchedulerPolicy::Cosmos;
+        p.channel.controller = ControllerName::Asynchronous;
+        p.costs.loop_pass = 100;
+        p.costs.loop_status = 50;
+        p.costs.loop_compare = 30;
+        p.costs.loop_issue = 100;
+        p.costs.loop_finish = 100;
+        p.board.buses.processor_mhz = 333.0;
+        p.board.buses.central_mhz = 100.0;
+        p.board.buses.control_mhz = 100.0;
+        p.board.buses.register_cycles = 5;
+        change(p);
+    })
+}
+
+fn mixed(name: &str, requests: u64, seed: u64) -> Job {
+    Job {
+        block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 40 << 10 }),
+        read_percent: 40,
+        seed,
+        flush_every: 61,
+        ..job(name, Access::Random, Mix::ReadWrite, 4096, requests)
+    }
+}
+
+#[test]
+fn a_drive_under_the_big_loop_keeps_every_byte_under_any_controller() {
+    for controller in [ControllerName::Asynchronous, ControllerName::Synchronous, ControllerName::Software] {
+        let profile = looped(|p| p.channel.controller = controller);
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let pages = drive(&m).bytes / (16 << 10);
+        let contents = versioned(&m);
+        let rewrite = job("rewrite", Access::Random, Mix::Write, 16 << 10, 3 * pages);
+        let trim = Job {
+            block_sizes: PerDirection::all(BlockSizes::Range { min: 512, max: 64 << 10 }),
+            ..job("trim", Access::Random, Mix::Trim, 4096, 100)
+        };
+        let read = job("read", Access::Sequential, Mix::Read, 64 << 10, pages / 4);
+        run(&m, &[mixed("mixed", cases(1_500, 8_000), 1), rewrite, trim, read], contents);
+        let stats = m.device().stats();
+        assert!(stats.ftl.gc_runs > 5, "{controller:?}: {:?}", stats.ftl);
+        let firmware = stats.big_loop.expect("the firmware is a big loop");
+        assert!(firmware.commands > 1_000, "{controller:?}: {firmware:?}");
+    }
+}
+
+/// Operations as they go through the loop: what happened, and to which operation.
+#[derive(Clone, Default)]
+struct Operations(Rc<RefCell<Vec<Said>>>);
+
+/// What happened, the operation's kind and its entry.
+type Said = (&'static str, u8, u32);
+
+impl EventSink for Operations {
+    fn event(&mut self, _: Instant, event: &Event) {
+        let said = match *event {
+            Event::OperationDelivered { kind, buffer, .. } => ("delivered", kind, buffer),
+            Event::OperationIssued { kind, buffer, .. } => ("issued", kind, buffer),
+            Event::OperationEnded { kind, buffer, .. } => ("ended", kind, buffer),
+            _ => return,
+        };
+        self.0.borrow_mut().push(said);
+    }
+}
+
+const RX: u8 = OperationKind::RxDma.code();
+const TX: u8 = OperationKind::TxDma.code();
+const CHECK: u8 = OperationKind::StatusCheck.code();
+const TRIGGER: u8 = OperationKind::ReadTrigger.code();
+const WRITE: u8 = OperationKind::Write.code();
+const TRANSFER: u8 = OperationKind::ReadTransfer.code();
+
+/// Figs 13 and 14 through the whole drive (C43): LPN 0 is read, LPNs 1 and 2 are written through to flash, all on one channel.
+/// The loop takes one command a pass (Algorithm 1), so that steps 2-1 and 2-2 come for each command.
+#[test]
+fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
+    let profile = looped(|p| {
+        p.geometry.channels = 1;
+        p.geometry.ways = 4;
+        p.ftl.buffer_entries = 4;
+        p.package.page_deviation_us = 0.0;
+        p.package.die_deviation_us = 0.0;
+    });
+    let (recorder, seen) = (Recorder::default(), Operations::default());
+    let m = machine(&profile, None, Media::fresh(), &recorder);
+    let page = 16 << 10;
+    let blocks = (page / m.driver().namespace().block_bytes) as u64;
+    let write = |lpn: u64, fua| {
+        let driver = Rc::clone(m.driver());
+        async move { driver.write(QueueId(1), lpn * blocks, &[lpn as u8; 16 << 10], fua).await }
+    };
+    // LPN 0 is on flash, and others have its place in the data buffer.
+    for lpn in [0, 4, 5, 6, 7] {
+        m.block_on("writing", write(lpn, true)).unwrap().unwrap();
+    }
+    recorder.attach(seen.clone());
+    let (one, other, driver) = (write(1, true), write(2, true), Rc::clone(m.driver()));
+    let written: Rc<RefCell<Vec<_>>> = Rc::default();
+    let read = async move {
+        let mut bytes = vec![1; 16 << 10];
+        driver.read(QueueId(1), 0, &mut bytes).await.map(|()| bytes)
+    };
+    let (mine, ended) = (m.host().clone(), Rc::clone(&written));
+    let bytes = m.block_on("reading and writing", async move {
+        for write in [Box::pin(one) as Pin<Box<dyn Future<Output = _>>>, Box::pin(other)] {
+            let ended = Rc::clone(&ended);
+            mine.spawn(async move {
+                let result = write.await;
+                ended.borrow_mut().push(result);
+            });
+        }
+        read.await
+    });
+    assert!(bytes.unwrap().unwrap().iter().all(|byte| *byte == 0));
+    while written.borrow().len() < 2 {
+        assert!(m.step(), "the writes end");
+    }
+    assert!(written.borrow().iter().all(Result::is_ok));
+    let seen = seen.0.borrow();
+    let entry =
+        |kind| seen.iter().filter(move |said| said.0 == "delivered" && said.1 == kind).map(|said| said.2);
+    let (a, b) = (entry(TRIGGER).next().unwrap(), entry(RX).collect::<Vec<_>>());
+    let of = |entry: u32| -> Vec<_> {
+        seen.iter().filter(|said| said.2 == entry).map(|said| (said.0, said.1)).collect()
+    };
+    // Each set in the order of Fig 10, each operation after the end of the one before it, and one status-check for each array operation.
+    assert_eq!(
+        of(a),
+        [
+            ("delivered", TRIGGER),
+            ("delivered", TRANSFER),
+            ("issued", TRIGGER),
+            ("issued", CHECK),
+            ("ended", TRIGGER),
+            ("issued", TRANSFER),
+            ("ended", TRANSFER),
+            ("delivered", TX),
+            ("issued", TX),
+            ("ended", TX),
+        ]
+    );
+    for &entry in &b {
+        assert_eq!(
+            of(entry),
+            [
+                ("delivered", RX),
+                ("issued", RX),
+                ("ended", RX),
+                ("delivered", WRITE),
+                ("issued", WRITE),
+                ("issued", CHECK),
+                ("ended", WRITE),
+            ]
+        );
+    }
+    // Steps 2-3 to 2-6 among the sets: the writes have been delivered and issued before the read-transfer, which was delivered
+    // first; the TxDMA follows.
+    let later: Vec<_> = seen
+        .iter()
+        .filter(|said| {
+            matches!((said.0, said.1), ("issued", WRITE | TRANSFER | TX) | ("delivered", WRITE | TX))
+        })
+        .map(|said| (said.0, said.1))
+        .collect();
+    let (delivered, issued) = ("delivered", "issued");
+    assert_eq!(
+        later,
+        [
+            (delivered, WRITE),
+            (issued, WRITE),
+            (delivered, WRITE),
+            (issued, WRITE),
+            (issued, TRANSFER),
+            (delivered, TX),
+            (issued, TX)
+        ]
+    );
+}
+
+/// What moves data from or to an entry, by the entry, while it is under way.
+#[derive(Clone, Default)]
+struct Order(Rc<RefCell<UnderWay>>);
+
+#[derive(Default)]
+struct UnderWay {
+    by_entry: BTreeMap<u32, Vec<u8>>,
+    operations: u64,
+}
+
+impl EventSink for Order {
+    fn event(&mut self, at: Instant, event: &Event) {
+        let UnderWay { by_entry, operations } = &mut *self.0.borrow_mut();
+        match *event {
+            Event::OperationDelivered { kind, buffer, .. } => {
+                let others = by_entry.entry(buffer).or_default();
+                let may = match kind {
+                    // The entry fills: nothing else moves.
+                    RX | TRIGGER => others.is_empty(),
+                    // Its trigger is all that is under way.
+                    TRANSFER => others[..] == [TRIGGER],
+                    // The entry has been filled, and may leave by several ways at once.
+                    _ => others.iter().all(|other| [TX, WRITE].contains(other)),
+                };
+                assert!(may, "{at}: operation {kind} of entry {buffer} was delivered beside {others:?}");
+                others.push(kind);
+                *operations += 1;
+            }
+            Event::OperationEnded { kind, buffer, .. } => {
+                let others = by_entry.get_mut(&buffer).unwrap();
+                let place = others.iter().position(|other| *other == kind).unwrap();
+                others.remove(place);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn no_data_leave_an_entry_before_they_have_come_to_it() {
+    let (recorder, order) = (Recorder::default(), Order::default());
+    let profile = looped(|p| p.ftl.buffer_entries = 24);
+    let m = machine(&profile, None, Media::fresh(), &recorder);
+    recorder.attach(order.clone());
+    let contents = versioned(&m);
+    run(&m, &[mixed("mixed", cases(2_000, 20_000), 3)], contents);
+    assert!(order.0.borrow().operations > 4_000, "{}", order.0.borrow().operations);
+}
+
+#[test]
+fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported() {
+    let spent = |retries| {
+        let profile = looped(|p| {
+            // Every eighth read of an MSB page, about, has a chunk of 14 wrong bits or more.
+            p.package.errors.fresh = 1.25e-3;
+            p.scheduler.read_retries = retries;
+        });
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let contents = Contents::unversioned(drive(&m), 1);
+        let fill = Job { verify: false, ..job("fill", Access::Sequential, Mix::Write, 64 << 10, 64) };
+        let read = Job {
+            verify: false,
+            size: Some(Extent::Bytes(4 << 20)),
+            ..job("read", Access::Random, Mix::Read, 16 << 10, 300)
+        };
+        let (statistics, _) = run_with(&m, &[fill, read], contents, ());
+        (m.device().stats().big_loop.unwrap(), statistics[1].failures)
+    };
+    // Cells that nothing disturbs meanwhile bring the same wrong bits again: each such read takes all its retries.
+    let ((none, lost), (some, still)) = (spent(0), spent(4));
+    assert!(none.retries == 0 && none.reports > 0 && lost > 0, "{none:?}, {lost} lost");
+    assert_eq!((some.retries, some.reports, still), (4 * none.reports, none.reports, lost));
+}
+
+#[test]
+fn a_way_that_never_becomes_ready_is_given_up_and_told() {
+    let profile = looped(|_| ());
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let contents = Contents::unversioned(drive(&m), 1);
+    let fill = Job { verify: false, ..job("fill", Access::Sequential, Mix::Write, 64 << 10, 64) };
+    let (_, contents) = run_with(&m, &[fill], contents, ());
+    m.device().nand().force_busy(aster_units::LunIndex(0), true);
+    let read = Job {
+        verify: false,
+        size: Some(Extent::Bytes(4 << 20)),
+        ..job("read", Access::Sequential, Mix::Read, 64 << 10, 8)
+    };
+    let (statistics, _) = run_with(&m, &[read], contents, ());
+    assert!(statistics[0].failures > 0 && statistics[0].failures <= 8, "{}", statistics[0].failures);
+}
