@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
-#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [command …]
+#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is missing:
 #   - a C linker (Rust links with it), make, pkg-config, curl and certificates, as Debian packages
@@ -11,6 +11,7 @@
 #   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
 #   - with --rtl also Icarus and yosys, by which the RTL is tested and proved
 #   - with --valgrind also Valgrind, which counts instructions
+#   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not installed
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name it has, and cargo
 # never tries to download what a command doesn't need.
@@ -37,10 +38,12 @@ rustup_installer=https://static.rust-lang.org/rustup/rustup-init.sh
 bare_metal=
 rtl_tools=()
 counters=()
+guest=
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
+    --guest) guest=yes ;;
     --rtl) rtl_tools=(verilator iverilog yosys) ;;
     --valgrind) counters=(valgrind) ;;
     *) fail "unknown option $1" ;;
@@ -163,6 +166,12 @@ ensure_rustup
 if command -v rustup >/dev/null; then
     choose_toolchain
     [[ -z $bare_metal ]] || ensure_target
+fi
+
+if [[ -n $guest ]]; then
+    # The keys by which Debian's packages are checked; Debian has them, its relatives may not.
+    [[ -e /usr/share/keyrings/debian-archive-keyring.gpg ]] || apt_install debian-archive-keyring
+    "$root/scripts/guest.sh" fetch
 fi
 
 [[ $# == 0 ]] || exec "$@"

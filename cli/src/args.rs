@@ -21,6 +21,7 @@ Examples:
   aster run cosmos-plus --job mixed.fio      run a fio job file
   aster run ideal --trace usr_0.csv --json   replay a trace, report as JSON
   aster bench-channel --luns 4               measure one channel without FTL
+  aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
   aster profiles                             the drives that come along";
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +38,12 @@ pub(crate) enum Command {
     /// Times are simulated times; the same profile, work and seed give the same run on every machine.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Serve a drive to a virtual machine: an NVMe drive on PCIe that stock Linux uses
+    ///
+    /// QEMU 10.1 or later attaches to the socket with vfio-user-pci; see docs/serve.md for its command line. One client at a
+    /// time; when it has gone the next may come. Ctrl-C shuts the drive down in order.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Measure one channel: requests injected at its controller, with no FTL and no host above
     ///
     /// Takes package, bus and controller from a profile. Pages that are read have been programmed before, and are checked;
@@ -81,6 +88,49 @@ pub(crate) enum Experiment {
     Babol,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  aster serve cosmos-plus --image drive.aster --vfio-user /run/user/1000/aster.sock
+  aster serve pocket --vfio-user aster.sock --pace fast --json > status.jsonl";
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// A shipped profile (see `aster profiles`) or a TOML file
+    pub(crate) profile: PathBuf,
+    /// Keep the drive in this file; it is made when there is none [default: in memory, gone afterwards]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Option<PathBuf>,
+    /// Where clients connect: a UNIX socket that is made here
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) vfio_user: PathBuf,
+    /// How the drive's time goes
+    #[arg(long, value_name = "PACE", default_value = "real")]
+    pub(crate) pace: PaceArg,
+    /// Print the status as JSON on standard output, a line a second
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PaceArg {
+    /// Commands take as long as the model says
+    Real,
+    /// Commands are answered as soon as they are computed
+    Fast,
+}
+
+impl From<PaceArg> for aster_run_live::Pace {
+    fn from(pace: PaceArg) -> Self {
+        match pace {
+            PaceArg::Real => aster_run_live::Pace::Real,
+            PaceArg::Fast => aster_run_live::Pace::Fast,
+        }
+    }
 }
 
 const DEMO_EXAMPLES: &str = "\

@@ -13,6 +13,7 @@ mod profiles;
 mod progress;
 mod reproduce;
 mod run;
+mod serve;
 mod set;
 mod spans;
 mod traces;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),

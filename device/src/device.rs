@@ -12,7 +12,7 @@ use aster_channel::fixed::Filter;
 use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
 use aster_ftl::{BootError, Ftl, FtlHandle};
-use aster_hostif::{FrontEnd, History, MediaHealth};
+use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
 use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
@@ -284,8 +284,9 @@ impl Device {
         self.arrivals.push_through();
         self.pci.borrow().config_read(offset, size)
     }
-    /// Writes configuration space, behind the posted writes before it. A function-level reset takes effect at once.
-    pub fn config_write(&self, offset: u16, size: u8, value: u32) {
+    /// Writes configuration space, behind the posted writes before it. A function-level reset takes effect at once: then
+    /// this is true.
+    pub fn config_write(&self, offset: u16, size: u8, value: u32) -> bool {
         self.arrivals.push_through();
         let reset = {
             let mut pci = self.pci.borrow_mut();
@@ -293,10 +294,47 @@ impl Device {
             pci.take_reset_request()
         };
         if reset {
-            self.front.function_reset();
-            self.pci.borrow_mut().reset();
+            self.reset_function();
         }
         send_released(&self.pci, &self.link_port);
+        reset
+    }
+    /// Resets the function now, as a function-level reset does (PCIe 4.0 §6.6.2).
+    pub fn reset_function(&self) {
+        self.arrivals.push_through();
+        self.front.function_reset();
+        self.pci.borrow_mut().reset();
+    }
+    /// Unmasks or masks an MSI-X vector as a write of its table entry does, whatever BAR0 answers: for a host that keeps the
+    /// table to itself and hands over only which vectors it listens to.
+    pub fn set_vector_mask(&self, vector: u16, masked: bool) {
+        self.pci.borrow_mut().set_vector_mask(vector, masked);
+        send_released(&self.pci, &self.link_port);
+    }
+    /// MSI-X vectors of the function.
+    pub fn vectors(&self) -> u16 {
+        self.pci.borrow().vectors()
+    }
+
+    // ---- doorbells that the run mode looks at ----
+
+    /// Offers Doorbell Buffer Config to the host: the run mode looks at doorbells in host memory from now on.
+    pub fn offer_doorbell_buffer(&self) {
+        self.front.offer_doorbell_buffer();
+    }
+    /// Where the host keeps the doorbells of its I/O queues, if it does.
+    pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
+        self.front.controller().doorbell_buffer()
+    }
+    /// Another number whenever a queue has come or gone, or the doorbell buffer.
+    #[inline]
+    pub fn doorbell_generation(&self) -> u32 {
+        self.front.controller().doorbell_generation()
+    }
+    /// The doorbells that there are: offset in BAR0, and the value that each was last rung with.
+    pub fn doorbells(&self) -> Vec<(u32, u32)> {
+        let front = self.front.controller();
+        front.doorbells().map(|(doorbell, value)| (doorbell.offset(0) as u32, value)).collect()
     }
     /// Reads BAR0 as of now, behind the posted writes before it. All ones where or while BAR0 doesn't answer.
     pub fn bar_read(&self, offset: u32, size: u8) -> u64 {
@@ -317,10 +355,17 @@ impl Device {
             self.arrivals.send(Write { offset, size, value });
         }
     }
-    /// The next operation that the drive asks the run mode to carry out.
+    /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is answered here: that
+    /// host's memory is no longer the drive's to touch.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
-        self.link_port.next_out()
+        loop {
+            let op = self.link_port.next_out()?;
+            if !self.front.controller().is_stale(&op) {
+                return Some(op);
+            }
+            self.link_port.done(&op, Err(BadAddress(0)));
+        }
     }
     /// Answers a DMA.
     #[inline]
@@ -347,6 +392,19 @@ impl Device {
 
     // ---- looking at it ----
 
+    /// Completion entries that have reached the host since power-on.
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.front.controller().completed()
+    }
+    /// Commands in the drive.
+    pub fn commands_in_flight(&self) -> usize {
+        self.front.controller().commands_in_flight()
+    }
+    /// The drive's life up to now.
+    pub fn history(&self) -> History {
+        self.front.history()
+    }
     /// How page content is kept.
     pub fn content(&self) -> Content {
         self.content

@@ -15,6 +15,8 @@ mod pieces;
 pub mod profile;
 mod wiring;
 
+pub use aster_board::BAR0_BYTES;
+pub use aster_hostif::{DoorbellBuffer, History};
 pub use build::{BuildError, nand_image_bytes};
 pub use channels::ChannelHardware;
 pub use check::{check, namespace};

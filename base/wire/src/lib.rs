@@ -9,6 +9,7 @@
 //! - [`nvme`]: NVM Express 1.4
 //! - [`onfi`]: ONFI 5.1
 //! - [`pcie`]: PCI Express configuration space, BARs and MSI-X
+//! - [`vfio_user`]: a PCI function over a socket
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -18,3 +19,4 @@ mod bits;
 pub mod nvme;
 pub mod onfi;
 pub mod pcie;
+pub mod vfio_user;

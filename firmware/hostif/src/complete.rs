@@ -107,6 +107,7 @@ impl Controller {
             }
             return;
         }
+        self.completed += 1;
         ports.emit(|| Event::CommandCompleted { command: id, status });
     }
 }

@@ -5,6 +5,7 @@ use crate::admin::aer::AsyncEvents;
 use crate::arbitration::Arbiter;
 use crate::config::{BlockSize, ConfigError, HostIfConfig, SramLayout};
 use crate::data::{PageTable, Transfer};
+use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
 use crate::health::{Health, History, MediaHealth};
 use crate::interrupt::Interrupts;
@@ -46,11 +47,14 @@ pub struct Controller {
     requested: VecDeque<(Instant, DmaTag, DmaRequest)>,
     pub(crate) finished: VecDeque<(Instant, u16)>,
     pub(crate) interrupts: Interrupts,
+    pub(crate) doorbells: Doorbells,
     pub(crate) features: Features,
     pub(crate) events: AsyncEvents,
     pub(crate) errors: ErrorLog,
     pub(crate) health: Health,
     pub(crate) block_size: BlockSize,
+    /// Completion entries that have reached the host since power-on.
+    pub(crate) completed: u64,
     /// A Format NVM is with the FTL.
     pub(crate) formatting: bool,
     /// A format has changed the block size since somebody last asked.
@@ -84,11 +88,13 @@ impl Controller {
             finished: VecDeque::with_capacity(slot_count),
             requested: VecDeque::with_capacity(usize::from(config.dma_requests)),
             interrupts: Interrupts::new(config.vectors, queues),
+            doorbells: Doorbells::default(),
             features: Features::new(&config),
             events: AsyncEvents::default(),
             errors: ErrorLog::new(config.history.error_count),
             health: Health::new(&config.history),
             block_size: config.block_size,
+            completed: 0,
             formatting: false,
             format_changed: false,
             config,
@@ -106,6 +112,16 @@ impl Controller {
     /// True between CSTS.RDY rising and falling.
     pub fn is_ready(&self) -> bool {
         self.registers.csts.rdy()
+    }
+    /// Completion entries that have reached the host since power-on.
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.completed
+    }
+    /// True for an operation on behalf of a host that a reset has taken away since: it must not touch host memory any more.
+    #[inline]
+    pub fn is_stale(&self, op: &LinkOp) -> bool {
+        matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
     /// Commands in the drive, those without a host included.
     pub fn commands_in_flight(&self) -> usize {

@@ -78,6 +78,10 @@ impl FrontEnd {
     pub fn function_reset(&self) {
         self.with(Controller::reset_function);
     }
+    /// The run mode looks at doorbells in host memory from now on: the host is offered Doorbell Buffer Config.
+    pub fn offer_doorbell_buffer(&self) {
+        self.controller.borrow_mut().offer_doorbell_buffer();
+    }
     /// The media's state has changed: SMART shows it, and the host is told what it asked to be told.
     pub fn set_media_health(&self, media: MediaHealth) {
         self.with(|controller, ports| controller.set_media_health(ports, media));

@@ -21,6 +21,7 @@ mod complete;
 mod config;
 mod controller;
 mod data;
+mod doorbells;
 mod error_log;
 mod fetch;
 mod frontend;
@@ -38,6 +39,7 @@ pub use config::{
     TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
 };
 pub use controller::Controller;
+pub use doorbells::DoorbellBuffer;
 pub use frontend::FrontEnd;
 pub use health::{History, MediaHealth};
 

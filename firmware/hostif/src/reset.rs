@@ -78,6 +78,7 @@ impl Controller {
         self.completion[0].create(registers.acq.address(), aqa.completion_entries().into(), Some(0));
         self.submission[0].create(registers.asq.address(), aqa.submission_entries().into(), 0);
         self.completion[0].attached = 1;
+        self.doorbells.changed();
         self.health.set_shut_down(false);
         registers.csts = registers.csts.with_rdy(true);
         self.phase = Phase::Ready;
@@ -127,6 +128,7 @@ impl Controller {
         }
         self.arbiter.reset(false);
         self.interrupts.reset();
+        self.doorbells.reset();
         self.events.reset();
         self.features = crate::admin::Features::new(&self.config);
         self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());

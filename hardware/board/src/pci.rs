@@ -26,6 +26,8 @@ const HEADER_BARS: usize = 0x10;
 const PM: usize = CAPABILITIES_BEGIN as usize;
 const PCIE: usize = PM + 0x10;
 const MSIX: usize = PCIE + 0x40;
+/// Vector control in an entry of the MSI-X table; bit 0 masks (PCI 3.0 §6.8.2.9).
+const VECTOR_CONTROL: u32 = 12;
 const PM_CONTROL: usize = PM + 4;
 const DEVICE_CONTROL: usize = PCIE + 8;
 const MSIX_CONTROL: usize = MSIX + 2;
@@ -226,6 +228,15 @@ impl PciFunction {
         Some((entry.address.get(), entry.data.get()))
     }
 
+    /// Masks or unmasks `vector` as a write of its table entry's vector control does; of a vector that isn't, nothing.
+    pub fn set_vector_mask(&mut self, vector: u16, masked: bool) {
+        let offset = MSIX_TABLE_OFFSET + u32::from(vector) * MSIX_ENTRY_BYTES as u32 + VECTOR_CONTROL;
+        self.bar_write(offset, 4, u64::from(masked));
+    }
+    /// Vectors in the MSI-X table.
+    pub fn vectors(&self) -> u16 {
+        self.table.len() as u16
+    }
     /// The vector of a message that was pending and may go now; it isn't pending any more. Ask after every write to
     /// configuration space or to the MSI-X table until there is none.
     pub fn next_released(&mut self) -> Option<u16> {

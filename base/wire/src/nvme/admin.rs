@@ -285,6 +285,8 @@ pub enum AdminCommand {
     FirmwareCommit(FirmwareCommitDword10),
     /// Transfer a part of a firmware image.
     FirmwareImageDownload(FirmwareImageDownload),
+    /// Keep doorbells in host memory (§5.7): PRP1 is the shadow doorbell buffer, PRP2 the event index buffer.
+    DoorbellBufferConfig,
     /// Format a namespace (§5.23).
     FormatNvm(FormatDword10),
     /// A command that the standard names and that has no decoder here; optional in NVMe 1.4.
@@ -337,6 +339,7 @@ impl AdminCommand {
                     offset_dwords: dword11,
                 })
             }
+            AdminOpcode::DoorbellBufferConfig => AdminCommand::DoorbellBufferConfig,
             AdminOpcode::FormatNvm => AdminCommand::FormatNvm(FormatDword10(dword10)),
             other => AdminCommand::Other(other),
         })
@@ -357,6 +360,7 @@ impl AdminCommand {
             AdminCommand::AsyncEventRequest => AdminOpcode::AsyncEventRequest,
             AdminCommand::FirmwareCommit(_) => AdminOpcode::FirmwareCommit,
             AdminCommand::FirmwareImageDownload(_) => AdminOpcode::FirmwareImageDownload,
+            AdminCommand::DoorbellBufferConfig => AdminOpcode::DoorbellBufferConfig,
             AdminCommand::FormatNvm(_) => AdminOpcode::FormatNvm,
             AdminCommand::Other(opcode) => *opcode,
         }
@@ -387,7 +391,9 @@ impl AdminCommand {
                 sqe.with_dword(10, c.dwords_zero_based).with_dword(11, c.offset_dwords)
             }
             AdminCommand::FormatNvm(c) => sqe.with_dword(10, c.0),
-            AdminCommand::AsyncEventRequest | AdminCommand::Other(_) => sqe,
+            AdminCommand::AsyncEventRequest | AdminCommand::DoorbellBufferConfig | AdminCommand::Other(_) => {
+                sqe
+            }
         }
     }
 

@@ -72,7 +72,7 @@ impl Controller {
         c.mdts = config.transfer_pages_log2;
         c.ver = U32::new(VERSION_1_4.0);
         c.cntrltype = IO_CONTROLLER;
-        c.oacs = U16::new(AdminSupport(0).with_format(true).0);
+        c.oacs = U16::new(AdminSupport(0).with_format(true).with_doorbell_buffer(self.doorbells.offered()).0);
         c.acl = ABORT_LIMIT;
         c.aerl = ASYNC_EVENT_REQUESTS - 1;
         c.frmw = FirmwareUpdates(0).with_first_slot_read_only(true).with_slots(1).0;

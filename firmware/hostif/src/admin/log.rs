@@ -44,7 +44,7 @@ impl Controller {
             LogId::ErrorInformation => self.errors.write(scratch),
             LogId::Health => scratch[..size].copy_from_slice(self.health_log(now).as_bytes()),
             LogId::FirmwareSlot => scratch[..size].copy_from_slice(self.firmware_log().as_bytes()),
-            _ => scratch[..size].copy_from_slice(commands_supported().as_bytes()),
+            _ => scratch[..size].copy_from_slice(commands_supported(self.doorbells.offered()).as_bytes()),
         }
         // What lies past the log's end is undefined (§5.14): nothing is sent for it.
         let offset = command.offset as usize;
@@ -66,7 +66,7 @@ impl Controller {
 }
 
 /// Commands supported and effects (NVMe 1.4 §5.14.1.5).
-fn commands_supported() -> CommandsSupportedLog {
+fn commands_supported(doorbell_buffer: bool) -> CommandsSupportedLog {
     let plain = CommandEffects(0).with_supported(true);
     let writes = plain.with_block_content_change(true);
     let formats = writes.with_namespace_capability_change(true).with_exclusion(ALONE_IN_NAMESPACE);
@@ -84,6 +84,9 @@ fn commands_supported() -> CommandsSupportedLog {
         AdminOpcode::AsyncEventRequest,
     ] {
         log.admin[usize::from(opcode.raw())] = U32::new(plain.0);
+    }
+    if doorbell_buffer {
+        log.admin[usize::from(AdminOpcode::DoorbellBufferConfig.raw())] = U32::new(plain.0);
     }
     log.admin[usize::from(AdminOpcode::FormatNvm.raw())] = U32::new(formats.0);
     for (opcode, effects) in [

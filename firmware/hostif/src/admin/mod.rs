@@ -60,8 +60,10 @@ impl Controller {
             AdminCommand::GetFeatures(command) => self.get_features(sqe, command),
             AdminCommand::Abort(command) => self.abort(ports, id, command),
             AdminCommand::AsyncEventRequest => self.request_event(ports, id),
+            AdminCommand::DoorbellBufferConfig if self.doorbells.offered() => self.configure_doorbells(sqe),
             AdminCommand::FormatNvm(command) => self.format(ports, id, sqe, command),
-            AdminCommand::FirmwareCommit(_)
+            AdminCommand::DoorbellBufferConfig
+            | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareImageDownload(_)
             | AdminCommand::Other(_) => refuse(Status::INVALID_OPCODE),
         }

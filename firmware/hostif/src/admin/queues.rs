@@ -49,6 +49,7 @@ impl Controller {
         }
         let created = &mut self.completion[usize::from(queue.queue_id())];
         created.create(sqe.prp1.get(), queue.entries(), vector);
+        self.doorbells.changed();
         Ok(Reply::Done(0))
     }
 
@@ -69,6 +70,7 @@ impl Controller {
         self.submission[usize::from(id)].create(sqe.prp1.get(), queue.entries(), completion);
         self.completion[usize::from(completion)].attached += 1;
         self.arbiter.add(id, control.priority());
+        self.doorbells.changed();
         Ok(Reply::Done(0))
     }
 
@@ -81,6 +83,7 @@ impl Controller {
             return refuse(Status::INVALID_QUEUE_DELETION);
         }
         queue.exists = false;
+        self.doorbells.changed();
         while let Some(held) = self.take_held(id) {
             // Their submission queues are gone, else they would be attached.
             self.slots.free(held);
@@ -97,6 +100,7 @@ impl Controller {
         queue.exists = false;
         queue.deletion = Some(slot);
         let in_flight = queue.in_flight;
+        self.doorbells.changed();
         self.arbiter.remove(id);
         for command in self.slots.ids() {
             if self.slots[command].queue == id {

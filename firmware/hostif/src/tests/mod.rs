@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod data;
+mod doorbells;
 mod events;
 mod lifecycle;
 mod mandatory;

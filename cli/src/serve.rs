@@ -1,0 +1,166 @@
+//! `aster serve`: a drive that others attach to.
+
+use crate::args::ServeArgs;
+use crate::console;
+use crate::failure::Failure;
+use crate::files::keep_apart;
+use crate::interrupt::Interrupt;
+use crate::profiles::{self, Named};
+use aster_device::{Device, Media};
+use aster_run_live::{Lateness, ServeError, Server, Status};
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::open_image;
+use aster_units::Content;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::io::{self, IsTerminal};
+
+/// Serves a drive until it is asked to stop.
+///
+/// # Errors
+/// When the drive can't be made or can't go on.
+pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
+    keep_apart(&[Some(args.profile.as_path())], &[args.image.as_deref(), Some(&args.vfio_user)])?;
+    // What a host sends are bytes: tags would lose them.
+    let content = Some(Content::Full);
+    let media = match &args.image {
+        Some(path) => open_image(path, &profile, content)?,
+        None => Media::fresh(),
+    };
+    let device = Device::power_on(&name, &profile, content, media, &Recorder::default())?;
+    let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
+    let interrupt = Interrupt::listen()?;
+    let line = Line::new(args.json);
+    line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));
+    let served = server.run(|| interrupt.asked(), |status| line.show(status), |text| line.note(text));
+    let lateness = server.lateness();
+    line.end();
+    if let Some(lateness) = lateness {
+        console::note(&format!("completions were late by {}", late(&lateness)));
+    }
+    served.map_err(|error| on_image(args, error))?;
+    // Without an image nobody will see the drive again: its power may go as it is.
+    match args.image {
+        Some(_) => server.shut_down().map(drop).map_err(|error| on_image(args, error)),
+        None => {
+            drop(server.cut_power());
+            Ok(())
+        }
+    }
+}
+
+fn failure(error: ServeError) -> Failure {
+    match error {
+        ServeError::Socket { .. } | ServeError::Fingerprints => Failure::usage(error),
+        ServeError::System { .. } | ServeError::Drive(_) | ServeError::NotShutDown(_) => Failure::run(error),
+    }
+}
+
+fn on_image(args: &ServeArgs, error: ServeError) -> Failure {
+    match (&args.image, error) {
+        (Some(image), ServeError::NotShutDown(fault)) => Failure::not_shut_down(image, &fault),
+        (Some(image), error @ ServeError::Drive(_)) => Failure::run(format!("{}: {error}", image.display())),
+        (_, error) => failure(error),
+    }
+}
+
+/// Where the status goes: a line that changes on a terminal, lines elsewhere, JSON lines for programs.
+struct Line {
+    bar: Option<ProgressBar>,
+    json: bool,
+}
+
+impl Line {
+    fn new(json: bool) -> Self {
+        let bar = (io::stderr().is_terminal() && !json).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(2));
+            bar.with_style(ProgressStyle::with_template("  {msg}").expect("the template is a constant"))
+        });
+        Line { bar, json }
+    }
+    /// Something that a person should know.
+    fn note(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console::note(text)),
+            None => console::note(text),
+        }
+    }
+    fn show(&self, status: &Status) {
+        if self.json {
+            // A reader that has gone is no reason to take the drive away from its host.
+            let text = serde_json::to_string(&JsonStatus::from(status)).expect("numbers are JSON");
+            let _ = console::line(&text);
+        } else if let Some(bar) = &self.bar {
+            bar.set_message(text(status));
+            bar.tick();
+        } else if status.read_iops + status.write_iops > 0.0 || status.gc_runs > 0 {
+            console::note(&text(status));
+        }
+    }
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn late(lateness: &Lateness) -> String {
+    format!("{:.1} µs (p50), {:.1} µs (p99)", lateness.p50_us, lateness.p99_us)
+}
+
+fn text(status: &Status) -> String {
+    let mut text = format!(
+        "read {:>8.0} IOPS {:>7.1} MB/s, write {:>8.0} IOPS {:>7.1} MB/s, QD {:.1}",
+        status.read_iops,
+        status.read_bytes_per_second / 1e6,
+        status.write_iops,
+        status.write_bytes_per_second / 1e6,
+        status.queue_depth
+    );
+    if let Some(waf) = status.write_amplification {
+        text += &format!(", WAF {waf:.2}");
+    }
+    text += &format!(", GC {} blocks", status.gc_runs);
+    if let Some(lateness) = &status.lateness {
+        text += &format!(", late by {}", late(lateness));
+    }
+    if !status.connected {
+        text += ", no client";
+    }
+    text
+}
+
+/// A line of `--json`.
+#[derive(Serialize)]
+struct JsonStatus {
+    seconds: f64,
+    connected: bool,
+    read_iops: f64,
+    write_iops: f64,
+    read_bytes_per_second: f64,
+    write_bytes_per_second: f64,
+    queue_depth: f64,
+    write_amplification: Option<f64>,
+    gc_runs: u64,
+    late_p50_us: Option<f64>,
+    late_p99_us: Option<f64>,
+}
+
+impl From<&Status> for JsonStatus {
+    fn from(status: &Status) -> Self {
+        JsonStatus {
+            seconds: status.seconds,
+            connected: status.connected,
+            read_iops: status.read_iops,
+            write_iops: status.write_iops,
+            read_bytes_per_second: status.read_bytes_per_second,
+            write_bytes_per_second: status.write_bytes_per_second,
+            queue_depth: status.queue_depth,
+            write_amplification: status.write_amplification,
+            gc_runs: status.gc_runs,
+            late_p50_us: status.lateness.map(|lateness| lateness.p50_us),
+            late_p99_us: status.lateness.map(|lateness| lateness.p99_us),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A client's socket: whole messages with their file descriptors, never blocking.
+
+use aster_wire::vfio_user::{HEADER_BYTES, Header, Request};
+use rustix::cmsg_space;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{Errno, IoSlice, IoSliceMut};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::os::unix::net::UnixStream;
+use zerocopy::IntoBytes;
+
+/// File descriptors that come with a message at most.
+pub(crate) const MESSAGE_FILES_MAX: usize = 16;
+/// Bytes of a region access at most.
+pub(crate) const TRANSFER_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a message at most: one that announces more is no message.
+pub const MESSAGE_BYTES_MAX: usize = TRANSFER_BYTES_MAX + 4096;
+
+/// Why a connection is over.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectionError {
+    /// The client has closed it.
+    #[error("the client has closed the connection")]
+    Closed,
+    /// The system says so.
+    #[error("the connection has failed: {0}")]
+    Failed(#[from] Errno),
+    /// What came can't be told apart into messages.
+    #[error("a message of {0} bytes; messages have {HEADER_BYTES} to {MESSAGE_BYTES_MAX}")]
+    Size(u32),
+}
+
+/// A client's message.
+pub(crate) struct Message {
+    pub(crate) header: Header,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) files: Vec<OwnedFd>,
+}
+
+struct Outgoing {
+    bytes: Vec<u8>,
+    sent: usize,
+    file: Option<OwnedFd>,
+}
+
+/// A connection to a client.
+pub(crate) struct Connection {
+    stream: UnixStream,
+    incoming: Vec<u8>,
+    files: Vec<OwnedFd>,
+    outgoing: VecDeque<Outgoing>,
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(stream: UnixStream) -> std::io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Connection { stream, incoming: Vec::new(), files: Vec::new(), outgoing: VecDeque::new() })
+    }
+
+    /// Replies wait for the client to take them.
+    pub(crate) fn is_sending(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// The next message, if it has come as a whole. While replies wait there is none: a client that doesn't read isn't
+    /// listened to.
+    pub(crate) fn receive(&mut self) -> Result<Option<Message>, ConnectionError> {
+        self.flush()?;
+        if self.is_sending() {
+            return Ok(None);
+        }
+        loop {
+            // Never past a message's end: file descriptors belong to the message that they came with.
+            let wanted = match Request::header(&self.incoming) {
+                None => HEADER_BYTES,
+                Some(header) => {
+                    let size = header.size.get() as usize;
+                    if !(HEADER_BYTES..=MESSAGE_BYTES_MAX).contains(&size) {
+                        return Err(ConnectionError::Size(header.size.get()));
+                    }
+                    if self.incoming.len() == size {
+                        let payload = self.incoming.split_off(HEADER_BYTES);
+                        self.incoming.clear();
+                        let files = std::mem::take(&mut self.files);
+                        return Ok(Some(Message { header, payload, files }));
+                    }
+                    size
+                }
+            };
+            if !self.fill(wanted)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes what has come until there are `wanted` bytes; false when nothing has.
+    fn fill(&mut self, wanted: usize) -> Result<bool, ConnectionError> {
+        let begin = self.incoming.len();
+        self.incoming.resize(wanted, 0);
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MESSAGE_FILES_MAX))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut self.incoming[begin..])];
+        let received =
+            recvmsg(&self.stream, &mut parts, &mut ancillary, RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC);
+        let bytes = received.as_ref().map_or(0, |r| r.bytes);
+        self.incoming.truncate(begin + bytes);
+        match received {
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+            Err(error) => return Err(error.into()),
+            Ok(_) if bytes == 0 => return Err(ConnectionError::Closed),
+            Ok(_) => {}
+        }
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(files) = message {
+                // Header and payload may each bring some; more than a message may have are closed.
+                let room = MESSAGE_FILES_MAX - self.files.len();
+                self.files.extend(files.take(room));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends a message: now as far as the client takes it, the rest with [`Connection::receive`].
+    pub(crate) fn send(
+        &mut self,
+        header: &Header,
+        parts: &[&[u8]],
+        file: Option<OwnedFd>,
+    ) -> Result<(), ConnectionError> {
+        let mut bytes = Vec::from(header.as_bytes());
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        debug_assert_eq!(bytes.len(), header.size.get() as usize);
+        self.outgoing.push_back(Outgoing { bytes, sent: 0, file });
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), ConnectionError> {
+        while let Some(message) = self.outgoing.front_mut() {
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            let file = message.file.as_ref().map(|file| [file.as_fd()]);
+            if let Some(file) = &file {
+                ancillary.push(SendAncillaryMessage::ScmRights(file));
+            }
+            let rest = [IoSlice::new(&message.bytes[message.sent..])];
+            let sent =
+                sendmsg(&self.stream, &rest, &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            match sent {
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(ConnectionError::Closed),
+                Err(error) => return Err(error.into()),
+                Ok(bytes) => {
+                    // It goes with the first byte.
+                    message.file = None;
+                    message.sent += bytes;
+                }
+            }
+            if message.sent == message.bytes.len() {
+                self.outgoing.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_wire::vfio_user::Command;
+    use std::io::{Read, Write};
+
+    fn pair() -> (Connection, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Connection::new(ours).unwrap(), theirs)
+    }
+
+    #[test]
+    fn messages_come_whole_however_their_bytes_come() {
+        let (mut connection, mut client) = pair();
+        let header = Header::command(7, Command::RegionWrite, 3);
+        let reset = Header::command(8, Command::DeviceReset, 0);
+        let bytes: Vec<u8> = [header.as_bytes(), &[1, 2, 3], reset.as_bytes()].concat();
+        let mut ids = Vec::new();
+        for byte in bytes {
+            client.write_all(&[byte]).unwrap();
+            while let Some(message) = connection.receive().unwrap() {
+                ids.push((message.header.id.get(), message.payload));
+            }
+        }
+        assert_eq!(ids, [(7, vec![1, 2, 3]), (8, vec![])]);
+        drop(client);
+        assert!(matches!(connection.receive(), Err(ConnectionError::Closed)));
+    }
+
+    #[test]
+    fn files_stay_with_the_message_that_they_came_with() {
+        let (mut connection, mut client) = pair();
+        let plain = Header::command(1, Command::DeviceReset, 0);
+        client.write_all(plain.as_bytes()).unwrap();
+        let with_file = Header::command(2, Command::DmaMap, 0);
+        let file = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap();
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let files = [file.as_fd()];
+        ancillary.push(SendAncillaryMessage::ScmRights(&files));
+        sendmsg(&client, &[IoSlice::new(with_file.as_bytes())], &mut ancillary, SendFlags::empty()).unwrap();
+        client.write_all(plain.as_bytes()).unwrap();
+        let counts: Vec<_> =
+            std::iter::from_fn(|| connection.receive().unwrap()).map(|m| m.files.len()).collect();
+        assert_eq!(counts, [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_message_of_impossible_size_ends_the_connection() {
+        for size in [0, 15, MESSAGE_BYTES_MAX as u32 + 1, u32::MAX] {
+            let (mut connection, mut client) = pair();
+            let header = Header { size: size.into(), ..Header::command(1, Command::RegionWrite, 0) };
+            client.write_all(header.as_bytes()).unwrap();
+            assert!(matches!(connection.receive(), Err(ConnectionError::Size(found)) if found == size));
+        }
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_not_listened_to_until_it_does() {
+        let (mut connection, mut client) = pair();
+        let header = Header::command(1, Command::RegionRead, TRANSFER_BYTES_MAX);
+        let data = vec![5; TRANSFER_BYTES_MAX];
+        let mut sent = 0;
+        while !connection.is_sending() {
+            connection.send(&header, &[&data], None).unwrap();
+            sent += header.size.get() as usize;
+        }
+        client.write_all(Header::command(2, Command::DeviceReset, 0).as_bytes()).unwrap();
+        assert!(connection.receive().unwrap().is_none());
+        client.set_nonblocking(true).unwrap();
+        let (mut taken, mut buffer, mut message) = (0, vec![0; 1 << 16], None);
+        while taken < sent {
+            taken += client.read(&mut buffer).unwrap_or(0);
+            message = message.or(connection.receive().unwrap());
+        }
+        let message = message.or(connection.receive().unwrap()).expect("now it is");
+        assert_eq!(message.header.id.get(), 2);
+    }
+}

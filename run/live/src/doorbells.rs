@@ -1,0 +1,183 @@
+//! Doorbells in memory: a page of BAR0 that the client maps, and the host's own shadow doorbells.
+//!
+//! Both hold the value last written, as the registers would. A turn of the server compares them with what the drive knows,
+//! and hands on what has changed. While the host keeps shadow doorbells, they alone count for I/O queues: a write of the
+//! register is then only a call to look (NVMe 1.4 §5.7).
+
+use crate::mapping::Mapping;
+use crate::memory::GuestMemory;
+use aster_device::{Device, DoorbellBuffer};
+use aster_ports::link::HostMemory;
+use aster_wire::nvme::registers::DOORBELLS;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
+use std::sync::atomic::{Ordering, fence};
+
+/// Bytes of the page of BAR0 that a client may map: all doorbells and nothing else.
+pub(crate) const DOORBELL_PAGE_BYTES: u64 = 0x1000;
+/// Bytes of the admin queue's two doorbells: these stay registers.
+const ADMIN_BYTES: u32 = 8;
+
+struct Watched {
+    /// In BAR0.
+    offset: u32,
+    /// What the drive was told last.
+    value: u32,
+}
+
+impl Watched {
+    /// In the page, and in the host's buffers.
+    fn place(&self) -> u32 {
+        self.offset - DOORBELLS as u32
+    }
+    fn is_admin(&self) -> bool {
+        self.place() < ADMIN_BYTES
+    }
+}
+
+/// All doorbells in memory.
+pub(crate) struct Doorbells {
+    file: OwnedFd,
+    page: Mapping,
+    watched: Vec<Watched>,
+    buffer: Option<DoorbellBuffer>,
+    generation: u32,
+    /// The host's shadow doorbells as last read.
+    shadow: Vec<u32>,
+    /// The client writes the page: it can't wake anybody by that.
+    page_is_used: bool,
+}
+
+impl Doorbells {
+    /// A page for a client, in a file of `bar_bytes`.
+    ///
+    /// # Errors
+    /// When the system has no memory.
+    pub(crate) fn new(bar_bytes: u64) -> Result<Self, Errno> {
+        let file = memfd_create("aster-doorbells", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, bar_bytes)?;
+        // The client must not be able to take it from under us.
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let page = Mapping::new(
+            file.try_clone().map_err(|_| Errno::MFILE)?.into(),
+            DOORBELLS,
+            DOORBELL_PAGE_BYTES,
+            true,
+        )?;
+        Ok(Doorbells {
+            file,
+            page,
+            watched: Vec::new(),
+            buffer: None,
+            generation: 0,
+            shadow: Vec::new(),
+            page_is_used: false,
+        })
+    }
+
+    /// The file to map: BAR0's bytes, of which only the doorbells mean anything.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+    /// True when a write to memory may be all that there is to notice.
+    pub(crate) fn need_looking_at(&self) -> bool {
+        self.page_is_used && !self.watched.is_empty()
+    }
+
+    /// Learns which queues there are, if that has changed. To be called before the host can learn of it.
+    #[inline]
+    pub(crate) fn follow(&mut self, device: &Device) {
+        if self.generation != device.doorbell_generation() {
+            self.learn(device);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, device: &Device) {
+        self.generation = device.doorbell_generation();
+        self.buffer = device.doorbell_buffer();
+        let before = std::mem::take(&mut self.watched);
+        for (offset, value) in device.doorbells() {
+            // Of a queue that stays the last value may still be on its way to the drive. What a queue of the same number had
+            // there before this one is nothing to this one.
+            let known = before.iter().find(|watched| watched.offset == offset);
+            let watched = Watched { offset, value: known.map_or(value, |known| known.value) };
+            if known.is_none() {
+                self.page.store(watched.place().into(), value);
+            }
+            self.watched.push(watched);
+        }
+        for gone in before.iter().filter(|w| self.watched.iter().all(|now| now.offset != w.offset)) {
+            self.page.store(gone.place().into(), 0);
+        }
+        let words = self.watched.iter().map(|w| w.place() as usize / 4 + 1).max().unwrap_or(0);
+        self.shadow = vec![0; words];
+    }
+
+    /// Rings what the client has written to memory; true when there was something.
+    #[inline]
+    pub(crate) fn poll(&mut self, device: &Device, memory: &GuestMemory) -> bool {
+        let mut rung = false;
+        let shadowed = match self.buffer {
+            Some(buffer) => {
+                // A host that takes its buffer away rings no more.
+                if memory.read_words(buffer.shadow, &mut self.shadow).is_err() {
+                    return false;
+                }
+                true
+            }
+            None => false,
+        };
+        for watched in &mut self.watched {
+            let place = watched.place();
+            let value = if shadowed && !watched.is_admin() {
+                self.shadow[place as usize / 4]
+            } else {
+                let value = self.page.load(place.into());
+                self.page_is_used |= value != watched.value;
+                value
+            };
+            if value != watched.value {
+                watched.value = value;
+                device.bar_write(watched.offset, 4, value.into());
+                rung = true;
+            }
+        }
+        rung
+    }
+
+    /// A doorbell was written by a message. False when there is none to know of it: then it is an ordinary register write.
+    pub(crate) fn write(&mut self, device: &Device, memory: &GuestMemory, offset: u32, value: u32) -> bool {
+        let Some(watched) = self.watched.iter_mut().find(|watched| watched.offset == offset) else {
+            return false;
+        };
+        if self.buffer.is_some() && !watched.is_admin() {
+            self.poll(device, memory);
+            return true;
+        }
+        // Both places of one register agree.
+        self.page.store(watched.place().into(), value);
+        watched.value = value;
+        device.bar_write(offset, 4, value.into());
+        true
+    }
+
+    /// Asks the host to write registers again, since nobody will look at its memory. Look once more afterwards: it may have
+    /// written before it could see this.
+    pub(crate) fn ask_for_messages(&self, memory: &mut GuestMemory) {
+        let Some(buffer) = self.buffer else { return };
+        for watched in self.watched.iter().filter(|watched| !watched.is_admin()) {
+            // A host without that page gets no less than it deserves: its writes are found when it calls next.
+            let _ = memory
+                .write(buffer.event_index.wrapping_add(watched.place().into()), &watched.value.to_le_bytes());
+        }
+        // The host does the same in the other order: it writes its value, then reads ours.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The client has gone, and its mapping is nobody's business any more.
+    pub(crate) fn forget_client(&mut self) {
+        self.page_is_used = false;
+    }
+}

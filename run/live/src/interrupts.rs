@@ -1,0 +1,129 @@
+//! The eventfds that a client listens to, one a vector.
+
+use aster_device::Device;
+use aster_wire::vfio_user::{IrqSetFlags, PciIrq, SetIrqs};
+use rustix::fd::OwnedFd;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+/// Who is signalled by which MSI-X vector.
+pub(crate) struct Interrupts {
+    vectors: Vec<Option<OwnedFd>>,
+}
+
+impl Interrupts {
+    /// `vectors` vectors that nobody listens to.
+    pub(crate) fn new(vectors: u16) -> Self {
+        Interrupts { vectors: (0..vectors).map(|_| None).collect() }
+    }
+
+    /// Vectors of an interrupt index.
+    pub(crate) fn count(&self, index: PciIrq) -> u32 {
+        match index {
+            PciIrq::MsiX => self.vectors.len() as u32,
+            _ => 0,
+        }
+    }
+
+    /// VFIO_USER_DEVICE_SET_IRQS. A vector with an eventfd is unmasked in the function, one without is masked: the client
+    /// keeps the guest's MSI-X table to itself.
+    ///
+    /// # Errors
+    /// The UNIX error that says what is wrong with it.
+    pub(crate) fn set(
+        &mut self,
+        device: &Device,
+        request: &SetIrqs,
+        data: &[u8],
+        files: Vec<OwnedFd>,
+    ) -> Result<(), Errno> {
+        let flags = IrqSetFlags(request.flags.get());
+        let index = PciIrq::from_raw(request.index.get()).ok_or(Errno::INVAL)?;
+        let (start, count) = (request.start.get(), request.count.get());
+        let end = start.checked_add(count).filter(|&end| end <= self.count(index)).ok_or(Errno::INVAL)?;
+        // Count 0 without data, for an index that there is: nothing is signalled any more.
+        if count == 0 && flags.none() && flags.trigger() {
+            if index == PciIrq::MsiX {
+                self.clear(device);
+            }
+            return Ok(());
+        }
+        let kinds = [flags.none(), flags.boolean(), flags.eventfd()].into_iter().filter(|&k| k).count();
+        let actions = [flags.mask(), flags.unmask(), flags.trigger()].into_iter().filter(|&a| a).count();
+        if index != PciIrq::MsiX || kinds != 1 || actions != 1 {
+            return Err(Errno::INVAL);
+        }
+        let vectors = start as u16..end as u16;
+        if flags.eventfd() {
+            if !flags.trigger() {
+                return Err(Errno::OPNOTSUPP);
+            }
+            return self.listen(device, vectors, files);
+        }
+        if flags.boolean() && data.len() < count as usize {
+            return Err(Errno::INVAL);
+        }
+        for (place, vector) in vectors.enumerate() {
+            if flags.boolean() && data[place] == 0 {
+                continue;
+            }
+            if flags.trigger() {
+                self.signal(vector);
+            } else {
+                device.set_vector_mask(vector, flags.mask());
+            }
+        }
+        Ok(())
+    }
+
+    /// Eventfds for these vectors, or none at all: then nobody listens any more.
+    fn listen(
+        &mut self,
+        device: &Device,
+        vectors: std::ops::Range<u16>,
+        files: Vec<OwnedFd>,
+    ) -> Result<(), Errno> {
+        if !files.is_empty() && files.len() != vectors.len() {
+            return Err(Errno::INVAL);
+        }
+        // Whatever the client handed over, signalling it must not block the drive.
+        for file in &files {
+            fcntl_setfl(file, fcntl_getfl(file)? | OFlags::NONBLOCK)?;
+        }
+        let mut files = files.into_iter();
+        for vector in vectors {
+            let file = files.next();
+            let masked = file.is_none();
+            self.vectors[usize::from(vector)] = file;
+            device.set_vector_mask(vector, masked);
+        }
+        Ok(())
+    }
+
+    /// Signals a vector, if somebody listens.
+    #[inline]
+    pub(crate) fn signal(&self, vector: u16) {
+        if let Some(Some(file)) = self.vectors.get(usize::from(vector)) {
+            // A full counter has signalled already; any other file is the client's own fault.
+            let _ = rustix::io::write(file, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// The function has forgotten its masks: what is listened to is unmasked again.
+    pub(crate) fn unmask_again(&self, device: &Device) {
+        for (vector, file) in (0..).zip(&self.vectors) {
+            if file.is_some() {
+                device.set_vector_mask(vector, false);
+            }
+        }
+    }
+
+    /// Nobody listens any more.
+    pub(crate) fn clear(&mut self, device: &Device) {
+        for (vector, file) in (0..).zip(&mut self.vectors) {
+            if file.take().is_some() {
+                device.set_vector_mask(vector, true);
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Runs a drive live: a PCI function behind a vfio-user socket, which QEMU and others attach to (design §6).
+//!
+//! The device is the one of every other way to run. Here its clock follows the wall ([`Pace::Real`]) or runs ahead as fast as
+//! the machine can ([`Pace::Fast`]); its DMA goes to memory that the client has handed over, its MSI-X messages to eventfds,
+//! and doorbells are looked for in memory, so that a busy queue needs no message. One thread does it all, in turns:
+//! [`Server::run`].
+//!
+//! `memory` and `doorbells` are what a client may reach and change at any time; both copy before they look.
+#![forbid(unsafe_code)]
+
+mod connection;
+mod doorbells;
+mod interrupts;
+mod mapping;
+mod memory;
+mod pace;
+mod requests;
+mod serve;
+mod status;
+
+pub use connection::MESSAGE_BYTES_MAX;
+pub use pace::Pace;
+pub use serve::{ServeError, Server};
+pub use status::{Lateness, Status};
+
+pub use aster_device as device;

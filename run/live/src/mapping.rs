@@ -1,0 +1,55 @@
+//! Memory that another process can change at any time: mapped, and only ever copied from and to.
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::fs::File;
+use std::sync::atomic::{AtomicU32, Ordering};
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
+
+/// Pages that host memory is mapped by.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// A part of a file, mapped and shared. The file can't shrink under it: whoever makes one has seen to that.
+pub(crate) struct Mapping(MmapRegion);
+
+/// Places were checked when they came from outside.
+const INSIDE: &str = "inside the mapping";
+
+impl Mapping {
+    /// Maps `length` bytes of `file` from `offset`, a multiple of [`PAGE_BYTES`], on.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn new(file: File, offset: u64, length: u64, writable: bool) -> Result<Self, Errno> {
+        let length = usize::try_from(length).map_err(|_| Errno::NOMEM)?;
+        let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        let (protection, flags) =
+            (protection.bits() as i32, (MapFlags::SHARED | MapFlags::NORESERVE).bits() as i32);
+        let region = MmapRegion::build(Some(FileOffset::new(file, offset)), length, protection, flags);
+        Ok(Mapping(region.map_err(|_| Errno::NOMEM)?))
+    }
+    /// Copies bytes out.
+    #[inline]
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) {
+        self.0.get_slice(offset as usize, into.len()).expect(INSIDE).copy_to(into);
+    }
+    /// Copies bytes in. The mapping is writable, else this faults: callers have asked.
+    #[inline]
+    pub(crate) fn write(&self, offset: u64, from: &[u8]) {
+        self.0.get_slice(offset as usize, from.len()).expect(INSIDE).copy_from(from);
+    }
+    #[inline]
+    fn word(&self, offset: u64) -> &AtomicU32 {
+        self.0.get_atomic_ref(offset as usize).expect(INSIDE)
+    }
+    /// The little-endian word at `offset`; what the other side wrote before it can be seen afterwards.
+    #[inline]
+    pub(crate) fn load(&self, offset: u64) -> u32 {
+        u32::from_le(self.word(offset).load(Ordering::Acquire))
+    }
+    /// Replaces the word at `offset`.
+    #[inline]
+    pub(crate) fn store(&self, offset: u64, value: u32) {
+        self.word(offset).store(value.to_le(), Ordering::Release);
+    }
+}

@@ -1,0 +1,286 @@
+//! What is answered to a client's messages.
+
+use crate::connection::{Connection, ConnectionError, MESSAGE_FILES_MAX, Message, TRANSFER_BYTES_MAX};
+use crate::doorbells::{DOORBELL_PAGE_BYTES, Doorbells};
+use crate::interrupts::Interrupts;
+use crate::mapping::PAGE_BYTES;
+use crate::memory::{GuestMemory, MAPS_MAX};
+use aster_device::{BAR0_BYTES, Device};
+use aster_wire::nvme::registers::DOORBELLS;
+use aster_wire::pcie::CONFIG_BYTES;
+use aster_wire::vfio_user::{
+    DeviceFlags, DeviceInfo, Header, IrqFlags, IrqInfo, MAJOR, MINOR, PciIrq, PciRegion, RegionAccess,
+    RegionFlags, RegionInfo, Request, SparseArea, Version,
+};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use zerocopy::IntoBytes;
+
+/// A client's view of the drive: what it has handed over and what it listens to.
+pub(crate) struct Session {
+    pub(crate) memory: GuestMemory,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) doorbells: Doorbells,
+}
+
+/// What goes back: the bytes behind the header, and a file.
+struct Answer {
+    bytes: Vec<u8>,
+    file: Option<OwnedFd>,
+}
+
+impl Answer {
+    fn of(structure: &(impl IntoBytes + zerocopy::Immutable)) -> Self {
+        Answer { bytes: Vec::from(structure.as_bytes()), file: None }
+    }
+    fn empty() -> Self {
+        Answer { bytes: Vec::new(), file: None }
+    }
+}
+
+/// What this server can take, as the client is told.
+fn capabilities() -> String {
+    format!(
+        "{{\"capabilities\":{{\"max_msg_fds\":{MESSAGE_FILES_MAX},\"max_data_xfer_size\":{TRANSFER_BYTES_MAX},\
+         \"pgsizes\":{PAGE_BYTES},\"max_dma_maps\":{MAPS_MAX}}}}}\0"
+    )
+}
+
+impl Session {
+    pub(crate) fn new(device: &Device) -> Result<Self, Errno> {
+        Ok(Session {
+            memory: GuestMemory::default(),
+            interrupts: Interrupts::new(device.vectors()),
+            doorbells: Doorbells::new(BAR0_BYTES)?,
+        })
+    }
+
+    /// The client has gone: what it handed over goes, too, and the function is reset.
+    pub(crate) fn end(&mut self, device: &Device) {
+        device.reset_function();
+        self.interrupts.clear(device);
+        self.memory.clear();
+        self.doorbells.follow(device);
+        self.doorbells.forget_client();
+    }
+
+    /// Answers a message. The device's clock shows the time at which it came.
+    ///
+    /// # Errors
+    /// When the connection is over.
+    pub(crate) fn handle(
+        &mut self,
+        device: &Device,
+        connection: &mut Connection,
+        message: Message,
+    ) -> Result<(), ConnectionError> {
+        let Message { header, payload, files } = message;
+        let answer = match Request::parse(&header, &payload) {
+            Ok(request) => self.answer(device, request, files),
+            Err(_) => Err(Errno::INVAL),
+        };
+        // Before the client can act on what it reads in the reply.
+        self.doorbells.follow(device);
+        if header.flags().no_reply() {
+            return Ok(());
+        }
+        match answer {
+            Ok(Answer { bytes, file }) => connection.send(&header.reply(bytes.len()), &[&bytes], file),
+            Err(error) => connection.send(&error_reply(&header, error), &[], None),
+        }
+    }
+
+    fn answer(
+        &mut self,
+        device: &Device,
+        request: Request<'_>,
+        files: Vec<OwnedFd>,
+    ) -> Result<Answer, Errno> {
+        match request {
+            Request::Version(version, _) if version.major.get() == MAJOR => {
+                let minor = version.minor.get().min(MINOR);
+                let mut answer = Answer::of(&Version { major: MAJOR.into(), minor: minor.into() });
+                answer.bytes.extend_from_slice(capabilities().as_bytes());
+                Ok(answer)
+            }
+            Request::Version(..) => Err(Errno::OPNOTSUPP),
+            Request::DmaMap(map) => {
+                if files.len() > 1 {
+                    return Err(Errno::INVAL);
+                }
+                self.memory.map(&map, files.into_iter().next())?;
+                Ok(Answer::empty())
+            }
+            // Transfers are carried out between messages, each at once: none is under way now, and later ones find nothing.
+            Request::DmaUnmap(unmap) => {
+                self.memory.unmap(&unmap)?;
+                Ok(Answer::of(&unmap))
+            }
+            Request::DeviceInfo => Ok(Answer::of(&DeviceInfo {
+                argsz: (size_of::<DeviceInfo>() as u32).into(),
+                flags: DeviceFlags(0).with_reset(true).with_pci(true).0.into(),
+                regions: (PciRegion::ALL.len() as u32).into(),
+                irqs: (PciIrq::ALL.len() as u32).into(),
+            })),
+            Request::RegionInfo { index, room } => self.region_info(index, room),
+            Request::IrqInfo(index) => {
+                let irq = PciIrq::from_raw(index).ok_or(Errno::INVAL)?;
+                Ok(Answer::of(&IrqInfo {
+                    argsz: (size_of::<IrqInfo>() as u32).into(),
+                    flags: IrqFlags(0).with_eventfd(irq == PciIrq::MsiX).0.into(),
+                    index: index.into(),
+                    count: self.interrupts.count(irq).into(),
+                }))
+            }
+            Request::SetIrqs(set, data) => {
+                self.interrupts.set(device, &set, data, files)?;
+                Ok(Answer::empty())
+            }
+            Request::RegionRead(access) => self.read(device, access),
+            Request::RegionWrite(access, data) => self.write(device, access, data),
+            Request::Reset => {
+                device.reset_function();
+                self.interrupts.unmask_again(device);
+                Ok(Answer::empty())
+            }
+            Request::Unsupported(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    fn region_info(&self, index: u32, room: u32) -> Result<Answer, Errno> {
+        let region = PciRegion::from_raw(index).ok_or(Errno::INVAL)?;
+        let flags = RegionFlags(0).with_readable(true).with_writable(true);
+        let (size, flags) = match region {
+            PciRegion::Bar0 => (BAR0_BYTES, flags.with_mappable(true).with_capabilities(true)),
+            PciRegion::Config => (CONFIG_BYTES as u64, flags),
+            _ => (0, RegionFlags(0)),
+        };
+        let bare = size_of::<RegionInfo>();
+        let whole = bare + if flags.capabilities() { size_of::<SparseArea>() } else { 0 };
+        // A client that has too little room is told how much there is, and asks again.
+        let fits = room as usize >= whole;
+        let mut answer = Answer::of(&RegionInfo {
+            argsz: (whole as u32).into(),
+            flags: flags.0.into(),
+            index: index.into(),
+            cap_offset: if whole > bare { bare as u32 } else { 0 }.into(),
+            size: size.into(),
+            offset: 0.into(),
+        });
+        if fits && whole > bare {
+            answer.bytes.extend_from_slice(SparseArea::new(DOORBELLS, DOORBELL_PAGE_BYTES).as_bytes());
+            answer.file = Some(self.doorbells.file().as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?);
+        }
+        Ok(answer)
+    }
+
+    fn read(&self, device: &Device, access: RegionAccess) -> Result<Answer, Errno> {
+        let mut answer = Answer::of(&access);
+        for piece in pieces(&access)? {
+            let value = match piece.region {
+                PciRegion::Config => device.config_read(piece.offset as u16, piece.size).into(),
+                _ => device.bar_read(piece.offset, piece.size),
+            };
+            answer.bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(piece.size)]);
+        }
+        Ok(answer)
+    }
+
+    fn write(&mut self, device: &Device, access: RegionAccess, data: &[u8]) -> Result<Answer, Errno> {
+        for piece in pieces(&access)? {
+            let mut value = [0; 8];
+            value[..usize::from(piece.size)].copy_from_slice(&data[piece.at..][..usize::from(piece.size)]);
+            let value = u64::from_le_bytes(value);
+            if piece.region == PciRegion::Config {
+                if device.config_write(piece.offset as u16, piece.size, value as u32) {
+                    self.interrupts.unmask_again(device);
+                }
+                continue;
+            }
+            let is_doorbell =
+                piece.size == 4 && self.doorbells.write(device, &self.memory, piece.offset, value as u32);
+            if !is_doorbell {
+                device.bar_write(piece.offset, piece.size, value);
+            }
+        }
+        Ok(Answer::of(&access))
+    }
+}
+
+/// The reply that reports `error`.
+fn error_reply(header: &Header, error: Errno) -> Header {
+    header.reply_error(error.raw_os_error().unsigned_abs())
+}
+
+/// A part of an access that the function takes at once.
+struct Piece {
+    region: PciRegion,
+    offset: u32,
+    size: u8,
+    /// Where in the access's data.
+    at: usize,
+}
+
+/// Cuts an access into naturally aligned pieces: of BAR0 up to eight bytes, of configuration space up to four.
+fn pieces(access: &RegionAccess) -> Result<Vec<Piece>, Errno> {
+    let region = PciRegion::from_raw(access.region.get()).ok_or(Errno::INVAL)?;
+    let (bytes, largest) = match region {
+        PciRegion::Bar0 => (BAR0_BYTES, 8),
+        PciRegion::Config => (CONFIG_BYTES as u64, 4),
+        _ => return Err(Errno::INVAL),
+    };
+    let (offset, count) = (access.offset.get(), u64::from(access.count.get()));
+    let end = offset.checked_add(count).filter(|&end| end <= bytes).ok_or(Errno::INVAL)?;
+    let (mut pieces, mut from) = (Vec::new(), offset);
+    while from < end {
+        let mut size = largest;
+        while !from.is_multiple_of(size) || from + size > end {
+            size /= 2;
+        }
+        pieces.push(Piece { region, offset: from as u32, size: size as u8, at: (from - offset) as usize });
+        from += size;
+    }
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn access(region: PciRegion, offset: u64, count: u32) -> RegionAccess {
+        RegionAccess { offset: offset.into(), region: region.raw().into(), count: count.into() }
+    }
+
+    #[test]
+    fn accesses_outside_a_region_are_refused() {
+        for refused in [
+            access(PciRegion::Bar0, BAR0_BYTES - 4, 8),
+            access(PciRegion::Bar0, u64::MAX, 8),
+            access(PciRegion::Config, 4096, 1),
+            access(PciRegion::Bar1, 0, 4),
+            access(PciRegion::Rom, 0, 0),
+        ] {
+            assert_eq!(pieces(&refused).err(), Some(Errno::INVAL), "{refused:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_aligned_and_cover_the_access(bar: bool, offset in 0..4200u64, count in 0..300u32) {
+            let region = if bar { PciRegion::Bar0 } else { PciRegion::Config };
+            let Ok(pieces) = pieces(&access(region, offset, count)) else {
+                prop_assert!(!bar && offset + u64::from(count) > 4096);
+                return Ok(());
+            };
+            let mut next = offset;
+            for piece in &pieces {
+                let size = u64::from(piece.size);
+                prop_assert_eq!((u64::from(piece.offset), piece.at as u64), (next, next - offset));
+                prop_assert!(next.is_multiple_of(size) && matches!(size, 1 | 2 | 4) || bar && size == 8);
+                next += size;
+            }
+            prop_assert_eq!(next, offset + u64::from(count));
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The server: one thread, in turns.
+
+use crate::connection::{Connection, ConnectionError};
+use crate::pace::{Clock, Pace};
+use crate::requests::Session;
+use crate::status::{Lateness, Meter, PERIOD, Status};
+use aster_device::{Device, Media};
+use aster_ports::link::{BadAddress, LinkOp, carry_out};
+use aster_units::{Content, Instant};
+use aster_wire::nvme::registers::{Cc, Csts, Register, ShutdownNotification, ShutdownStatus};
+use aster_wire::pcie::Command;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant as Wall};
+
+/// Steps of the drive between two looks at the doorbells.
+const STEPS_A_TURN: u32 = 64;
+/// Turns between two looks at the socket while the drive is busy: a look is a system call.
+const TURNS_A_MESSAGE: u32 = 32;
+/// Turns between two looks at the wall clock and at what is in the drive.
+const TURNS_A_LOOK: u32 = 64;
+/// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds it awake.
+const SPIN: Duration = Duration::from_micros(50);
+/// The last stretch before a deadline is spun: the system wakes a sleeper tens of microseconds late.
+const WAKE_EARLY: Duration = Duration::from_micros(80);
+/// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing happens.
+const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+/// Offset of the command register in configuration space.
+const PCI_COMMAND: u16 = 0x04;
+/// Simulated time that a drive has for its last shutdown.
+const SHUT_DOWN_WITHIN: aster_units::Duration = aster_units::Duration::from_millis(60_000);
+
+/// Why a server can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// There is something at the socket's path that is no socket without a server.
+    #[error("{path}: {reason}", path = path.display())]
+    Socket {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The drive keeps no bytes.
+    #[error("a live drive keeps every byte that its host sends; this one keeps fingerprints")]
+    Fingerprints,
+    /// The operating system refuses.
+    #[error("{what}: {error}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The drive's firmware can't go on.
+    #[error("the drive reports: {0}")]
+    Drive(String),
+    /// The drive lost its power before it was shut down, and its firmware can't go on from there.
+    #[error("the drive reports: {0}")]
+    NotShutDown(String),
+}
+
+fn system(what: &'static str) -> impl Fn(Errno) -> ServeError {
+    move |errno| ServeError::System { what, error: errno.into() }
+}
+
+/// A drive behind a socket.
+pub struct Server {
+    device: Device,
+    listener: UnixListener,
+    path: PathBuf,
+    connection: Option<Connection>,
+    session: Session,
+    clock: Clock,
+    meter: Meter,
+    completed: u64,
+    /// Since when nothing has happened.
+    idle_since: Option<Wall>,
+    nap: Duration,
+    /// The turn before ended asleep.
+    slept: bool,
+}
+
+impl Server {
+    /// Puts a drive that has just got its power behind a new socket at `path`.
+    ///
+    /// # Errors
+    /// When there can't be a socket, or the drive keeps fingerprints.
+    pub fn new(device: Device, path: &Path, pace: Pace) -> Result<Self, ServeError> {
+        if device.content() != Content::Full {
+            return Err(ServeError::Fingerprints);
+        }
+        device.offer_doorbell_buffer();
+        let listener = listen(path)?;
+        let session = Session::new(&device).map_err(system("the doorbell page"))?;
+        Ok(Server {
+            clock: Clock::start(pace, device.now()),
+            meter: Meter::start(&device),
+            completed: device.completed(),
+            device,
+            listener,
+            path: path.to_owned(),
+            connection: None,
+            session,
+            idle_since: None,
+            nap: NAPS.0,
+            slept: false,
+        })
+    }
+
+    /// The drive.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Serves one client after the other until `stop` says so. `tell` is called once a second, and `notice` with what a
+    /// person should know: clients that come and go, and why.
+    ///
+    /// # Errors
+    /// When the drive or the system can't go on.
+    pub fn run(
+        &mut self,
+        stop: impl Fn() -> bool,
+        mut tell: impl FnMut(&Status),
+        mut notice: impl FnMut(&str),
+    ) -> Result<(), ServeError> {
+        let mut turn = 0u32;
+        while !stop() {
+            turn = turn.wrapping_add(1);
+            let mut busy = self.session.doorbells.poll(&self.device, &self.session.memory);
+            busy |= self.advance();
+            if !busy || turn.is_multiple_of(TURNS_A_MESSAGE) {
+                busy |= self.listen_to_client(&mut notice)?;
+            }
+            if turn.is_multiple_of(TURNS_A_LOOK) || self.slept {
+                self.slept = false;
+                self.meter.look(self.device.commands_in_flight());
+                if self.meter.is_due() {
+                    self.check_drive()?;
+                    let status = self.meter.status(&self.device, self.connection.is_some());
+                    tell(&status);
+                }
+            }
+            if busy {
+                self.idle_since = None;
+                self.nap = NAPS.0;
+            } else {
+                self.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How late completions were since the server began, when the pace is real.
+    pub fn lateness(&mut self) -> Option<Lateness> {
+        self.meter.lateness_of_all()
+    }
+
+    /// Shuts the drive down as a host's CC.SHN would, removes the power, and gives back what survives.
+    ///
+    /// # Errors
+    /// When the drive doesn't shut down: its power is removed all the same.
+    pub fn shut_down(mut self) -> Result<Media, ServeError> {
+        self.connection = None;
+        self.session.end(&self.device);
+        let shut_down = self.announce_shutdown();
+        let Server { device, path, .. } = self;
+        let _ = std::fs::remove_file(path);
+        let media = device.power_off();
+        shut_down.map(|()| media)
+    }
+
+    /// Removes the power now.
+    pub fn cut_power(self) -> Media {
+        let Server { device, path, .. } = self;
+        let _ = std::fs::remove_file(path);
+        device.power_off()
+    }
+
+    fn check_drive(&self) -> Result<(), ServeError> {
+        match self.device.fault() {
+            Some(fault) if self.device.was_not_shut_down() => Err(ServeError::NotShutDown(fault)),
+            Some(fault) => Err(ServeError::Drive(fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the drive do what is due; true when there was something.
+    fn advance(&mut self) -> bool {
+        match self.clock.target() {
+            Some(now) => self.advance_to(now),
+            None => {
+                let mut steps = 0;
+                while steps < STEPS_A_TURN
+                    && let Some(at) = self.device.next_deadline()
+                {
+                    self.step(at);
+                    steps += 1;
+                }
+                steps > 0
+            }
+        }
+    }
+
+    /// Lets the drive do everything that is due by `now`, and sets its clock.
+    fn advance_to(&mut self, now: Instant) -> bool {
+        let mut busy = false;
+        while let Some(at) = self.device.next_deadline().filter(|&at| at <= now) {
+            self.step(at);
+            let completed = self.device.completed();
+            if completed != self.completed {
+                let late = self.clock.target().map_or(aster_units::Duration::ZERO, |wall| wall.since(at));
+                self.meter.completed(completed - self.completed, late);
+                self.completed = completed;
+            }
+            busy = true;
+        }
+        self.device.catch_up(now);
+        busy
+    }
+
+    /// Everything that is due at `at`, with the transfers that it asks for.
+    #[inline]
+    fn step(&mut self, at: Instant) {
+        self.device.advance_to(at);
+        self.session.doorbells.follow(&self.device);
+        while let Some(op) = self.device.next_out() {
+            match op {
+                LinkOp::Dma { .. } => {
+                    let result = if self.device.is_bus_master() {
+                        carry_out(&op, &mut self.session.memory, self.device.dram())
+                    } else {
+                        Err(BadAddress(0))
+                    };
+                    self.device.done(&op, result);
+                }
+                LinkOp::Interrupt { vector } => {
+                    // Address and data mean something to the client alone.
+                    if self.device.message(vector).is_some() {
+                        self.session.interrupts.signal(vector);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a client that waits, or messages of the one that is there; true when there was something.
+    fn listen_to_client(&mut self, notice: &mut impl FnMut(&str)) -> Result<bool, ServeError> {
+        let Some(connection) = &mut self.connection else {
+            return self.accept(notice);
+        };
+        let message = match connection.receive() {
+            Ok(None) => return Ok(false),
+            Ok(Some(message)) => message,
+            Err(error) => {
+                self.lose(&error, notice);
+                return Ok(true);
+            }
+        };
+        // It comes now, after everything that was due before.
+        if let Some(now) = self.clock.target() {
+            self.advance_to(now);
+        }
+        let connection = self.connection.as_mut().expect("a message came from it");
+        if let Err(error) = self.session.handle(&self.device, connection, message) {
+            self.lose(&error, notice);
+        }
+        Ok(true)
+    }
+
+    fn accept(&mut self, notice: &mut impl FnMut(&str)) -> Result<bool, ServeError> {
+        match self.listener.accept() {
+            Ok((stream, _)) => {
+                let connection = Connection::new(stream)
+                    .map_err(|error| ServeError::System { what: "the client's socket", error })?;
+                self.connection = Some(connection);
+                notice("a client has connected");
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(false)
+            }
+            // It has gone before it was let in.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => Ok(false),
+            Err(error) => Err(ServeError::System { what: "waiting for clients", error }),
+        }
+    }
+
+    fn lose(&mut self, error: &ConnectionError, notice: &mut impl FnMut(&str)) {
+        notice(&error.to_string());
+        self.connection = None;
+        self.session.end(&self.device);
+    }
+
+    /// Nothing to do: spins for a while, then sleeps until something comes.
+    fn wait(&mut self) -> Result<(), ServeError> {
+        let since = *self.idle_since.get_or_insert_with(Wall::now);
+        if since.elapsed() < SPIN {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let mut sleep = PERIOD;
+        // In real time the drive may have something to do later.
+        if let Some(at) = self.device.next_deadline() {
+            let due = self.clock.until(at);
+            if due <= WAKE_EARLY {
+                std::hint::spin_loop();
+                return Ok(());
+            }
+            sleep = sleep.min(due - WAKE_EARLY);
+        }
+        if self.session.doorbells.need_looking_at() {
+            sleep = sleep.min(self.nap);
+            self.nap = (self.nap * 2).min(NAPS.1);
+        }
+        self.session.doorbells.ask_for_messages(&mut self.session.memory);
+        if self.session.doorbells.poll(&self.device, &self.session.memory) {
+            self.idle_since = None;
+            return Ok(());
+        }
+        let mut events = PollFlags::IN;
+        let source = match &self.connection {
+            Some(connection) => {
+                if connection.is_sending() {
+                    events = PollFlags::OUT;
+                }
+                connection.as_fd()
+            }
+            None => self.listener.as_fd(),
+        };
+        let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
+        self.meter.look(self.device.commands_in_flight());
+        let polled = poll(&mut [PollFd::new(&source, events)], Some(&timeout));
+        self.slept = true;
+        match polled {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(system("waiting for the client")(errno)),
+        }
+    }
+
+    /// What a host does before it removes the power (NVMe 1.4 §7.6.2), whatever state the last one left.
+    fn announce_shutdown(&mut self) -> Result<(), ServeError> {
+        self.check_drive()?;
+        let command = Command(0).with_memory_space(true);
+        self.device.config_write(PCI_COMMAND, 2, u32::from(command.0));
+        let cc = Cc(self.read(Register::Configuration) as u32);
+        let asked = cc.with_shn(ShutdownNotification::Normal.raw());
+        self.device.bar_write(Register::Configuration.offset() as u32, 4, asked.0.into());
+        let until = self.device.now() + SHUT_DOWN_WITHIN;
+        loop {
+            let csts = Csts(self.read(Register::Status) as u32);
+            if csts.shutdown() == Some(ShutdownStatus::Complete) {
+                return match csts.cfs() {
+                    false => Ok(()),
+                    true => Err(ServeError::Drive("its state could not be written".into())),
+                };
+            }
+            match self.device.next_deadline().filter(|&at| at <= until) {
+                Some(at) => self.step(at),
+                None => return Err(ServeError::Drive("it doesn't shut down".into())),
+            }
+        }
+    }
+    fn read(&self, register: Register) -> u64 {
+        self.device.bar_read(register.offset() as u32, register.bytes() as u8)
+    }
+}
+
+/// A socket at `path`, in the place of one that nobody listens at any more.
+fn listen(path: &Path) -> Result<UnixListener, ServeError> {
+    let refuse = |reason: String| ServeError::Socket { path: path.to_owned(), reason };
+    if let Ok(metadata) = std::fs::symlink_metadata(path) {
+        use std::os::unix::fs::FileTypeExt;
+        if !metadata.file_type().is_socket() {
+            return Err(refuse("there is a file that is no socket; name another path".into()));
+        }
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(refuse("another process serves there".into()));
+        }
+        std::fs::remove_file(path).map_err(|error| refuse(error.to_string()))?;
+    }
+    let listener = UnixListener::bind(path).map_err(|error| refuse(error.to_string()))?;
+    listener.set_nonblocking(true).map_err(|error| refuse(error.to_string()))?;
+    Ok(listener)
+}

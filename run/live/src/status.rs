@@ -1,0 +1,140 @@
+//! What a live drive is doing, once a second.
+
+use aster_device::{Device, History};
+use hdrhistogram::Histogram;
+use std::time::{Duration, Instant as Wall};
+
+/// How often a status is due.
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
+/// Latest completion that is told apart from later ones, in nanoseconds.
+const LATENESS_NANOS_MAX: u64 = 60_000_000_000;
+
+/// How late completions were against the model, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Lateness {
+    /// Half of them at most so late.
+    pub p50_us: f64,
+    /// 99 of 100 at most so late.
+    pub p99_us: f64,
+}
+
+/// What a drive did since the status before.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Status {
+    /// Seconds since the server began.
+    pub seconds: f64,
+    /// A client is connected.
+    pub connected: bool,
+    /// Read and Compare commands a second.
+    pub read_iops: f64,
+    /// Write commands a second.
+    pub write_iops: f64,
+    /// Bytes a second that reads asked for.
+    pub read_bytes_per_second: f64,
+    /// Bytes a second that writes brought.
+    pub write_bytes_per_second: f64,
+    /// Bytes programmed over bytes written in this time; `None` when the host wrote nothing.
+    pub write_amplification: Option<f64>,
+    /// Blocks that garbage collection emptied in this time.
+    pub gc_runs: u64,
+    /// Commands in the drive on average.
+    pub queue_depth: f64,
+    /// How late completions were, when the pace is real and there were any.
+    pub lateness: Option<Lateness>,
+}
+
+/// Collects what a [`Status`] tells.
+pub(crate) struct Meter {
+    began: Wall,
+    last: Wall,
+    history: History,
+    flash_bytes: u64,
+    host_bytes: u64,
+    gc_runs: u64,
+    looked: Wall,
+    depth: usize,
+    /// Commands times seconds.
+    depth_seconds: f64,
+    lateness: Histogram<u64>,
+    lateness_of_all: Histogram<u64>,
+}
+
+fn microseconds(histogram: &Histogram<u64>) -> Option<Lateness> {
+    let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1000.0;
+    (!histogram.is_empty()).then(|| Lateness { p50_us: at(0.5), p99_us: at(0.99) })
+}
+
+impl Meter {
+    pub(crate) fn start(device: &Device) -> Self {
+        let now = Wall::now();
+        let ftl = device.ftl().stats();
+        let histogram = || {
+            Histogram::new_with_max(LATENESS_NANOS_MAX, 3)
+                .expect("three digits of a minute are no wide histogram")
+        };
+        Meter {
+            began: now,
+            last: now,
+            history: device.history(),
+            flash_bytes: ftl.flash_bytes_written,
+            host_bytes: ftl.host_bytes_written,
+            gc_runs: ftl.gc_runs,
+            looked: now,
+            depth: 0,
+            depth_seconds: 0.0,
+            lateness: histogram(),
+            lateness_of_all: histogram(),
+        }
+    }
+    /// `count` commands completed `late` after their time.
+    #[inline]
+    pub(crate) fn completed(&mut self, count: u64, late: aster_units::Duration) {
+        let nanos = (late.as_picos() / 1000).min(LATENESS_NANOS_MAX);
+        // The value is in range.
+        let _ = self.lateness.record_n(nanos, count);
+    }
+    /// A look at the number of commands in the drive: it holds until the next one.
+    pub(crate) fn look(&mut self, depth: usize) {
+        let now = Wall::now();
+        self.depth_seconds += self.depth as f64 * (now - self.looked).as_secs_f64();
+        (self.looked, self.depth) = (now, depth);
+    }
+    /// True when a status is due, as of the last look.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.looked - self.last >= PERIOD
+    }
+    /// What was done since the last one.
+    pub(crate) fn status(&mut self, device: &Device, connected: bool) -> Status {
+        let now = Wall::now();
+        let seconds = (now - self.last).as_secs_f64().max(f64::MIN_POSITIVE);
+        let (history, ftl) = (device.history(), device.ftl().stats());
+        let (before, host) = (self.history, ftl.host_bytes_written - self.host_bytes);
+        let status = Status {
+            seconds: (now - self.began).as_secs_f64(),
+            connected,
+            read_iops: (history.read_commands - before.read_commands) as f64 / seconds,
+            write_iops: (history.write_commands - before.write_commands) as f64 / seconds,
+            read_bytes_per_second: (history.bytes_read - before.bytes_read) as f64 / seconds,
+            write_bytes_per_second: (history.bytes_written - before.bytes_written) as f64 / seconds,
+            write_amplification: (host > 0)
+                .then(|| (ftl.flash_bytes_written - self.flash_bytes) as f64 / host as f64),
+            gc_runs: ftl.gc_runs - self.gc_runs,
+            queue_depth: self.depth_seconds / seconds,
+            lateness: microseconds(&self.lateness),
+        };
+        (self.last, self.history) = (now, history);
+        (self.flash_bytes, self.host_bytes) = (ftl.flash_bytes_written, ftl.host_bytes_written);
+        self.gc_runs = ftl.gc_runs;
+        self.depth_seconds = 0.0;
+        self.lateness_of_all.add(&self.lateness).expect("both have the same bounds");
+        self.lateness.reset();
+        status
+    }
+    /// How late completions were since the server began.
+    pub(crate) fn lateness_of_all(&mut self) -> Option<Lateness> {
+        self.lateness_of_all.add(&self.lateness).expect("both have the same bounds");
+        self.lateness.reset();
+        microseconds(&self.lateness_of_all)
+    }
+}
