@@ -56,7 +56,11 @@ fn answer(channel: &Instantly) {
             }
         };
         let finished = port.exec().now();
-        port.complete(slot, Ok(TxnResult { finished, mailbox, frame: FrameReport::default() }), finished);
+        port.complete(
+            slot,
+            Ok(TxnResult { over: finished, finished, mailbox, frame: FrameReport::default() }),
+            finished,
+        );
     }
 }
 

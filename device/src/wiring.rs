@@ -112,14 +112,16 @@ impl Channels {
         let fixed_config = fixed_config(profile, &flash, looped);
         let control = control(profile.channel.controller);
         let packages = profile.array_geometry();
-        // A scheduler has one request a LUN in a controller's hands.
-        let one_each = |interrupt| {
+        let between_of = |requests_per_lun: u16, interrupt| {
             let luns = geometry.total_luns();
-            FlashPort::new(exec, luns, luns as u16, interrupt)
+            FlashPort::new(exec, luns, requests_per_lun * luns as u16, interrupt)
         };
         let between = match (control, above) {
-            (Some(_), Above::Scheduler) => one_each(Interrupt::default()),
-            (None, Above::Scheduler) if looped => one_each(around.interrupt),
+            // The loop has one request a LUN in a controller's hands.
+            (Some(_), Above::Scheduler) if looped => between_of(1, Interrupt::default()),
+            (None, Above::Scheduler) if looped => between_of(1, around.interrupt),
+            // A worker has two: one, and the read that is begun behind it.
+            (Some(_), Above::Scheduler) => between_of(2, Interrupt::default()),
             _ => Rc::clone(requests),
         };
         // Under the loop, workers are the software controller's own: they take what the loop sends, and the loop tells of it.

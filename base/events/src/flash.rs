@@ -39,15 +39,32 @@ impl FlashKind {
     }
 }
 
+/// Operations of a LUN between issue and end: one, and the read that is begun behind it.
+const OPEN: usize = 2;
+
 #[derive(Clone, Copy, Default)]
 struct LunState {
-    open: Option<(Instant, u8)>,
+    // By the order of issue.
+    open: [Option<(Instant, u8, u32)>; OPEN],
+    busy_until: Instant,
     operations: [u64; 4],
     busy: Duration,
 }
 
+impl LunState {
+    /// When the operation that ends was issued.
+    fn end(&mut self, kind: u8, row: u32) -> Option<Instant> {
+        let is_it = |open: &Option<(Instant, u8, u32)>| open.is_some_and(|(_, k, r)| (k, r) == (kind, row));
+        let at = self.open.iter().position(is_it)?;
+        let (from, ..) = self.open[at].take()?;
+        self.open[at..].rotate_left(1);
+        Some(from)
+    }
+}
+
 /// Flash operations from [`Event::FlashIssued`] to [`Event::FlashFinished`]: how long each kind takes over the drive, and
-/// what each LUN did. A LUN carries out one operation at a time.
+/// what each LUN did. A LUN carries out one operation at a time, but may begin with a read while the page before
+/// is on its way.
 pub struct FlashSpans {
     luns: Box<[LunState]>,
     latencies: [LatencyHistogram; 4],
@@ -90,24 +107,28 @@ impl FlashSpans {
 impl EventSink for FlashSpans {
     fn event(&mut self, at: Instant, event: &Event) {
         match *event {
-            Event::FlashIssued { lun, kind, .. } => match self.luns.get_mut(lun as usize) {
-                Some(state) => self.lost += u64::from(state.open.replace((at, kind)).is_some()),
-                None => self.lost += 1,
-            },
-            Event::FlashFinished { lun, kind, status, .. } => {
+            Event::FlashIssued { lun, kind, row } => {
                 let state = self.luns.get_mut(lun as usize);
-                let Some(((from, _), state)) =
-                    state.and_then(|s| s.open.take_if(|(_, issued)| *issued == kind).map(|open| (open, s)))
+                let Some(place) = state.and_then(|state| state.open.iter_mut().find(|open| open.is_none()))
                 else {
                     self.lost += 1;
                     return;
                 };
-                let took = at.since(from);
+                *place = Some((at, kind, row));
+            }
+            Event::FlashFinished { lun, kind, row, status, .. } => {
+                let found =
+                    self.luns.get_mut(lun as usize).and_then(|state| Some((state.end(kind, row)?, state)));
+                let Some((from, state)) = found else {
+                    self.lost += 1;
+                    return;
+                };
                 let kind = FlashKind::of_number(kind) as usize;
-                self.latencies[kind].record(took);
+                self.latencies[kind].record(at.since(from));
                 self.unsuccessful[kind] += u64::from(status != 0);
                 state.operations[kind] += 1;
-                state.busy += took;
+                state.busy += at.since(from.max(state.busy_until));
+                state.busy_until = at;
             }
             _ => {}
         }
@@ -146,6 +167,26 @@ mod tests {
     }
 
     #[test]
+    fn a_read_that_is_begun_behind_another_counts_its_own_time_and_the_lun_s_once() {
+        let mut spans = FlashSpans::new(1);
+        let issue = |row| Event::FlashIssued { lun: 0, kind: 0, row };
+        let finish = |row| Event::FlashFinished { lun: 0, kind: 0, row, status: 0, corrected: 0 };
+        spans.event(us(0), &issue(1));
+        spans.event(us(60), &issue(2));
+        spans.event(us(100), &finish(1));
+        spans.event(us(110), &issue(3));
+        spans.event(us(180), &finish(2));
+        spans.event(us(200), &finish(3));
+        let reads = spans.latency(FlashKind::Read);
+        assert_eq!(
+            (reads.count(), reads.min(), reads.max()),
+            (3, Duration::from_micros(90), Duration::from_micros(120))
+        );
+        assert_eq!(spans.busy(LunIndex(0)), Duration::from_micros(200));
+        assert_eq!(spans.lost(), 0);
+    }
+
+    #[test]
     fn an_end_without_a_beginning_is_lost_and_not_guessed() {
         let mut spans = FlashSpans::new(1);
         let finish = |lun| Event::FlashFinished { lun, kind: 2, row: 0, status: 0, corrected: 0 };
@@ -153,6 +194,7 @@ mod tests {
         spans.event(us(1), &finish(5));
         spans.event(us(2), &Event::FlashIssued { lun: 0, kind: 0, row: 0 });
         spans.event(us(3), &Event::FlashIssued { lun: 0, kind: 2, row: 0 });
+        spans.event(us(4), &Event::FlashIssued { lun: 0, kind: 2, row: 1 });
         spans.event(us(9), &finish(0));
         assert_eq!(spans.lost(), 3);
         assert_eq!(spans.latency(FlashKind::Erase).max(), Duration::from_micros(6));

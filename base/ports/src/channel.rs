@@ -103,6 +103,8 @@ pub struct FrameReport {
 /// A finished transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxnResult {
+    /// When its last bus cycle was over and the channel went on to the next.
+    pub over: Instant,
     /// When its last effect was there: bus cycles done, data through the stages and in memory.
     pub finished: Instant,
     /// Mailbox bytes, first byte lowest.

@@ -104,6 +104,12 @@ impl FlashRequest {
         request.count = targets.len() as u8;
         Some(request)
     }
+    /// A read of one page through the stages: what a LUN's array can begin while the page before is still on its way.
+    #[inline]
+    pub fn is_page_read(&self) -> bool {
+        let Flags { raw, slc } = self.flags;
+        self.phase == Phase::Read && self.count == 1 && !raw && !slc
+    }
     /// The targets.
     #[inline]
     pub fn targets(&self) -> &[Target] {
@@ -377,6 +383,13 @@ impl FlashPort {
         };
         let tag = available.remove(index)?;
         Some((tag, self.request(tag)))
+    }
+    /// Controller side: whether a request to `lun` waits, and whichever is chosen is a page read
+    /// ([`FlashRequest::is_page_read`]).
+    #[inline]
+    pub fn only_page_reads_wait(&self, lun: LunIndex) -> bool {
+        let available = self.lanes[lun.index()].available.borrow();
+        !available.is_empty() && available.iter().take(CHOICE).all(|&tag| self.request(tag).is_page_read())
     }
     /// Controller side: waits for a request to `lun` and takes the one that `choose` picks.
     pub async fn next(

@@ -1,13 +1,14 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, erase_planes, program_page, program_planes, read_bytes, read_page, read_planes, read_status,
-    read_transfer, read_trigger, reset, slc_erase, slc_program, slc_read,
+    erase_block, erase_planes, program_page, program_planes, read_begun, read_bytes, read_page, read_planes,
+    read_status, read_transfer, read_transfer_and_trigger, read_trigger, reset, slc_erase, slc_program,
+    slc_read,
 };
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
     Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
 };
-use aster_units::Column;
+use aster_units::{Column, Instant, RowAddr};
 use aster_wire::onfi::Status;
 
 /// Serves I3 requests of one LUN with operations in software: the software-defined channel controller (B1).
@@ -59,6 +60,52 @@ impl Controller {
             };
         }
         outcomes
+    }
+
+    /// Carries a page read out ([`FlashRequest::is_page_read`]), which the array may have begun already at `begun`. When the page
+    /// is about to cross the bus `ahead` is asked for the row of another page read: the array begins with it while the
+    /// stages still work on this one (C22). Gives since when it does. `fault` is told why the read ended in an error.
+    pub async fn execute_page_read(
+        &self,
+        request: &FlashRequest,
+        begun: Option<Instant>,
+        ahead: impl FnOnce() -> Option<RowAddr>,
+        fault: impl Fn(FlashError),
+    ) -> (Outcomes, Option<Instant>) {
+        let mut outcomes = [Outcome::default(); MAX_TARGETS];
+        if begun.is_none() {
+            self.lun.core().charge(self.lun.config().costs.request);
+        }
+        let (outcome, begun) = match self.page_read(&request.targets()[0], begun, ahead).await {
+            Ok((frame, begun)) => (Outcome::from(frame), begun),
+            Err(error) => {
+                fault(error);
+                (Outcome { status: FlashStatus::Error, ..Outcome::default() }, None)
+            }
+        };
+        outcomes[0] = outcome;
+        (outcomes, begun)
+    }
+
+    async fn page_read(
+        &self,
+        target: &Target,
+        begun: Option<Instant>,
+        ahead: impl FnOnce() -> Option<RowAddr>,
+    ) -> Result<(FrameReport, Option<Instant>), FlashError> {
+        let (lun, Target { row, sectors, buffer }) = (&self.lun, *target);
+        match begun {
+            Some(since) => read_begun(lun, row, since).await?,
+            None => read_trigger(lun, row).await?,
+        }
+        if let Some(next) = ahead() {
+            lun.core().charge(lun.config().costs.request);
+            if let Ok((frame, since)) = read_transfer_and_trigger(lun, row, sectors, buffer, next).await {
+                return Ok((frame, Some(since)));
+            }
+            // Each for itself, then, so that an error is that of the request which deserves it.
+        }
+        Ok((read_transfer(lun, row, sectors, buffer).await?, None))
     }
 
     /// Whether one multi-plane command serves all targets: whole operations on different planes, at the same page of each.

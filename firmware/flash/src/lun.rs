@@ -6,7 +6,7 @@ use aster_ports::flash::FlashError;
 use aster_ports::layout::PageLayout;
 use aster_ports::package::Interface;
 use aster_txn::Txn;
-use aster_units::{CellMode, Duration, PageType, RowAddr};
+use aster_units::{CellMode, Duration, Instant, PageType, RowAddr};
 use aster_wire::onfi::{CommandSet, Status};
 use core::cell::RefMut;
 use core::ops::{Deref, DerefMut};
@@ -252,6 +252,25 @@ impl Lun {
         let first_poll = soonest.saturating_sub(self.config.poll.early);
         self.issue_and_linger(txn, first_poll).finished().await.map_err(FlashError::Transaction)?;
         self.poll_ready(name, row, typical).await
+    }
+
+    /// Polls until RDY, which `transaction`, over at `since`, took away for about `typical`.
+    ///
+    /// # Errors
+    /// As [`Lun::until_ready`].
+    pub async fn ready_since(
+        &self,
+        transaction: &'static str,
+        row: RowAddr,
+        since: Instant,
+        typical: Duration,
+    ) -> Result<Status, FlashError> {
+        let first_poll = since + typical.saturating_sub(self.config.poll.early);
+        let now = self.core.exec().now();
+        if first_poll > now {
+            self.core.exec().sleep(first_poll.since(now)).await;
+        }
+        self.poll_ready(transaction, row, typical).await
     }
 
     /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY).

@@ -25,7 +25,10 @@ pub use erase::erase_block;
 pub use gang::{gang_program, gang_read};
 pub use planes::{erase_planes, program_planes, read_planes};
 pub use program::{program_one_shot, program_page, program_pair};
-pub use read::{read_bytes, read_page, read_raw, read_status, read_transfer, read_trigger};
+pub use read::{
+    read_begun, read_bytes, read_page, read_raw, read_status, read_transfer, read_transfer_and_trigger,
+    read_trigger,
+};
 pub use retry::{read_with_retry, set_read_level};
 pub use slc::{slc_erase, slc_program, slc_read};
 pub use suspend::{

@@ -125,7 +125,8 @@ impl Tasks {
         }
     }
 
-    fn admit(&self, task: &Task) -> bool {
+    /// Counts `task` as running if it may start now.
+    pub(crate) fn admit(&self, task: &Task) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
         // Nothing runs that could end and have the question asked again: then it must start.

@@ -245,7 +245,7 @@ impl<P: Package + 'static> Engine<P> {
                     bytes,
                 });
                 let finished = now + latency;
-                self.port.complete(slot, Ok(TxnResult { finished, mailbox, frame }), finished);
+                self.port.complete(slot, Ok(TxnResult { over: now, finished, mailbox, frame }), finished);
             }
             Err(fault) => self.fail(slot, table.at(start, fault.cycle), fault.error),
         }

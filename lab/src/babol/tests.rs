@@ -87,8 +87,10 @@ fn throughput_grows_with_luns_until_the_channel_is_full() {
             assert!(points[1].mb_per_s > points[0].mb_per_s * 1.1, "{package} {rate} {controller}");
             let mut best = 0.0;
             for point in points {
-                // Two or three LUNs fall into step with each other or don't: some percent either way.
-                assert!(point.mb_per_s > best * 0.9, "{package} {rate} {controller}: {point:?} after {best}");
+                assert!(
+                    point.mb_per_s > best * 0.99,
+                    "{package} {rate} {controller}: {point:?} after {best}"
+                );
                 best = point.mb_per_s.max(best);
             }
             if let [.., last] = points
@@ -111,7 +113,7 @@ fn a_faster_core_reads_faster() {
             // Where the channel is full there is nothing to win.
             for (s, f) in slower.iter().zip(faster) {
                 let at = s.luns;
-                assert!(f.mb_per_s >= s.mb_per_s * 0.96, "{package} {rate} {at} LUNs: {s:?} {f:?}");
+                assert!(f.mb_per_s >= s.mb_per_s * 0.99, "{package} {rate} {at} LUNs: {s:?} {f:?}");
             }
         }
     }

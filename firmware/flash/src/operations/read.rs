@@ -4,8 +4,8 @@ use super::{read_address, select_column, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
-use aster_txn::{Descriptor, Direction};
-use aster_units::{BufferId, Column, RowAddr, SectorRange};
+use aster_txn::{Descriptor, Direction, Txn};
+use aster_units::{BufferId, Column, Instant, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
 /// One status byte; on a double data rate bus the Data Reader takes it twice, an even burst, and delivers it once (G18).
@@ -69,13 +69,48 @@ pub async fn read_transfer(
     into: BufferId,
 ) -> Result<FrameReport, FlashError> {
     let mut txn = lun.txn("read transfer");
-    txn.describe(Descriptor::page(Direction::Out, into, sectors));
-    for span in lun.config().layout.bursts(sectors).as_slice() {
-        select_column(lun, &mut txn, row, span.column);
-        txn.data_read(span.length);
-    }
+    fetch(lun, &mut txn, row, sectors, into);
     let result = lun.issue(txn).finished().await.map_err(transaction)?;
     Ok(result.frame)
+}
+
+/// [`read_transfer`] with the READ of `next` right behind it, in one transaction: were the channel another's in between, this
+/// LUN's array would idle for as long as that one's page takes. Gives the report and since when the array works;
+/// [`read_begun`] waits for it.
+///
+/// # Errors
+/// As [`read_page`]. Whether it was for the sake of `row` or of `next` the fault doesn't say; in either case the array is idle and
+/// the page register holds `row` still.
+pub async fn read_transfer_and_trigger(
+    lun: &Lun,
+    row: RowAddr,
+    sectors: SectorRange,
+    into: BufferId,
+    next: RowAddr,
+) -> Result<(FrameReport, Instant), FlashError> {
+    let mut txn = lun.txn("read transfer, next read");
+    fetch(lun, &mut txn, row, sectors, into);
+    read_address(&mut txn, next).cmd(command::READ_CONFIRM);
+    let result = lun.issue(txn).finished().await.map_err(transaction)?;
+    Ok((result.frame, result.over))
+}
+
+/// Waits for the array, which has been reading `row` since `since`.
+///
+/// # Errors
+/// As [`read_page`].
+pub async fn read_begun(lun: &Lun, row: RowAddr, since: Instant) -> Result<(), FlashError> {
+    lun.ready_since("read transfer, next read", row, since, t_r(lun, row)).await?;
+    Ok(())
+}
+
+/// CHANGE READ COLUMN and a burst through the stages for each piece of the page.
+fn fetch(lun: &Lun, txn: &mut Txn, row: RowAddr, sectors: SectorRange, into: BufferId) {
+    txn.describe(Descriptor::page(Direction::Out, into, sectors));
+    for span in lun.config().layout.bursts(sectors).as_slice() {
+        select_column(lun, txn, row, span.column);
+        txn.data_read(span.length);
+    }
 }
 
 /// Reads `length` raw bytes of `row` from `column` on, without ECC and scrambler, to `offset` of a buffer (B16).

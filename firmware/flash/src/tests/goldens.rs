@@ -5,6 +5,7 @@ use super::variants::{FAST, make_triple, rich, target};
 use super::*;
 use Seen::*;
 use aster_ports::channel::FrameReport;
+use aster_ports::flash::Target;
 
 /// Sixteen pages a block: block 2 page 0 is row 000020h.
 const WHOLE: usize = 16_384 + 64 * 21 + 4 + 16 + 21;
@@ -291,4 +292,99 @@ fn raw_bytes_come_from_their_column() {
     let bytes = |low, high, count| on_chip(vec![Cmd(0x05), Addr(low), Addr(high), Cmd(0xe0), Out(count)]);
     let want = vec![read(0x20, 0x30), status(), bytes(0x34, 0x12, 0x56), bytes(0x10, 0x00, 2)];
     check(&bench, operation, want);
+}
+
+/// A page's data out and the next READ behind it own the channel once (B3); tRHW between them is the µFSM's.
+#[test]
+fn the_next_read_follows_a_page_in_its_own_transaction() {
+    let bench = rich();
+    let lun = bench.lun(0, 0);
+    let (row, next) = (bench.row(2, 0), bench.row(5, 3));
+    let whole = SectorRange::whole(4);
+    let operation = async move || {
+        read_trigger(&lun, row).await.unwrap();
+        let (_, since) = read_transfer_and_trigger(&lun, row, whole, BufferId(0), next).await.unwrap();
+        read_begun(&lun, next, since).await.unwrap();
+        read_transfer(&lun, next, whole, BufferId(1)).await.unwrap();
+    };
+    let page = [cmd_addr(0x05, &[0, 0]), vec![Cmd(0xe0), Out(WHOLE)]].concat();
+    let behind = [cmd_addr(0x00, &[0, 0, 0x53, 0, 0]), vec![Cmd(0x30)]].concat();
+    let want = vec![read(0x20, 0x30), status(), on_chip([page, behind].concat()), status(), transfer()];
+    check(&bench, operation, want);
+}
+
+/// A row whose three bytes differ: block 3020h, page 1 of 16 is row 030201h.
+const WIDE: Geometry = Geometry { planes: 2, blocks_per_lun: 0x3100, ..GEOMETRY };
+
+/// The address cycles that follow each command, in bus order.
+fn addresses(seen: &[Seen]) -> Vec<(u8, Vec<u8>)> {
+    let mut found: Vec<(u8, Vec<u8>)> = Vec::new();
+    for one in seen {
+        match (one, found.last_mut()) {
+            (Cmd(command), _) => found.push((*command, vec![])),
+            (Addr(byte), Some((_, bytes))) => bytes.push(*byte),
+            _ => {}
+        }
+    }
+    found.retain(|(_, bytes)| !bytes.is_empty());
+    found
+}
+
+/// Column low byte first, then row low byte first (ONFI 5.1 §3.1): C1 C2 R1 R2 R3 behind 00h, 06h, 80h, 81h and 85h, R1 R2 R3
+/// behind 60h, 78h, FAh and the vendor's suspends, C1 C2 behind 05h. Rows with one non-zero byte can't tell.
+#[test]
+fn every_address_cycle_of_every_operation_is_in_its_place() {
+    let bench = Bench::with(WIDE, Content::Fingerprint, Placement::Spare, FAST, super::variants::make);
+    bench.bring_up(0);
+    bench.bring_up(1);
+    let (lun, other) = (bench.lun(0, 0), bench.lun(1, 0));
+    let at = |block| bench.row(block, 1);
+    let (row, beside, even) = (at(0x3020), at(0x3021), at(0x3022));
+    assert_eq!(row.0, 0x03_0201);
+    let whole = SectorRange::whole(4);
+    let page = move |row| Target { row, sectors: whole, buffer: BufferId(0) };
+    let planes = [page(row), page(beside)];
+    let seen = bench.watch();
+    bench.run(async move || {
+        let buffer = BufferId(0);
+        read_page(&lun, row, whole, buffer).await.unwrap();
+        program_page(&lun, row, buffer).await.unwrap();
+        erase_block(&lun, row).await.unwrap();
+        slc_read(&lun, row, whole, buffer).await.unwrap();
+        slc_program(&lun, row, buffer).await.unwrap();
+        slc_erase(&lun, row).await.unwrap();
+        read_cache_random(&lun, &[page(row); 2], &mut [FrameReport::default(); 2]).await.unwrap();
+        program_cache(&lun, &[page(row); 2], &mut [false; 2]).await.unwrap();
+        erase_block(&lun, row).await.unwrap();
+        program_planes(&lun, &planes, &mut [false; 2]).await.unwrap();
+        read_planes(&lun, &planes, &mut [FrameReport::default(); 2]).await.unwrap();
+        erase_planes(&lun, &planes, &mut [false; 2]).await.unwrap();
+        start_erase(&lun, row).await.unwrap();
+        suspend_erase(&lun, row).await.unwrap();
+        resume_erase(&lun, row).await.unwrap();
+        start_program(&lun, row, buffer).await.unwrap();
+        suspend_program(&lun, row).await.unwrap();
+        resume_program(&lun, row).await.unwrap();
+        copyback(&lun, row, even).await.unwrap();
+        copyback_changed(&lun, row, even, buffer, |_| true).await.unwrap();
+        reset_lun(&lun, row).await.unwrap();
+        gang_read(&[&lun, &other], row, whole, buffer).await.unwrap();
+        gang_program(&[&lun, &other], row, buffer, &mut [false; 2]).await.unwrap();
+    });
+    let mut commands = std::collections::BTreeSet::new();
+    for (command, bytes) in addresses(&seen.borrow()) {
+        let want: &[&[u8]] = match command {
+            0x00 | 0x06 | 0x80 => &[&[0, 0, 0x01, 0x02, 0x03], &[0, 0, 0x11, 0x02, 0x03]],
+            0x81 => &[&[0, 0, 0x11, 0x02, 0x03]],
+            0x85 => &[&[0, 0, 0x21, 0x02, 0x03]],
+            0x05 => &[&[0, 0]],
+            0x60 | 0x78 => &[&[0x01, 0x02, 0x03], &[0x11, 0x02, 0x03]],
+            0xfa | 0x61 | 0xd2 | 0x84 | 0x13 => &[&[0x01, 0x02, 0x03]],
+            _ => panic!("{command:02X}h has no address"),
+        };
+        assert!(want.contains(&bytes.as_slice()), "{command:02X}h {bytes:02X?}");
+        commands.insert(command);
+    }
+    let all = [0x00, 0x05, 0x06, 0x13, 0x60, 0x61, 0x78, 0x80, 0x81, 0x84, 0x85, 0xd2, 0xfa];
+    assert!(commands.iter().eq(&all), "{commands:02X?}");
 }

@@ -193,6 +193,34 @@ fn a_controller_request_for_two_planes_is_one_command() {
 }
 
 #[test]
+fn a_read_begun_behind_another_that_can_not_be_is_the_only_one_to_fail() {
+    let bench = rich();
+    bench.fill(0, 1);
+    let controller = crate::Controller::new(bench.lun(0, 0));
+    let (page, back) = (target(&bench, 2, 0, 0), target(&bench, 2, 0, 8));
+    let nowhere = RowAddr(bench.row(7, 15).0 + 1);
+    let faults = Rc::new(RefCell::new(Vec::new()));
+    let told = faults.clone();
+    bench.run(async move || {
+        let single = |phase, target| FlashRequest::single(phase, LunIndex(0), target);
+        let fault = |error: FlashError| told.borrow_mut().push(std::format!("{error}"));
+        controller.execute(&single(Phase::Program, page), &fault).await;
+        let read = single(Phase::Read, back);
+        let (outcomes, begun) = controller.execute_page_read(&read, None, || Some(nowhere), &fault).await;
+        assert_eq!((outcomes[0].status, begun), (FlashStatus::Done, None));
+        assert!(told.borrow().is_empty(), "{:?}", told.borrow());
+        let wrong = single(Phase::Read, Target { row: nowhere, ..back });
+        let (outcomes, begun) = controller.execute_page_read(&wrong, None, || Some(back.row), &fault).await;
+        assert_eq!((outcomes[0].status, begun), (FlashStatus::Error, None));
+        let (outcomes, _) = controller.execute_page_read(&read, None, || None, &fault).await;
+        assert_eq!(outcomes[0].status, FlashStatus::Done, "the channel is usable");
+    });
+    assert!(bench.same(0, 8));
+    let faults = faults.borrow();
+    assert!(faults.len() == 1 && faults[0].starts_with("transaction 'read' at "), "{faults:?}");
+}
+
+#[test]
 fn an_mlc_pair_is_programmed_as_one() {
     let bench = rich();
     bench.fill(0, 1);

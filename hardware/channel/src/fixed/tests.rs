@@ -66,7 +66,7 @@ impl Bench {
         self.module.begin(tag, request, &self.config, at(0), &mut |e| self.faults.push(e))
     }
     fn ended(&mut self, us: u64, status: u8, frame: FrameReport) -> Next {
-        let result = TxnResult { finished: at(us), mailbox: u64::from(status), frame };
+        let result = TxnResult { over: at(us), finished: at(us), mailbox: u64::from(status), frame };
         self.module.ended(Ok(result), &self.config, at(us), &mut |e| self.faults.push(e))
     }
     fn status(&mut self, us: u64, status: u8) -> Next {

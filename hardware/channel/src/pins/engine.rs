@@ -441,7 +441,7 @@ impl<P: Package> Channel<P> {
         }
         self.deliver(running.slot).map_err(|error| (now, error))?;
         let (frame, latency) = self.stages.finish();
-        Ok((TxnResult { finished: now, mailbox: over.mailbox, frame }, latency))
+        Ok((TxnResult { over: now, finished: now, mailbox: over.mailbox, frame }, latency))
     }
 
     /// What has come to memory goes through the stages to the buffers.
