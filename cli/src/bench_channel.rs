@@ -95,6 +95,8 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
         luns: args.luns,
         depth: args.depth.unwrap_or(u16::from(args.luns) * DEPTH_OF_A_LUN),
         content: args.content.map(Into::into),
+        age_hours: args.age,
+        read_level: args.read_level,
         work: Work {
             operation: args.operation.into(),
             pattern: args.pattern.into(),

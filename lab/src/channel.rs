@@ -3,7 +3,9 @@
 use crate::latency;
 use crate::measure::latency_report;
 use crate::report::KindReport;
-use aster_device::bench::{Bench, BenchError, Kind, Limits, Operation, Pattern, Prepared, Ran, Sample, Work};
+use aster_device::bench::{
+    Bench, BenchError, FlashStatus, Kind, Limits, Operation, Pattern, Prepared, Ran, Sample, Work,
+};
 use aster_device::control::SegmentKind;
 use aster_device::profile::{ControllerName, Profile};
 use aster_run_virtual::events::Recorder;
@@ -27,6 +29,10 @@ pub struct Setup {
     pub depth: u16,
     /// How pages are kept; the profile's way when absent.
     pub content: Option<Content>,
+    /// Hours that pass for the cells between what is programmed and what is measured.
+    pub age_hours: u32,
+    /// The row of the package's level table that reads use (READ RETRY); a fresh part's when absent.
+    pub read_level: Option<u8>,
     /// What is injected.
     pub work: Work,
 }
@@ -59,6 +65,13 @@ pub struct ChannelReport {
     pub depth: u16,
     /// Each kind of request by itself.
     pub kinds: Vec<KindReport>,
+    /// The row of the level table that was read at; absent unless it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_level: Option<u8>,
+    /// Bits that the code corrected.
+    pub corrected_bits: u64,
+    /// Reads with more errors than the code corrects.
+    pub uncorrectable_reads: u64,
     /// Requests that failed or brought wrong content.
     pub failures: u64,
     /// The first of them in words.
@@ -101,6 +114,10 @@ pub fn run(
     let wall = Instant::now();
     let bench = Bench::power_on(&setup.profile, setup.luns, setup.depth, setup.content, recorder)?;
     let prepared: Prepared = bench.prepare(&setup.work, &mut |share| progress(Stage::Prepare, share))?;
+    bench.set_age_hours(setup.age_hours);
+    if let Some(level) = setup.read_level {
+        bench.set_read_level(level)?;
+    }
     let counted = bench.access_counts();
     begins(&bench);
     let started = bench.now();
@@ -125,6 +142,8 @@ struct Tally {
     /// Without erases before programs.
     asked: u64,
     kinds: [(u64, u64, Histogram<u64>); 3],
+    corrected_bits: u64,
+    uncorrectable_reads: u64,
     failures: u64,
     first_failure: Option<String>,
 }
@@ -134,7 +153,15 @@ const KINDS: [(Kind, &str); 3] = [(Kind::Read, "read"), (Kind::Program, "program
 impl Default for Tally {
     fn default() -> Self {
         let kinds = KINDS.map(|_| (0, 0, latency::fresh()));
-        Tally { requests: 0, asked: 0, kinds, failures: 0, first_failure: None }
+        Tally {
+            requests: 0,
+            asked: 0,
+            kinds,
+            corrected_bits: 0,
+            uncorrectable_reads: 0,
+            failures: 0,
+            first_failure: None,
+        }
     }
 }
 
@@ -146,6 +173,8 @@ impl Tally {
         *requests += 1;
         *bytes += u64::from(sample.bytes);
         latencies.saturating_record(sample.latency.as_nanos());
+        self.corrected_bits += u64::from(sample.corrected);
+        self.uncorrectable_reads += u64::from(sample.status == FlashStatus::Uncorrectable);
         if let Some(failure) = failure(sample) {
             self.failures += 1;
             self.first_failure.get_or_insert_with(|| format!("{} {failure}", KINDS[at].1));
@@ -154,15 +183,18 @@ impl Tally {
     }
 }
 
-fn failure(sample: &Sample) -> Option<&'static str> {
-    use aster_device::bench::FlashStatus;
-    match sample.status {
-        FlashStatus::Done if sample.right => None,
-        FlashStatus::Done => Some("brought other content than was programmed"),
-        FlashStatus::Failed => Some("failed in the array"),
-        FlashStatus::Uncorrectable => Some("brought more errors than the code corrects"),
-        FlashStatus::Error => Some("was not carried out"),
-    }
+fn failure(sample: &Sample) -> Option<String> {
+    let what = match sample.status {
+        FlashStatus::Done if sample.right => return None,
+        FlashStatus::Done => "brought other content than was programmed",
+        FlashStatus::Failed => "failed in the array",
+        FlashStatus::Uncorrectable => "brought more errors than the code corrects",
+        FlashStatus::Error => match &sample.fault {
+            Some(fault) => return Some(format!("was not carried out: {fault}")),
+            None => "was not carried out",
+        },
+    };
+    Some(what.to_owned())
 }
 
 fn report(
@@ -202,6 +234,9 @@ fn report(
         },
         depth: setup.depth,
         kinds: kinds.collect(),
+        read_level: setup.read_level,
+        corrected_bits: tally.corrected_bits,
+        uncorrectable_reads: tally.uncorrectable_reads,
         failures: tally.failures,
         first_failure: tally.first_failure.clone(),
         iops,
@@ -294,6 +329,15 @@ impl ChannelReport {
             self.array_limit_iops,
             self.limit_percent.unwrap_or_default(),
         );
+        if self.corrected_bits + self.uncorrectable_reads > 0 {
+            let level = self.read_level.map_or(String::new(), |level| format!(" at read level {level}"));
+            let _ = writeln!(
+                out,
+                "errors   {:.1} bits corrected a read, {} reads uncorrectable{level}",
+                self.corrected_bits as f64 / self.kinds[0].requests.max(1) as f64,
+                self.uncorrectable_reads,
+            );
+        }
         if let Some(words) = &self.control_words {
             let words: Vec<_> =
                 words.iter().filter(|(_, n)| **n > 0).map(|(kind, n)| format!("{n} {kind}")).collect();
@@ -311,7 +355,16 @@ mod tests {
     fn measured(controller: ControllerName, work: Work) -> ChannelReport {
         let mut profile = shipped("ideal").unwrap();
         profile.channel.controller = controller;
-        let setup = Setup { name: "ideal".into(), profile, luns: 4, depth: 8, content: None, work };
+        let setup = Setup {
+            name: "ideal".into(),
+            profile,
+            luns: 4,
+            depth: 8,
+            content: None,
+            age_hours: 0,
+            read_level: None,
+            work,
+        };
         run(&setup, &Recorder::default(), &mut |_, _| true, &mut |_| {}, &mut |_, _| {}).unwrap()
     }
 
@@ -363,6 +416,8 @@ mod tests {
             luns: 1,
             depth: 1,
             content: None,
+            age_hours: 0,
+            read_level: None,
             work: READS,
         };
         let report =

@@ -97,9 +97,11 @@ fn a_read_takes_at_most_12_events_a_write_20_and_nothing_allocates() {
     // The cells take their memory when a block is first programmed: from here on every block has been.
     let rewrite = bounded("rewrite", Access::Random, Mix::Write, 16 << 10, 2 * pages);
     let (_, contents) = counted(&m, &rewrite, contents);
+    // What random work left scattered is gone after a sequential pass or two.
+    let (_, contents) = counted(&m, &fill, contents);
     let (write, contents) = counted(&m, &fill, contents);
     assert!(write.events <= 20.0, "{} events a write", write.events);
-    assert!(write.waf < 1.05, "a sequential rewrite amplifies by {}", write.waf);
+    assert!(write.waf < 1.01, "a sequential rewrite amplifies by {}", write.waf);
     let read = bounded("read", Access::Random, Mix::Read, 4 << 10, 40_000);
     let (read, contents) = counted(&m, &read, contents);
     assert!(read.events <= 12.0, "{} events a read", read.events);

@@ -34,6 +34,10 @@ pub enum Phase {
     Status,
     /// Reset the LUN's package and wait.
     Reset,
+    /// Set a feature of everything behind the LUN's chip enable (ONFI 5.1 §5.30): what READ RETRY chooses its level by.
+    SetFeatures,
+    /// Read a feature of the package back (ONFI 5.1 §5.31).
+    GetFeatures,
 }
 
 impl Phase {
@@ -47,6 +51,8 @@ impl Phase {
             Phase::Erase => "erase",
             Phase::Status => "read status",
             Phase::Reset => "reset",
+            Phase::SetFeatures => "set features",
+            Phase::GetFeatures => "get features",
         }
     }
 }
@@ -71,6 +77,15 @@ pub struct Flags {
     pub slc: bool,
 }
 
+/// A feature of a package.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Feature {
+    /// Its address. That of the data interface belongs to whoever brings packages up, and is refused.
+    pub address: u8,
+    /// P1 to P4, P1 lowest.
+    pub value: u32,
+}
+
 /// A flash request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlashRequest {
@@ -80,6 +95,8 @@ pub struct FlashRequest {
     pub lun: LunIndex,
     /// Modifiers.
     pub flags: Flags,
+    /// What [`Phase::SetFeatures`] and [`Phase::GetFeatures`] are about.
+    pub feature: Feature,
     targets: [Target; MAX_TARGETS],
     count: u8,
 }
@@ -92,9 +109,15 @@ impl FlashRequest {
             phase,
             lun,
             flags: Flags { raw: false, slc: false },
+            feature: Feature { address: 0, value: 0 },
             targets: [target; MAX_TARGETS],
             count: 1,
         }
+    }
+    /// A request that sets or gets a feature of the package of `lun`, which `row` names behind its chip enable.
+    pub const fn of_feature(phase: Phase, lun: LunIndex, row: RowAddr, feature: Feature) -> Self {
+        let none = Target { row, sectors: SectorRange::whole(0), buffer: BufferId(0) };
+        FlashRequest { feature, ..Self::single(phase, lun, none) }
     }
     /// A request with several targets, one a plane. `None` when there are none or too many.
     pub fn vector(phase: Phase, lun: LunIndex, targets: &[Target]) -> Option<Self> {
@@ -195,6 +218,8 @@ pub struct Outcome {
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
+    /// P1 to P4 of the feature that was asked for, P1 lowest.
+    pub feature: u32,
 }
 
 impl From<FrameReport> for Outcome {
@@ -208,6 +233,7 @@ impl From<FrameReport> for Outcome {
             erased: frame.erased,
             worst_chunk: frame.worst_chunk,
             corrected: frame.corrected,
+            feature: 0,
         }
     }
 }

@@ -101,3 +101,45 @@ fn failing_requests_are_counted_and_end_in_exit_status_1() {
     let error = place.refused(1, &[&SHORT[..], &more].concat());
     assert!(error.contains("requests failed; the first: a program failed in the array"), "{error}");
 }
+
+#[test]
+fn a_read_level_moves_the_error_rate_of_an_aged_package_over_each_controller() {
+    let place = Place::new();
+    let aged = |controller: &str, level: &str| {
+        let found = place.report(&[
+            "bench-channel",
+            "--package",
+            "tlc-3d",
+            "--luns",
+            "2",
+            "--requests",
+            "300",
+            "--age",
+            "8760",
+            "--controller",
+            controller,
+            "--read-level",
+            level,
+            "--json",
+        ]);
+        assert_eq!(found["read_level"].to_string(), level);
+        found["corrected_bits"].as_u64().unwrap()
+    };
+    for controller in ["software", "synchronous", "asynchronous"] {
+        let (fresh, shifted) = (aged(controller, "0"), aged(controller, "3"));
+        assert!(shifted > 0 && shifted * 4 < fresh, "{controller}: {fresh} {shifted}");
+    }
+    let refused = |package| place.refused(2, &["bench-channel", "--package", package, "--read-level", "10"]);
+    assert!(refused("tlc-3d").contains("the level table of this package has 10 rows"));
+    assert!(refused("onfi-slc").contains("the level table of this package has 0 rows"));
+}
+
+#[test]
+fn reads_that_are_beyond_correction_are_counted() {
+    let place = Place::new();
+    let beyond = ["--package", "tlc-3d", "--age", "8760", "--read-level", "9"];
+    let run = place.aster(&[&SHORT[..1], &["--luns", "2", "--requests", "300"], &beyond[..]].concat());
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(run.out.contains("reads uncorrectable at read level 9"), "{}", run.out);
+    assert!(run.err.contains("the first: a read brought more errors than the code corrects"), "{}", run.err);
+}

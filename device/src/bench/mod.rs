@@ -22,9 +22,10 @@ use aster_nand::{NandArray, NandInspect};
 use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
-use aster_ports::flash::FlashPort;
+use aster_ports::flash::{Feature, FlashPort, FlashRequest, Outcome, Phase};
 use aster_ports::resource::Bandwidth;
-use aster_units::{Content, Duration, Geometry, Instant};
+use aster_units::{Content, Duration, Geometry, Instant, LunIndex, RowAddr};
+use aster_wire::onfi::command_set::ReadRetry;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -224,6 +225,50 @@ impl Bench {
         }
         let value = result.borrow_mut().take();
         value.expect("the operation has ended, or waits for something that never comes")
+    }
+    /// Lets hours pass for the charge in the cells; time never goes back.
+    pub fn set_age_hours(&self, hours: u32) {
+        self.inspect.set_age_hours(hours).expect("a bench has no image that couldn't be written");
+    }
+
+    /// Has the reads that follow use row `level` of the packages' level table: READ RETRY (B31). SET FEATURES goes to each
+    /// chip enable through the controller, and GET FEATURES reads it back. Nothing may be in flight.
+    ///
+    /// # Errors
+    /// When the packages have no such level, or a request fails.
+    pub fn set_read_level(&self, level: u8) -> Result<(), BenchError> {
+        let table = self.channels.flash.variant.commands.read_retry;
+        let Some(ReadRetry { feature: address, .. }) = table.filter(|table| level < table.levels) else {
+            let rows = table.map_or(0, |table| table.levels);
+            return Err(BenchError::Work(format!(
+                "read level {level}: the level table of this package has {rows} rows"
+            )));
+        };
+        let feature = Feature { address, value: u32::from(level) };
+        for lun in (0..u32::from(self.geometry.ways)).map(LunIndex) {
+            self.request(FlashRequest::of_feature(Phase::SetFeatures, lun, RowAddr(0), feature))?;
+            let asked = FlashRequest::of_feature(Phase::GetFeatures, lun, RowAddr(0), feature);
+            let found = self.request(asked)?.feature;
+            if found != feature.value {
+                return Err(BenchError::Work(format!("read level {level}: the package kept level {found}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one request, and waits until everything has come to rest.
+    fn request(&self, request: FlashRequest) -> Result<Outcome, BenchError> {
+        let tag = self.requests.submit(request).expect("nothing is in flight");
+        while let Some(next) = self.exec.next_deadline() {
+            self.exec.advance_to(next);
+        }
+        let [outcome, ..] = self.requests.try_take(tag).expect("the controller has answered");
+        if outcome.status == FlashStatus::Error {
+            let fault = self.requests.take_fault(request.lun);
+            let why = fault.map_or("it was not carried out".to_owned(), |fault| fault.to_string());
+            return Err(BenchError::Work(format!("{}: {why}", request.phase.name())));
+        }
+        Ok(outcome)
     }
     /// What bounds `work` on this bench, whatever the controller.
     pub fn limits(&self, work: &Work) -> Limits {

@@ -2,7 +2,7 @@
 
 use super::{Bench, BenchError};
 use aster_channel::ChannelStats;
-use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
+use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Phase, Target};
 use aster_units::{
     BlockAddr, BufferId, Duration, Geometry, Instant, LunIndex, PageInBlock, Rng, RowAddr, SectorRange, mix64,
 };
@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 /// A request that has ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     /// What it was.
     pub kind: Kind,
@@ -75,6 +75,10 @@ pub struct Sample {
     pub status: FlashStatus,
     /// False for a read that brought other content than was programmed.
     pub right: bool,
+    /// Bits that the code corrected.
+    pub corrected: u16,
+    /// Why it was not carried out, which names transaction and time.
+    pub fault: Option<FlashError>,
 }
 
 /// A bench that is ready for its work.
@@ -383,7 +387,10 @@ impl Caller {
                 Kind::Erase => 0,
                 Kind::Read | Kind::Program => u32::from(sectors.count) * aster_units::SECTOR_BYTES as u32,
             };
+            let failed = status == FlashStatus::Error;
             self.shared.samples.borrow_mut().push(Sample {
+                corrected: outcomes[0].corrected,
+                fault: if failed { self.requests.take_fault(item.lun) } else { None },
                 kind: item.kind,
                 latency: exec.now().since(began),
                 bytes,

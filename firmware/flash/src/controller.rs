@@ -1,8 +1,8 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, erase_planes, program_page, program_planes, read_begun, read_bytes, read_page, read_planes,
-    read_status, read_transfer, read_transfer_and_trigger, read_trigger, reset, slc_erase, slc_program,
-    slc_read,
+    erase_block, erase_planes, get_features, program_page, program_planes, read_begun, read_bytes, read_page,
+    read_planes, read_status, read_transfer, read_transfer_and_trigger, read_trigger, reset, set_features,
+    slc_erase, slc_program, slc_read,
 };
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
@@ -10,6 +10,7 @@ use aster_ports::flash::{
 };
 use aster_units::{Column, Instant, RowAddr};
 use aster_wire::onfi::Status;
+use aster_wire::onfi::feature::FeatureAddress;
 
 /// Serves I3 requests of one LUN with operations in software: the software-defined channel controller (B1).
 pub struct Controller {
@@ -185,6 +186,18 @@ impl Controller {
             (Phase::Erase, _) => of_status(erase_block(lun, row).await?),
             (Phase::Status, _) => of_status(read_status(lun, row).await?),
             (Phase::Reset, _) => of_status(reset(lun).await?),
+            (Phase::SetFeatures | Phase::GetFeatures, _)
+                if request.feature.address == FeatureAddress::TimingMode.raw() =>
+            {
+                return Err(refused());
+            }
+            (Phase::SetFeatures, _) => {
+                of_status(set_features(lun, request.feature.address, request.feature.value).await?)
+            }
+            (Phase::GetFeatures, _) => {
+                let feature = get_features(lun, request.feature.address).await?;
+                Outcome { feature, ..Outcome::default() }
+            }
             (Phase::Program, true) => return Err(refused()),
         })
     }

@@ -228,6 +228,6 @@ fn kind_of(phase: Phase) -> u8 {
         Phase::Read | Phase::Trigger | Phase::Transfer => 0,
         Phase::Program => 1,
         Phase::Erase => 2,
-        Phase::Status | Phase::Reset => 3,
+        Phase::Status | Phase::Reset | Phase::SetFeatures | Phase::GetFeatures => 3,
     }
 }

@@ -25,6 +25,10 @@ pub mod waits {
     pub const STATUS: Duration = Duration::from_nanos(100);
     /// After an operation's last cycle, before the chip is let go: the operation's own 40 ns and 140 ns of CE# hold.
     pub const AFTER: Duration = Duration::from_nanos(40 + 140);
+    /// SET FEATURES' last byte to the end: the package's tFEAT, which isn't polled.
+    pub const SET_FEATURES: Duration = Duration::from_nanos(1_200);
+    /// GET FEATURES' address to data output, likewise.
+    pub const GET_FEATURES: Duration = Duration::from_nanos(1_100);
 }
 
 pub(super) const WAITS: Waits = Waits {
@@ -32,6 +36,8 @@ pub(super) const WAITS: Waits = Waits {
     column_to_data: waits::COLUMN_TO_DATA,
     status: waits::STATUS,
     after: waits::AFTER,
+    set_features: waits::SET_FEATURES,
+    get_features: waits::GET_FEATURES,
 };
 
 /// Control words that each of the dispatcher's queues holds (P14).

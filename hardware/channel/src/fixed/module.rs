@@ -9,6 +9,7 @@ use aster_ports::flash::{
 use aster_ports::layout::PageLayout;
 use aster_units::{CellMode, Duration, Geometry, Instant, RowAddr};
 use aster_wire::onfi::Status;
+use aster_wire::onfi::feature::FeatureAddress;
 
 /// What a fixed controller is built to know of its packages.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,11 @@ impl FixedConfig {
             SegmentKind::Program => self.t_prog[page_type],
             SegmentKind::Erase => self.t_bers,
             SegmentKind::Reset => self.t_rst,
-            SegmentKind::Transfer | SegmentKind::TransferSpare | SegmentKind::Status => Duration::ZERO,
+            SegmentKind::Transfer
+            | SegmentKind::TransferSpare
+            | SegmentKind::Status
+            | SegmentKind::SetFeatures
+            | SegmentKind::GetFeatures => Duration::ZERO,
         }
     }
     fn cycles(&self, wait: Duration) -> Duration {
@@ -73,6 +78,8 @@ enum State {
     Fetch,
     /// The status that was asked for is on its way.
     Look,
+    /// A feature is on its way to or from the package.
+    Feature,
 }
 
 /// What a module wants next.
@@ -166,6 +173,11 @@ impl Module {
                 self.done(Outcome::from(result.frame), config, now, fault)
             }
             State::Look => self.done(of_status(status, Phase::Status), config, now, fault),
+            State::Feature => {
+                // Nothing comes back from setting one.
+                let outcome = Outcome { feature: result.mailbox as u32, ..Outcome::default() };
+                self.done(outcome, config, now, fault)
+            }
             State::Idle | State::Pause { .. } => unreachable!("no segment was sent in {:?}", self.state),
         }
     }
@@ -220,6 +232,7 @@ impl Module {
     fn next_target(&mut self, config: &FixedConfig, now: Instant, fault: &mut dyn FnMut(FlashError)) -> Next {
         let (request, target) = self.current();
         let flags = request.flags;
+        let of_interface = request.feature.address == FeatureAddress::TimingMode.raw();
         let start = match request.phase {
             _ if flags.slc => None,
             Phase::Program if flags.raw => None,
@@ -231,6 +244,15 @@ impl Module {
                 self.state = State::Fetch;
                 let kind = if flags.raw { SegmentKind::TransferSpare } else { SegmentKind::Transfer };
                 return self.send(kind, Duration::ZERO);
+            }
+            Phase::SetFeatures | Phase::GetFeatures if of_interface => None,
+            Phase::SetFeatures => {
+                self.state = State::Feature;
+                return self.send(SegmentKind::SetFeatures, Duration::ZERO);
+            }
+            Phase::GetFeatures => {
+                self.state = State::Feature;
+                return self.send(SegmentKind::GetFeatures, Duration::ZERO);
             }
             Phase::Status => {
                 self.state = State::Look;
@@ -247,7 +269,8 @@ impl Module {
     }
 
     fn send(&self, kind: SegmentKind, linger: Duration) -> Next {
-        Next::Send(Segment { kind, target: *self.current().1 }, linger)
+        let (request, target) = self.current();
+        Next::Send(Segment { kind, target: *target, feature: request.feature }, linger)
     }
     fn check(&mut self, asked: Instant, give_up: Instant) -> Next {
         self.state = State::Check { asked, give_up };

@@ -2,12 +2,12 @@
 
 use super::module::FixedConfig;
 use aster_codec::seed_of_row;
-use aster_ports::flash::Target;
+use aster_ports::flash::{Feature, Target};
 use aster_txn::{Descriptor, Direction, Txn};
 use aster_units::{Column, Duration, SectorRange};
-use aster_wire::onfi::command;
+use aster_wire::onfi::{FEATURE_BYTES, command};
 
-/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, FFh).
+/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, EFh, EEh, FFh).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentKind {
     /// READ: array to page register.
@@ -24,10 +24,14 @@ pub enum SegmentKind {
     Status,
     /// RESET.
     Reset,
+    /// SET FEATURES with its four bytes, and the time that it takes.
+    SetFeatures,
+    /// GET FEATURES, the time that it takes, and its four bytes.
+    GetFeatures,
 }
 
 /// Kinds of segments.
-pub const SEGMENT_KINDS: usize = 7;
+pub const SEGMENT_KINDS: usize = 9;
 
 impl SegmentKind {
     /// Every kind, in the order of its index.
@@ -39,6 +43,8 @@ impl SegmentKind {
         SegmentKind::Erase,
         SegmentKind::Status,
         SegmentKind::Reset,
+        SegmentKind::SetFeatures,
+        SegmentKind::GetFeatures,
     ];
     /// True for what is short and sets an array to work: it overtakes what moves data or asks for a status, since a die
     /// that works is worth more than a bus that does.
@@ -55,6 +61,8 @@ impl SegmentKind {
             SegmentKind::Erase => "erase",
             SegmentKind::Status => "read status",
             SegmentKind::Reset => "reset",
+            SegmentKind::SetFeatures => "set features",
+            SegmentKind::GetFeatures => "get features",
         }
     }
 }
@@ -66,6 +74,8 @@ pub struct Segment {
     pub kind: SegmentKind,
     /// To which page, and where its data are.
     pub target: Target,
+    /// The feature, if it is about one.
+    pub feature: Feature,
 }
 
 /// Waits that a controller adds to what the bus asks for. Those after a latch overlap the bus's own.
@@ -79,7 +89,14 @@ pub(super) struct Waits {
     pub(super) status: Duration,
     /// After a segment's last cycle.
     pub(super) after: Duration,
+    /// The package's time for SET FEATURES, which nobody polls.
+    pub(super) set_features: Duration,
+    /// From GET FEATURES' address to its data.
+    pub(super) get_features: Duration,
 }
+
+/// tFEAT at the most, and tRR behind it (ONFI 5.1 §4.21).
+const T_FEAT: Duration = Duration::from_nanos(1_000 + 20);
 
 impl Waits {
     pub(super) const NONE: Waits = Waits {
@@ -87,6 +104,8 @@ impl Waits {
         column_to_data: Duration::ZERO,
         status: Duration::ZERO,
         after: Duration::ZERO,
+        set_features: T_FEAT,
+        get_features: T_FEAT,
     };
 }
 
@@ -157,6 +176,18 @@ impl Segment {
             }
             SegmentKind::Reset => {
                 txn.cmd(command::RESET);
+            }
+            SegmentKind::SetFeatures => {
+                txn.cmd(command::SET_FEATURES).addr(self.feature.address);
+                pause(txn, waits.address_to_data);
+                txn.describe(Descriptor::mailbox_in(u64::from(self.feature.value)));
+                txn.data_write(FEATURE_BYTES as u32);
+                pause(txn, waits.set_features);
+            }
+            SegmentKind::GetFeatures => {
+                txn.cmd(command::GET_FEATURES).addr(self.feature.address);
+                pause(txn, waits.get_features);
+                txn.describe(Descriptor::mailbox_out()).data_read(FEATURE_BYTES as u32);
             }
         }
         pause(txn, waits.after);

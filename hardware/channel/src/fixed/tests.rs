@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use aster_exec::Exec;
 use aster_ports::channel::{FrameReport, TxnError, TxnFault, TxnResult};
 use aster_ports::cores::Interrupt;
-use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase, Target};
+use aster_ports::flash::{
+    Feature, FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase, Target,
+};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_units::*;
 
@@ -153,6 +155,20 @@ fn a_transaction_that_fails_ends_its_target_with_name_and_time() {
     let next = bench.module.ended(Err(Box::new(fault)), &bench.config, at(1), &mut |e| bench.faults.push(e));
     assert_eq!(finished(next)[0].status, FlashStatus::Error);
     assert_eq!(bench.faults, [FlashError::Transaction(Box::new(fault))]);
+}
+
+#[test]
+fn a_feature_is_set_and_got_by_one_segment_each_but_never_that_of_the_data_interface() {
+    let of = |phase, address| {
+        FlashRequest::of_feature(phase, LunIndex(0), RowAddr(0), Feature { address, value: 3 })
+    };
+    let mut bench = Bench::new();
+    assert_eq!(sent(bench.begin(of(Phase::SetFeatures, 0x89))), (SegmentKind::SetFeatures, Duration::ZERO));
+    assert_eq!(finished(bench.status(2, 0))[0].status, FlashStatus::Done);
+    assert_eq!(sent(bench.begin(of(Phase::GetFeatures, 0x89))), (SegmentKind::GetFeatures, Duration::ZERO));
+    assert_eq!(finished(bench.status(4, 3))[0].feature, 3);
+    assert_eq!(finished(bench.begin(of(Phase::SetFeatures, 0x01)))[0].status, FlashStatus::Error);
+    assert!(matches!(bench.faults[..], [FlashError::Unsupported { operation: "set features", .. }]));
 }
 
 #[test]
