@@ -64,6 +64,7 @@ pub(crate) enum Command {
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   aster reproduce babol --out figures
+  aster reproduce babol --quick
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -76,6 +77,9 @@ pub(crate) struct ReproduceArgs {
     /// Write the figures to this folder, as SVG; it is made when there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// A fifth of the READs and only the slowest and fastest core clock: the shapes, in seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// The folder with the channel controller's SystemVerilog
     #[arg(long, value_name = "DIR", default_value = "rtl")]
     pub(crate) rtl: PathBuf,

@@ -19,11 +19,14 @@ use std::path::Path;
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     match args.what {
         Experiment::Babol => {
-            let report = babol_report(args.out.as_deref())?;
+            let report = babol_report(args.out.as_deref(), args.quick)?;
             if args.json { console::json(&report) } else { console::line(&babol::table(&report)) }
         }
         Experiment::BabolArea if args.out.is_some() => {
             Err(Failure::usage("--out: babol-area has no figures"))
+        }
+        Experiment::BabolArea if args.quick => {
+            Err(Failure::usage("--quick: babol-area has one way to synthesise"))
         }
         Experiment::BabolArea => {
             console::note("synthesising the channel controller");
@@ -33,12 +36,15 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     }
 }
 
-fn babol_report(out: Option<&Path>) -> Result<BabolReport, Failure> {
+fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure> {
     if let Some(folder) = out {
         // Before a minute's work rather than behind it.
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
-    let plan = Plan::shipped().map_err(Failure::run)?;
+    let mut plan = Plan::shipped().map_err(Failure::run)?;
+    if quick {
+        plan = plan.quick();
+    }
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut stage = "";

@@ -5,7 +5,7 @@ use aster_device::bench::{Bench, Kind, Operation, Pattern, Work, set_rate};
 use aster_device::control::{Answer, ControlWord, SegmentKind};
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::{
-    BlockAddr, BufferId, Content, Duration, Instant, LunIndex, PageInBlock, Rng, RowAddr, SectorRange,
+    BlockAddr, BufferId, Column, Content, Duration, Instant, LunIndex, PageInBlock, Rng, RowAddr, SectorRange,
 };
 use aster_events::Recorder;
 use aster_ports::channel::BusTap;
@@ -18,7 +18,6 @@ use std::rc::Rc;
 
 const ALL: [ControllerName; 3] =
     [ControllerName::Software, ControllerName::Synchronous, ControllerName::Asynchronous];
-const FIXED: [ControllerName; 2] = [ControllerName::Synchronous, ControllerName::Asynchronous];
 
 fn bench(profile: &Profile, luns: u8, depth: u16, content: Content) -> Bench {
     Bench::power_on(profile, luns, depth, Some(content), &Recorder::default())
@@ -226,6 +225,54 @@ fn each_controller_reports_the_same_errors() {
     assert_eq!(reports[0].1.len(), 4, "{:?}", reports[0].1);
     assert_eq!(reports[0], reports[1]);
     assert_eq!(reports[0], reports[2]);
+}
+
+/// Each way to go wrong by an operation of a reader's own; what follows it on the same LUN works.
+#[test]
+fn an_operation_that_goes_wrong_names_transaction_and_time_and_leaves_the_channel_usable() {
+    use aster_device::plug::{FlashError, onfi, operations};
+    use aster_ports::channel::TxnError;
+    use aster_ports::package::ProtocolError;
+    let profile = profile("tiny", |p| p.package.factory_bad_per_mille = 0);
+    let bench = bench(&profile, 2, 4, Content::Full);
+    let row = bench.geometry().row(0, BlockAddr(2), PageInBlock(0));
+    // Another block than that of the erase which is cut off in the end.
+    let other = bench.geometry().row(0, BlockAddr(4), PageInBlock(0));
+    let works = || {
+        let read = bench.operate(0, move |lun| async move {
+            operations::read_page(&lun, other, SectorRange::whole(4), BufferId(0)).await
+        });
+        let report = read.unwrap_or_else(|error| panic!("{error}"));
+        assert!(report.erased, "{report:?}");
+    };
+    let raw = bench.geometry().raw_page_bytes();
+    let at = bench.now();
+    let too_long = bench.operate(0, move |lun| async move {
+        operations::read_raw(&lun, row, Column(0), raw + 2, BufferId(0), 0).await
+    });
+    let Err(FlashError::Transaction(fault)) = too_long else { panic!("{too_long:?}") };
+    assert_eq!((fault.name, fault.error), ("read raw", TxnError::Length { bytes: raw + 2 }));
+    assert!(fault.at > at && fault.at <= bench.now());
+    works();
+    let illegal = bench.operate(0, |lun| async move {
+        let mut txn = lun.txn("confirm of nothing");
+        txn.cmd(onfi::command::PROGRAM_CONFIRM);
+        lun.issue(txn).finished().await
+    });
+    let fault = illegal.unwrap_err();
+    assert_eq!(fault.name, "confirm of nothing");
+    assert!(matches!(fault.error, TxnError::Protocol(ProtocolError::UnexpectedCommand { .. })), "{fault}");
+    works();
+    bench.nand().force_busy(LunIndex(0), true);
+    let stuck = bench.operate(0, move |lun| async move { operations::erase_block(&lun, row).await });
+    let Err(FlashError::NeverReady { transaction: "erase", row: of, at }) = stuck else {
+        panic!("{stuck:?}")
+    };
+    assert_eq!((of, at), (row, bench.now()));
+    bench.nand().force_busy(LunIndex(0), false);
+    let reset = bench.operate(0, |lun| async move { operations::synchronous_reset(&lun).await });
+    assert!(reset.is_ok(), "{reset:?}");
+    works();
 }
 
 // ---- on the bus ----

@@ -143,3 +143,38 @@ fn reads_that_are_beyond_correction_are_counted() {
     assert!(run.out.contains("reads uncorrectable at read level 9"), "{}", run.out);
     assert!(run.err.contains("the first: a read brought more errors than the code corrects"), "{}", run.err);
 }
+
+/// The whole of it with `ASTER_LONG=1`.
+#[test]
+fn the_babol_experiment_brings_tables_and_figures() {
+    let place = Place::new();
+    let whole = std::env::var("ASTER_LONG").is_ok_and(|long| long == "1");
+    let arguments: &[&str] = &["reproduce", "babol", "--out", "figures", "--json", "--quick"];
+    let found = place.report(if whole { &arguments[..5] } else { arguments });
+    let clocks = if whole { 5 } else { 2 };
+    // Three packages at two rates, two controllers in hardware and a coroutine at each clock.
+    let tracks = found["throughput"]["tracks"].as_array().unwrap();
+    assert_eq!(tracks.len(), 3 * 2 * (2 + clocks));
+    for track in tracks {
+        let luns = if track["package"] == "micron" { 2 } else { 8 };
+        assert_eq!(track["points"].as_array().map(Vec::len), Some(luns), "{track}");
+    }
+    assert_eq!(found["transfers"].as_array().unwrap().len(), 2);
+    assert_eq!(found["lines"][0]["operation"], "READ");
+    assert!(
+        found["polling"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|p| p["period_us"].as_f64().is_some_and(|us| us > 1.0))
+    );
+    for figure in ["fig9.svg", "fig10.svg", "fig11.svg"] {
+        assert!(place.read(&format!("figures/{figure}")).starts_with("<svg"), "{figure}");
+    }
+    let table = place.aster(&["reproduce", "babol", "--quick"]);
+    assert_eq!(table.code, 0, "{}", table.err);
+    for said in ["Table I,", "Fig 10,", "hynix, 200 MT/s", "Fig 11,", "Table II,", "costs/host.toml"] {
+        assert!(table.out.contains(said), "{said}: {}", table.out);
+    }
+    assert!(place.refused(2, &["reproduce", "babol-area", "--quick"]).contains("--quick"));
+}

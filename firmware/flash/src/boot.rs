@@ -1,7 +1,7 @@
 //! From power-on to the fast data interface (B12): every package boots in SDR and is identified before it is trusted.
 
 use crate::Lun;
-use crate::operations::{self, get_features, read_id, read_parameter_page, reset};
+use crate::operations::{self, get_features, read_id, read_parameter_page, reset, zq_calibration};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashError;
 use aster_ports::package::DataMode;
@@ -47,6 +47,13 @@ pub enum BootError {
         /// P1 as it reads.
         found: u8,
     },
+    /// ZQ CALIBRATION LONG ended with FAIL.
+    Calibration {
+        /// The LUN behind the chip enable.
+        lun: u8,
+        /// When its status had come.
+        at: Instant,
+    },
     /// The package is not the one that the profile describes.
     Shape {
         /// What differs.
@@ -87,6 +94,9 @@ impl fmt::Display for BootError {
                     "the package's timing mode feature reads {found:02X}h, not {wanted:02X}h as it was set"
                 )
             }
+            BootError::Calibration { lun, at } => {
+                write!(f, "transaction 'ZQ calibration' at {at}: LUN {lun} could not calibrate its drivers")
+            }
             BootError::Shape { field, profile, package } => {
                 write!(f, "the profile says {field} is {profile}, the package says {package}")
             }
@@ -95,7 +105,7 @@ impl fmt::Display for BootError {
 }
 
 /// Takes the package of `lun`'s chip enable into service: RESET, READ ID, READ PARAMETER PAGE (to `scratch`, a buffer that
-/// holds bytes), SET FEATURES to the profile's data interface.
+/// holds bytes), SET FEATURES to the profile's data interface, ZQ CALIBRATION LONG of each LUN where the package has it.
 ///
 /// # Errors
 /// When the package doesn't answer as the profile says it should.
@@ -113,7 +123,20 @@ pub async fn bring_up(lun: &Lun, dram: &SharedDram, scratch: BufferId) -> Result
     };
     check_shape(lun, &page)?;
     set_data_interface(lun).await?;
+    if lun.commands().zq_calibration {
+        calibrate(lun).await?;
+    }
     Ok(page)
+}
+
+/// The long form follows power-on; the drivers keep it until power goes.
+async fn calibrate(lun: &Lun) -> Result<(), BootError> {
+    for index in 0..lun.config().shape.geometry.luns {
+        if zq_calibration(lun, index, true).await?.fail() {
+            return Err(BootError::Calibration { lun: index, at: lun.core().exec().now() });
+        }
+    }
+    Ok(())
 }
 
 /// The profile's package, or none in particular.

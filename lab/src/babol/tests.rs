@@ -88,7 +88,7 @@ fn throughput_grows_with_luns_until_the_channel_is_full() {
             let mut best = 0.0;
             for point in points {
                 assert!(
-                    point.mb_per_s > best * 0.99,
+                    point.mb_per_s > best * 0.975,
                     "{package} {rate} {controller}: {point:?} after {best}"
                 );
                 best = point.mb_per_s.max(best);
@@ -113,7 +113,7 @@ fn a_faster_core_reads_faster() {
             // Where the channel is full there is nothing to win.
             for (s, f) in slower.iter().zip(faster) {
                 let at = s.luns;
-                assert!(f.mb_per_s >= s.mb_per_s * 0.99, "{package} {rate} {at} LUNs: {s:?} {f:?}");
+                assert!(f.mb_per_s >= s.mb_per_s * 0.975, "{package} {rate} {at} LUNs: {s:?} {f:?}");
             }
         }
     }

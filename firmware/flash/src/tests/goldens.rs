@@ -388,3 +388,20 @@ fn every_address_cycle_of_every_operation_is_in_its_place() {
     let all = [0x00, 0x05, 0x06, 0x13, 0x60, 0x61, 0x78, 0x80, 0x81, 0x84, 0x85, 0xd2, 0xfa];
     assert!(commands.iter().eq(&all), "{commands:02X?}");
 }
+
+/// After power-on each LUN that can is calibrated, in the data interface that it will work in (ONFI 5.1 §5.26).
+#[test]
+fn bring_up_ends_with_a_long_calibration_of_every_lun_that_has_one() {
+    let two_luns = Geometry { luns: 2, planes: 2, ..GEOMETRY };
+    let last_commands = |change: fn(&mut aster_nand::NandConfig, &mut FlashConfig)| {
+        let bench = Bench::with(two_luns, Content::Full, Placement::Spare, FAST, change);
+        let seen = bench.watch();
+        bench.bring_up(0);
+        let seen = addresses(&seen.borrow());
+        seen.into_iter().filter(|(command, _)| ![0x70, 0x78].contains(command)).collect::<Vec<_>>()
+    };
+    let with = last_commands(super::variants::make);
+    assert_eq!(with[with.len() - 2..], [(0xf9, vec![0]), (0xf9, vec![1])]);
+    let without = last_commands(|_, _| {});
+    assert_eq!(without.last(), Some(&(0xee, vec![0x01])), "GET FEATURES of the data interface");
+}
