@@ -24,7 +24,7 @@ fn operations(request: &FlashRequest) -> Option<&'static [OperationKind]> {
         Phase::Transfer => &[OperationKind::ReadTransfer],
         Phase::Program => &[OperationKind::Write],
         Phase::Erase => &[OperationKind::Erase],
-        Phase::Status | Phase::Reset => return None,
+        Phase::Status | Phase::Reset | Phase::SetFeatures | Phase::GetFeatures => return None,
     })
 }
 
