@@ -2,6 +2,8 @@
 //! and case counts that `ASTER_LONG=1` multiplies.
 #![forbid(unsafe_code)]
 
+pub mod live;
+
 use aster_device::Media;
 use aster_device::profile::{Profile, shipped};
 use aster_driver::Config;

@@ -1,0 +1,78 @@
+//! A live drive in a thread, and a host for it: a polled NVMe driver on rust-vmm's vfio-user client, which we didn't write.
+
+mod host;
+
+pub use host::{Host, MEMORY_AT, Queue, Ring, transfer};
+
+use aster_device::profile::Profile;
+use aster_device::{Device, Media};
+use aster_events::Recorder;
+use aster_run_live::{Lateness, Pace, Server};
+use aster_run_virtual::open_image;
+use aster_units::Content;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use tempfile::TempDir;
+
+/// A drive that is being served.
+pub struct Running {
+    folder: TempDir,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Option<Lateness>, String>>>,
+}
+
+impl Running {
+    /// Serves a drive of `profile`, in memory or on `image`. Panics when it doesn't come up.
+    pub fn start(profile: &Profile, pace: Pace, image: Option<&Path>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let (socket, stop) = (folder.path().join("s"), Arc::new(AtomicBool::new(false)));
+        let (told, ready) = std::sync::mpsc::channel();
+        let (profile, image, stopped) = (profile.clone(), image.map(PathBuf::from), Arc::clone(&stop));
+        // A drive lives on one thread, from power-on to power-off.
+        let thread = std::thread::spawn(move || {
+            let content = Some(Content::Full);
+            let media = match &image {
+                Some(path) => open_image(path, &profile, content).map_err(|e| e.to_string())?,
+                None => Media::fresh(),
+            };
+            let device = Device::power_on("live", &profile, content, media, &Recorder::default())
+                .map_err(|e| e.to_string())?;
+            let mut server = Server::new(device, &socket, pace).map_err(|e| e.to_string())?;
+            told.send(()).map_err(|e| e.to_string())?;
+            let served = server.run(|| stopped.load(Ordering::Relaxed), |_| (), |_| ());
+            let lateness = server.lateness();
+            let shut_down = server.shut_down().map(drop);
+            served.and(shut_down).map(|()| lateness).map_err(|e| e.to_string())
+        });
+        let running = Running { folder, stop, thread: Some(thread) };
+        if ready.recv().is_err() {
+            panic!("the drive does not come up: {:?}", running.stop());
+        }
+        running
+    }
+    /// Where clients connect.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("s")
+    }
+    /// Stops the server and shuts the drive down: how late completions were.
+    ///
+    /// # Errors
+    /// What the server ended with.
+    pub fn stop(mut self) -> Result<Option<Lateness>, String> {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().expect("stopped once");
+        thread.join().map_err(|_| "the server panicked".to_owned())?
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic there has printed itself; the test that ends here has its own reason.
+            let _ = thread.join();
+        }
+    }
+}
