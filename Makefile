@@ -4,7 +4,7 @@ SHELL := /bin/bash
 SETUP := scripts/setup.sh
 # The workspace has crates that are built by Verilator; tests also simulate and prove the RTL.
 SETUP_RUN := scripts/setup.sh --verilator
-SETUP_TEST := scripts/setup.sh --rtl
+SETUP_TEST := scripts/setup.sh --rtl --guest
 SETUP_LINT := scripts/setup.sh --bare-metal --rtl
 SETUP_COUNT := scripts/setup.sh --valgrind
 
@@ -29,10 +29,10 @@ test: lint ## Lint, then all unit, property and whole-device tests (minutes)
 	@$(SETUP_TEST) cargo test $(LOCKED) --workspace --features aster-cli/rtl
 
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
-	@ASTER_LONG=1 $(SETUP) cargo test $(LOCKED) --package aster-tests
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-tests
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
-	@$(SETUP) cargo test $(LOCKED) --profile optimised --package aster-tests
+	@$(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-tests
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost
 
 bench: ## Measure codecs, executor, requests and flash operations per CPU second
