@@ -9,7 +9,7 @@
 #     Debian where Debian has it and from the Rust project where not
 #   - with --bare-metal also that file's bare-metal target, which only `make lint` needs
 #   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
-#   - with --rtl also Icarus and yosys, by which the RTL is tested and proved
+#   - with --rtl also Icarus, yosys and cvc5, by which the RTL is tested and proved
 #   - with --valgrind also Valgrind, which counts instructions
 #   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not installed
 #
@@ -44,7 +44,7 @@ while [[ ${1:-} == --* ]]; do
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
     --guest) guest=yes ;;
-    --rtl) rtl_tools=(verilator iverilog yosys) ;;
+    --rtl) rtl_tools=(verilator iverilog yosys cvc5) ;;
     --valgrind) counters=(valgrind) ;;
     *) fail "unknown option $1" ;;
     esac

@@ -42,6 +42,8 @@ pub fn on_verilator(rtl: &Path, block: &str, bench: &str) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ["--binary", "--assert", "-Wall", "--Mdir", "build", "-o", "bench", "--top-module", bench];
     let mut arguments: Vec<String> = options.map(String::from).to_vec();
+    // A bench is compiled for longer than it runs.
+    arguments.extend(["-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"].map(String::from));
     arguments.extend(sources::includes(rtl));
     arguments.extend(sources(rtl, block, bench));
     tools::run(folder.path(), "verilator", &arguments).expect(&format!("Verilator on {bench}"));

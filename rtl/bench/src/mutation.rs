@@ -14,7 +14,7 @@ pub struct Mutation {
     pub from: &'static str,
     /// What stands there instead.
     pub to: &'static str,
-    /// What finds it: the proof that fails by it, or the checker's assertion.
+    /// What finds it: the proof that fails by it, the checker's assertion, or the tests of the gate.
     pub found_by: &'static str,
 }
 
@@ -47,6 +47,20 @@ pub const MUTATIONS: &[Mutation] = &[
         from: "else if (hold_last_o) chips_q <= '0;",
         to: "else if (setup_last_o) chips_q <= chips_q;",
         found_by: "chip_control_keeps",
+    },
+    Mutation {
+        name: "the Timer takes a microsecond for 992 nanoseconds",
+        file: "ufsm/rtl/aster_timer.sv",
+        from: " - {7'd0, nanoseconds_i, 3'd0};",
+        to: " - {6'd0, nanoseconds_i, 4'd0};",
+        found_by: "timer_counts",
+    },
+    Mutation {
+        name: "the Timer counts a cycle short",
+        file: "ufsm/rtl/aster_timer.sv",
+        from: "else if (restart_i) since_q <= 43'd0;",
+        to: "else if (restart_i) since_q <= {11'd0, period_i};",
+        found_by: "timer_counts",
     },
     Mutation {
         name: "the FIFO doesn't pass a word on that is written while it is empty",
@@ -145,35 +159,35 @@ pub const BENCH_MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// Mutations that the equality gate of `run/cosim` must find, by what it then says: what differs from the timed model.
+/// Mutations that the equality gate of `run/cosim` must find where it compares with the timed model: those that packages do not object to.
 pub const GATE_MUTATIONS: &[Mutation] = &[
     Mutation {
-        name: "a wait a cycle short",
+        name: "tRHW a cycle short",
         file: "sequencer/rtl/aster_sequencer.sv",
-        from: "since_q >= {1'b0, wait_cycles}",
-        to: "since_q + 13'd1 >= {1'b0, wait_cycles}",
-        found_by: "the buses differ",
+        from: "since_read_q >= {1'b0, t_rhw_i}",
+        to: "since_read_q + 13'd1 >= {1'b0, t_rhw_i}",
+        found_by: "equality",
     },
     Mutation {
-        name: "a wrong byte in memory",
-        file: "ufsm/rtl/aster_data_reader.sv",
-        from: "twice ? {32'd0, word[55:48], word[39:32], word[23:16], word[7:0]} : word;",
-        to: "twice ? {32'd0, word[55:48], word[39:32], word[23:16], word[7:0]} : {word[63:8], word[15:8]};",
-        found_by: "timed model, then RTL",
+        name: "the last byte of a burst doesn't reach memory",
+        file: "packetizer/rtl/aster_packetizer.sv",
+        from: "~(8'hff << store_bytes_i);",
+        to: "~(8'hff << (store_bytes_i[3] ? store_bytes_i : store_bytes_i - 4'd1));",
+        found_by: "equality",
     },
     Mutation {
-        name: "a wrong status",
+        name: "FAILC in every status byte",
         file: "packetizer/rtl/aster_mailbox.sv",
         from: "bytes_i > i ? word_i[8*i+:8] : 8'd0;",
-        to: "bytes_i > i ? word_i[8*i+:8] | 8'h01 : 8'd0;",
-        found_by: "FAILED",
+        to: "bytes_i > i ? word_i[8*i+:8] | {6'd0, bytes_i == 4'd1, 1'b0} : 8'd0;",
+        found_by: "equality",
     },
     Mutation {
-        name: "a word of a burst too early after a pause",
+        name: "NV-DDR's words a period of CLK too early after a pause",
         file: "ufsm/rtl/aster_burst.sv",
         from: "(nv_ddr_i ? decided_q : mailbox_o || word_ready_i);",
-        to: "(nv_ddr_i ? decided || decided_q : mailbox_o || word_ready_i);",
-        found_by: "the buses differ",
+        to: "(nv_ddr_i ? decided_q || mailbox_o || word_ready_i : mailbox_o || word_ready_i);",
+        found_by: "equality",
     },
 ];
 

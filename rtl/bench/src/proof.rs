@@ -4,8 +4,8 @@
 //! | key | value |
 //! |---|---|
 //! | `Proof` | what is proved |
-//! | `Method` | `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
-//! | `Long` | likewise, with `ASTER_LONG=1` |
+//! | `Method` | `induction k` (yosys-smtbmc with cvc5: the step of k cycles, and a base case of some more), `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
+//! | `Long` | likewise, with `ASTER_LONG=1`; a proof that has no `Method` is only done then |
 //! | `Sources` | the blocks whose files it needs |
 //! | `Instead` | modules of those that the proof's file gives in its own way, as the environment of the rest |
 //! | `Assumes` | what the environment keeps to |
@@ -17,6 +17,8 @@ use std::time::Duration;
 /// How a proof is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
+    /// By k-induction.
+    Induction(u32),
     /// By an inductive invariant that the solver finds.
     Reachability,
     /// For the first cycles only.
@@ -28,12 +30,17 @@ impl Method {
         let (name, depth) = text.split_once(' ').unwrap_or((text, ""));
         let depth = || depth.parse().unwrap_or_else(|_| panic!("`{text}` needs a depth"));
         match name {
+            "induction" => Method::Induction(depth()),
             "reachability" => Method::Reachability,
             "bounded" => Method::Bounded(depth()),
-            _ => panic!("`{text}` is no method: reachability or bounded n"),
+            _ => panic!("`{text}` is no method: induction k, reachability or bounded n"),
         }
     }
 }
+
+/// How many cycles more than it needs the base case of an induction looks at: what is wrong shows there as a trace from reset, not
+/// only as a step that doesn't go through.
+const BASE_MARGIN: u32 = 4;
 
 /// A proof and what its head says.
 #[derive(Clone, Debug)]
@@ -42,8 +49,8 @@ pub struct Proof {
     pub block: String,
     /// The module.
     pub name: String,
-    /// The normal method.
-    pub method: Method,
+    /// The normal method, if the proof is quick enough to be done every time.
+    pub method: Option<Method>,
     /// The one of `ASTER_LONG=1`, the same unless said.
     pub long: Method,
     blocks: Vec<String>,
@@ -79,8 +86,8 @@ impl Proof {
         let need = |key: &str| value(key).unwrap_or_else(|| panic!("{} says no `{key}`", file.display()));
         need("Proof");
         need("Assumes");
-        let method = Method::parse(need("Method"));
-        let long = value("Long").map_or(method, Method::parse);
+        let method = value("Method").map(Method::parse);
+        let long = value("Long").map_or_else(|| Method::parse(need("Method")), Method::parse);
         let words = |text: &str| text.split_whitespace().map(String::from).collect();
         let blocks = words(need("Sources"));
         let instead = words(value("Instead").unwrap_or_default());
@@ -94,6 +101,7 @@ impl Proof {
     pub fn run(&self, rtl: &Path, method: Method) -> Outcome {
         let folder = tempfile::tempdir().expect("a temporary folder");
         match method {
+            Method::Induction(depth) => self.induction(rtl, folder.path(), depth),
             Method::Reachability => self.solve(rtl, folder.path(), "scorr; dc2; pdr", "Property proved"),
             Method::Bounded(depth) => {
                 let engine = format!("bmc3 -F {depth}");
@@ -145,8 +153,26 @@ impl Proof {
         }
     }
 
-    /// The method of this run.
-    pub fn due(&self) -> Method {
-        if crate::long() { self.long } else { self.method }
+    fn induction(&self, rtl: &Path, folder: &Path, depth: u32) -> Outcome {
+        self.yosys(rtl, folder, "opt -full; dffunmap; write_smt2 -stbv -wires model.smt2");
+        let smtbmc = |options: &[&str]| {
+            let options = [&["-s", "cvc5"], options, &["model.smt2"]].concat();
+            tools::run(folder, "yosys-smtbmc", &options)
+        };
+        let base = smtbmc(&["-t", &(depth + BASE_MARGIN).to_string()]);
+        if !base.good {
+            return Outcome::Failed(base.text);
+        }
+        let step = smtbmc(&["-i", "-t", &depth.to_string()]);
+        if step.good && step.text.contains("Status: PASSED") {
+            Outcome::Proved(base.took + step.took)
+        } else {
+            Outcome::Failed(step.text)
+        }
+    }
+
+    /// The method of this run, if the proof is done in it.
+    pub fn due(&self) -> Option<Method> {
+        if crate::long() { Some(self.long) } else { self.method }
     }
 }

@@ -9,7 +9,7 @@ fn every_proof_goes_through() {
     assert!(!proofs.is_empty(), "no proofs in rtl/*/formal");
     let mut failed = Vec::new();
     for proof in proofs {
-        let due = proof.due();
+        let Some(due) = proof.due() else { continue };
         match proof.run(&rtl(), due) {
             Outcome::Proved(took) => println!("{} {}: {due:?}, {took:.1?}", proof.block, proof.name),
             Outcome::Failed(text) => {

@@ -1,7 +1,6 @@
 // Proof: Whatever legal transactions follow one another, and whatever cycle table keeps the ONFI minima, no timing parameter of
 //   SDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves inside a transaction.
 // Block: channel
-// Method: bounded 15
 // Long: bounded 18
 // Sources: channel checker
 // Instead: aster_instruction_queue aster_packetizer
