@@ -44,6 +44,13 @@ pub(crate) enum Command {
     /// time; when it has gone the next may come. Ctrl-C shuts the drive down in order.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
+    /// Look at, check or copy a drive's image
+    #[command(after_help = IMAGE_EXAMPLES)]
+    Image {
+        /// What to do
+        #[command(subcommand)]
+        command: ImageCommand,
+    },
     /// Measure one channel: requests injected at its controller, with no FTL and no host above
     ///
     /// Takes package, bus and controller from a profile. Pages that are read have been programmed before, and are checked;
@@ -92,6 +99,46 @@ pub(crate) enum Experiment {
     Babol,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
+}
+
+const IMAGE_EXAMPLES: &str = "\
+Examples:
+  aster image info drive.aster
+  aster image check drive.aster cosmos-plus
+  aster image clone drive.aster before-the-experiment.aster";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageCommand {
+    /// Say what an image was made with and what it takes on the disk
+    Info {
+        /// The image
+        image: PathBuf,
+        /// Print it as JSON on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check an image: every checksum of its blocks and pages, and whether the drive comes up from it
+    ///
+    /// Nothing is written to it.
+    Check(ImageCheckArgs),
+    /// Copy an image that nobody uses, without its holes
+    Clone {
+        /// The image
+        image: PathBuf,
+        /// The copy, which isn't there yet
+        to: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImageCheckArgs {
+    /// The image
+    pub(crate) image: PathBuf,
+    /// The profile that it was made with: a shipped one's name or a TOML file
+    pub(crate) profile: PathBuf,
+    /// Override a key of the profile; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 const SERVE_EXAMPLES: &str = "\

@@ -8,6 +8,7 @@ mod demo;
 mod events;
 mod failure;
 mod files;
+mod image;
 mod interrupt;
 mod profiles;
 mod progress;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Image { command } => image::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),

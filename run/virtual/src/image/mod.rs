@@ -1,5 +1,9 @@
 //! A drive's image in a file: NVRAM and NAND, sparse, written through.
 
+mod look;
+
+pub use look::{ImageCheck, ImageInfo, check_image, clone_image, image_info};
+
 use aster_device::profile::Profile;
 use aster_device::{BuildError, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
@@ -63,6 +67,14 @@ pub enum ImageError {
         found: u64,
         /// Bytes needed.
         needed: u64,
+    },
+    /// Part of it is damaged, or no drive comes up from it.
+    #[error("{path}: {reason}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        reason: String,
     },
     /// The NVRAM can't be read.
     #[error("{path}: {error}", path = path.display())]
@@ -149,11 +161,7 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
         .truncate(false)
         .open(path)
         .map_err(io_error)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(ImageError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => return Err(io_error(error)),
-    }
+    lock(&file, path)?;
     let needed = NAND_AT + nand_bytes;
     let found = file.metadata().map_err(io_error)?.len();
     if found == 0 {
@@ -163,20 +171,7 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
         file.write_all_at(text.as_bytes(), MADE_WITH_AT).map_err(io_error)?;
         file.write_all_at(MAGIC, 0).map_err(io_error)?;
     } else {
-        let mut magic = [0; MAGIC.len()];
-        if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
-            return Err(ImageError::Foreign { path: path.to_owned() });
-        }
-        let differences = differences(&file, &made_with).map_err(io_error)?;
-        if !differences.is_empty() {
-            return Err(ImageError::OtherDrive {
-                path: path.to_owned(),
-                differences: differences.join(", "),
-            });
-        }
-        if found < needed {
-            return Err(ImageError::Truncated { path: path.to_owned(), found, needed });
-        }
+        check_file(&file, path, profile, content)?;
     }
     let file = Rc::new(file);
     let window = |base, size| Box::new(FileMedium { file: Rc::clone(&file), base, size });
@@ -185,12 +180,50 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram))
 }
 
-/// How what the image was made with differs from `wanted`, in words.
-fn differences(file: &File, wanted: &[(&'static str, String)]) -> io::Result<Vec<String>> {
+/// Keeps others out for as long as the file is open.
+fn lock(file: &File, path: &Path) -> Result<(), ImageError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(ImageError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(ImageError::Io { path: path.to_owned(), error }),
+    }
+}
+
+/// Checks that a file is the image of this profile's drive, with all its bytes: how many of them are NAND.
+fn check_file(
+    file: &File,
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
+) -> Result<u64, ImageError> {
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
+    let mut magic = [0; MAGIC.len()];
+    if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
+        return Err(ImageError::Foreign { path: path.to_owned() });
+    }
+    let differences = differences(file, &media_keys(profile, content)).map_err(io_error)?;
+    if !differences.is_empty() {
+        return Err(ImageError::OtherDrive { path: path.to_owned(), differences: differences.join(", ") });
+    }
+    let (found, needed) = (file.metadata().map_err(io_error)?.len(), NAND_AT + nand_bytes);
+    if found < needed {
+        return Err(ImageError::Truncated { path: path.to_owned(), found, needed });
+    }
+    Ok(nand_bytes)
+}
+
+/// What an image was made with: lines of `key = value`.
+fn made_with(file: &File) -> io::Result<String> {
     let mut bytes = [0; (NVRAM_AT - MADE_WITH_AT) as usize];
     let read = file.read_at(&mut bytes, MADE_WITH_AT)?;
     let text = bytes[..read].split(|&b| b == 0).next().unwrap_or_default();
-    let text = String::from_utf8_lossy(text);
+    Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+/// How what the image was made with differs from `wanted`, in words.
+fn differences(file: &File, wanted: &[(&'static str, String)]) -> io::Result<Vec<String>> {
+    let text = made_with(file)?;
     let kept = |key: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
         value.unwrap_or("not given").escape_debug().to_string()

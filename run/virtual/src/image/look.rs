@@ -1,0 +1,315 @@
+//! Looking at an image, checking one and copying one, without changing it.
+
+use super::{FileMedium, ImageError, MAGIC, NAND_AT, NVRAM_AT, check_file, failed, lock, made_with};
+use aster_device::profile::Profile;
+use aster_device::{Device, Media, NVRAM_BYTES};
+use aster_events::Recorder;
+use aster_ports::medium::{Medium, MediumError, Nvram};
+use aster_units::{Content, Duration};
+use rustix::fs::{SeekFrom, ioctl_ficlone, seek};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// What an image says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageInfo {
+    /// The keys of the profile that it was made with, and their values.
+    pub made_with: Vec<(String, String)>,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes that it takes on the disk: what was never written and what was erased takes none.
+    pub bytes_on_disk: u64,
+    /// Another process uses the drive now.
+    pub in_use: bool,
+}
+
+fn open(path: &Path) -> Result<File, ImageError> {
+    let file = File::open(path).map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
+    let mut magic = [0; MAGIC.len()];
+    if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
+        return Err(ImageError::Foreign { path: path.to_owned() });
+    }
+    Ok(file)
+}
+
+/// Reads what the image at `path` says of itself; it may be in use.
+///
+/// # Errors
+/// When there is no image.
+pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let file = open(path)?;
+    let metadata = file.metadata().map_err(io_error)?;
+    let text = made_with(&file).map_err(io_error)?;
+    let keys = text.lines().filter_map(|line| line.split_once(" = "));
+    Ok(ImageInfo {
+        made_with: keys.map(|(key, value)| (key.to_owned(), value.escape_debug().to_string())).collect(),
+        bytes: metadata.len(),
+        bytes_on_disk: metadata.blocks() * 512,
+        in_use: file.try_lock_shared().is_err(),
+    })
+}
+
+/// Bytes that an [`Overlay`] keeps together.
+const PAGE_BYTES: u64 = 4096;
+
+/// A file with what was written since in memory: the file stays as it is.
+struct Overlay {
+    below: FileMedium,
+    pages: Rc<RefCell<BTreeMap<u64, Vec<u8>>>>,
+}
+
+impl Overlay {
+    fn page(&mut self, page: u64) -> Result<Vec<u8>, MediumError> {
+        if let Some(bytes) = self.pages.borrow().get(&page) {
+            return Ok(bytes.clone());
+        }
+        let at = page * PAGE_BYTES;
+        let mut bytes = vec![0; PAGE_BYTES.min(self.below.size() - at) as usize];
+        self.below.read_at(at, &mut bytes)?;
+        Ok(bytes)
+    }
+    /// Calls `each` for the part of a range in each page: page, offset in it, part of the range.
+    fn parts(
+        &mut self,
+        offset: u64,
+        length: usize,
+        mut each: impl FnMut(&mut Self, u64, usize, std::ops::Range<usize>) -> Result<(), MediumError>,
+    ) -> Result<(), MediumError> {
+        if offset.checked_add(length as u64).is_none_or(|end| end > self.below.size()) {
+            return Err(failed(offset, &"beyond the end of the image"));
+        }
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let within = (at % PAGE_BYTES) as usize;
+            let bytes = (PAGE_BYTES as usize - within).min(length - done);
+            each(self, at / PAGE_BYTES, within, done..done + bytes)?;
+            done += bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Medium for Overlay {
+    fn size(&self) -> u64 {
+        self.below.size()
+    }
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
+        self.below.read_at(offset, into)?;
+        self.parts(offset, into.len(), |overlay, page, within, part| {
+            if let Some(bytes) = overlay.pages.borrow().get(&page) {
+                let length = part.len();
+                into[part].copy_from_slice(&bytes[within..within + length]);
+            }
+            Ok(())
+        })
+    }
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
+        self.parts(offset, from.len(), |overlay, page, within, part| {
+            let mut bytes = overlay.page(page)?;
+            bytes[within..within + part.len()].copy_from_slice(&from[part]);
+            overlay.pages.borrow_mut().insert(page, bytes);
+            Ok(())
+        })
+    }
+    fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
+        self.write_at(offset, &vec![0; length as usize])
+    }
+}
+
+/// Simulated time that a drive has to read what it needs to know.
+const BOOT_WITHIN: Duration = Duration::from_millis(600_000);
+
+/// What [`check_image`] found sound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImageCheck {
+    /// Block entries, each with a right checksum.
+    pub blocks: u64,
+    /// Program/erase cycles of all of them.
+    pub erases: u64,
+}
+
+/// Checks the image at `path` as the drive of `profile`: file, header, every block entry and page record, and then whether a
+/// drive comes up from it, which reads its root record and its whole map. Nothing is written.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn check_image(
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
+) -> Result<ImageCheck, ImageError> {
+    let file = open(path)?;
+    lock(&file, path)?;
+    let nand_bytes = check_file(&file, path, profile, content)?;
+    let file = Rc::new(file);
+    let window = |base, size| Overlay {
+        below: FileMedium { file: Rc::clone(&file), base, size },
+        pages: Rc::default(),
+    };
+    let nvram = Nvram::on_medium(Box::new(window(NVRAM_AT, NVRAM_BYTES as u64)), 0, NVRAM_BYTES)
+        .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
+    let media = Media::on_image(Box::new(window(NAND_AT, nand_bytes)), nvram);
+    let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
+    let device = Device::power_on("check", profile, content, media, &Recorder::default())
+        .map_err(|error| damaged(error.to_string()))?;
+    let until = device.now() + BOOT_WITHIN;
+    while device.is_booting() && device.fault().is_none() {
+        match device.next_deadline().filter(|&at| at <= until) {
+            Some(at) => device.advance_to(at),
+            None => return Err(damaged("the drive does not come up".into())),
+        }
+    }
+    if let Some(fault) = device.fault() {
+        return Err(damaged(format!("the drive reports: {fault}")));
+    }
+    let g = *device.geometry();
+    let erases = device.stats().erases;
+    let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
+    Ok(ImageCheck { blocks, erases: (erases.mean * blocks as f64).round() as u64 })
+}
+
+/// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a second name for
+/// the same blocks, else what was written and not what is empty.
+///
+/// # Errors
+/// When it is no image, is in use, or can't be copied.
+pub fn clone_image(from: &Path, to: &Path) -> Result<(), ImageError> {
+    let source = open(from)?;
+    lock(&source, from)?;
+    let wrong = |path: &Path| {
+        let path: PathBuf = path.to_owned();
+        move |error: io::Error| ImageError::Io { path: path.clone(), error }
+    };
+    let bytes = source.metadata().map_err(wrong(from))?.len();
+    let target = OpenOptions::new().write(true).create_new(true).open(to).map_err(wrong(to))?;
+    let copied = match ioctl_ficlone(&target, &source) {
+        Ok(()) => Ok(()),
+        Err(_) => copy(&source, &target, bytes),
+    };
+    copied.map_err(|error| {
+        // Half a copy is none.
+        let _ = std::fs::remove_file(to);
+        wrong(to)(error)
+    })
+}
+
+/// Bytes that are copied at a time.
+const COPY_BYTES: usize = 1 << 20;
+
+fn copy(source: &File, target: &File, bytes: u64) -> io::Result<()> {
+    target.set_len(bytes)?;
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut at = 0;
+    while at < bytes {
+        at = match seek(source, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // Nothing but a hole up to the end.
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let end = seek(source, SeekFrom::Hole(at))?;
+        while at < end {
+            let part = &mut buffer[..COPY_BYTES.min((end - at) as usize)];
+            source.read_exact_at(part, at)?;
+            target.write_all_at(part, at)?;
+            at += part.len() as u64;
+        }
+    }
+    match target.sync_all() {
+        Err(error) if error.kind() != ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open_image;
+
+    fn made(folder: &Path) -> (PathBuf, Profile) {
+        let path = folder.join("d.aster");
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let media = open_image(&path, &profile, None).unwrap();
+        let device = Device::power_on("made", &profile, None, media, &Recorder::default()).unwrap();
+        while device.is_booting() {
+            device.advance_to(device.next_deadline().unwrap());
+        }
+        drop(device.power_off());
+        (path, profile)
+    }
+
+    #[test]
+    fn an_image_says_what_it_was_made_with_and_how_little_it_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, profile) = made(folder.path());
+        let info = image_info(&path).unwrap();
+        assert!(info.made_with.contains(&("geometry.channels".into(), "2".into())), "{info:?}");
+        assert!(info.bytes_on_disk < info.bytes / 2, "{info:?}");
+        assert!(!info.in_use);
+        let _media = open_image(&path, &profile, None).unwrap();
+        assert!(image_info(&path).unwrap().in_use);
+        assert!(matches!(check_image(&path, &profile, None), Err(ImageError::InUse { .. })));
+        assert!(matches!(clone_image(&path, &folder.path().join("c")), Err(ImageError::InUse { .. })));
+    }
+
+    #[test]
+    fn a_check_finds_damage_by_its_place_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, profile) = made(folder.path());
+        let before = std::fs::read(&path).unwrap();
+        // It was never shut down: a drive from the factory, which has no map, comes up all the same.
+        check_image(&path, &profile, None)
+            .map(drop)
+            .unwrap_or_else(|e| assert!(e.to_string().contains("shut down"), "{e}"));
+        assert!(std::fs::read(&path).unwrap() == before, "the check wrote to the image");
+        let spoil = |at: u64| {
+            let mut bytes = before.clone();
+            bytes[at as usize] ^= 1;
+            let spoilt = folder.path().join("spoilt");
+            std::fs::write(&spoilt, &bytes).unwrap();
+            check_image(&spoilt, &profile, None).unwrap_err().to_string()
+        };
+        let text = spoil(NAND_AT + 9);
+        assert!(text.contains("spoilt") && text.contains("byte 0"), "{text}");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(NAND_AT + 100).unwrap();
+        assert!(matches!(check_image(&path, &profile, None), Err(ImageError::Truncated { .. })));
+    }
+
+    #[test]
+    fn a_clone_holds_the_same_and_takes_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, _) = made(folder.path());
+        let clone = folder.path().join("clone.aster");
+        clone_image(&path, &clone).unwrap();
+        assert!(std::fs::read(&path).unwrap() == std::fs::read(&clone).unwrap());
+        let (a, b) = (image_info(&path).unwrap(), image_info(&clone).unwrap());
+        assert!(b.bytes_on_disk <= a.bytes_on_disk + (1 << 20), "{a:?} {b:?}");
+        // What is there is not overwritten.
+        assert!(matches!(clone_image(&path, &clone), Err(ImageError::Io { .. })));
+    }
+
+    #[test]
+    fn an_overlay_reads_what_was_written_to_it_and_the_file_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m");
+        std::fs::write(&path, vec![3; 10_000]).unwrap();
+        let file = Rc::new(File::open(&path).unwrap());
+        let mut overlay = Overlay { below: FileMedium { file, base: 0, size: 10_000 }, pages: Rc::default() };
+        overlay.write_at(4090, &[7; 20]).unwrap();
+        overlay.discard(9_990, 10).unwrap();
+        let mut back = vec![0; 10_000];
+        overlay.read_at(0, &mut back).unwrap();
+        assert!(back[..4090].iter().chain(&back[4110..9_990]).all(|&b| b == 3));
+        assert!(back[4090..4110].iter().all(|&b| b == 7) && back[9_990..].iter().all(|&b| b == 0));
+        assert!(overlay.write_at(9_999, &[0; 2]).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), vec![3; 10_000]);
+    }
+}
