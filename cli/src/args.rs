@@ -72,6 +72,7 @@ const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   aster reproduce babol --out figures
   aster reproduce babol --quick
+  aster reproduce cosmos --quick
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -84,7 +85,7 @@ pub(crate) struct ReproduceArgs {
     /// Write the figures to this folder, as SVG; it is made when there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// A fifth of the READs and only the slowest and fastest core clock: the shapes, in seconds
+    /// The shapes in seconds: a part of the requests and of the points
     #[arg(long)]
     pub(crate) quick: bool,
     /// The folder with the channel controller's SystemVerilog
@@ -97,6 +98,8 @@ pub(crate) struct ReproduceArgs {
 pub(crate) enum Experiment {
     /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
     Babol,
+    /// Tables 5 to 7 and Figures 21 to 27 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
+    Cosmos,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,
 }

@@ -7,7 +7,8 @@ use crate::files::create;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use aster_lab::babol::{BabolError, BabolReport, Plan, polling_svg, run as run_babol, throughput_svg};
-use aster_lab::{area, babol};
+use aster_lab::cosmos::{CosmosError, CosmosReport};
+use aster_lab::{area, babol, cosmos};
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -21,6 +22,12 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         Experiment::Babol => {
             let report = babol_report(args.out.as_deref(), args.quick)?;
             if args.json { console::json(&report) } else { console::line(&babol::table(&report)) }
+        }
+        Experiment::Cosmos => {
+            let plan = aster_lab::cosmos::Plan::shipped().map_err(Failure::run)?;
+            let plan = if args.quick { plan.quick() } else { plan };
+            let report = cosmos_report(&plan, args.out.as_deref())?;
+            if args.json { console::json(&report) } else { console::line(&cosmos::table(&report, &plan)) }
         }
         Experiment::BabolArea if args.out.is_some() => {
             Err(Failure::usage("--out: babol-area has no figures"))
@@ -65,6 +72,34 @@ fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure>
         figure(folder, "fig9.svg", |file| file.write_all(&report.waveform_svg))?;
         figure(folder, "fig10.svg", |file| throughput_svg(file, &report.throughput))?;
         figure(folder, "fig11.svg", |file| polling_svg(file, &report.polling))?;
+    }
+    Ok(report)
+}
+
+fn cosmos_report(plan: &cosmos::Plan, out: Option<&Path>) -> Result<CosmosReport, Failure> {
+    if let Some(folder) = out {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut stage = "";
+    let report = cosmos::run(plan, &mut |part, share| {
+        if stage != part {
+            stage = part;
+            progress.begin(part);
+        }
+        progress.set(share);
+        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(|error| match error {
+        CosmosError::Stopped => Failure::Interrupted,
+        error => Failure::run(error),
+    })?;
+    progress.end();
+    if let Some(folder) = out {
+        for drawn in cosmos::figures(&report, plan) {
+            figure(folder, drawn.file, |file| drawn.write(file))?;
+        }
     }
     Ok(report)
 }

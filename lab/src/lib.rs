@@ -4,6 +4,7 @@
 pub mod area;
 pub mod babol;
 pub mod channel;
+pub mod cosmos;
 pub mod demo;
 mod latency;
 pub mod measure;

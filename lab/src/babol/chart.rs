@@ -19,7 +19,7 @@ const MARGIN: (f64, f64) = (52.0, 34.0);
 /// Between two lines of the grid, MB/s.
 const GRID: f64 = 50.0;
 
-fn document(width: f64, height: f64, label: &str) -> Document {
+pub(crate) fn document(width: f64, height: f64, label: &str) -> Document {
     Document::new()
         .set("viewBox", (0, 0, width.ceil() as i64, height.ceil() as i64))
         .set("width", width.ceil() as i64)
@@ -29,11 +29,11 @@ fn document(width: f64, height: f64, label: &str) -> Document {
         .add(Rectangle::new().set("class", "ground").set("width", "100%").set("height", "100%"))
 }
 
-fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Line {
+pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Line {
     Line::new().set("class", class).set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1)
 }
 
-fn said(text: impl Into<String>, at: (f64, f64), anchor: &str, class: &str) -> Text {
+pub(crate) fn said(text: impl Into<String>, at: (f64, f64), anchor: &str, class: &str) -> Text {
     Text::new(text).set("x", at.0).set("y", at.1).set("text-anchor", anchor).set("class", class)
 }
 

@@ -1,7 +1,7 @@
 //! `aster reproduce babol`: the BABOL paper's Tables I and II and Figures 9 to 11 on the bench, ours beside the paper's.
 
 mod bus;
-mod chart;
+pub(crate) mod chart;
 mod costs;
 mod lines;
 mod plan;

@@ -151,7 +151,8 @@ impl BigLoop {
         last - first + 1
     }
 
-    /// Runs for ever once the packages have been brought up (Algorithm 1).
+    /// Runs for ever once the packages have been brought up (Algorithm 1). A pass that brings a command leaves the scheduler out, as
+    /// the board's public firmware does; Algorithm 1 leaves that open, and says what is done with a command before what is scheduled.
     pub async fn run(mut self, gate: Rc<Gate>) {
         let exec = self.core.exec().clone();
         gate.pass(&exec).await;
@@ -161,10 +162,11 @@ impl BigLoop {
             (self.parts, self.since) = ([Duration::ZERO; PARTS], began);
             self.bell.rung.set(false);
             self.core.charge(self.config.costs.pass);
-            let mut moved = self.take_command();
+            let taken = self.take_command();
+            let mut moved = taken;
             self.spent(Part::Commands);
             // What the host DMA engine has been given has left its queue.
-            if !self.station.is_empty() || !self.dma.is_empty() {
+            if !taken && (!self.station.is_empty() || !self.dma.is_empty()) {
                 moved |= self.check_status();
                 self.spent(Part::Status);
             }
@@ -175,7 +177,7 @@ impl BigLoop {
             self.spent(Part::Commands);
             moved |= self.take_operations();
             self.spent(Part::Order);
-            if !self.station.is_empty() {
+            if !taken && !self.station.is_empty() {
                 moved |= self.issue().await;
             }
             self.count_pass(1);

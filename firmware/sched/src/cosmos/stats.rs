@@ -12,7 +12,7 @@ pub enum Part {
     Ftl,
     /// The status checker.
     Status,
-    /// The dependency checker and the priority manager.
+    /// The dependency checker, the state manager and the priority manager.
     Order,
     /// The issuer.
     Issue,

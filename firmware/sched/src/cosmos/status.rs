@@ -3,6 +3,7 @@
 use super::big_loop::{BigLoop, DmaInFlight, Payload};
 use super::operation::{Operation, OperationKind};
 use super::state::{Stage, Verdict, WayState};
+use super::stats::Part;
 use aster_events::Event;
 use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Phase};
 use aster_units::{Instant, LunIndex};
@@ -84,7 +85,9 @@ impl BigLoop {
     }
     /// Accounts an operation that has ended.
     fn finished(&mut self, operation: &Operation, issued: Instant, status: u8) {
+        self.spent(Part::Status);
         self.core.charge(self.config.costs.finish);
+        self.spent(Part::Order);
         let now = self.core.now();
         self.count(|s| {
             s.operations[usize::from(operation.kind.code())] += 1;

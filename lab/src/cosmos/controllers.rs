@@ -1,0 +1,63 @@
+//! BABOL's Fig 12: the same drive with the asynchronous controller, and with flash operations as coroutines in its place (B26).
+//! Nothing else is exchanged. What coroutines cost is costs/host.toml until a board's own has been measured.
+
+use super::drive::{Bench, Mode, Setup, Work};
+use super::{CosmosError, Plan};
+use crate::babol::CostFile;
+use aster_device::profile::ControllerName;
+use aster_run_virtual::events::Recorder;
+use serde::Serialize;
+
+/// Reads of one channel by both controllers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Exchange {
+    /// At random, or one after the other.
+    pub random: bool,
+    /// Ways.
+    pub ways: u8,
+    /// MB/s under the asynchronous controller.
+    pub hardware: f64,
+    /// MB/s under coroutines.
+    pub coroutines: f64,
+}
+
+impl Exchange {
+    /// What coroutines lose, in percent.
+    pub fn deficit_percent(&self) -> f64 {
+        100.0 * (1.0 - self.coroutines / self.hardware)
+    }
+}
+
+pub(super) fn measure(
+    plan: &Plan,
+    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
+) -> Result<Vec<Exchange>, CosmosError> {
+    let mut all = Vec::new();
+    let total = (2 * plan.ways.len()) as f64;
+    for random in [false, true] {
+        for &ways in &plan.ways {
+            told(all.len() as f64 / total)?;
+            let [hardware, coroutines] = [ControllerName::Asynchronous, ControllerName::Software]
+                .map(|controller| point(plan, ways, random, controller));
+            all.push(Exchange { random, ways, hardware: hardware?, coroutines: coroutines? });
+        }
+    }
+    Ok(all)
+}
+
+fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Result<f64, CosmosError> {
+    let setup = Setup { channels: 1, ways, controller, ..Setup::full(Mode::Mlc) };
+    let mut profile = setup.profile(plan)?;
+    profile.package.read_us = vec![plan.paper.babol_12.read_us; 2];
+    let costs = CostFile::shipped("host").map_err(|error| CosmosError::File(error.to_string()))?.cycles();
+    profile.costs.flash_request = costs.flash_request;
+    profile.costs.transaction = costs.transaction;
+    profile.costs.poll = costs.poll;
+    // The board's other core.
+    profile.cores.flash_core = true;
+    let mut bench = Bench::of(profile, &Recorder::default())?;
+    // Spread so far that little hits the data buffer.
+    let pages = plan.random_buffers * u64::from(bench.profile.ftl.buffer_entries);
+    let work = Work { write: false, random, bytes: 16 << 10, outstanding: 32, requests: plan.requests / 4 };
+    Ok(bench.steady(pages, &work)?.mb_per_s)
+}

@@ -1,0 +1,258 @@
+//! Drives of the experiment: what is varied of the profile, and how one is brought to a state and measured.
+
+use super::{CosmosError, Plan};
+use aster_device::big_loop::{LoopStats, PARTS, Part};
+use aster_device::profile::{AssignerName, CellUse, ControllerName, Profile};
+use aster_device::{DriveStats, Media};
+use aster_run_virtual::Machine;
+use aster_run_virtual::driver::{Config, QueueId};
+use aster_run_virtual::events::Recorder;
+use aster_units::{Content, Duration};
+use aster_workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
+use serde::Serialize;
+
+/// How the flash is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// LSB pages only.
+    Slc,
+    /// LSB and MSB pages.
+    Mlc,
+}
+
+/// LUNs of the paper's full drive.
+const FULL_LUNS: u64 = 64;
+/// Times as many blocks that a LUN of a small drive has at most.
+const MORE_BLOCKS_MAX: u64 = 16;
+
+/// Which drive.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// How its flash is used.
+    pub mode: Mode,
+    /// Channels used (C31).
+    pub channels: u16,
+    /// Ways used.
+    pub ways: u8,
+    /// The core's clock; the processor's buses go with it (C78).
+    pub clock_mhz: u32,
+    /// Which LUN a logical page belongs to.
+    pub assigner: AssignerName,
+    /// What drives the channels.
+    pub controller: ControllerName,
+}
+
+impl Setup {
+    /// The paper's full drive in a mode.
+    pub fn full(mode: Mode) -> Self {
+        Setup {
+            mode,
+            channels: 8,
+            ways: 8,
+            clock_mhz: 1000,
+            assigner: AssignerName::ChannelFirst,
+            controller: ControllerName::Asynchronous,
+        }
+    }
+    /// Its LUNs.
+    pub fn luns(&self) -> u64 {
+        u64::from(self.channels) * u64::from(self.ways)
+    }
+    /// The plan's profile so varied.
+    pub(super) fn profile(&self, plan: &Plan) -> Result<Profile, CosmosError> {
+        let mut p = plan.profile()?;
+        p.restrict.channels = Some(self.channels);
+        p.restrict.ways = Some(self.ways);
+        // Fewer LUNs have more blocks, so that every drive has room for the same work.
+        let more = (FULL_LUNS / self.luns()).clamp(1, MORE_BLOCKS_MAX) as u32;
+        p.restrict.blocks_per_lun = Some(plan.blocks_per_lun * more);
+        p.package.factory_bad_per_mille = 0;
+        p.ftl.assigner = self.assigner;
+        p.channel.controller = self.controller;
+        let slower = f64::from(self.clock_mhz) / p.cores.frequency_mhz;
+        p.cores.frequency_mhz = f64::from(self.clock_mhz);
+        p.board.buses.processor_mhz *= slower;
+        p.board.buses.central_mhz *= slower;
+        if self.mode == Mode::Slc {
+            p.package.cells = CellUse::Slc;
+            p.package.read_us = vec![plan.paper.table_5.slc_read_us];
+            p.package.program_us = vec![plan.paper.table_5.slc_program_us];
+            p.geometry.pages_per_block /= 2;
+        }
+        Ok(p)
+    }
+}
+
+/// What the host asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Writes, or reads.
+    pub write: bool,
+    /// At random places, or one after the other.
+    pub random: bool,
+    /// Bytes of a request.
+    pub bytes: u32,
+    /// Requests outstanding.
+    pub outstanding: u32,
+    /// Requests measured.
+    pub requests: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// 10⁶ bytes a second.
+    pub mb_per_s: f64,
+    /// Requests a second.
+    pub iops: f64,
+    /// System latency of a command (C66), µs.
+    pub system_us: f64,
+    /// Host interface controller's share of it.
+    pub hic_us: f64,
+    /// The firmware's.
+    pub firmware_us: f64,
+    /// The storage controller's.
+    pub storage_us: f64,
+    /// Shares of the core's time, 0 to 1: commands, FTL, status checker, order, issuer.
+    pub parts: [f64; PARTS],
+    /// Share of the time that a channel's bus is owned.
+    pub utilisation: f64,
+    /// Bytes through DRAM a second, 10⁶.
+    pub dram_mb_per_s: f64,
+}
+
+/// A drive that has booted.
+pub(super) struct Bench {
+    pub(super) machine: Machine,
+    pub(super) profile: Profile,
+    contents: Option<Contents>,
+}
+
+/// Of what is written beforehand.
+const FILL_BYTES: u32 = 128 << 10;
+const FILL_OUTSTANDING: u32 = 32;
+
+impl Bench {
+    pub(super) fn new(plan: &Plan, setup: &Setup, recorder: &Recorder) -> Result<Self, CosmosError> {
+        Self::of(setup.profile(plan)?, recorder)
+    }
+    pub(super) fn of(profile: Profile, recorder: &Recorder) -> Result<Self, CosmosError> {
+        let config = Config {
+            queue_pairs: 1,
+            depth: profile.host.queue_entries - 1,
+            transfer_bytes_max: profile.host.transfer_bytes_max,
+            ..Config::default()
+        };
+        let content = Some(Content::Fingerprint);
+        let machine = Machine::power_on("cosmos", &profile, content, Media::fresh(), recorder, config)?;
+        machine.boot()?;
+        let contents = Some(crate::measure::unversioned(&machine, profile.seed));
+        Ok(Bench { machine, profile, contents })
+    }
+    pub(super) fn page_bytes(&self) -> u64 {
+        u64::from(self.profile.geometry.page_bytes)
+    }
+
+    fn run(&mut self, job: Job) -> Result<(Duration, u64), CosmosError> {
+        let name = job.name.clone();
+        let drive = crate::measure::drive_of(&self.machine);
+        let wrong = |what: String| CosmosError::Run(format!("{name}: {what}"));
+        let tasks = Task::of_jobs(&[job], drive, self.profile.seed).map_err(|e| wrong(e.to_string()))?;
+        let contents = self.contents.take().expect("given back after each run");
+        let mut runner = Runner::new(self.machine.driver(), tasks, contents, (), OnFailure::EndTask);
+        self.machine.run(&mut runner, |_| true)?;
+        let (statistics, contents, ()) = runner.finish();
+        self.contents = Some(contents);
+        let s = &statistics[0];
+        match &s.first_failure {
+            Some(failure) => Err(wrong(failure.to_string())),
+            None => {
+                let kinds = aster_workload::runner::Statistics::KINDS;
+                Ok((s.measured(), kinds.iter().map(|kind| s.of(*kind).bytes).sum()))
+            }
+        }
+    }
+    fn job(name: &str, offset: u64, size: u64, work: &Work) -> Job {
+        Job {
+            name: name.to_owned(),
+            access: if work.random { Access::Random } else { Access::Sequential },
+            mix: if work.write { Mix::Write } else { Mix::Read },
+            block_sizes: PerDirection::all(BlockSizes::Fixed(work.bytes)),
+            offset: Extent::Bytes(offset),
+            size: Some(Extent::Bytes(size)),
+            io_size: Some(Extent::Bytes(work.requests * u64::from(work.bytes))),
+            queue_depth: work.outstanding,
+            random_map: false,
+            ..Job::default()
+        }
+    }
+    /// Writes `pages` pages from page `first` on, one after the other.
+    pub(super) fn fill(&mut self, first: u64, pages: u64) -> Result<(), CosmosError> {
+        let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
+        let requests = size.div_ceil(u64::from(FILL_BYTES));
+        let work =
+            Work { write: true, random: false, bytes: FILL_BYTES, outstanding: FILL_OUTSTANDING, requests };
+        self.run(Self::job("fill", offset, size, &work)).map(|_| ())
+    }
+    /// Everything written is on flash afterwards.
+    pub(super) fn flush(&self) -> Result<(), CosmosError> {
+        let driver = std::rc::Rc::clone(self.machine.driver());
+        let flushed = self.machine.block_on("flushing", async move { driver.flush(QueueId(1)).await })?;
+        flushed.map_err(|error| CosmosError::Run(error.to_string()))
+    }
+
+    /// Measures `work` on `pages` pages from page `first` on.
+    pub(super) fn measure(&mut self, first: u64, pages: u64, work: &Work) -> Result<Found, CosmosError> {
+        let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
+        let before = self.machine.device().stats();
+        let (took, bytes) = self.run(Self::job("measured", offset, size, work))?;
+        let after = self.machine.device().stats();
+        Ok(found(&before, &after, took, bytes))
+    }
+    /// As [`Bench::measure`] of a drive whose buffer is as it is after long work of the kind: full of other pages, and those dirty
+    /// when the work writes (G9).
+    pub(super) fn steady(&mut self, pages: u64, work: &Work) -> Result<Found, CosmosError> {
+        let buffered = u64::from(self.profile.ftl.buffer_entries);
+        if !work.write {
+            self.fill(0, pages)?;
+            self.flush()?;
+            return self.measure(0, pages, work);
+        }
+        if !work.random {
+            self.fill(0, buffered)?;
+            return self.measure(buffered, pages, work);
+        }
+        self.fill(0, pages)?;
+        self.flush()?;
+        self.measure(0, pages, &Work { requests: 2 * buffered, ..*work })?;
+        self.measure(0, pages, work)
+    }
+}
+
+fn found(before: &DriveStats, after: &DriveStats, took: Duration, bytes: u64) -> Found {
+    let none = LoopStats::default();
+    let of = |stats: &DriveStats| stats.big_loop.unwrap_or(none);
+    let spent = of(after).since(&of(before));
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / spent.commands.max(1) as f64;
+    let (system_us, hic_us) = (each(spent.system), each(spent.host_interface()));
+    let storage_us = each(spent.storage_controller());
+    let seconds = took.as_secs_f64().max(f64::MIN_POSITIVE);
+    let owned: Duration = after
+        .channels
+        .iter()
+        .zip(&before.channels)
+        .fold(Duration::ZERO, |sum, (a, b)| sum + a.busy.saturating_sub(b.busy));
+    Found {
+        mb_per_s: bytes as f64 / 1e6 / seconds,
+        iops: spent.commands as f64 / seconds,
+        system_us,
+        hic_us,
+        firmware_us: system_us - hic_us - storage_us,
+        storage_us,
+        parts: Part::ALL.map(|part| spent.share(part)),
+        utilisation: owned.as_secs_f64() / after.channels.len().max(1) as f64 / seconds,
+        dram_mb_per_s: (after.dram_bytes - before.dram_bytes) as f64 / 1e6 / seconds,
+    }
+}

@@ -1,0 +1,99 @@
+//! Table 5 by the cells' own busy times, and Table 6 by what the profile gives the buses.
+
+use super::drive::{Bench, Mode, Setup, Work};
+use super::{CosmosError, Plan};
+use aster_run_virtual::events::{Event, EventSink, Recorder};
+use aster_units::Instant;
+use serde::Serialize;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A latency of Table 5.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArrayRow {
+    /// Which.
+    pub name: &'static str,
+    /// Mean of the busy times seen, µs.
+    pub ours_us: f64,
+    /// The paper's.
+    pub paper_us: f64,
+}
+
+/// A bus of Table 6.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BusRow {
+    /// Its number.
+    pub id: u8,
+    /// Between what.
+    pub location: &'static str,
+    /// Ours: 10⁶ bytes a second of a data bus, MHz of the control path's.
+    pub ours: f64,
+    /// The paper's, in the same unit.
+    pub paper: f64,
+    /// The unit.
+    pub unit: &'static str,
+}
+
+/// Sums of busy times: reads, programs.
+#[derive(Clone, Default)]
+struct Busy(Rc<RefCell<[(f64, u64); 2]>>);
+
+impl EventSink for Busy {
+    fn event(&mut self, _: Instant, event: &Event) {
+        if let Event::ArrayBusy { kind, picoseconds, .. } = *event
+            && let Some(sum) = self.0.borrow_mut().get_mut(usize::from(kind))
+        {
+            sum.0 += picoseconds as f64 / 1e6;
+            sum.1 += 1;
+        }
+    }
+}
+
+/// Table 5: reads and writes of as many pages of each type.
+pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
+    let paper = &plan.paper.table_5;
+    let mean = |pair: [f64; 2]| (pair[0] + pair[1]) / 2.0;
+    let mut rows = Vec::new();
+    for (mode, read, program, names) in [
+        (Mode::Slc, paper.slc_read_us, paper.slc_program_us, ["read, SLC", "write, SLC"]),
+        (
+            Mode::Mlc,
+            mean(paper.mlc_read_us),
+            mean(paper.mlc_program_us),
+            ["read, MLC, average", "write, MLC, average"],
+        ),
+    ] {
+        let (recorder, busy) = (Recorder::default(), Busy::default());
+        let setup = Setup { channels: 1, ways: 1, ..Setup::full(mode) };
+        let mut bench = Bench::new(plan, &setup, &recorder)?;
+        let pages = 2 * u64::from(bench.profile.ftl.buffer_entries);
+        recorder.attach(busy.clone());
+        bench.fill(0, pages)?;
+        bench.flush()?;
+        let work = Work { write: false, random: false, bytes: 16 << 10, outstanding: 1, requests: pages };
+        bench.measure(0, pages, &work)?;
+        let [reads, programs] = *busy.0.borrow();
+        for (name, (sum, count), paper_us) in [(names[0], reads, read), (names[1], programs, program)] {
+            rows.push(ArrayRow { name, ours_us: sum / count.max(1) as f64, paper_us });
+        }
+    }
+    Ok(rows)
+}
+
+/// Table 6, but for bus 5, which is the channel itself, and buses 6 and 8, which carry what the core keeps in its caches.
+pub(super) fn buses(plan: &Plan) -> Result<Vec<BusRow>, CosmosError> {
+    let p = plan.profile()?;
+    let (b, mb) = (&p.board.buses, "MB/s");
+    let row = |id, location, ours, paper, unit| BusRow { id, location, ours, paper, unit };
+    Ok(vec![
+        row(0, "DRAM, memory controller", p.board.dram_mb_per_s as f64, 4_264.0, mb),
+        row(1, "memory controller, memory interconnect", b.memory_mb_per_s as f64, 5_696.0, mb),
+        row(2, "memory interconnect, host interface", b.host_mb_per_s as f64, 2_000.0, mb),
+        row(3, "memory interconnect, channels' interconnect", b.channels_mb_per_s as f64, 2_000.0, mb),
+        row(4, "channels' interconnect, channel controller", b.channel_mb_per_s as f64, 400.0, mb),
+        row(7, "processor, central interconnect", b.processor_mhz, 333.0, "MHz"),
+        row(9, "central interconnect, control interconnect", b.central_mhz, 100.0, "MHz"),
+        row(10, "control interconnect, host interface", b.control_mhz, 100.0, "MHz"),
+        row(11, "control interconnect, channel controller", b.control_mhz, 100.0, "MHz"),
+    ])
+}

@@ -1,0 +1,175 @@
+//! The experiment file (design §5).
+
+use super::CosmosError;
+use super::costs::Costs;
+use aster_device::profile::{Profile, SHIPPED, shipped};
+use serde::Deserialize;
+
+const FILE: &str = "experiments/cosmos.toml";
+const TEXT: &str = include_str!("../../../experiments/cosmos.toml");
+
+/// What the experiment does, and what the paper found.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The shipped profile that is varied.
+    profile: String,
+    /// Blocks of each LUN that the drives use (C31).
+    pub blocks_per_lun: u32,
+    /// Requests of a point with the most outstanding, pages of one with the most LUNs; others have fewer.
+    pub requests: u64,
+    /// Figs 21 and 22: channels of the drives.
+    pub channels: Vec<u16>,
+    /// Figs 21 and 22, BABOL's Fig 12: ways.
+    pub ways: Vec<u8>,
+    /// Fig 22: over how many times the data buffer's pages requests are spread.
+    pub random_buffers: u64,
+    /// Figs 25 and 26: KiB of a request.
+    pub sizes_kib: Vec<u32>,
+    /// Figs 25 and 26: requests of each size.
+    pub single_requests: u64,
+    /// Fig 27: channels, and as many ways.
+    pub squares: Vec<u8>,
+    /// Fig 27: clocks of the core.
+    pub clocks_mhz: Vec<u32>,
+    /// The paper's numbers.
+    pub paper: Paper,
+}
+
+/// The paper's numbers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Table 5.
+    pub table_5: Table5,
+    /// Table 7.
+    pub table_7: PaperTable7,
+    /// Fig 21, what the text says of it (C58).
+    pub fig_21: PaperFig21,
+    /// Section 7.1 (C78, C79).
+    pub clock: PaperClock,
+    /// BABOL's Fig 12 (B26).
+    pub babol_12: PaperBabol12,
+}
+
+/// 8 channels of 8 ways, MB/s.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFig21 {
+    /// Reads.
+    pub read: f64,
+    /// Writes, MLC mode.
+    pub write_mlc: f64,
+}
+
+/// Section 7.1: percent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperClock {
+    /// The issuer's share of the firmware's time.
+    pub issuer_percent: f64,
+    /// The status checker's.
+    pub status_percent: f64,
+    /// Lost at most by 2 channels of 2 ways from 1,000 to 200 MHz.
+    pub loss_2_percent: f64,
+    /// Lost at most by 8 of 8, reads.
+    pub loss_8_read_percent: f64,
+    /// Lost at most by 8 of 8, writes.
+    pub loss_8_write_percent: f64,
+}
+
+/// What BABOL's coroutines lose to the controller in hardware with 8 LUNs, percent at most, and the package's tR.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperBabol12 {
+    /// tR, µs.
+    pub read_us: f64,
+    /// One after the other.
+    pub sequential_percent: f64,
+    /// At random.
+    pub random_percent: f64,
+}
+
+/// Table 5's latencies, µs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table5 {
+    /// Read, SLC mode.
+    pub slc_read_us: f64,
+    /// Write, SLC mode.
+    pub slc_program_us: f64,
+    /// Read, MLC mode: LSB and MSB pages.
+    pub mlc_read_us: [f64; 2],
+    /// Write, MLC mode.
+    pub mlc_program_us: [f64; 2],
+    /// Erase.
+    pub erase_us: f64,
+}
+
+/// Table 7, µs; rows as in [`super::Table7`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperTable7 {
+    /// Columns.
+    pub outstanding: Vec<u32>,
+    /// System latency.
+    pub system: [Vec<f64>; 4],
+    /// Host interface controller.
+    pub hic: [Vec<f64>; 4],
+    /// Firmware.
+    pub firmware: [Vec<f64>; 4],
+    /// Storage controller.
+    pub storage: [Vec<f64>; 4],
+}
+
+impl Plan {
+    /// The shipped experiment file.
+    ///
+    /// # Errors
+    /// When it is wrong: a key or name that there isn't.
+    pub fn shipped() -> Result<Self, CosmosError> {
+        Self::parse(FILE, TEXT)
+    }
+    /// Reads an experiment file; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// When a key is unknown or missing, or lists that belong together differ in length.
+    pub fn parse(name: &str, text: &str) -> Result<Self, CosmosError> {
+        let wrong = |what: &str| CosmosError::File(format!("{name}: {what}"));
+        let plan: Plan = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+        let t = &plan.paper.table_7;
+        let rows = [&t.system, &t.hic, &t.firmware, &t.storage];
+        if rows.into_iter().flatten().any(|row| row.len() != t.outstanding.len()) {
+            return Err(wrong("paper.table_7: each row must have a number for each of outstanding"));
+        }
+        Costs::shipped()?.check(&plan)?;
+        Ok(plan)
+    }
+    /// The profile that is varied.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn profile(&self) -> Result<Profile, CosmosError> {
+        Ok(shipped(&self.profile)?)
+    }
+    /// Its file.
+    pub(super) fn profile_text(&self) -> Result<&'static str, CosmosError> {
+        let named = SHIPPED.iter().find(|(name, _)| *name == self.profile);
+        named.map(|(_, text)| *text).ok_or_else(|| {
+            CosmosError::File(format!("{FILE}: profile: no shipped profile is \"{}\"", self.profile))
+        })
+    }
+    /// The same with a tenth of the work, for a first look.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.requests /= 4;
+        self.channels.retain(|channels| [1, 8].contains(channels));
+        self.ways.retain(|ways| [1, 8].contains(ways));
+        self.random_buffers = 8;
+        self.sizes_kib.retain(|kib| [64, 256, 1024].contains(kib));
+        self.single_requests = 8;
+        self.squares.retain(|square| [2, 8].contains(square));
+        self.clocks_mhz.retain(|mhz| [200, 1000].contains(mhz));
+        self
+    }
+}

@@ -1,0 +1,63 @@
+//! Table 7: latencies of 16 KiB requests by the number outstanding, and Fig 24, their throughput.
+
+use super::drive::{Bench, Found, Mode, Setup, Work};
+use super::{CosmosError, Plan};
+use aster_run_virtual::events::Recorder;
+use serde::Serialize;
+
+/// A row: one mode and direction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LatencyRow {
+    /// How the flash is used.
+    pub mode: Mode,
+    /// Writes, or reads.
+    pub write: bool,
+    /// By the number outstanding.
+    pub found: Vec<Found>,
+}
+
+/// Table 7.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table7 {
+    /// Requests outstanding.
+    pub outstanding: Vec<u32>,
+    /// R SLC, R MLC, W SLC, W MLC.
+    pub rows: Vec<LatencyRow>,
+}
+
+/// The rows of Table 7, in its order.
+pub(super) const ROWS: [(Mode, bool); 4] =
+    [(Mode::Slc, false), (Mode::Mlc, false), (Mode::Slc, true), (Mode::Mlc, true)];
+
+/// Measures it; `told` hears the share that is done.
+pub(super) fn measure(
+    plan: &Plan,
+    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
+) -> Result<Table7, CosmosError> {
+    let outstanding = plan.paper.table_7.outstanding.clone();
+    let total = (ROWS.len() * outstanding.len()) as f64;
+    let mut rows = Vec::new();
+    for (at, &(mode, write)) in ROWS.iter().enumerate() {
+        let mut found = Vec::new();
+        for (column, &ios) in outstanding.iter().enumerate() {
+            told((at * outstanding.len() + column) as f64 / total)?;
+            found.push(point(plan, mode, write, ios)?);
+        }
+        rows.push(LatencyRow { mode, write, found });
+    }
+    Ok(Table7 { outstanding, rows })
+}
+
+/// One column of a row.
+pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Found, CosmosError> {
+    let setup = Setup::full(mode);
+    // As many pages of each type in each LUN.
+    let requests =
+        (plan.requests / 4 + plan.requests * u64::from(ios) / 64).next_multiple_of(2 * setup.luns());
+    let work = Work { write, random: false, bytes: 16 << 10, outstanding: ios, requests };
+    let mut bench = Bench::new(plan, &setup, &Recorder::default())?;
+    let buffered = u64::from(bench.profile.ftl.buffer_entries);
+    // Reads pass more pages than the buffer holds, so that none hits (C57).
+    let pages = if write { requests } else { requests.max(2 * buffered) };
+    bench.steady(pages, &work)
+}

@@ -1,0 +1,264 @@
+//! What the paper says of its curves, and how near its numbers we come. `ASTER_LONG=1` takes the shipped plan in place of its
+//! short form.
+
+use super::text::error_percent;
+use super::*;
+use std::sync::LazyLock;
+
+fn long() -> bool {
+    std::env::var("ASTER_LONG").as_deref() == Ok("1")
+}
+
+static PLAN: LazyLock<Plan> = LazyLock::new(|| {
+    let plan = Plan::shipped().unwrap_or_else(|error| panic!("{error}"));
+    if long() { plan } else { plan.quick() }
+});
+static REPORT: LazyLock<CosmosReport> = LazyLock::new(|| {
+    run(&PLAN, &mut |_, _| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
+});
+
+/// Table 7's row, by the number outstanding.
+fn row(mode: Mode, write: bool) -> Vec<(u32, &'static Found)> {
+    let table = &REPORT.latency;
+    let row = table.rows.iter().find(|row| (row.mode, row.write) == (mode, write)).unwrap();
+    table.outstanding.iter().copied().zip(&row.found).collect()
+}
+fn rows() -> impl Iterator<Item = (Mode, bool)> {
+    table_7::ROWS.into_iter()
+}
+fn at(cells: &[(u32, &'static Found)], ios: u32) -> &'static Found {
+    cells.iter().find(|(column, _)| *column == ios).unwrap().1
+}
+fn grid(points: &'static [GridPoint], mode: Mode, write: bool, channels: u16, ways: u8) -> &'static Found {
+    let wanted = (mode, write, channels, ways);
+    &points.iter().find(|p| (p.mode, p.write, p.channels, p.ways) == wanted).unwrap().found
+}
+fn distribution(assigner: &str, kib: u32) -> &'static Distribution {
+    REPORT.distribution.iter().find(|d| (d.assigner, d.kib) == (assigner, kib)).unwrap()
+}
+fn clock(square: u8, write: bool, mhz: u32) -> &'static Found {
+    &REPORT.clock.iter().find(|p| (p.square, p.write, p.mhz) == (square, write, mhz)).unwrap().found
+}
+
+#[test]
+fn the_array_takes_the_times_of_table_5_and_buses_are_those_of_table_6() {
+    for row in &REPORT.array {
+        assert!(error_percent(row.ours_us, row.paper_us).abs() < 1.0, "{row:?}");
+    }
+    for bus in &REPORT.buses {
+        assert!(error_percent(bus.ours, bus.paper).abs() < 0.5, "{bus:?}");
+    }
+}
+
+#[test]
+fn what_was_fitted_is_met() {
+    let paper = &PLAN.paper.table_7;
+    let found = at(&row(Mode::Slc, false), 1);
+    let cells = [
+        (found.firmware_us, paper.firmware[0][0]),
+        (found.hic_us, paper.hic[0][0]),
+        (found.storage_us, paper.storage[0][0]),
+        (at(&row(Mode::Slc, false), 64).system_us, paper.system[0][6]),
+    ];
+    for (ours, paper) in cells {
+        assert!(error_percent(ours, paper).abs() < 2.0, "{ours} for {paper}");
+    }
+    // Register accesses are whole cycles of the buses: no number of them comes nearer.
+    let write = at(&row(Mode::Slc, true), 1).firmware_us;
+    assert!(error_percent(write, paper.firmware[2][0]).abs() < 7.0, "{write}");
+}
+
+#[test]
+fn system_latencies_are_predicted_within_5_percent_on_average_and_15_at_worst() {
+    let errors = text::predicted_errors(&REPORT.latency, &PLAN);
+    let mean = errors.iter().map(|e| e.abs()).sum::<f64>() / errors.len() as f64;
+    assert_eq!(errors.len(), 23);
+    assert!(mean < 5.0, "{mean}: {errors:?}");
+    assert!(errors.iter().all(|e| e.abs() < 15.0), "{errors:?}");
+}
+
+#[test]
+fn the_three_parts_make_the_whole() {
+    for (mode, write) in rows() {
+        for (ios, f) in row(mode, write) {
+            let sum = f.hic_us + f.firmware_us + f.storage_us;
+            assert!((sum - f.system_us).abs() < 1e-6 && f.firmware_us > 0.0, "{mode:?} {write} {ios}: {f:?}");
+            // Little's law: what the host sees beside is its own and the link's.
+            let inside = f.system_us * f.mb_per_s / 16_384.0;
+            assert!(inside > 0.9 * f64::from(ios) && inside <= f64::from(ios) * 1.001, "{ios}: {inside}");
+        }
+    }
+}
+
+/// C69.
+#[test]
+fn the_storage_controllers_latency_is_flat_up_to_eight_and_its_share_falls() {
+    for (mode, write) in rows() {
+        let cells = row(mode, write);
+        let share = |ios| at(&cells, ios).storage_us / at(&cells, ios).system_us;
+        assert!(at(&cells, 8).storage_us < 1.1 * at(&cells, 1).storage_us, "{mode:?} {write}");
+        assert!(at(&cells, 64).storage_us > 1.1 * at(&cells, 8).storage_us, "{mode:?} {write}");
+        assert!(share(64) < share(8) && share(8) < share(1), "{mode:?} {write}");
+    }
+}
+
+/// C71.
+#[test]
+fn throughput_is_proportional_up_to_eight_and_then_grows_less_reads_less_than_writes() {
+    for mode in [Mode::Slc, Mode::Mlc] {
+        let grown = |write, from, to| {
+            let cells = row(mode, write);
+            at(&cells, to).mb_per_s / at(&cells, from).mb_per_s
+        };
+        for write in [false, true] {
+            assert!(grown(write, 1, 8) > 6.5, "{mode:?} {write}: {}", grown(write, 1, 8));
+            assert!(grown(write, 8, 64) < 8.0, "{mode:?} {write}: {}", grown(write, 8, 64));
+        }
+        assert!(grown(false, 8, 64) < grown(true, 8, 64), "{mode:?}");
+    }
+}
+
+/// C72: below, it grows with what there is to look at.
+#[test]
+fn the_firmwares_latency_jumps_at_64() {
+    for (mode, write) in rows() {
+        let cells = row(mode, write);
+        let cf = |ios| at(&cells, ios).firmware_us;
+        assert!(cf(64) > 2.2 * cf(32) && cf(32) > cf(8) && cf(8) > cf(1), "{mode:?} {write}: {cells:?}");
+    }
+}
+
+/// C58.
+#[test]
+fn throughput_is_proportional_to_channels_and_near_the_papers_maxima() {
+    let of = |mode, write, channels, ways| grid(&REPORT.throughput, mode, write, channels, ways).mb_per_s;
+    for (mode, write) in rows() {
+        let grown = of(mode, write, 8, 8) / of(mode, write, 1, 8);
+        assert!((6.0..8.01).contains(&grown), "{mode:?} {write}: {grown}");
+        assert!(of(mode, write, 1, 8) > 1.9 * of(mode, write, 1, 1), "{mode:?} {write}: ways interleave");
+        // EMDTPc: a channel's page transfers, of which ours are of 17,769 bytes instead of 18,048.
+        assert!(of(mode, write, 1, 8) < 184.5, "{mode:?} {write}");
+    }
+    // A quarter of the pages leaves out more of the steady state.
+    let within = if long() { 5.0 } else { 8.0 };
+    let paper = &PLAN.paper.fig_21;
+    for (mode, write, paper) in
+        [(Mode::Slc, false, paper.read), (Mode::Mlc, false, paper.read), (Mode::Mlc, true, paper.write_mlc)]
+    {
+        let error = error_percent(of(mode, write, 8, 8), paper);
+        assert!(error.abs() < within, "{mode:?} {write}: {error}");
+    }
+}
+
+/// C59: a request of 4 KiB moves a page of 16.
+#[test]
+fn small_random_requests_reach_a_quarter_of_the_throughput() {
+    for (mode, write) in rows() {
+        for channels in [1, 8] {
+            let sequential = grid(&REPORT.throughput, mode, write, channels, 8).mb_per_s;
+            let random = grid(&REPORT.random, mode, write, channels, 8);
+            let quarter = random.iops * 16_384.0 / 1e6 / sequential;
+            // A write reads first; some requests hit the data buffer.
+            let expected = if write { 0.45..1.0 } else { 0.85..1.15 };
+            assert!(expected.contains(&quarter), "{mode:?} {write} {channels}: {quarter}");
+        }
+    }
+}
+
+/// C75, C76, C77.
+#[test]
+fn assigners_spread_data_as_their_names_say_and_latencies_follow() {
+    let sizes = &PLAN.sizes_kib;
+    for &kib in sizes {
+        let [channels, ways, random] = ["ChPrev", "WayPrev", "Random"].map(|name| distribution(name, kib));
+        let lowest = |of: fn(&Distribution) -> f64| {
+            of(channels) <= of(ways) * 1.01 && of(channels) <= of(random) * 1.01
+        };
+        assert!(lowest(|d| d.read_us) && lowest(|d| d.write_us), "{kib} KiB");
+        if kib >= 128 {
+            assert!(channels.deviation_channels == 0.0 && ways.deviation_ways == 0.0, "{kib} KiB");
+            assert!(random.deviation_channels > 0.0 && random.deviation_ways > 0.0, "{kib} KiB");
+            assert_eq!(ways.deviation_channels == 0.0, kib == 1024, "{kib} KiB");
+        }
+        if (64..1024).contains(&kib) {
+            assert!(
+                ways.read_us > 1.2 * channels.read_us && ways.write_us > 1.2 * channels.write_us,
+                "{kib} KiB"
+            );
+        }
+    }
+    let gap = |name, kib| distribution(name, kib).read_us - distribution("ChPrev", kib).read_us;
+    assert!(gap("WayPrev", 1024) < gap("WayPrev", 256) && gap("Random", 1024) > gap("Random", 64));
+    let (random, ways) = (distribution("Random", 64), distribution("WayPrev", 64));
+    assert!(random.read_us < ways.read_us && random.write_us < ways.write_us, "small data");
+    assert!(distribution("Random", 256).read_us < distribution("WayPrev", 256).read_us);
+    if long() {
+        assert!(distribution("Random", 256).write_us > distribution("WayPrev", 256).write_us);
+    }
+}
+
+/// C78: in which drives the clock matters.
+#[test]
+fn fewer_devices_saturate_at_a_lower_clock() {
+    for write in [false, true] {
+        let left = |square| clock(square, write, 200).mb_per_s / clock(square, write, 1000).mb_per_s;
+        assert!(left(8) < left(2) && left(8) < 0.65, "write {write}: {} {}", left(8), left(2));
+        for &square in &PLAN.squares {
+            let rates: Vec<f64> =
+                PLAN.clocks_mhz.iter().map(|&mhz| clock(square, write, mhz).mb_per_s).collect();
+            assert!(rates.is_sorted_by(|a, b| *a <= b * 1.01), "{square} write {write}: {rates:?}");
+        }
+    }
+    assert!(
+        clock(2, true, 200).mb_per_s > 0.94 * clock(2, true, 1000).mb_per_s,
+        "two by two writes lose little"
+    );
+}
+
+/// C79: of the paper's order.
+#[test]
+fn issuer_and_status_checker_take_tens_of_percent_of_a_busy_core() {
+    let [.., status, _, issue] = clock(8, false, 1000).parts;
+    let paper = &PLAN.paper.clock;
+    let ratio = |ours: f64, paper: f64| 100.0 * ours / paper;
+    assert!((0.5..2.0).contains(&ratio(issue, paper.issuer_percent)), "{issue}");
+    assert!((0.5..2.0).contains(&ratio(status, paper.status_percent)), "{status}");
+}
+
+/// B26: less than the paper's, since a poll costs what a host takes for it.
+#[test]
+fn exchanging_nothing_but_the_controller_costs_little() {
+    let paper = &PLAN.paper.babol_12;
+    for exchange in &REPORT.controllers {
+        let most = if exchange.random { paper.random_percent } else { paper.sequential_percent };
+        assert!((-1.0..most).contains(&exchange.deficit_percent()), "{exchange:?}");
+        assert!(exchange.hardware < 200.0, "no more than the bus moves: {exchange:?}");
+    }
+}
+
+#[test]
+fn the_report_names_every_table_and_figure_and_each_figure_is_drawn() {
+    let text = table(&REPORT, &PLAN);
+    for name in
+        ["Table 5", "Table 6", "Table 7", "Fig 21", "Fig 22", "Fig 24", "Figs 25 and 26", "Fig 27", "Fig 12"]
+    {
+        assert!(text.contains(name), "{name}");
+    }
+    for figure in figures(&REPORT, &PLAN) {
+        let mut svg = Vec::new();
+        figure.write(&mut svg).unwrap();
+        let svg = String::from_utf8(svg).unwrap();
+        assert!(svg.starts_with("<svg") && svg.matches("<polyline").count() >= 2, "{}", figure.file);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", figure.file);
+    }
+}
+
+#[test]
+fn a_wrong_experiment_file_is_refused_by_what_is_wrong() {
+    let text = include_str!("../../../experiments/cosmos.toml");
+    let refused = |text: &str| Plan::parse("mine.toml", text).unwrap_err().to_string();
+    assert!(refused(&text.replace("requests =", "request =")).contains("mine.toml"));
+    assert!(refused(&text.replace("outstanding = [1, 2,", "outstanding = [1,")).contains("paper.table_7"));
+    let other = refused(&text.replace("\"cosmos-board\"", "\"cosmos-plus\""));
+    assert!(other.contains("costs/cosmos.toml"), "the numbers of another profile are not these: {other}");
+}
