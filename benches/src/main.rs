@@ -8,6 +8,7 @@ mod channel;
 mod clock;
 mod drive;
 mod executor;
+mod live;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
@@ -23,5 +24,8 @@ fn main() {
     }
     if run("drive") {
         drive::measure();
+    }
+    if run("live") {
+        live::measure();
     }
 }
