@@ -18,7 +18,7 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   aster demo                                 copy this folder through a drive and back, then measure the drive
-  aster run cosmos-plus --job mixed.fio      run a fio job file
+  aster run tiny --job mixed.fio             run a fio job file
   aster run ideal --trace usr_0.csv --json   replay a trace, report as JSON
   aster bench-channel --luns 4               measure one channel without FTL
   aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
@@ -212,7 +212,7 @@ pub(crate) struct DemoArgs {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  aster run cosmos-plus --job mixed.fio --precondition 100
+  aster run cosmos-plus --job mixed.fio --precondition 100 --content fingerprint --set restrict.blocks_per_lun=64
   aster run my-drive.toml --job mixed.fio --set ftl.buffer_entries=64 --set channel.timing_mode=2
   aster run cosmos-plus --job read.fio --precondition 0 --age 8760 --spans
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
@@ -333,7 +333,7 @@ impl From<ContentArg> for Content {
 pub(crate) enum HardwareArg {
     /// The timed model: transactions' bus cycles computed at once
     Timed,
-    /// The SystemVerilog of rtl/ under Verilator: the same to the cycle, and thousands of times slower
+    /// The SystemVerilog of rtl/ under Verilator: the same to the cycle, and several hundred times slower
     Rtl,
 }
 

@@ -12,7 +12,7 @@ use aster_device::bench::{Work, set_rate};
 use aster_device::wave::{WaveFilter, WaveTap};
 use aster_lab::channel::{self, ChannelReport, Setup, Stage};
 use aster_run_virtual::events::Recorder;
-use aster_units::ChannelId;
+use aster_units::{ChannelId, Geometry};
 
 /// Requests unless the user says otherwise.
 const REQUESTS: u64 = 10_000;
@@ -84,6 +84,16 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
     }
     if let Some(rate) = args.rate {
         set_rate(&mut profile, rate)?;
+    }
+    let behind = profile.geometry.luns;
+    let most = u16::from(behind) * u16::from(Geometry::WAYS_MAX);
+    if u16::from(args.luns) > most || !args.luns.is_multiple_of(behind) {
+        return Err(Failure::usage(format!(
+            "--luns {}: a chip enable of {name} has {behind} LUNs and a channel has {} chip enables at most: it must be a \
+             multiple of {behind} up to {most}",
+            args.luns,
+            Geometry::WAYS_MAX
+        )));
     }
     let sectors_of_page = profile.array_geometry().sectors_per_page();
     if args.sectors.is_some_and(|sectors| sectors > sectors_of_page) {

@@ -24,6 +24,9 @@ pub(crate) enum Failure {
     /// The user stopped it; what was done by then has been reported.
     #[error("interrupted")]
     Interrupted,
+    /// The user stopped it before there was anything to report.
+    #[error("{0}")]
+    InterruptedEarly(String),
 }
 
 impl Failure {
@@ -60,7 +63,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Run(_) => 1,
             Failure::Usage(_) => 2,
-            Failure::Interrupted => 130,
+            Failure::Interrupted | Failure::InterruptedEarly(_) => 130,
             Failure::Closed => 141,
         })
     }
@@ -101,6 +104,7 @@ impl From<WorkError> for Failure {
     fn from(error: WorkError) -> Self {
         match error {
             WorkError::Run(error) => error.into(),
+            WorkError::Interrupted => Failure::InterruptedEarly(error.to_string()),
             error @ WorkError::Age(_) => Failure::run(error),
             error @ WorkError::Plan(_) => Failure::usage(error),
         }

@@ -42,6 +42,9 @@ fn main() -> ExitCode {
             if let Failure::Usage(problem) | Failure::Run(problem) = &failure {
                 console::note(&format!("error: {problem}"));
             }
+            if let Failure::InterruptedEarly(what) = &failure {
+                console::note(what);
+            }
             failure.exit_code()
         }
     }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::set;
 use aster_device::Media;
-use aster_device::profile::{Profile, SHIPPED};
+use aster_device::profile::{PACKAGES, Profile, SHIPPED};
 use aster_lab::measure::drive_of;
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
@@ -34,6 +34,15 @@ pub(crate) fn find(wanted: &Path, overrides: &[String]) -> Result<Named, Failure
 /// # Errors
 /// Also when there is no such package, or the profile's page format doesn't fit it.
 pub(crate) fn find_with(wanted: &Path, part: Option<&str>, overrides: &[String]) -> Result<Named, Failure> {
+    if let Some(part) = part
+        && !PACKAGES.iter().any(|(name, _)| *name == part)
+    {
+        let known: Vec<_> = PACKAGES.iter().map(|(name, _)| *name).collect();
+        return Err(Failure::usage(format!(
+            "--package {part}: no such package; there are {}",
+            known.join(", ")
+        )));
+    }
     let parse = |file: &str, text: &str| match part {
         None => set::parse_with(file, text, overrides),
         Some(part) => set::parse_with(

@@ -60,6 +60,13 @@ impl WaveFile {
     /// # Errors
     /// When it can't be made.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let extension = path.extension().unwrap_or_default();
+        if !["vcd", "svg"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
+            return Err(Failure::file(
+                path,
+                "a waveform is written as .vcd, for a viewer, or .svg, a picture: name it so",
+            ));
+        }
         Ok(WaveFile { path: path.to_owned(), into: create(path)?, listening: RefCell::new(None) })
     }
 

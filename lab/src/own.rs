@@ -78,6 +78,9 @@ pub enum WorkError {
     /// The drive's image could not take the age.
     #[error("ageing the drive: {0}")]
     Age(String),
+    /// The caller stopped it before the work began.
+    #[error("interrupted while preconditioning: nothing was measured")]
+    Interrupted,
     /// The run.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -149,7 +152,16 @@ fn carry_out(
             seed: setup.seed,
         };
         let tasks = Task::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
-        (_, contents) = measure(machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
+        let mut stopped = false;
+        let watched = &mut |share| {
+            let goes_on = progress(share);
+            stopped |= !goes_on;
+            goes_on
+        };
+        (_, contents) = measure(machine, "precondition", tasks, contents, OnFailure::EndTask, watched)?;
+        if stopped {
+            return Err(WorkError::Interrupted);
+        }
     }
     if let Some(hours) = setup.age_hours {
         let aged = machine.device().nand().set_age_hours(hours);

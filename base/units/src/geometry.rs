@@ -80,6 +80,9 @@ impl fmt::Display for GeometryError {
 impl core::error::Error for GeometryError {}
 
 impl Geometry {
+    /// Chip enables of a channel.
+    pub const WAYS_MAX: u8 = 16;
+
     /// Checks every bound the rest of the drive relies on.
     ///
     /// # Errors
@@ -87,7 +90,7 @@ impl Geometry {
     pub fn validate(&self) -> Result<(), GeometryError> {
         let check = |ok: bool, field, must| if ok { Ok(()) } else { Err(GeometryError { field, must }) };
         check((1..=64).contains(&self.channels), "channels", "from 1 to 64")?;
-        check((1..=16).contains(&self.ways), "ways", "from 1 to 16")?;
+        check((1..=Self::WAYS_MAX).contains(&self.ways), "ways", "from 1 to 16")?;
         check((1..=8).contains(&self.luns) && self.luns.is_power_of_two(), "luns", "1, 2, 4 or 8")?;
         check((1..=8).contains(&self.planes) && self.planes.is_power_of_two(), "planes", "1, 2, 4 or 8")?;
         check(

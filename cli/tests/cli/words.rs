@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 #[test]
 fn every_command_has_a_help_with_examples() {
@@ -244,6 +244,13 @@ fn the_exit_status_is_what_the_help_says() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    interrupt_once_it_works(&mut child, &place);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(run("write.fio", &["--image", "d.aster"]), 0, "an interrupted run shuts its drive down");
+}
+
+/// Sends SIGINT when the first events have been written.
+fn interrupt_once_it_works(child: &mut Child, place: &Place) {
     let events = || place.path("e.jsonl").metadata().map_or(0, |file| file.len());
     while events() == 0 {
         assert!(child.try_wait().unwrap().is_none(), "the run has ended by itself");
@@ -251,8 +258,26 @@ fn the_exit_status_is_what_the_help_says() {
     }
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(run("write.fio", &["--image", "d.aster"]), 0, "an interrupted run shuts its drive down");
+}
+
+#[test]
+fn a_run_that_is_interrupted_while_it_preconditions_reports_no_measurement() {
+    let place = Place::new();
+    place.write("read.fio", "[look]\nrw=randread\nnumber_ios=10\n");
+    let drive = ["run", "tiny", "--set", "geometry.blocks_per_lun=4096", "--content", "fingerprint"];
+    let work = ["--job", "read.fio", "--precondition", "10000", "--events", "e.jsonl"];
+    let mut child = place
+        .command(&[&drive[..], &work].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    interrupt_once_it_works(&mut child, &place);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("interrupted while preconditioning: nothing was measured"), "{said}");
 }
 
 #[test]

@@ -281,8 +281,11 @@ fn deliver(
 ) -> Result<(), TxnError> {
     match descriptor.path {
         Path::Mailbox => {
-            let DataOut::Bytes(literal) = out else { return Err(TxnError::Frame) };
-            moved.post(literal);
+            match out {
+                DataOut::Bytes(literal) => moved.post(literal),
+                // Nobody reads a page into the mailbox but to look at its first bytes as they are.
+                page => moved.post(&stages.literal(page, bytes)?),
+            }
             Ok(())
         }
         Path::Raw => stages.receive_unchecked(descriptor.offset + before.bytes, bytes, descriptor, out, dram),

@@ -173,14 +173,7 @@ impl Stages {
         if memory.content_of(descriptor.buffer) != Content::Full {
             return Err(TxnError::Protocol(ProtocolError::NoBytes));
         }
-        let erased_or_literal = match out {
-            DataOut::Page { page, .. } => page.content == Content::Full,
-            _ => true,
-        };
-        if !erased_or_literal {
-            return Err(TxnError::Protocol(ProtocolError::NoBytes));
-        }
-        let raw = self.bus_bytes(out, bytes);
+        let raw = self.literal(out, bytes)?;
         let (page, oob) = memory.page_and_oob_mut(descriptor.buffer);
         let from = from as usize;
         let in_page = page.len().saturating_sub(from).min(raw.len());
@@ -194,6 +187,16 @@ impl Stages {
             target[..n].copy_from_slice(&rest[..n]);
         }
         Ok(())
+    }
+
+    /// The bytes of a burst that pass the stages by; a drive that keeps fingerprints has none of a page's.
+    pub(crate) fn literal(&mut self, out: &DataOut<'_>, bytes: u32) -> Result<Vec<u8>, TxnError> {
+        match out {
+            DataOut::Page { page, .. } if page.content != Content::Full => {
+                Err(TxnError::Protocol(ProtocolError::NoBytes))
+            }
+            _ => Ok(self.bus_bytes(out, bytes)),
+        }
     }
 
     /// The bytes that a burst of `bytes` shows on the bus. On a drive that keeps fingerprints a page's bytes are not
