@@ -67,7 +67,7 @@ fn each_package_of_table_i_takes_the_place_of_the_profiles_own() {
     let (hynix, toshiba, micron) = (alone("hynix"), alone("toshiba"), alone("micron"));
     assert!(hynix > toshiba + 15.0 && toshiba > micron + 15.0, "{hynix} {toshiba} {micron}");
     let error = place.refused(2, &["bench-channel", "--package", "samsung"]);
-    assert!(error.contains("no such package: those are hynix"), "{error}");
+    assert!(error.contains("no such package; there are hynix"), "{error}");
 }
 
 #[test]
