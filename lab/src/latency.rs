@@ -3,7 +3,7 @@
 use aster_device::{Device, DriveStats};
 use aster_units::{Duration, Instant};
 use aster_workload::RequestKind;
-use aster_workload::runner::LatencySink;
+use aster_workload::runner::{LatencySink, Statistics};
 use hdrhistogram::Histogram;
 use std::rc::Rc;
 
@@ -20,7 +20,8 @@ pub(crate) struct WaveStart {
 
 /// One histogram a task and kind, three digits, and the waves.
 pub(crate) struct Latencies {
-    histograms: Vec<[Histogram<u64>; 2]>,
+    /// By kind in the order of [`Statistics::KINDS`]; most tasks have one or two of them, so one is made at its first request.
+    histograms: Vec<[Option<Histogram<u64>>; Statistics::KINDS.len()]>,
     device: Rc<Device>,
     pub(crate) waves: Vec<WaveStart>,
 }
@@ -31,19 +32,19 @@ pub(crate) fn fresh() -> Histogram<u64> {
 
 impl Latencies {
     pub(crate) fn new(tasks: usize, device: &Rc<Device>) -> Self {
-        let histograms = (0..tasks).map(|_| [fresh(), fresh()]).collect();
+        let histograms = (0..tasks).map(|_| Default::default()).collect();
         Latencies { histograms, device: Rc::clone(device), waves: Vec::new() }
     }
-    /// The reads (`false`) or everything else (`true`) of a task.
-    pub(crate) fn of(&self, task: usize, writes: bool) -> &Histogram<u64> {
-        &self.histograms[task][usize::from(writes)]
+    /// The requests of one kind of a task; `None` when it had none.
+    pub(crate) fn of(&self, task: usize, kind: RequestKind) -> Option<&Histogram<u64>> {
+        self.histograms[task][Statistics::index(kind)].as_ref()
     }
 }
 
 impl LatencySink for Latencies {
     #[inline]
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration) {
-        let histogram = &mut self.histograms[task][usize::from(kind != RequestKind::Read)];
+        let histogram = self.histograms[task][Statistics::index(kind)].get_or_insert_with(fresh);
         histogram.saturating_record(latency.as_nanos());
     }
     fn wave_begins(&mut self, wave: u32, at: Instant) {

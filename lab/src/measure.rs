@@ -95,34 +95,37 @@ fn task_report(
     drive: Option<DriveReport>,
 ) -> TaskReport {
     let seconds = statistics.measured().as_secs_f64();
-    let read = statistics.of(RequestKind::Read);
-    let (mut requests, mut bytes) = (0, 0);
-    for kind in Statistics::KINDS.into_iter().filter(|k| *k != RequestKind::Read) {
-        requests += statistics.of(kind).requests;
-        bytes += statistics.of(kind).bytes;
-    }
-    let kind = |kind, requests: u64, bytes: u64, histogram: &Histogram<u64>| KindReport {
-        kind,
-        requests,
-        bytes,
-        iops: rate(requests as f64, seconds),
-        mb_per_s: rate(bytes as f64 / 1e6, seconds),
-        latency: latency_report(histogram),
-    };
-    let mut kinds = Vec::new();
-    if read.requests > 0 {
-        kinds.push(kind("read", read.requests, read.bytes, latencies.of(task, false)));
-    }
-    if requests > 0 {
-        kinds.push(kind("write", requests, bytes, latencies.of(task, true)));
-    }
+    let done = Statistics::KINDS.into_iter().filter(|&kind| statistics.of(kind).requests > 0);
+    let kinds = done.map(|kind| {
+        let of = statistics.of(kind);
+        KindReport {
+            kind: kind_name(kind),
+            requests: of.requests,
+            bytes: of.bytes,
+            iops: rate(of.requests as f64, seconds),
+            // A flush moves nothing: 0 MB/s would be no measurement.
+            mb_per_s: rate(of.bytes as f64 / 1e6, seconds).filter(|_| kind != RequestKind::Flush),
+            latency: latencies.of(task, kind).and_then(latency_report),
+        }
+    });
     TaskReport {
         name: statistics.name.clone(),
-        kinds,
+        kinds: kinds.collect(),
         drive,
         checked_blocks: statistics.checked_blocks,
         failures: statistics.failures,
         first_failure: statistics.first_failure.as_ref().map(ToString::to_string),
+    }
+}
+
+/// How a kind of request is called in reports.
+const fn kind_name(kind: RequestKind) -> &'static str {
+    match kind {
+        RequestKind::Read => "read",
+        RequestKind::Write => "write",
+        RequestKind::Flush => "flush",
+        RequestKind::Trim => "trim",
+        RequestKind::WriteZeroes => "write zeroes",
     }
 }
 

@@ -21,15 +21,15 @@ pub struct LatencyReport {
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct KindReport {
-    /// `read` or `write` (which counts everything that isn't a read).
+    /// What was asked for: `read`, `write`, `flush`, `trim` or `write zeroes` of a drive; `read`, `program` or `erase` of a channel.
     pub kind: &'static str,
     /// Requests completed.
     pub requests: u64,
-    /// Bytes moved.
+    /// Bytes asked for: of a trim those given up.
     pub bytes: u64,
     /// Requests a simulated second; absent when no simulated time passed.
     pub iops: Option<f64>,
-    /// 10⁶ bytes a simulated second; absent when no simulated time passed.
+    /// 10⁶ bytes a simulated second; absent when no simulated time passed, and for flushes, which have no bytes.
     pub mb_per_s: Option<f64>,
     /// Their latencies; absent when there were none.
     pub latency: Option<LatencyReport>,
@@ -68,7 +68,7 @@ pub struct DriveReport {
 pub struct TaskReport {
     /// Its name.
     pub name: String,
-    /// Reads and writes; none when every request failed.
+    /// A report for each kind of request that it made; none when every request failed.
     pub kinds: Vec<KindReport>,
     /// What the drive did from the task's beginning to its end; absent when other tasks ran beside it.
     pub drive: Option<DriveReport>,
@@ -173,7 +173,7 @@ fn row_of(task: &TaskReport, kind: &KindReport, both: bool) -> Row {
     let us = |f: fn(&LatencyReport) -> f64| shown(kind.latency.as_ref(), |l| micros(f(l)));
     let mut row = Row::default();
     row[..FAILED].clone_from_slice(&[
-        if both { format!("{}, {}s", task.name, kind.kind) } else { task.name.clone() },
+        if both { format!("{}, {}", task.name, plural(kind.kind)) } else { task.name.clone() },
         shown(kind.mb_per_s, |rate| format!("{rate:.0}")),
         shown(kind.iops, thousands),
         us(|l| l.mean_us),
@@ -182,6 +182,15 @@ fn row_of(task: &TaskReport, kind: &KindReport, both: bool) -> Row {
         us(|l| l.p999_us),
     ]);
     row
+}
+/// The name of a kind of request for several of them.
+fn plural(kind: &str) -> String {
+    match kind {
+        "flush" => "flushes".into(),
+        // Its name is that of the command, which has one form.
+        "write zeroes" => kind.into(),
+        _ => format!("{kind}s"),
+    }
 }
 fn put_drive(row: &mut Row, drive: &DriveReport) {
     row[8] = shown(drive.waf, |waf| format!("{waf:.2}"));
@@ -303,6 +312,15 @@ mod tests {
         let tasks = ["a", "b"].map(|name| task(name, vec![kind("write", Some(9.0))], None));
         let together = lines(&[run(tasks.into())]);
         assert!(!together[2].contains('%') && !together[3].contains('%') && together[4].contains("15 %"));
+    }
+
+    #[test]
+    fn rows_are_named_by_the_kind_of_request() {
+        let kinds = ["write", "flush", "trim", "write zeroes"].map(|name| kind(name, Some(1.0)));
+        let rows = lines(&[run(vec![task("t", kinds.into(), None)])]);
+        for (row, name) in rows[2..].iter().zip(["writes", "flushes", "trims", "write zeroes"]) {
+            assert!(row.starts_with(&format!("t, {name} ")), "{rows:?}");
+        }
     }
 
     #[test]

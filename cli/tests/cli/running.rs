@@ -29,6 +29,23 @@ fn a_job_is_reported_as_json_and_as_a_table() {
 }
 
 #[test]
+fn trims_and_flushes_are_not_counted_as_writes() {
+    let place = Place::new();
+    place.write("trim.fio", "[give-up]\nrw=trimwrite\nbs=16k\nsize=1m\nfsync=10\n");
+    let report = place.report(&["run", "tiny", "--job", "trim.fio", "--json"]);
+    let kinds = report["tasks"][0]["kinds"].as_array().unwrap();
+    let requests = |kind: &str| &kinds.iter().find(|of| of["kind"] == kind).unwrap()["requests"];
+    assert_eq!((kinds.len(), requests("write"), requests("flush")), (3, &64.into(), &6.into()), "{report}");
+    assert_eq!(requests("trim"), &64, "{report}");
+    let flushes = kinds.iter().find(|of| of["kind"] == "flush").unwrap();
+    assert!(flushes["mb_per_s"].is_null() && flushes["latency"]["p50_us"].as_f64().is_some(), "{report}");
+    let table = place.aster(&["run", "tiny", "--job", "trim.fio"]).out;
+    for row in ["\ngive-up, writes ", "\ngive-up, flushes ", "\ngive-up, trims "] {
+        assert!(table.contains(row), "{table}");
+    }
+}
+
+#[test]
 fn the_same_run_gives_the_same_report() {
     let place = with_jobs();
     let simulated = || {

@@ -92,6 +92,18 @@ impl Statistics {
         RequestKind::WriteZeroes,
     ];
 
+    /// Where a kind stands in [`Statistics::KINDS`].
+    #[inline]
+    pub const fn index(kind: RequestKind) -> usize {
+        match kind {
+            RequestKind::Read => 0,
+            RequestKind::Write => 1,
+            RequestKind::Flush => 2,
+            RequestKind::Trim => 3,
+            RequestKind::WriteZeroes => 4,
+        }
+    }
+
     pub(super) fn new(name: String, wave: u32) -> Self {
         Statistics {
             name,
@@ -109,7 +121,7 @@ impl Statistics {
 
     /// The figures of one kind.
     pub fn of(&self, kind: RequestKind) -> &KindStatistics {
-        &self.kinds[index(kind)]
+        &self.kinds[Self::index(kind)]
     }
 
     /// From the first measured request issued to the last completed: what rates are counted over.
@@ -134,7 +146,7 @@ impl Statistics {
         now: Instant,
     ) -> Duration {
         let latency = now.since(issued);
-        let kind = &mut self.kinds[index(kind)];
+        let kind = &mut self.kinds[Self::index(kind)];
         kind.requests += 1;
         kind.bytes += bytes;
         kind.latency_sum += latency;
@@ -147,16 +159,5 @@ impl Statistics {
     pub(super) fn fail(&mut self, failure: Failure) {
         self.failures += 1;
         self.first_failure.get_or_insert(failure);
-    }
-}
-
-#[inline]
-const fn index(kind: RequestKind) -> usize {
-    match kind {
-        RequestKind::Read => 0,
-        RequestKind::Write => 1,
-        RequestKind::Flush => 2,
-        RequestKind::Trim => 3,
-        RequestKind::WriteZeroes => 4,
     }
 }
