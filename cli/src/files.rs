@@ -30,11 +30,6 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> 
     })
 }
 
-/// True when there is a file at `path` that holds something.
-pub(crate) fn is_filled(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.len() > 0)
-}
-
 /// A file to write; what it held is gone.
 ///
 /// # Errors

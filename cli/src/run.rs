@@ -4,7 +4,7 @@ use crate::args::{HardwareArg, ReplayArgs, RunArgs};
 use crate::console;
 use crate::events::EventFile;
 use crate::failure::Failure;
-use crate::files::{HAND_WRITTEN_MAX, is_filled, keep_apart, read_text};
+use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     // Everything that is read is read and checked before anything is written.
     let content = setup.content;
     let existing = match &args.image {
-        Some(path) if is_filled(path) => Some(open_image(path, &setup.profile, content)?),
+        Some(path) if path.exists() => Some(open_image(path, &setup.profile, content)?),
         _ => None,
     };
     let (bytes, block_bytes) = aster_device::namespace(&setup.profile, content, existing.as_ref())?;

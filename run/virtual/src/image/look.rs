@@ -1,6 +1,6 @@
 //! Looking at an image, checking one and copying one, without changing it.
 
-use super::{FileMedium, ImageError, MAGIC, NAND_AT, NVRAM_AT, check_file, failed, lock, made_with};
+use super::{FileMedium, ImageError, NAND_AT, NVRAM_AT, check_file, failed, lock, made_with};
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, NVRAM_BYTES};
 use aster_events::Recorder;
@@ -29,12 +29,7 @@ pub struct ImageInfo {
 }
 
 fn open(path: &Path) -> Result<File, ImageError> {
-    let file = File::open(path).map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
-    let mut magic = [0; MAGIC.len()];
-    if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
-        return Err(ImageError::Foreign { path: path.to_owned() });
-    }
-    Ok(file)
+    File::open(path).map_err(|error| ImageError::Io { path: path.to_owned(), error })
 }
 
 /// Reads what the image at `path` says of itself; it may be in use.
@@ -45,7 +40,7 @@ pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     let file = open(path)?;
     let metadata = file.metadata().map_err(io_error)?;
-    let text = made_with(&file).map_err(io_error)?;
+    let text = made_with(&file, path)?;
     let keys = text.lines().filter_map(|line| line.split_once(" = "));
     Ok(ImageInfo {
         made_with: keys.map(|(key, value)| (key.to_owned(), value.escape_debug().to_string())).collect(),
@@ -183,6 +178,8 @@ pub fn check_image(
 pub fn clone_image(from: &Path, to: &Path) -> Result<(), ImageError> {
     let source = open(from)?;
     lock(&source, from)?;
+    // A damaged one isn't copied either: a copy would hide which of the two was at fault.
+    made_with(&source, from)?;
     let wrong = |path: &Path| {
         let path: PathBuf = path.to_owned();
         move |error: io::Error| ImageError::Io { path: path.clone(), error }

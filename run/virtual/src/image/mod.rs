@@ -4,6 +4,7 @@ mod look;
 
 pub use look::{ImageCheck, ImageInfo, check_image, clone_image, image_info};
 
+use aster_codec::checksum::crc32c;
 use aster_device::profile::Profile;
 use aster_device::{BuildError, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
@@ -15,9 +16,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-const MAGIC: &[u8; 16] = b"ASTER DRIVE V1\n\0";
+const MAGIC: &[u8; 16] = b"ASTER DRIVE V2\n\0";
 // What the drive was made with, as text: lines of `key = value`, zeroes behind the last.
 const MADE_WITH_AT: u64 = MAGIC.len() as u64;
+// CRC-32C of the header up to here, little-endian.
+const CHECKSUM_AT: u64 = NVRAM_AT - 4;
 const NVRAM_AT: u64 = 4096;
 const NAND_AT: u64 = 1 << 20;
 
@@ -41,6 +44,22 @@ pub enum ImageError {
     /// It is a file of another kind.
     #[error("{path}: not a drive image (the first 16 bytes differ): name another file", path = path.display())]
     Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a file without content.
+    #[error("{path}: an empty file, where a drive is expected: remove it, and a new drive is made, or name another file", path = path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What it says of itself isn't what was written.
+    #[error(
+        "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): use a copy that is whole, or remove it, and a new drive is made",
+        path = path.display(),
+        bytes = NVRAM_AT
+    )]
+    Header {
         /// The file.
         path: PathBuf,
     },
@@ -153,31 +172,45 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     // First: a profile that makes no drive makes no file either.
     let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
-    let made_with = media_keys(profile, content);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(io_error)?;
-    lock(&file, path)?;
     let needed = NAND_AT + nand_bytes;
-    let found = file.metadata().map_err(io_error)?.len();
-    if found == 0 {
-        file.set_len(needed).map_err(io_error)?;
-        let text: String = made_with.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-        assert!(MADE_WITH_AT + (text.len() as u64) < NVRAM_AT, "the keys have outgrown their page");
-        file.write_all_at(text.as_bytes(), MADE_WITH_AT).map_err(io_error)?;
-        file.write_all_at(MAGIC, 0).map_err(io_error)?;
-    } else {
-        check_file(&file, path, profile, content)?;
-    }
+    let made = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+    let file = match made {
+        Ok(file) => {
+            lock(&file, path)?;
+            write_new(&file, needed, &media_keys(profile, content)).map_err(|error| {
+                // What was begun is no drive, and would be refused the next time.
+                let _ = std::fs::remove_file(path);
+                io_error(error)
+            })?;
+            file
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let file = OpenOptions::new().read(true).write(true).open(path).map_err(io_error)?;
+            lock(&file, path)?;
+            check_file(&file, path, profile, content)?;
+            file
+        }
+        Err(error) => return Err(io_error(error)),
+    };
     let file = Rc::new(file);
     let window = |base, size| Box::new(FileMedium { file: Rc::clone(&file), base, size });
     let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
     Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram))
+}
+
+/// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.
+fn write_new(file: &File, bytes: u64, made_with: &[(&'static str, String)]) -> io::Result<()> {
+    file.set_len(bytes)?;
+    let mut header = [0; NVRAM_AT as usize];
+    header[..MAGIC.len()].copy_from_slice(MAGIC);
+    let text: String = made_with.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    assert!(MADE_WITH_AT + (text.len() as u64) < CHECKSUM_AT, "the keys have outgrown their page");
+    header[MAGIC.len()..][..text.len()].copy_from_slice(text.as_bytes());
+    let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
+    checksum.copy_from_slice(&crc32c(covered).to_le_bytes());
+    file.write_all_at(&header[MAGIC.len()..], MADE_WITH_AT)?;
+    file.write_all_at(MAGIC, 0)
 }
 
 /// Keeps others out for as long as the file is open.
@@ -198,11 +231,8 @@ fn check_file(
 ) -> Result<u64, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
-    let mut magic = [0; MAGIC.len()];
-    if file.read_exact_at(&mut magic, 0).is_err() || &magic != MAGIC {
-        return Err(ImageError::Foreign { path: path.to_owned() });
-    }
-    let differences = differences(file, &media_keys(profile, content)).map_err(io_error)?;
+    let text = made_with(file, path)?;
+    let differences = differences(&text, &media_keys(profile, content));
     if !differences.is_empty() {
         return Err(ImageError::OtherDrive { path: path.to_owned(), differences: differences.join(", ") });
     }
@@ -213,23 +243,35 @@ fn check_file(
     Ok(nand_bytes)
 }
 
-/// What an image was made with: lines of `key = value`.
-fn made_with(file: &File) -> io::Result<String> {
-    let mut bytes = [0; (NVRAM_AT - MADE_WITH_AT) as usize];
-    let read = file.read_at(&mut bytes, MADE_WITH_AT)?;
-    let text = bytes[..read].split(|&b| b == 0).next().unwrap_or_default();
+/// What an image was made with, out of a header that is whole: lines of `key = value`.
+fn made_with(file: &File, path: &Path) -> Result<String, ImageError> {
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let bytes = file.metadata().map_err(io_error)?.len();
+    let mut header = [0; NVRAM_AT as usize];
+    let present = header.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+    file.read_exact_at(&mut header[..present], 0).map_err(io_error)?;
+    if present == 0 {
+        return Err(ImageError::Empty { path: path.to_owned() });
+    }
+    if !header.starts_with(MAGIC) {
+        return Err(ImageError::Foreign { path: path.to_owned() });
+    }
+    let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
+    if crc32c(covered).to_le_bytes() != checksum {
+        return Err(ImageError::Header { path: path.to_owned() });
+    }
+    let text = covered[MAGIC.len()..].split(|&b| b == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// How what the image was made with differs from `wanted`, in words.
-fn differences(file: &File, wanted: &[(&'static str, String)]) -> io::Result<Vec<String>> {
-    let text = made_with(file)?;
+/// How the image's `text`, what it was made with, differs from `wanted`, in words.
+fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
     let kept = |key: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
         value.unwrap_or("not given").escape_debug().to_string()
     };
     let other = wanted.iter().filter(|(key, value)| kept(key) != *value);
-    Ok(other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect())
+    other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
 }
 
 #[cfg(test)]
@@ -274,6 +316,36 @@ mod tests {
         let profile = aster_device::profile::shipped("tiny").unwrap();
         assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Foreign { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "Dear Aster,");
+    }
+
+    #[test]
+    fn an_empty_file_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.aster");
+        std::fs::write(&path, "").unwrap();
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
+        assert!(matches!(error, ImageError::Empty { .. }), "{error}");
+        assert_eq!(path.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_damaged_header_is_not_taken_for_another_profiles() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.aster");
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        drop(open_image(&path, &profile, None).unwrap());
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut whole = [0; 16];
+        // In the keys, behind them, and in the checksum.
+        for at in [100, 3_000, NVRAM_AT - 16] {
+            file.read_exact_at(&mut whole, at).unwrap();
+            file.write_all_at(&whole.map(|byte| !byte), at).unwrap();
+            let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
+            assert!(matches!(error, ImageError::Header { .. }), "{error}");
+            file.write_all_at(&whole, at).unwrap();
+        }
+        drop(open_image(&path, &profile, None).unwrap());
     }
 
     #[test]
