@@ -4,8 +4,9 @@
 //! | key | value |
 //! |---|---|
 //! | `Proof` | what is proved |
-//! | `Method` | `induction k` (yosys-smtbmc with cvc5: the step of k cycles, and a base case of some more), `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
+//! | `Method` | `induction k` (yosys-smtbmc with cvc5: the step of k cycles, and a base case of some more), `sat-induction k` (the same by yosys-abc), `reachability` (yosys-abc's property-directed reachability: an inductive invariant is found and checked, for any depth), or `bounded n` (yosys-abc: the first n cycles from reset) |
 //! | `Long` | likewise, with `ASTER_LONG=1`; a proof that has no `Method` is only done then |
+//! | `Clocks` | `any`: the module's clocks are inputs like others, and change when they like; a cycle of the proof is then a change of them. Without it there is one clock |
 //! | `Sources` | the blocks whose files it needs |
 //! | `Instead` | modules of those that the proof's file gives in its own way, as the environment of the rest |
 //! | `Assumes` | what the environment keeps to |
@@ -17,8 +18,10 @@ use std::time::Duration;
 /// How a proof is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
-    /// By k-induction.
+    /// By k-induction, with an SMT solver.
     Induction(u32),
+    /// By k-induction, with a SAT solver.
+    SatInduction(u32),
     /// By an inductive invariant that the solver finds.
     Reachability,
     /// For the first cycles only.
@@ -31,9 +34,10 @@ impl Method {
         let depth = || depth.parse().unwrap_or_else(|_| panic!("`{text}` needs a depth"));
         match name {
             "induction" => Method::Induction(depth()),
+            "sat-induction" => Method::SatInduction(depth()),
             "reachability" => Method::Reachability,
             "bounded" => Method::Bounded(depth()),
-            _ => panic!("`{text}` is no method: induction k, reachability or bounded n"),
+            _ => panic!("`{text}` is no method: induction k, sat-induction k, reachability or bounded n"),
         }
     }
 }
@@ -41,6 +45,9 @@ impl Method {
 /// How many cycles more than it needs the base case of an induction looks at: what is wrong shows there as a trace from reset, not
 /// only as a step that doesn't go through.
 const BASE_MARGIN: u32 = 4;
+
+/// Likewise with a SAT solver, which is quicker; a proof with any clocks needs two cycles for an edge of one.
+const SAT_BASE_MARGIN: u32 = 20;
 
 /// A proof and what its head says.
 #[derive(Clone, Debug)]
@@ -53,6 +60,7 @@ pub struct Proof {
     pub method: Option<Method>,
     /// The one of `ASTER_LONG=1`, the same unless said.
     pub long: Method,
+    any_clocks: bool,
     blocks: Vec<String>,
     instead: Vec<String>,
     file: PathBuf,
@@ -89,9 +97,22 @@ impl Proof {
         let method = value("Method").map(Method::parse);
         let long = value("Long").map_or_else(|| Method::parse(need("Method")), Method::parse);
         let words = |text: &str| text.split_whitespace().map(String::from).collect();
+        let any_clocks = value("Clocks").is_some_and(|clocks| {
+            assert_eq!(clocks, "any", "{} has clocks that are no kind", file.display());
+            true
+        });
         let blocks = words(need("Sources"));
         let instead = words(value("Instead").unwrap_or_default());
-        Proof { block: block.to_string(), name: sources::module(&file), method, long, blocks, instead, file }
+        Proof {
+            block: block.to_string(),
+            name: sources::module(&file),
+            method,
+            long,
+            any_clocks,
+            blocks,
+            instead,
+            file,
+        }
     }
 
     /// Does the proof with the sources in `rtl`, which may be a mutated copy.
@@ -102,15 +123,28 @@ impl Proof {
         let folder = tempfile::tempdir().expect("a temporary folder");
         match method {
             Method::Induction(depth) => self.induction(rtl, folder.path(), depth),
-            Method::Reachability => self.solve(rtl, folder.path(), "scorr; dc2; pdr", "Property proved"),
+            Method::SatInduction(depth) => {
+                self.model(rtl, folder.path());
+                let base = self.bounded(folder.path(), depth + SAT_BASE_MARGIN);
+                let Outcome::Proved(base_took) = base else { return base };
+                match self.solve(folder.path(), &format!("orpos; ind -F {depth}"), "Networks are equivalent")
+                {
+                    Outcome::Proved(took) => Outcome::Proved(base_took + took),
+                    failed @ Outcome::Failed(_) => failed,
+                }
+            }
+            Method::Reachability => {
+                self.model(rtl, folder.path());
+                self.solve(folder.path(), "scorr; dc2; pdr", "Property proved")
+            }
             Method::Bounded(depth) => {
-                let engine = format!("bmc3 -F {depth}");
-                self.solve(rtl, folder.path(), &engine, &format!("No output asserted in {depth} frames"))
+                self.model(rtl, folder.path());
+                self.bounded(folder.path(), depth)
             }
         }
     }
 
-    /// The common part: one flat module of one clock. Bits that nothing drives inside a process stand for values that
+    /// The common part: one flat module of one clock, if need be one that samples the module's own. Bits that nothing drives inside a process stand for values that
     /// are not looked at; lint makes sure that there are no others.
     fn elaborate(&self, rtl: &Path) -> String {
         let mut files = Vec::new();
@@ -124,11 +158,12 @@ impl Proof {
         files.push(self.file.clone());
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         format!(
-            "read_verilog -sv -formal {} {}; hierarchy -check -top {}; proc; flatten; memory -nordff; async2sync; \
+            "read_verilog -sv -formal {} {}; hierarchy -check -top {}; proc; flatten; memory -nordff; {}; \
              setundef -undriven -zero; setundef -zero; opt -fast; opt_clean",
             sources::includes(rtl).join(" "),
             files.join(" "),
-            self.name
+            self.name,
+            if self.any_clocks { "clk2fflogic" } else { "async2sync" }
         )
     }
 
@@ -137,13 +172,21 @@ impl Proof {
         tools::run(folder, "yosys", &["-q", "-p", &script]).expect(&format!("yosys on {}", self.name));
     }
 
-    fn solve(&self, rtl: &Path, folder: &Path, engine: &str, proved: &str) -> Outcome {
+    fn bounded(&self, folder: &Path, depth: u32) -> Outcome {
+        self.solve(folder, &format!("bmc3 -F {depth}"), &format!("No output asserted in {depth} frames"))
+    }
+
+    /// The and-inverter graph that yosys-abc reads.
+    fn model(&self, rtl: &Path, folder: &Path) {
         self.yosys(
             rtl,
             folder,
             "techmap; opt -fast; setundef -undriven -zero; dffunmap; simplemap; abc -g AND -fast; opt_clean; \
              write_aiger -I -B -zinit model.aig",
         );
+    }
+
+    fn solve(&self, folder: &Path, engine: &str, proved: &str) -> Outcome {
         let command = format!("read_aiger model.aig; fold; strash; {engine}");
         let output = tools::run(folder, "yosys-abc", &["-c", &command]);
         if output.good && output.text.contains(proved) && !output.text.contains("was asserted in frame") {

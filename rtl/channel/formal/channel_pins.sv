@@ -1,12 +1,12 @@
 // Proof: Whatever legal transactions follow one another, and whatever cycle table keeps the ONFI minima, no timing parameter of
-//   SDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves inside a transaction.
+//   SDR, NV-DDR or NV-DDR2 is violated at any chip's pins, and no chip enable moves inside a transaction.
 // Block: channel
 // Long: bounded 18
 // Sources: channel checker
 // Instead: aster_instruction_queue aster_packetizer
 // Assumes: the real channel but for instruction queue and Packetizer, which give any legal words and data; the bounds of the
-//   table below; CHANGE COLUMN and waits that software owes (tWB inside a transaction, tRR, tITC, tCR2) are not looked at;
-//   a transaction begins with a C/A instruction whose first latch is a command; bursts of both directions have a
+//   table below, NV-DDR with a CLK of the controller's period; waits that software owes (tWB inside a transaction, tRR, tITC,
+//   tCR2) are not looked at; a transaction begins with a C/A instruction whose first latch is a command; bursts of both directions have a
 //   latch between them; no Timer.
 module channel_pins (
     input logic              clk_i,
@@ -100,7 +100,7 @@ module channel_pins (
   wire [13:0] half_in = bytes_in >> 1;
   wire [13:0] half_out = bytes_out >> 1;
   always @* if (rst_n) begin
-    assume (mode == 2'd0 || mode == 2'd2);
+    assume (mode != 2'd3);
     assume (cycles[TABLE_GRAIN_LSB +: 8] == 8'd1);
     assume (chip_setup != 0 && chip_setup <= 2 && chip_hold != 0 && chip_hold <= 2 && gap != 0 && gap <= 3);
     assume (latch != 0 && latch <= 3 && hold != 0 && hold <= from && from < 8 * latch && hold <= 8);
@@ -119,8 +119,9 @@ module channel_pins (
     assume (hold >= `LIMIT(T_CLH) && hold >= `LIMIT(T_ALH) && hold >= `LIMIT(T_CALH) && hold >= `LIMIT(T_CAH));
     // Waits.
     assume (8 * whr >= `LIMIT(T_WHR) && 8 * adl >= `LIMIT(T_ADL) && 8 * ccs >= `LIMIT(T_CCS));
-    // The next transaction's first WE# pulse begins half a latch before `lead` is over.
-    assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
+    // The next transaction's first WE# pulse begins half a latch before `lead` is over; in NV-DDR tRHW ends at the latch's edge.
+    if (mode != 2'd1) assume (8 * rhw + (mode == 2'd0 ? half_out : 8 * read_post) >= 4 * latch + `LIMIT(T_RHW));
+    else assume (8 * (rhw + read_post) >= `LIMIT(T_RHW));
     assume (8 * whr >= hold + `LIMIT(T_AR) && 8 * whr >= hold + `LIMIT(T_CLR) && 8 * whr >= hold + `LIMIT(T_DBS));
     assume (hold >= `LIMIT(T_DBS));
     assume (ccs >= whr && 8 * adl >= hold + `LIMIT(T_CDQSS) && 8 * adl > hold);
@@ -132,6 +133,16 @@ module channel_pins (
       assume (8 * latch - from >= `LIMIT(T_DS) && hold >= `LIMIT(T_DH) && half_in >= `LIMIT(T_DS) && half_in >= `LIMIT(T_DH));
       assume (bytes_out >= `LIMIT(T_RC) && half_out >= `LIMIT(T_RP) && half_out >= `LIMIT(T_REH));
       assume (half_in >= `LIMIT(T_CLS) && half_in >= `LIMIT(T_ALS));
+    end else if (mode == 2'd1) begin
+      // CLK of one cycle: CLE, ALE and W/R# change in its middle, DQS comes three quarters of it behind the data input cycle.
+      assume (bytes_in == 4 && bytes_out == 4 && hold == 4 && from == 8 * latch - 4 && whr != 0 && adl != 0);
+      assume (write_pre != 0 && write_post != 0 && read_pre != 0 && read_post != 0);
+      assume (`LIMIT(T_CK) <= 8 && `LIMIT(T_CALS) <= 4 && `LIMIT(T_CALH) <= 4);
+      assume (`LIMIT(T_DQSS_MIN) <= 6 && (`LIMIT(T_DQSS_MAX) == 0 || `LIMIT(T_DQSS_MAX) >= 6));
+      assume (`LIMIT(T_DS) <= 2 && `LIMIT(T_DH) <= 2 && `LIMIT(T_DSC) <= 8);
+      assume (8 * write_pre + 6 >= `LIMIT(T_WPRE) && 8 * write_post - 2 >= `LIMIT(T_WPST));
+      assume (8 * (whr + read_pre) - 4 >= `LIMIT(T_WRCK));
+      assume (8 * latch >= `LIMIT(T_CAD) && 8 * whr >= `LIMIT(T_CAD) && 8 * adl >= `LIMIT(T_CAD));
     end else begin
       // The strobe of a burst is held low to the edge of the latch that ends it, RE# to a phase before; beyond CE# for a latch's
       // length, and for the gap but a phase.
@@ -221,9 +232,14 @@ module aster_instruction_queue #(
   // a latch between, is nothing that a package could be asked for.
   reg [4:0] address_q;
   reg [3:0] opcode_q, last_q;
+  // A word stays as it is while it is looked at.
+  reg [63:0] word_q;
+  reg stays_q = 1'b0;
+  always @(posedge clk_i) {word_q, stays_q} <= {word_i, rst_ni && age_q == 3'd6};
   wire [3:0] last = address_i != address_q ? opcode_q : last_q;
   always @(posedge clk_i) {address_q, opcode_q, last_q} <= {address_i, opcode, last};
   always @* if (rst_ni && age_q == 3'd6) begin
+    assume (!stays_q || address_i != address_q || word_i == word_q);
     assume (last != OPCODE_DATA_READ || opcode != OPCODE_DATA_WRITE);
     assume (last != OPCODE_DATA_WRITE || opcode != OPCODE_DATA_READ);
     // A transaction's first latch is a command: none is split from its addresses.
