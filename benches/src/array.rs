@@ -96,6 +96,7 @@ fn array() -> Array {
                 ecc: Ecc::new(12, 14, 13, &layout).expect("a code"),
                 detect_latency: Duration::ZERO,
                 correct_latency: Duration::ZERO,
+                solver: None,
             },
             longest_burst: GEOMETRY.raw_page_bytes(),
             memory: Bandwidth::new(0),

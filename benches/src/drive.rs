@@ -2,10 +2,11 @@
 
 use crate::clock::{cpu_seconds, peak_bytes};
 use aster_device::Media;
-use aster_device::profile::shipped;
+use aster_device::profile::{Profile, shipped};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
+use aster_units::Content;
 use aster_workload::runner::{Contents, OnFailure, Runner, Task};
 use aster_workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
 
@@ -18,6 +19,7 @@ struct Bench {
 
 struct Cost {
     seconds: f64,
+    simulated: f64,
     requests: f64,
     flash_operations: f64,
     events: f64,
@@ -25,11 +27,13 @@ struct Cost {
 }
 
 impl Bench {
-    fn new() -> Self {
-        let profile = shipped("ideal").unwrap_or_else(|e| panic!("{e}"));
+    fn new(name: &str, change: impl FnOnce(&mut Profile)) -> Self {
+        let mut profile = shipped(name).unwrap_or_else(|e| panic!("{e}"));
+        change(&mut profile);
         let config = Config { depth: 128, transfer_bytes_max: 128 << 10, ..Config::default() };
+        let content = Some(Content::Fingerprint);
         let machine =
-            Machine::power_on("ideal", &profile, None, Media::fresh(), &Recorder::default(), config)
+            Machine::power_on(name, &profile, content, Media::fresh(), &Recorder::default(), config)
                 .unwrap_or_else(|e| panic!("{e}"));
         machine.boot().unwrap_or_else(|e| panic!("{e}"));
         let namespace = machine.driver().namespace();
@@ -56,7 +60,7 @@ impl Bench {
         let mut runner = Runner::new(self.machine.driver(), tasks, contents, (), OnFailure::EndTask);
         let before = self.machine.device().stats();
         let counts = |m: &Machine| (m.device().counts().events + m.host().counts().events) as f64;
-        let (events, from) = (counts(&self.machine), cpu_seconds());
+        let (events, from, began) = (counts(&self.machine), cpu_seconds(), self.machine.now());
         self.machine.run(&mut runner, |_| true).unwrap_or_else(|e| panic!("{e}"));
         let seconds = cpu_seconds() - from;
         let after = self.machine.device().stats();
@@ -69,6 +73,7 @@ impl Bench {
         let written = (after.ftl.host_bytes_written - before.ftl.host_bytes_written) as f64;
         Cost {
             seconds,
+            simulated: self.machine.now().since(began).as_secs_f64(),
             requests,
             flash_operations: operations(&after) - operations(&before),
             events: counts(&self.machine) - events,
@@ -90,7 +95,7 @@ fn print(name: &str, cost: &Cost) {
 /// Prints requests and flash operations a CPU second, and the memory that they took.
 pub fn measure() {
     println!("whole drive, profile ideal, 8 × 8, 16 KiB mapping, fingerprint, 7 % over-provisioning");
-    let bench = Bench::new();
+    let bench = Bench::new("ideal", |_| {});
     let pages = bench.drive.bytes / (16 << 10);
     print(
         "128 KiB sequential write (fill)",
@@ -110,4 +115,25 @@ pub fn measure() {
         bound / 1_000_000,
     );
     assert!(memory <= bound, "the drive takes more memory than its bound");
+}
+
+/// Blocks of each LUN of the board's drive here (C31).
+const BOARD_BLOCKS: u32 = 64;
+const BOARD_READS: u64 = 20_000;
+
+/// Prints how fast the drives of the Cosmos+ paper go by: simulated seconds a CPU second at full read bandwidth.
+pub fn measure_boards() {
+    println!("128 KiB sequential reads, 16 outstanding, 8 × 8 MLC, fingerprint");
+    for name in ["cosmos-plus", "cosmos-board"] {
+        let bench = Bench::new(name, |p| p.restrict.blocks_per_lun = Some(BOARD_BLOCKS));
+        // What is read has been written.
+        bench.run(Access::Sequential, Mix::Write, 128 << 10, BOARD_READS, 16);
+        let cost = bench.run(Access::Sequential, Mix::Read, 128 << 10, BOARD_READS, 16);
+        println!(
+            "  {name:<32} {:9.2} simulated s/CPU s  {:9.0} MB/s simulated  {:4.1} events a request",
+            cost.simulated / cost.seconds,
+            cost.requests * f64::from(128 << 10) / 1e6 / cost.simulated,
+            cost.events / cost.requests,
+        );
+    }
 }

@@ -28,4 +28,7 @@ fn main() {
     if run("live") {
         live::measure();
     }
+    if run("board") {
+        drive::measure_boards();
+    }
 }

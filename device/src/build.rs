@@ -6,7 +6,9 @@ use crate::profile::{
     TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
-use aster_channel::{BusTiming, ClockTooFast, CycleTable, Ecc, EngineClock, EngineConfig, StageConfig};
+use aster_channel::{
+    BusTiming, ClockTooFast, CycleTable, Ecc, EngineClock, EngineConfig, KeySolver, SharedSolver, StageConfig,
+};
 use aster_flash::schedule::TransactionPolicy;
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy};
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
@@ -319,7 +321,11 @@ fn too_long(profile: &Profile, error: &ClockTooFast) -> BuildError {
     }
 }
 
-pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<EngineConfig, BuildError> {
+pub(crate) fn engine(
+    profile: &Profile,
+    memory: &SharedBandwidth,
+    solver: Option<SharedSolver>,
+) -> Result<EngineConfig, BuildError> {
     let layout = layout(profile)?;
     let clock = clock(profile);
     let table = |bus: &BusTiming| CycleTable::new(bus, &clock).map_err(|e| too_long(profile, &e));
@@ -336,6 +342,7 @@ pub(crate) fn engine(profile: &Profile, memory: &SharedBandwidth) -> Result<Engi
             ecc: Ecc::new(e.field, e.designed, e.corrected, &layout).map_err(|e| value("ecc", e))?,
             detect_latency: nanos(e.detect_ns),
             correct_latency: nanos(e.correct_ns),
+            solver,
         },
         longest_burst: profile.array_geometry().raw_page_bytes(),
         memory: memory.clone(),
@@ -527,4 +534,16 @@ pub(crate) fn buses(profile: &Profile, memory: &SharedBandwidth) -> (SharedBandw
     let channels = bus(b.channels_mb_per_s, &interconnect);
     let each = (0..profile.array_geometry().channels).map(|_| bus(b.channel_mb_per_s, &channels));
     (bus(b.host_mb_per_s, &interconnect), each.collect())
+}
+
+/// The key equation solver of each channel: neighbours share one, or none does (C22).
+pub(crate) fn solvers(profile: &Profile) -> Vec<Option<SharedSolver>> {
+    let (e, channels) = (&profile.ecc, usize::from(profile.array_geometry().channels));
+    let shared = usize::from(e.solver_channels);
+    if shared == 0 {
+        return vec![None; channels];
+    }
+    let solvers: Vec<_> =
+        (0..channels.div_ceil(shared)).map(|_| KeySolver::new(nanos(e.solver_ns))).collect();
+    (0..channels).map(|channel| Some(SharedSolver::clone(&solvers[channel / shared]))).collect()
 }

@@ -23,7 +23,7 @@ pub fn check(profile: &Profile, content: Option<Content>) -> Result<(), BuildErr
     build::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;
     build::frequency(profile)?;
     build::flash(profile)?;
-    build::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000))?;
+    build::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000), None)?;
     Ok(())
 }
 

@@ -130,6 +130,7 @@ impl Channels {
         let gate = Rc::new(Gate::default());
         let Pieces { hardware, tasks, arbiter } = pieces;
         let tasks = Rc::new(build::tasks(profile, tasks));
+        let solvers = build::solvers(profile);
         let (mut engines, mut ports, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
         for channel in 0..packages.channels {
             let slots = packages.luns_per_channel() as usize;
@@ -141,7 +142,11 @@ impl Channels {
             if let Some(arbiter) = arbiter {
                 port.set_arbiter(arbiter);
             }
-            let engine = build::engine(profile, &around.buses[usize::from(channel)])?;
+            let engine = build::engine(
+                profile,
+                &around.buses[usize::from(channel)],
+                solvers[usize::from(channel)].clone(),
+            )?;
             hardware.check(around.content, profile.channel.controller, &engine)?;
             engines.push(hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
             // In the order of the channel's slots.

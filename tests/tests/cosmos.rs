@@ -6,7 +6,7 @@ use aster_device::profile::{ControllerName, Profile, SchedulerPolicy};
 use aster_driver::QueueId;
 use aster_events::{Event, EventSink, Recorder};
 use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
-use aster_units::Instant;
+use aster_units::{Content, Instant};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
 use std::cell::RefCell;
@@ -292,4 +292,33 @@ fn a_way_that_never_becomes_ready_is_given_up_and_told() {
     };
     let (statistics, _) = run_with(&m, &[read], contents, ());
     assert!(statistics[0].failures > 0 && statistics[0].failures <= 8, "{}", statistics[0].failures);
+}
+
+/// C22: four channels share a key equation solver, and nobody notices but where nearly every chunk is damaged.
+#[test]
+fn a_shared_key_equation_solver_costs_next_to_nothing_at_the_usual_error_rate() {
+    let took = |channels, fresh| {
+        let profile = profile("cosmos-board", |p| {
+            p.restrict.blocks_per_lun = Some(40);
+            p.restrict.ways = Some(2);
+            p.package.factory_bad_per_mille = 0;
+            p.package.errors.fresh = fresh;
+            p.ecc.solver_channels = channels;
+            p.ecc.solver_ns = 2_000;
+        });
+        let m = machine(&profile, Some(Content::Fingerprint), Media::fresh(), &Recorder::default());
+        let contents = Contents::unversioned(drive(&m), 1);
+        let size = Some(Extent::Bytes(32 << 20));
+        let work =
+            |name, mix| Job { verify: false, size, ..job(name, Access::Sequential, mix, 128 << 10, 256) };
+        let (statistics, _) =
+            run_with(&m, &[work("fill", Mix::Write), work("read", Mix::Read)], contents, ());
+        assert_eq!(statistics[1].failures, 0);
+        statistics[1].measured().as_secs_f64()
+    };
+    let usual = profile("cosmos-board", |_| {}).package.errors.fresh;
+    let cost = |fresh| took(4, fresh) / took(1, fresh) - 1.0;
+    assert!(cost(usual) < 0.005, "{}", cost(usual));
+    // Some 50 chunks of a page's 64, of four channels: more than a solver does while the pages are read.
+    assert!(cost(5e-4) > 0.1, "{}", cost(5e-4));
 }

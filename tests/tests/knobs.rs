@@ -258,6 +258,8 @@ const CASES: &[Case] = &cases! {
     "ecc.scrambler" Bus => |p| p.ecc.scrambler = false,
     "ecc.detect_ns" Run => |p| p.ecc.detect_ns = 6_000,
     "ecc.correct_ns" Run => |p| p.ecc.correct_ns = 3_000,
+    "ecc.solver_channels" Run on |p| p.ecc.solver_ns = 1_000; => |p| p.ecc.solver_channels = 2,
+    "ecc.solver_ns" Run on |p| p.ecc.solver_channels = 2; => |p| p.ecc.solver_ns = 2_000,
     "board.dram_mb_per_s" Run => |p| p.board.dram_mb_per_s = 200,
     "link.generation" Run => |p| p.link.generation = 1,
     "link.lanes" Run => |p| p.link.lanes = 1,

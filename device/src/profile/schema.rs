@@ -201,9 +201,15 @@ pub struct EccProfile {
     /// Nanoseconds from the last byte off the bus to data known good.
     #[serde(default)]
     pub detect_ns: u32,
-    /// Nanoseconds to correct one damaged chunk.
+    /// Nanoseconds to correct one damaged chunk; to search its roots where the key equation solver is shared.
     #[serde(default)]
     pub correct_ns: u32,
+    /// Channels that share a key equation solver (C22); 0 when each has its own, in `correct_ns`.
+    #[serde(default)]
+    pub solver_channels: u16,
+    /// Nanoseconds that a shared solver takes for a chunk.
+    #[serde(default)]
+    pub solver_ns: u32,
 }
 
 fn yes() -> bool {
@@ -622,6 +628,8 @@ impl Profile {
         range("ecc.field", f64::from(self.ecc.field), 5.0, 16.0)?;
         range("ecc.detect_ns", f64::from(self.ecc.detect_ns), 0.0, 1e9)?;
         range("ecc.correct_ns", f64::from(self.ecc.correct_ns), 0.0, 1e9)?;
+        range("ecc.solver_channels", f64::from(self.ecc.solver_channels), 0.0, f64::from(g.channels))?;
+        range("ecc.solver_ns", f64::from(self.ecc.solver_ns), 0.0, 1e9)?;
         range("board.dram_mb_per_s", self.board.dram_mb_per_s as f64, 0.0, 1e9)?;
         range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
         range("cores.interrupt_ns", f64::from(self.cores.interrupt_ns), 0.0, 1e9)?;

@@ -233,7 +233,7 @@ impl<P: Package + 'static> Engine<P> {
                     self.port.set_ready_from(way, package.ready_from(now));
                 }
             }
-            carried.map(|mailbox| (mailbox, stages.finish()))
+            carried.map(|mailbox| (mailbox, stages.finish(now)))
         };
         self.free_at.set(table.at(now, u64::from(table.gap)));
         self.over_at.set(now);

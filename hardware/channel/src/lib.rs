@@ -14,6 +14,7 @@ mod engine;
 pub mod fixed;
 mod pace;
 mod pins;
+mod solver;
 mod stages;
 mod timing;
 mod walk;
@@ -21,6 +22,7 @@ mod wave;
 
 pub use engine::{ChannelStats, Engine, EngineConfig};
 pub use pins::CycleEngine;
+pub use solver::{KeySolver, SharedSolver};
 pub use stages::{Ecc, StageConfig, Stages};
 pub use timing::{BusTiming, ClockTooFast, CycleTable, EngineClock};
 pub use wave::{Change, Label, Level, MAX_CHANGES, Signal, WaveFilter, WaveTap, Waveform};

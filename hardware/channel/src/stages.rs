@@ -6,6 +6,7 @@
 //! that keeps fingerprints there is nothing to decode: a chunk with more wrong bits than the code corrects fails, which is
 //! what a bounded-distance decoder does.
 
+use crate::solver::SharedSolver;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ use aster_ports::dram::Buffers;
 use aster_ports::layout::{PageLayout, SEED_BYTES, Span};
 use aster_ports::package::{DataOut, PageData, ProtocolError};
 use aster_txn::Descriptor;
-use aster_units::{Content, Duration, SECTOR_BYTES};
+use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 
 /// The ECC stage: one code for data chunks, the same code shortened for seed and OOB.
 pub struct Ecc {
@@ -44,8 +45,10 @@ pub struct StageConfig {
     pub ecc: Ecc,
     /// From the last byte off the bus to data that is known good.
     pub detect_latency: Duration,
-    /// Key equation and root search for one damaged chunk.
+    /// Key equation and root search for one damaged chunk; with a shared solver, root search alone.
     pub correct_latency: Duration,
+    /// The key equation solver that several channels share; each has its own when there is none.
+    pub solver: Option<SharedSolver>,
 }
 
 struct Scratch {
@@ -63,6 +66,7 @@ pub struct Stages {
     scratch: Scratch,
     detect_latency: Duration,
     correct_latency: Duration,
+    solver: Option<SharedSolver>,
     // A raw page's bytes, gathered burst by burst.
     raw: Box<[u8]>,
     parts: usize,
@@ -89,6 +93,7 @@ impl Stages {
             scratch,
             detect_latency: config.detect_latency,
             correct_latency: config.correct_latency,
+            solver: config.solver,
             raw: vec![0xff; layout.raw_bytes() as usize].into(),
             parts: 0,
             report: FrameReport::default(),
@@ -108,12 +113,17 @@ impl Stages {
         self.damaged_chunks = 0;
     }
 
-    /// What was found since [`Stages::reset`], and how long the stages took after the last byte.
-    pub(crate) fn finish(&self) -> (FrameReport, Duration) {
+    /// What was found since [`Stages::reset`], and how long the stages take after the last byte, which came at `now`.
+    pub(crate) fn finish(&self, now: Instant) -> (FrameReport, Duration) {
         if self.parts == 0 {
             return (self.report, Duration::ZERO);
         }
-        (self.report, self.detect_latency + self.correct_latency * self.damaged_chunks)
+        let after = match &self.solver {
+            None => self.correct_latency * self.damaged_chunks,
+            Some(_) if self.damaged_chunks == 0 => Duration::ZERO,
+            Some(solver) => solver.solve(now, self.damaged_chunks).since(now) + self.correct_latency,
+        };
+        (self.report, self.detect_latency + after)
     }
 
     /// Part `part` of the bursts that bring `descriptor`'s sectors, from the package to memory.

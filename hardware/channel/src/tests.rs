@@ -150,6 +150,7 @@ impl Bench {
                 ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
                 detect_latency: Duration::ZERO,
                 correct_latency: Duration::ZERO,
+                solver: None,
             },
             longest_burst: LONGEST,
             memory: memory.clone(),

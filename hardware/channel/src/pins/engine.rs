@@ -440,7 +440,7 @@ impl<P: Package> Channel<P> {
             return Err((now, TxnError::Hardware { what }));
         }
         self.deliver(running.slot).map_err(|error| (now, error))?;
-        let (frame, latency) = self.stages.finish();
+        let (frame, latency) = self.stages.finish(now);
         Ok((TxnResult { over: now, finished: now, mailbox: over.mailbox, frame }, latency))
     }
 

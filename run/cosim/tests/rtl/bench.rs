@@ -228,6 +228,7 @@ impl Bench {
                 ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
                 detect_latency: Duration::from_micros(3),
                 correct_latency: Duration::from_micros(1),
+                solver: None,
             },
             longest_burst: GEOMETRY.raw_page_bytes(),
             memory: Bandwidth::new(setting.memory),

@@ -81,6 +81,7 @@ impl Bench {
             ecc: Ecc::new(12, 14, 13, &layout).unwrap(),
             detect_latency: Duration::from_micros(3),
             correct_latency: Duration::from_micros(1),
+            solver: None,
         };
         let engine = EngineConfig {
             clock: EngineClock::default(),
