@@ -2,7 +2,7 @@
 // Block: packetizer
 // Method: reachability
 // Sources: packetizer
-// Assumes: nothing is pushed when full, nothing taken when empty; the Packetizer's bench tests that its users keep to it.
+// Assumes: nothing is pushed when full, nothing taken when empty: `packetizer_keeps` proves it of the Packetizer.
 //
 // The witness: one word, chosen freely among all that are pushed, is followed by its distance to the front. When it stands at
 // the front it must come out, and as it went in. Depth 8 and 4 bits a word stand for any: neither occurs in the logic but as a width.

@@ -3,47 +3,12 @@
 //!
 //! The intervals are typed from ONFI 5.1 §4 (NV-DDR mode 1: tCK 30 ns; NV-DDR2 mode 4: tRC and tDSC 10 ns).
 
-use aster_rtl_bench::replay::{self, Phase};
-use aster_units::Duration;
+use super::drawing::Drawing;
 use aster_wire::onfi::Timing;
-
-/// A drawing is in steps of so long.
-const STEP: Duration = Duration::from_picos(500);
-
-/// Pins over time, in nanoseconds from the start; halves are steps.
-struct Drawing(Vec<Phase>);
-
-/// Steps of nanoseconds.
-fn steps(nanoseconds: f64) -> usize {
-    let steps = nanoseconds * 2.0;
-    assert!(steps.fract() == 0.0, "{nanoseconds} ns is not a multiple of 0.5 ns");
-    steps as usize
-}
-
-impl Drawing {
-    fn new(length: f64) -> Self {
-        Drawing(vec![Phase { ce_n: false, ..Phase::IDLE }; steps(length)])
-    }
-    fn set(&mut self, from: f64, to: f64, change: impl Fn(&mut Phase)) {
-        self.0[steps(from)..steps(to)].iter_mut().for_each(change);
-    }
-    fn high(&mut self, from: f64) {
-        let end = self.0.len() as f64 / 2.0;
-        self.set(from, end, |p| p.ce_n = true);
-    }
-    /// A command latch whose WE# rises at `edge`: CLE from `cle` to 5 ns behind.
-    fn command(&mut self, cle: f64, edge: f64, value: u8) {
-        self.set(cle, edge + 5.0, |p| (p.cle, p.dq) = (true, Some(value)));
-        self.set(edge - 15.0, edge, |p| p.we_n = false);
-    }
-    fn found(&self, timing: &Timing) -> Vec<String> {
-        replay::violations(&self.0, timing, STEP)
-    }
-}
 
 /// An NV-DDR write burst of four bytes and a read burst of four, each in a transaction.
 #[derive(Clone, Copy)]
-struct NvDdr {
+pub struct NvDdr {
     /// CLE and ALE from so long before CLK's rise to so long behind the last one that counts.
     setup: f64,
     hold: f64,
@@ -91,28 +56,29 @@ fn nv_ddr(is: NvDdr) -> Vec<String> {
     d.found(&Timing::nv_ddr(1).expect("a mode of the standard"))
 }
 
+pub const NV_DDR_SEEDS: [(&str, NvDdr); 8] = [
+    ("tCALS", NvDdr { setup: 4.5, ..NV_DDR }),
+    ("tCALH", NvDdr { hold: 4.5, ..NV_DDR }),
+    ("tDQSS", NvDdr { dqss: 22.0, ..NV_DDR }),
+    // CLE and ALE high for longer are data input cycles that DQS comes too late for.
+    ("tDQSS", NvDdr { dqss: 38.0, ..NV_DDR }),
+    ("tWPRE", NvDdr { preamble: 44.0, ..NV_DDR }),
+    ("tWPST", NvDdr { postamble: 44.0, ..NV_DDR }),
+    ("tDSC", NvDdr { strobe: 29.0, ..NV_DDR }),
+    ("tWRCK", NvDdr { turn: 19.5, ..NV_DDR }),
+];
+
 #[test]
 fn nv_ddr_bursts_show_each_interval_that_is_cut_short() {
     assert_eq!(nv_ddr(NV_DDR), Vec::<String>::new());
-    let seeds = [
-        ("tCALS", NvDdr { setup: 4.5, ..NV_DDR }),
-        ("tCALH", NvDdr { hold: 4.5, ..NV_DDR }),
-        ("tDQSS", NvDdr { dqss: 22.0, ..NV_DDR }),
-        // CLE and ALE high for longer are data input cycles that DQS comes too late for.
-        ("tDQSS", NvDdr { dqss: 38.0, ..NV_DDR }),
-        ("tWPRE", NvDdr { preamble: 44.0, ..NV_DDR }),
-        ("tWPST", NvDdr { postamble: 44.0, ..NV_DDR }),
-        ("tDSC", NvDdr { strobe: 29.0, ..NV_DDR }),
-        ("tWRCK", NvDdr { turn: 19.5, ..NV_DDR }),
-    ];
-    for (name, seeded) in seeds {
+    for (name, seeded) in NV_DDR_SEEDS {
         assert_eq!(nv_ddr(seeded), [name]);
     }
 }
 
 /// NV-DDR2: a read burst of four bytes that a latch ends, a write burst that a latch ends, and one that CE# ends.
 #[derive(Clone, Copy)]
-struct NvDdr2 {
+pub struct NvDdr2 {
     /// RE# low before its first rise, and after its last fall until CLE rises; and so long beyond that.
     read_preamble: f64,
     read_postamble: f64,
@@ -167,23 +133,24 @@ fn nv_ddr2(is: NvDdr2) -> Vec<String> {
     d.found(&Timing::nv_ddr2(4).expect("a mode of the standard"))
 }
 
+pub const NV_DDR2_SEEDS: [(&str, NvDdr2); 10] = [
+    ("tRPRE", NvDdr2 { read_preamble: 14.5, ..NV_DDR2 }),
+    ("tRPST", NvDdr2 { read_postamble: 29.5, ..NV_DDR2 }),
+    ("tRPSTH", NvDdr2 { read_hold: 14.5, ..NV_DDR2 }),
+    // RE# is let go before anything ends the burst.
+    ("tRPSTH", NvDdr2 { read_postamble: 40.0, read_hold: -5.0, ..NV_DDR2 }),
+    ("tDBS", NvDdr2 { read_hold: 91.0, ..NV_DDR2 }),
+    ("tWPRE", NvDdr2 { write_preamble: 14.5, ..NV_DDR2 }),
+    ("tWPST", NvDdr2 { write_postamble: 6.0, ..NV_DDR2 }),
+    ("tWPSTH", NvDdr2 { write_hold: 24.5, ..NV_DDR2 }),
+    ("tWPSTH", NvDdr2 { release_hold: 24.5, ..NV_DDR2 }),
+    ("tCDQSS", NvDdr2 { after_cle: 29.5, ..NV_DDR2 }),
+];
+
 #[test]
 fn nv_ddr2_bursts_show_each_interval_that_is_cut_short() {
     assert_eq!(nv_ddr2(NV_DDR2), Vec::<String>::new());
-    let seeds = [
-        ("tRPRE", NvDdr2 { read_preamble: 14.5, ..NV_DDR2 }),
-        ("tRPST", NvDdr2 { read_postamble: 29.5, ..NV_DDR2 }),
-        ("tRPSTH", NvDdr2 { read_hold: 14.5, ..NV_DDR2 }),
-        // RE# is let go before anything ends the burst.
-        ("tRPSTH", NvDdr2 { read_postamble: 40.0, read_hold: -5.0, ..NV_DDR2 }),
-        ("tDBS", NvDdr2 { read_hold: 91.0, ..NV_DDR2 }),
-        ("tWPRE", NvDdr2 { write_preamble: 14.5, ..NV_DDR2 }),
-        ("tWPST", NvDdr2 { write_postamble: 6.0, ..NV_DDR2 }),
-        ("tWPSTH", NvDdr2 { write_hold: 24.5, ..NV_DDR2 }),
-        ("tWPSTH", NvDdr2 { release_hold: 24.5, ..NV_DDR2 }),
-        ("tCDQSS", NvDdr2 { after_cle: 29.5, ..NV_DDR2 }),
-    ];
-    for (name, seeded) in seeds {
+    for (name, seeded) in NV_DDR2_SEEDS {
         assert_eq!(nv_ddr2(seeded), [name]);
     }
 }

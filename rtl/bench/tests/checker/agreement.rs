@@ -28,7 +28,7 @@ const GEOMETRY: Geometry = Geometry {
 
 /// Waits in nanoseconds, each as short as SDR mode 0 has it; a seed cuts one short.
 #[derive(Clone, Copy, Debug)]
-struct Waits {
+pub struct Waits {
     ceh: u64,
     wb: u64,
     whr: u64,
@@ -235,20 +235,21 @@ fn what_keeps_every_minimum_passes_both() {
     assert_eq!(run(KEPT), (None, Vec::new()));
 }
 
+pub const SEEDS: [(&str, Waits); 8] = [
+    ("tCEH", Waits { ceh: 15, ..KEPT }),
+    ("tWB", Waits { wb: 195, ..KEPT }),
+    ("tWHR", Waits { whr: 115, ..KEPT }),
+    ("tADL", Waits { adl: 395, ..KEPT }),
+    ("tCCS", Waits { ccs: 295, ..KEPT }),
+    // The package counts to the latch's edge, 50 ns after WE# falls.
+    ("tRHW", Waits { rhw: 145, ..KEPT }),
+    ("tRR", Waits { rr: 30, ..KEPT }),
+    ("tITC", Waits { itc: 990, ..KEPT }),
+];
+
 #[test]
 fn both_name_the_wait_that_is_cut_short() {
-    let seeds: [(&str, Waits); 8] = [
-        ("tCEH", Waits { ceh: 15, ..KEPT }),
-        ("tWB", Waits { wb: 195, ..KEPT }),
-        ("tWHR", Waits { whr: 115, ..KEPT }),
-        ("tADL", Waits { adl: 395, ..KEPT }),
-        ("tCCS", Waits { ccs: 295, ..KEPT }),
-        // The package counts to the latch's edge, 50 ns after WE# falls.
-        ("tRHW", Waits { rhw: 145, ..KEPT }),
-        ("tRR", Waits { rr: 30, ..KEPT }),
-        ("tITC", Waits { itc: 990, ..KEPT }),
-    ];
-    for (name, waits) in seeds {
+    for (name, waits) in SEEDS {
         let (package, checker) = run(waits);
         assert_eq!((package, checker), (Some(name), vec![name.to_string()]));
     }
