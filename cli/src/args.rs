@@ -1,6 +1,7 @@
 //! The command line.
 
-use aster_device::bench::{Operation, Pattern};
+use crate::operation::OperationArg;
+use aster_device::bench::Pattern;
 use aster_device::profile::ControllerName;
 use aster_lab::run::workload::trace::{Format, Times};
 use aster_units::{Content, Duration};
@@ -378,6 +379,7 @@ Examples:
   aster bench-channel --controller asynchronous --operation mixed --pattern random --seconds 0.5
   aster bench-channel --profile my-drive.toml --set package.read_us=[40,60] --sectors 1 --json
   aster bench-channel --luns 2 --depth 2 --requests 2 --wave two-reads.svg
+  aster bench-channel --package tlc-3d --operation erase-suspend --luns 4
 
 Exit status: 0 when every request succeeded, 1 when one failed, 2 for mistakes in the command line or profile, 130 when
 it was interrupted.";
@@ -399,7 +401,7 @@ pub(crate) struct BenchChannelArgs {
     /// What drives the channel [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) controller: Option<ControllerArg>,
-    /// What is asked for
+    /// What is asked for: of any controller, or from read-cache on of flash software
     #[arg(long, value_name = "KIND", default_value = "read")]
     pub(crate) operation: OperationArg,
     /// LUN after LUN and page after page, or any
@@ -414,7 +416,7 @@ pub(crate) struct BenchChannelArgs {
     /// Send no more requests after so many simulated seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) seconds: Option<Duration>,
-    /// Requests in flight [default: four a LUN]
+    /// Requests in flight, or page buffers of flash operations [default: four a LUN]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) depth: Option<u16>,
     /// What pages keep: every byte, or a tag a 4 KiB sector [default: what the profile says]
@@ -456,29 +458,6 @@ impl From<ControllerArg> for ControllerName {
             ControllerArg::Software => ControllerName::Software,
             ControllerArg::Synchronous => ControllerName::Synchronous,
             ControllerArg::Asynchronous => ControllerName::Asynchronous,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum OperationArg {
-    /// READ of pages programmed before
-    Read,
-    /// PROGRAM; full blocks are erased first
-    Program,
-    /// BLOCK ERASE
-    Erase,
-    /// Reads and programs in turn
-    Mixed,
-}
-
-impl From<OperationArg> for Operation {
-    fn from(operation: OperationArg) -> Operation {
-        match operation {
-            OperationArg::Read => Operation::Read,
-            OperationArg::Program => Operation::Program,
-            OperationArg::Erase => Operation::Erase,
-            OperationArg::Mixed => Operation::Mixed,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
+use crate::operation::OperationArg;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::wave::{Tell, WaveFile};
@@ -98,6 +99,9 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
     let sectors_of_page = profile.array_geometry().sectors_per_page();
     if args.sectors.is_some_and(|sectors| sectors > sectors_of_page) {
         return Err(Failure::usage(format!("--sectors: a page of {name} has {sectors_of_page}")));
+    }
+    if args.read_level.is_some() && matches!(args.operation, OperationArg::ReadRetry) {
+        return Err(Failure::usage("--read-level: operation read-retry goes through the levels by itself"));
     }
     let endless = if args.seconds.is_some() { u64::MAX } else { REQUESTS };
     Ok(Setup {

@@ -10,6 +10,7 @@ mod failure;
 mod files;
 mod image;
 mod interrupt;
+mod operation;
 mod profiles;
 mod progress;
 mod reproduce;

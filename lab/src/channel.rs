@@ -57,7 +57,7 @@ pub struct ChannelReport {
     pub luns: u8,
     /// 10⁶ transfers a second that the bus makes at most.
     pub mt_per_s: f64,
-    /// `read`, `program`, `erase` or `mixed`.
+    /// `read`, `program`, `erase`, `mixed`, or a flash operation such as `read-cache`.
     pub operation: &'static str,
     /// `sequential` or `random`.
     pub pattern: &'static str,
@@ -128,7 +128,8 @@ pub fn run(
         let of_time = setup.work.time.map_or(0.0, |time| {
             bench.now().since(started).as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE)
         });
-        progress(Stage::Measure, of_time.max(tally.asked as f64 / setup.work.requests as f64))
+        let asked = tally.asked(setup.work.operation);
+        progress(Stage::Measure, of_time.max(asked as f64 / setup.work.requests as f64))
     });
     let control_words = bench.access_counts().zip(counted).map(|(after, before)| {
         SegmentKind::ALL.map(|kind| (kind.name(), after.of(kind) - before.of(kind))).into_iter().collect()
@@ -139,8 +140,6 @@ pub fn run(
 /// Requests that have ended.
 struct Tally {
     requests: u64,
-    /// Without erases before programs.
-    asked: u64,
     kinds: [(u64, u64, Histogram<u64>); 3],
     corrected_bits: u64,
     uncorrectable_reads: u64,
@@ -155,7 +154,6 @@ impl Default for Tally {
         let kinds = KINDS.map(|_| (0, 0, latency::fresh()));
         Tally {
             requests: 0,
-            asked: 0,
             kinds,
             corrected_bits: 0,
             uncorrectable_reads: 0,
@@ -179,7 +177,23 @@ impl Tally {
             self.failures += 1;
             self.first_failure.get_or_insert_with(|| format!("{} {failure}", KINDS[at].1));
         }
-        self.asked = self.requests - self.kinds[2].0;
+    }
+
+    /// Operations that were asked for: without the erases before programs, and the reads that a suspended one lets through.
+    fn asked(&self, operation: Operation) -> u64 {
+        let [reads, programs, erases] = [0, 1, 2].map(|kind: usize| self.kinds[kind].0);
+        let own = match operation {
+            Operation::Mixed => return reads + programs,
+            Operation::Read => Kind::Read,
+            Operation::Program => Kind::Program,
+            Operation::Erase => Kind::Erase,
+            Operation::Flash(operation) => operation.kind(),
+        };
+        match own {
+            Kind::Read => reads,
+            Kind::Program => programs,
+            Kind::Erase => erases,
+        }
     }
 }
 
@@ -217,11 +231,7 @@ fn report(
         latency: latency_report(latencies),
     });
     let limits: Limits = bench.limits(&setup.work);
-    let asked = match setup.work.operation {
-        Operation::Erase => tally.requests,
-        _ => tally.asked,
-    };
-    let iops = rate(asked as f64);
+    let iops = rate(tally.asked(setup.work.operation) as f64);
     ChannelReport {
         profile: setup.name.clone(),
         controller: controller_name(setup.profile.channel.controller),
@@ -267,6 +277,7 @@ fn operation_name(operation: Operation) -> &'static str {
         Operation::Program => "program",
         Operation::Erase => "erase",
         Operation::Mixed => "mixed",
+        Operation::Flash(operation) => operation.name(),
     }
 }
 

@@ -1,9 +1,11 @@
 //! What no controller can exceed, from the standard's times and the profile's alone.
 
+use super::operations::FlashOperation as Op;
 use super::work::{Operation, Work};
 use crate::build::{self, BuildError};
 use crate::profile::Profile;
 use aster_channel::BusTiming;
+use aster_flash::PackageVariant;
 use aster_ports::layout::PageLayout;
 use aster_units::{CellMode, Duration, Geometry, PageInBlock, SECTOR_BYTES, SectorRange};
 
@@ -34,14 +36,44 @@ pub(super) struct Source {
     read: Duration,
     program: Duration,
     erase: Duration,
+    variant: PackageVariant,
 }
 
 /// One kind of operation.
 #[derive(Clone, Copy)]
 struct Cost {
+    /// Its bytes on the bus.
     bus: Duration,
-    array: Duration,
+    /// The whole of it on a LUN that has the bus to itself.
+    alone: Duration,
     data_bytes: f64,
+}
+
+impl Cost {
+    /// One after the other.
+    fn and(self, other: Cost) -> Cost {
+        Cost {
+            bus: self.bus + other.bus,
+            alone: self.alone + other.alone,
+            data_bytes: self.data_bytes + other.data_bytes,
+        }
+    }
+    /// The array's time for `times` such operations together, and the bus's for each.
+    fn together(self, times: u64) -> Cost {
+        let array = self.alone - self.bus;
+        let bus = self.bus * times;
+        Cost { bus, alone: bus + array, data_bytes: self.data_bytes * times as f64 }
+    }
+    /// `times` such operations, of which one is in the array while its neighbour is on the bus.
+    fn cached(self, times: u64) -> Cost {
+        let array = self.alone - self.bus;
+        let alone = self.alone + self.bus.max(array) * (times - 1);
+        Cost { bus: self.bus * times, alone, data_bytes: self.data_bytes * times as f64 }
+    }
+    /// With the array's time instead of its own.
+    fn in_array(self, array: Duration) -> Cost {
+        Cost { alone: self.bus + array, ..self }
+    }
 }
 
 impl Source {
@@ -62,6 +94,7 @@ impl Source {
             read: mean(&flash.t_r),
             program: mean(&flash.t_prog),
             erase: flash.t_bers,
+            variant: flash.variant,
         })
     }
 
@@ -69,34 +102,72 @@ impl Source {
         2.0 / self.bus.t_pair_out.as_secs_f64()
     }
 
-    pub(super) fn of(&self, work: &Work) -> Limits {
+    /// The bounds of `work` with `depth` requests in flight.
+    pub(super) fn of(&self, work: &Work, depth: u16) -> Limits {
         let sectors = work.sectors.unwrap_or(self.layout.sectors()).clamp(1, self.layout.sectors());
         let bursts = self.layout.bursts(SectorRange::whole(sectors));
         let read_bytes: u32 = bursts.as_slice().iter().map(|span| span.length.next_multiple_of(2)).sum();
-        let read = Cost {
-            bus: self.bus.t_pair_out * u64::from(read_bytes / 2),
-            array: self.read,
-            data_bytes: f64::from(sectors) * SECTOR_BYTES as f64,
-        };
-        let program = Cost {
-            bus: self.bus.t_pair_in * u64::from(self.layout.whole().length.div_ceil(2)),
-            array: self.program,
-            data_bytes: f64::from(self.geometry.page_bytes),
-        };
-        let erase = Cost { bus: Duration::ZERO, array: self.erase, data_bytes: 0.0 };
+        let cost = |bus: Duration, array, data_bytes| Cost { bus, alone: bus + array, data_bytes };
+        let read = cost(
+            self.bus.t_pair_out * u64::from(read_bytes / 2),
+            self.read,
+            f64::from(sectors) * SECTOR_BYTES as f64,
+        );
+        let program = cost(
+            self.bus.t_pair_in * u64::from(self.layout.whole().length.div_ceil(2)),
+            self.program,
+            f64::from(self.geometry.page_bytes),
+        );
+        let erase = cost(Duration::ZERO, self.erase, 0.0);
+        let mut luns = f64::from(self.geometry.luns_per_channel());
+        let of_flash;
         let kinds: &[Cost] = match work.operation {
             Operation::Read => &[read],
             Operation::Program => &[program],
             Operation::Erase => &[erase],
             Operation::Mixed => &[read, program],
+            Operation::Flash(operation) => {
+                luns /= operation.luns() as f64;
+                let buffers = u32::from(depth) * operation.luns() as u32 / self.geometry.luns_per_channel();
+                let pages = operation.pages(self.geometry.planes, buffers).max(1);
+                of_flash = [self.of_flash(operation, u64::from(pages), read, program, erase)];
+                &of_flash
+            }
         };
         let mean = |of: &dyn Fn(&Cost) -> f64| kinds.iter().map(of).sum::<f64>() / kinds.len() as f64;
         let bus = mean(&|cost| cost.bus.as_secs_f64());
-        let alone = mean(&|cost| (cost.bus + cost.array).as_secs_f64());
+        let alone = mean(&|cost| cost.alone.as_secs_f64());
         Limits {
             bus: (bus > 0.0).then(|| 1.0 / bus),
-            array: f64::from(self.geometry.luns_per_channel()) / alone,
+            array: luns / alone,
             data_bytes: mean(&|cost| cost.data_bytes),
+        }
+    }
+
+    /// One flash operation of so many pages.
+    fn of_flash(&self, operation: Op, pages: u64, read: Cost, program: Cost, erase: Cost) -> Cost {
+        let v = &self.variant;
+        let off_bus =
+            |cost: Cost| Cost { bus: Duration::ZERO, alone: cost.alone - cost.bus, data_bytes: 0.0 };
+        let suspend = Cost { bus: Duration::ZERO, alone: v.suspend, data_bytes: 0.0 };
+        match operation {
+            Op::ReadCache | Op::ReadCacheRandom => read.cached(pages),
+            Op::ReadPlanes => read.together(pages),
+            Op::ReadSlc => read.in_array(v.slc_read),
+            Op::ReadRetry | Op::ReadGang => read,
+            Op::ProgramCache => program.cached(pages),
+            Op::ProgramPlanes => program.together(pages),
+            Op::ProgramPair if v.commands.program_cache => program.cached(pages),
+            Op::ProgramPair => program.and(program),
+            Op::ProgramOneShot => program.in_array(v.one_shot_program).together(pages),
+            Op::ProgramSlc => program.in_array(v.slc_program),
+            Op::ProgramGang => program,
+            Op::ProgramSuspend => program.and(suspend).and(read),
+            Op::ErasePlanes => erase,
+            Op::EraseSlc => erase.in_array(v.slc_erase),
+            Op::EraseSuspend => erase.and(suspend).and(read),
+            Op::Copyback => Cost { data_bytes: program.data_bytes, ..off_bus(read).and(off_bus(program)) },
+            Op::CopybackChanged => Cost { data_bytes: program.data_bytes, ..read.and(program) },
         }
     }
 }

@@ -2,10 +2,13 @@
 //! controller (B22), so that what is measured is the controller.
 
 mod limits;
+mod operations;
+mod station;
 mod work;
 
 pub use aster_ports::flash::FlashStatus;
 pub use limits::Limits;
+pub use operations::FlashOperation;
 pub use work::{Kind, Operation, Pattern, Prepared, Ran, Sample, Work};
 
 use crate::build::{self, BuildError, OOB_BYTES};
@@ -272,7 +275,7 @@ impl Bench {
     }
     /// What bounds `work` on this bench, whatever the controller.
     pub fn limits(&self, work: &Work) -> Limits {
-        self.limits.of(work)
+        self.limits.of(work, self.depth)
     }
 }
 

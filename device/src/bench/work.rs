@@ -1,5 +1,7 @@
 //! What is injected: a stream of requests, so many in flight, each page's content checked when it is read.
 
+use super::operations::FlashOperation;
+use super::station::{Station, Turns};
 use super::{Bench, BenchError};
 use aster_channel::ChannelStats;
 use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Phase, Target};
@@ -10,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Blocks of each LUN that reads read from.
-const READ_BLOCKS: usize = 2;
+pub(super) const READ_BLOCKS: usize = 2;
 
 /// Operations of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +25,8 @@ pub enum Operation {
     Erase,
     /// Reads and programs in turn.
     Mixed,
+    /// A flash operation that I3 has no request for, each LUN by itself; the requests in flight are its page buffers.
+    Flash(FlashOperation),
 }
 
 /// Which LUN and page is next.
@@ -82,7 +86,12 @@ pub struct Sample {
 }
 
 /// A bench that is ready for its work.
-pub struct Prepared(Stream);
+pub struct Prepared(Ready);
+
+enum Ready {
+    Requests(Stream),
+    Operations(Work, Vec<Station>),
+}
 
 /// A stream that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +164,7 @@ impl Stream {
             // Both in every LUN's turn.
             Operation::Mixed if turn.is_multiple_of(2) => self.read(turn / 2),
             Operation::Mixed => self.program(turn / 2, READ_BLOCKS),
+            Operation::Flash(_) => unreachable!("stations do it, without requests"),
         })
     }
 
@@ -216,9 +226,13 @@ impl Stream {
 }
 
 /// What a sector of a page holds in its first eight bytes.
+pub(super) fn content_tag(lun: LunIndex, row: RowAddr, generation: u32, sector: u64) -> [u8; 8] {
+    let place = u64::from(lun.0) << 32 | u64::from(row.0);
+    mix64(mix64(place) ^ u64::from(generation) << 8 ^ sector).to_le_bytes()
+}
+
 fn tag(item: &Item, sector: u64) -> [u8; 8] {
-    let place = u64::from(item.lun.0) << 32 | u64::from(item.row.0);
-    mix64(mix64(place) ^ u64::from(item.generation) << 8 ^ sector).to_le_bytes()
+    content_tag(item.lun, item.row, item.generation, sector)
 }
 
 impl Bench {
@@ -252,12 +266,21 @@ impl Bench {
     /// `progress` is told shares from 0 to 1; when it says `false`, nothing more is done, neither now nor in the run.
     ///
     /// # Errors
-    /// When the packages have too few good blocks.
+    /// When the packages have too few good blocks, or they or the controller don't have the operation.
     pub fn prepare(
         &self,
         work: &Work,
         progress: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Prepared, BenchError> {
+        if let Operation::Flash(operation) = work.operation {
+            let mut stopped = false;
+            let stations = self.fill_stations(self.stations(operation, work)?, &mut |share| {
+                stopped |= !progress(share);
+                !stopped
+            });
+            let work = Work { requests: if stopped { 0 } else { work.requests }, ..*work };
+            return Ok(Prepared(Ready::Operations(work, stations)));
+        }
         let mut stream = self.fresh_stream(*work)?;
         let mut stopped = false;
         if matches!(work.operation, Operation::Read | Operation::Mixed) {
@@ -279,7 +302,7 @@ impl Bench {
             stream.made = 0;
         }
         stream.work = Work { requests: if stopped { 0 } else { work.requests }, ..*work };
-        Ok(Prepared(stream))
+        Ok(Prepared(Ready::Requests(stream)))
     }
 
     /// Injects the work that the bench was prepared for, and calls `each` for every request that has ended; when it says
@@ -287,10 +310,22 @@ impl Bench {
     pub fn run(&self, prepared: Prepared, each: &mut dyn FnMut(&Sample) -> bool) -> Ran {
         let (started, before) = (self.exec.now(), self.stats());
         let mut ended = started;
-        self.inject(prepared.0, &mut |sample| {
+        let each: &mut dyn FnMut(&Sample) -> bool = &mut |sample| {
             ended = self.exec.now();
             each(sample)
-        });
+        };
+        match prepared.0 {
+            Ready::Requests(stream) => drop(self.inject(stream, each)),
+            Ready::Operations(work, stations) => {
+                let turns = Turns {
+                    left: Cell::new(work.requests),
+                    until: work.time.map_or(Instant::MAX, |time| started + time),
+                    stop: Cell::new(false),
+                    samples: RefCell::default(),
+                };
+                self.work(stations, Rc::new(turns), false, each);
+            }
+        }
         let after = self.stats();
         Ran {
             simulated: ended.since(started),
@@ -320,16 +355,26 @@ impl Bench {
             };
             self.exec.spawn(caller.run());
         }
+        self.rest(&shared.samples, &shared.stop, each);
+        let stream = shared.stream.borrow_mut().take();
+        stream.expect("the callers have ended and given it back")
+    }
+
+    /// Lets time pass until everything has come to rest. `each` hears of every sample, and sets `stop` with `false`.
+    pub(super) fn rest(
+        &self,
+        samples: &RefCell<Vec<Sample>>,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(&Sample) -> bool,
+    ) {
         while let Some(next) = self.exec.next_deadline() {
             self.exec.advance_to(next);
-            for sample in shared.samples.borrow_mut().drain(..) {
+            for sample in samples.borrow_mut().drain(..) {
                 if !each(&sample) {
-                    shared.stop.set(true);
+                    stop.set(true);
                 }
             }
         }
-        let stream = shared.stream.borrow_mut().take();
-        stream.expect("the callers have ended and given it back")
     }
 }
 

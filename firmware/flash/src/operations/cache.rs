@@ -1,7 +1,7 @@
 //! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages the LUN shows
 //! RDY without ARDY, status C0h, which is all that a poll asks for.
 
-use super::{T_CACHE, load, read_address, read_transfer, read_trigger, t_prog, t_r};
+use super::{T_CACHE, load, read_address, read_page, read_transfer, read_trigger, t_prog, t_r};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{FlashError, Target};
@@ -19,6 +19,9 @@ pub async fn read_cache_sequential(
     found: &mut [FrameReport],
 ) -> Result<(), FlashError> {
     lun.need(lun.commands().read_cache, "read cache sequential")?;
+    if let [only] = targets {
+        return read_alone(lun, only, found).await;
+    }
     let Some(first) = targets.first() else { return Ok(()) };
     read_trigger(lun, first.row).await?;
     for (i, (target, found)) in targets.iter().zip(found).enumerate() {
@@ -39,12 +42,24 @@ pub async fn read_cache_random(
     found: &mut [FrameReport],
 ) -> Result<(), FlashError> {
     lun.need(lun.commands().read_cache, "read cache random")?;
+    if let [only] = targets {
+        return read_alone(lun, only, found).await;
+    }
     let Some(first) = targets.first() else { return Ok(()) };
     read_trigger(lun, first.row).await?;
     for (i, (target, found)) in targets.iter().zip(found).enumerate() {
         let next = targets.get(i + 1).map(|next| next.row);
         show_next(lun, target.row, next.is_none(), next).await?;
         *found = read_transfer(lun, target.row, target.sectors, target.buffer).await?;
+    }
+    Ok(())
+}
+
+/// A sequence of one page has nothing to read ahead, and 3Fh ends what reads ahead only.
+async fn read_alone(lun: &Lun, only: &Target, found: &mut [FrameReport]) -> Result<(), FlashError> {
+    let report = read_page(lun, only.row, only.sectors, only.buffer).await?;
+    if let Some(found) = found.first_mut() {
+        *found = report;
     }
     Ok(())
 }

@@ -82,6 +82,22 @@ fn cached_programs_come_back_by_cached_reads_in_any_order() {
 }
 
 #[test]
+fn a_cached_sequence_of_one_page_reads_that_page() {
+    let bench = rich();
+    bench.fill(0, 7);
+    let lun = bench.lun(0, 0);
+    let (page, first, second) = (target(&bench, 2, 0, 0), target(&bench, 2, 0, 1), target(&bench, 2, 0, 2));
+    bench.run(async move || {
+        program_page(&lun, page.row, page.buffer).await.unwrap();
+        let mut found = [FrameReport { erased: true, ..FrameReport::default() }];
+        read_cache_sequential(&lun, &[first], &mut found).await.unwrap();
+        assert!(!found[0].erased);
+        read_cache_random(&lun, &[second], &mut found).await.unwrap();
+    });
+    assert!(bench.same(0, 1) && bench.same(0, 2));
+}
+
+#[test]
 fn a_cached_read_hides_the_array_behind_the_bus() {
     let bench = rich();
     let (lun, exec) = (bench.lun(0, 0), bench.exec.clone());

@@ -44,6 +44,12 @@ impl Lun {
             let plane = usize::from(self.last_read[i].plane);
             self.registers.swap(plane, self.planes + plane);
         }
+        self.select_last_read();
+    }
+
+    /// Data out begins at the first column of the page that was read last, in whatever plane it lies.
+    fn select_last_read(&mut self) {
+        self.plane = self.last_read.first().map_or(self.plane, |page| page.plane);
         self.column = 0;
     }
 
@@ -118,10 +124,10 @@ impl Lun {
         let reads = self.longest_read();
         let work = Work::Read(*self.waiting.first()?);
         self.copied = 0;
-        self.column = 0;
         if self.ahead {
             self.wait_for_turn(at, Next::ReadAhead, takes);
         } else {
+            self.select_last_read();
             // The register that the READ filled is both ONFI's: it stays, and the array goes on behind it.
             self.ahead = true;
             self.ready_at = self.until(at, takes);

@@ -68,6 +68,26 @@ fn random_cache_reads_go_anywhere() {
 }
 
 #[test]
+fn random_cache_reads_show_each_page_from_its_own_plane() {
+    let (mut bus, _) = one(rich(Content::Full));
+    // Blocks 2 and 3 lie in different planes.
+    let fill = |block: u32, page: u16| (block as u8) << 4 | page as u8;
+    for (block, page) in [(2, 0), (2, 1), (3, 0), (3, 1)] {
+        assert_eq!(bus.program(block, page, fill(block, page)), READY);
+    }
+    bus.start_read(3, 0).until_ready();
+    let mut shown = (3, 0);
+    for next in [(2, 1), (3, 1), (3, 0), (2, 0)] {
+        let row = bus.row(next.0, next.1);
+        bus.cmd(0x00).addr(&[0, 0]).addr(&row).cmd(0x31).until_ready();
+        expect_page(&bus.cmd(0x00).out(9_216), fill(shown.0, shown.1));
+        shown = next;
+    }
+    bus.cmd(0x3f).until_ready();
+    expect_page(&bus.cmd(0x00).out(9_216), fill(shown.0, shown.1));
+}
+
+#[test]
 fn cache_reads_need_a_read_before_them_and_end_with_the_block() {
     let (mut bus, _) = filled(8);
     let refused = Err(ProtocolError::UnexpectedCommand { command: 0x31 });
