@@ -135,8 +135,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "a piece's address goes out without a place for it",
         file: "packetizer/rtl/aster_packetizer.sv",
-        from: "assign store_permit   = !piece_full && writes_q != WRITES_MAX;",
-        to: "assign store_permit   = writes_q != WRITES_MAX;",
+        from: "piece_known_q || (!piece_full && writes_q != WRITES_MAX);",
+        to: "piece_known_q || writes_q != WRITES_MAX;",
         found_by: "packetizer_keeps",
     },
     Mutation {

@@ -4,8 +4,8 @@
 module aster_channel #(
     // Chip enables: 1 to 32.
     parameter integer WAYS = 8,
-    // Words in each of the Packetizer's FIFOs: a power of two.
-    parameter integer FIFO_WORDS = 512
+    // Words in each of the Packetizer's FIFOs: a power of two, or 0 for as many as interface.toml says.
+    parameter integer FIFO_WORDS = 0
 ) (
     input  logic            clk_i,
     input  logic            rst_ni,
@@ -73,11 +73,13 @@ module aster_channel #(
 );
   `include "aster_interface.svh"
 
+  localparam integer FIFO_DEPTH = FIFO_WORDS == 0 ? LIMIT_FIFO_WORDS : FIFO_WORDS;
+
 `ifndef __ICARUS__  // which has no elaboration system tasks
   if (WAYS < 1 || WAYS > 32) begin : gen_ways
     $error("WAYS must be 1 to 32");
   end
-  if (FIFO_WORDS < 2 || FIFO_WORDS != 1 << $clog2(FIFO_WORDS)) begin : gen_fifo_words
+  if (FIFO_DEPTH < 2 || FIFO_DEPTH != 1 << $clog2(FIFO_DEPTH)) begin : gen_fifo_words
     $error("FIFO_WORDS must be a power of two");
   end
 `endif
@@ -268,7 +270,7 @@ module aster_channel #(
       .mailbox_o(collected)
   );
 
-  aster_packetizer #(.FIFO_WORDS(FIFO_WORDS)) u_packetizer (
+  aster_packetizer #(.FIFO_WORDS(FIFO_DEPTH)) u_packetizer (
       .clk_i, .rst_ni, .begin_i(begins), .fetches_i(fetches), .stores_i(stores), .over_i(over && !refused),
       .burst_address_o(burst_address), .burst_length_i(burst_length), .burst_descriptor_i(burst_descriptor),
       .memory_index_o(memory_index), .memory_address_i(memory_address), .memory_tag_i(memory_tag),

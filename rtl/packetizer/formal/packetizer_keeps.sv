@@ -1,4 +1,5 @@
-// Proof: None of the Packetizer's FIFOs is pushed when it is full or popped when it is empty, whatever memory and the bus do.
+// Proof: None of the Packetizer's FIFOs is pushed when it is full or popped when it is empty, whatever memory and the bus do. A write address
+//   or word that is offered stays so until it is taken.
 // Block: packetizer
 // Method: reachability
 // Sources: packetizer ufsm
@@ -42,7 +43,7 @@ module packetizer_keeps (
     if (!rst_n) {mode, preamble, postamble, grain, byte_phases} <= {mode_i, preamble_i, postamble_i, grain_i, byte_phases_i};
   end
 
-  wire write_busy, read_busy, taken, store_valid, mailbox_word, fetched_valid, fetched_more, room, more_room;
+  wire write_busy, read_busy, taken, store_valid, mailbox_word, fetched_valid, fetched_more, room, more_room, awvalid, wvalid;
   aster_packetizer #(.FIFO_WORDS(4)) u_packetizer (
       .clk_i, .rst_ni(rst_n), .begin_i, .fetches_i, .stores_i, .over_i, .burst_address_o(), .burst_length_i,
       .burst_descriptor_i, .memory_index_o(), .memory_address_i, .memory_tag_i, .fetched_valid_o(fetched_valid),
@@ -50,8 +51,8 @@ module packetizer_keeps (
       .store_valid_i(store_valid && !mailbox_word), .store_i(64'd0), .store_bytes_i(4'd8), .drained_o(), .memory_error_o(),
       .axi_arid_o(), .axi_araddr_o(), .axi_arlen_o(), .axi_arsize_o(), .axi_arburst_o(), .axi_arvalid_o(), .axi_arready_i,
       .axi_rid_i(4'd0), .axi_rdata_i(64'd0), .axi_rresp_i, .axi_rlast_i(1'b0), .axi_rvalid_i, .axi_rready_o(), .axi_awid_o(),
-      .axi_awaddr_o(), .axi_awlen_o(), .axi_awsize_o(), .axi_awburst_o(), .axi_awvalid_o(), .axi_awready_i, .axi_wdata_o(),
-      .axi_wstrb_o(), .axi_wlast_o(), .axi_wvalid_o(), .axi_wready_i, .axi_bid_i(4'd0), .axi_bresp_i(2'd0), .axi_bvalid_i,
+      .axi_awaddr_o(), .axi_awlen_o(), .axi_awsize_o(), .axi_awburst_o(), .axi_awvalid_o(awvalid), .axi_awready_i, .axi_wdata_o(),
+      .axi_wstrb_o(), .axi_wlast_o(), .axi_wvalid_o(wvalid), .axi_wready_i, .axi_bid_i(4'd0), .axi_bresp_i(2'd0), .axi_bvalid_i,
       .axi_bready_o()
   );
   aster_data_writer u_writer (
@@ -81,7 +82,11 @@ module packetizer_keeps (
   (* hierconn *) wire \u_packetizer.u_fetch_fifo.push_i , \u_packetizer.u_fetch_fifo.pop_i , \u_packetizer.u_fetch_fifo.full_o , \u_packetizer.u_fetch_fifo.empty_o ;
   (* hierconn *) wire \u_packetizer.u_store_fifo.push_i , \u_packetizer.u_store_fifo.pop_i , \u_packetizer.u_store_fifo.full_o , \u_packetizer.u_store_fifo.empty_o ;
   (* hierconn *) wire \u_packetizer.u_pieces.push_i , \u_packetizer.u_pieces.pop_i , \u_packetizer.u_pieces.full_o , \u_packetizer.u_pieces.empty_o ;
+  reg aw_waits = 1'b0, w_waits = 1'b0;
+  always @(posedge clk_i) {aw_waits, w_waits} <= rst_n ? {awvalid && !axi_awready_i, wvalid && !axi_wready_i} : 2'd0;
   always @(posedge clk_i) if (rst_n) begin
+    address_stays: assert (!aw_waits || awvalid);
+    word_stays: assert (!w_waits || wvalid);
     fetched_fits: assert (!\u_packetizer.u_fetch_fifo.push_i || !\u_packetizer.u_fetch_fifo.full_o );
     fetched_there: assert (!\u_packetizer.u_fetch_fifo.pop_i || !\u_packetizer.u_fetch_fifo.empty_o );
     stored_fits: assert (!\u_packetizer.u_store_fifo.push_i || !\u_packetizer.u_store_fifo.full_o );

@@ -134,13 +134,15 @@ module aster_packetizer #(
   assign axi_arsize_o    = SIZE_8_BYTES;
   assign axi_arburst_o   = INCREMENTING;
 
-  // Package to memory. A word waits for the address of its piece.
-  logic store_permit, store_asked, store_accepted, store_full, store_empty, piece_empty, piece_full;
+  // Package to memory. A piece is known once its address is offered: words may not wait until memory has taken that (AXI4, dependencies
+  // between channels), as memory may wait for the first of them.
+  logic store_permit, store_asked, store_accepted, store_full, store_empty, piece_known, piece_known_q, piece_empty, piece_full;
   logic [7:0] writes_q;
   logic [3:0] piece_last, beat_q;
   logic [4:0] store_beats;
-  assign store_permit   = !piece_full && writes_q != WRITES_MAX;
+  assign store_permit   = piece_known_q || (!piece_full && writes_q != WRITES_MAX);
   assign store_asked    = axi_awvalid_o && axi_awready_i;
+  assign piece_known    = axi_awvalid_o && !piece_known_q;
   assign store_accepted = axi_wvalid_o && axi_wready_i;
 
   aster_burst_walker u_store (
@@ -154,7 +156,7 @@ module aster_packetizer #(
   logic [4:0] last_beat;
   assign last_beat = store_beats - 5'd1;
   aster_fifo #(.WIDTH(4), .DEPTH(PIECES)) u_pieces (
-      .clk_i, .rst_ni, .push_i(store_asked), .data_i(last_beat[3:0]), .pop_i(store_accepted && axi_wlast_o),
+      .clk_i, .rst_ni, .push_i(piece_known), .data_i(last_beat[3:0]), .pop_i(store_accepted && axi_wlast_o),
       .data_o(piece_last), .count_o(unused_pieces), .empty_o(piece_empty), .full_o(piece_full)
   );
 
@@ -181,16 +183,18 @@ module aster_packetizer #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      read_beats_q <= 9'd0;
-      read_tag_q   <= 4'd0;
-      writes_q     <= 8'd0;
-      beat_q       <= 4'd0;
-      error_q      <= 1'b0;
+      read_beats_q  <= 9'd0;
+      read_tag_q    <= 4'd0;
+      writes_q      <= 8'd0;
+      beat_q        <= 4'd0;
+      piece_known_q <= 1'b0;
+      error_q       <= 1'b0;
     end else begin
       read_beats_q <= read_beats_q + (fetch_asked ? {4'd0, fetch_beats} : 9'd0) - {8'd0, fetch_delivered};
       if (fetch_asked) read_tag_q <= axi_arid_o;
       writes_q <= writes_q + {7'd0, store_asked} - {7'd0, axi_bvalid_i};
       if (store_accepted) beat_q <= axi_wlast_o ? 4'd0 : beat_q + 4'd1;
+      piece_known_q <= axi_awvalid_o && !axi_awready_i;
       error_q <= memory_error_o && !over_i;
     end
   end

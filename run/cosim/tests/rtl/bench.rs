@@ -77,6 +77,7 @@ pub struct Setting {
     pub interface: DataInterface,
     pub timing_mode: u8,
     pub placement: Placement,
+    pub clock: EngineClock,
     /// Bytes a second; 0 is unlimited.
     pub memory: u64,
     pub errors: ErrorModel,
@@ -91,6 +92,7 @@ impl Setting {
             interface,
             timing_mode,
             placement: Placement::Interleaved,
+            clock: EngineClock::default(),
             memory: 0,
             errors: ErrorModel::NONE,
             costs: FlashCosts::default(),
@@ -214,14 +216,14 @@ impl Bench {
         }
         let table = |interface, mode| {
             let bus = BusTiming::of_onfi(&Timing::of(interface, mode).unwrap(), t_ccs);
-            CycleTable::new(&bus, &EngineClock::default()).unwrap()
+            CycleTable::new(&bus, &setting.clock).unwrap()
         };
         let mut tables = vec![table(DataInterface::Sdr, 0)];
         if (setting.interface, setting.timing_mode) != (DataInterface::Sdr, 0) {
             tables.push(table(setting.interface, setting.timing_mode));
         }
         let engine_config = EngineConfig {
-            clock: EngineClock::default(),
+            clock: setting.clock,
             tables,
             stages: StageConfig {
                 layout,

@@ -3,7 +3,8 @@
 use crate::bench::{BUFFERS, Bench, GEOMETRY, SECTORS};
 use aster_flash::Lun;
 use aster_flash::operations::{
-    erase_block, get_features, program_page, read_id, read_page, read_raw, read_status, set_features,
+    erase_block, gang_program, gang_read, get_features, program_page, read_id, read_page, read_raw,
+    read_status, set_features,
 };
 use aster_ports::dram::SharedDram;
 use aster_txn::{Descriptor, Direction};
@@ -22,26 +23,38 @@ pub struct Outcome {
     pub answer: String,
 }
 
-/// Who uses a chip enable: commands of the target need all its LUNs.
+/// Blocks that each LUN has for itself; the last one is written by gangs.
+const OWN_BLOCKS: u32 = GEOMETRY.blocks_per_lun - 1;
+
+/// Who uses a chip enable: commands of the target need all its LUNs, gangs those of all chip enables.
 #[derive(Default)]
 struct Way {
     users: Cell<u32>,
     alone: Cell<bool>,
 }
 
+/// What the workers share.
+#[derive(Default)]
+struct Shared {
+    ways: [Way; GEOMETRY.ways as usize],
+    /// The page that the next gang writes, by LUN.
+    gang_pages: [Cell<u16>; GEOMETRY.luns as usize],
+}
+
 /// Runs `operations` a LUN and gives what became of them, in the order in which they ended.
 pub fn run(bench: &Bench, seed: u64, operations: u32) -> Vec<Outcome> {
     let outcomes = Rc::new(RefCell::new(Vec::new()));
     let mut seeds = Rng::new(seed);
+    let shared = Rc::new(Shared::default());
     for way in 0..usize::from(GEOMETRY.ways) {
-        let shared = Rc::new(Way::default());
         for lun in 0..usize::from(GEOMETRY.luns) {
             let index = way * usize::from(GEOMETRY.luns) + lun;
             let mut worker = Worker {
                 exec: bench.exec.clone(),
                 lun: bench.lun(way, lun),
+                gang: (0..usize::from(GEOMETRY.ways)).map(|way| bench.lun(way, lun)).collect(),
                 place: (way, lun),
-                way: Rc::clone(&shared),
+                shared: Rc::clone(&shared),
                 dram: bench.dram.clone(),
                 // Each its own buffers: what one reads another doesn't program.
                 buffers: BUFFERS / 4 * index as u32,
@@ -64,11 +77,17 @@ pub fn run(bench: &Bench, seed: u64, operations: u32) -> Vec<Outcome> {
     outcomes.take()
 }
 
+/// Choices of an operation that others may not go on beside.
+const TARGET: u64 = 11;
+const GANG: u64 = 12;
+
 struct Worker {
     exec: aster_exec::Exec,
     lun: Lun,
+    /// This LUN behind every chip enable.
+    gang: Vec<Lun>,
     place: (usize, usize),
-    way: Rc<Way>,
+    shared: Rc<Shared>,
     dram: SharedDram,
     buffers: u32,
     rng: Rng,
@@ -100,16 +119,22 @@ impl Worker {
             let pause = self.rng.below(30_000);
             self.exec.sleep(Duration::from_picos(pause)).await;
         }
-        let choice = self.rng.below(12);
-        let target = choice == 10;
-        while self.way.alone.get() || target && self.way.users.get() > 0 {
+        let choice = self.rng.below(13);
+        let alone = choice >= TARGET;
+        let shared = Rc::clone(&self.shared);
+        let ways = if choice == GANG { &shared.ways[..] } else { &shared.ways[self.place.0..=self.place.0] };
+        while ways.iter().any(|way| way.alone.get() || alone && way.users.get() > 0) {
             self.exec.sleep(Duration::from_nanos(777)).await;
         }
-        self.way.alone.set(target);
-        self.way.users.set(self.way.users.get() + 1);
+        for way in ways {
+            way.alone.set(alone);
+            way.users.set(way.users.get() + 1);
+        }
         let outcome = self.operation(choice).await;
-        self.way.users.set(self.way.users.get() - 1);
-        self.way.alone.set(false);
+        for way in ways {
+            way.users.set(way.users.get() - 1);
+            way.alone.set(false);
+        }
         outcome
     }
 
@@ -139,15 +164,16 @@ impl Worker {
                 ("status", format!("{:?}", read_status(&self.lun, row).await))
             }
             9 => ("timers", self.timers().await),
-            10 => ("target", self.target().await),
-            _ => ("pieces", self.pieces().await),
+            10 => ("pieces", self.pieces().await),
+            TARGET => ("target", self.target().await),
+            _ => ("gang", self.gang().await),
         }
     }
 
     async fn program(&mut self) -> String {
         if self.page == GEOMETRY.pages_per_block {
             self.page = 0;
-            self.block = (self.block + 1) % GEOMETRY.blocks_per_lun;
+            self.block = (self.block + 1) % OWN_BLOCKS;
             let row = self.row(self.block, 0);
             self.written.retain(|&r| GEOMETRY.split_row(r).1 != BlockAddr(self.block));
             let _ = erase_block(&self.lun, row).await;
@@ -196,6 +222,25 @@ impl Worker {
         column(&mut txn, 1000);
         txn.data_read(lengths[3]);
         format!("{:?}", self.lun.issue(txn).finished().await)
+    }
+
+    /// The same page behind all chip enables, written together and read from whoever is ready first (B7).
+    async fn gang(&mut self) -> String {
+        let luns: Vec<&Lun> = self.gang.iter().collect();
+        let next = &self.shared.gang_pages[self.place.1];
+        let row = self.row(OWN_BLOCKS, next.get());
+        if next.get() == 0 {
+            for lun in &luns {
+                let _ = erase_block(lun, row).await;
+            }
+        }
+        next.set((next.get() + 1) % GEOMETRY.pages_per_block);
+        let [from, into] = [0, 1].map(|at| BufferId(self.buffers + at));
+        Bench::fill(&self.dram, from, self.rng.next_u64());
+        let mut failed = [false; GEOMETRY.ways as usize];
+        let written = gang_program(&luns, row, from, &mut failed).await;
+        let read = gang_read(&luns, row, SectorRange::whole(SECTORS), into).await;
+        format!("{written:?} {failed:?} {read:?}")
     }
 
     /// Commands of the target.
