@@ -133,10 +133,10 @@ pub const MUTATIONS: &[Mutation] = &[
         found_by: "packetizer_keeps",
     },
     Mutation {
-        name: "a piece's address goes out without a place for it",
+        name: "a word is offered before the address of its piece",
         file: "packetizer/rtl/aster_packetizer.sv",
-        from: "piece_known_q || (!piece_full && writes_q != WRITES_MAX);",
-        to: "piece_known_q || writes_q != WRITES_MAX;",
+        from: "assign axi_wvalid_o  = !store_empty && !piece_empty;",
+        to: "assign axi_wvalid_o  = !store_empty;",
         found_by: "packetizer_keeps",
     },
     Mutation {
