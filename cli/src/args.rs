@@ -496,6 +496,9 @@ Examples:
 pub(crate) struct ProfilesArgs {
     /// Print this profile's TOML
     pub(crate) name: Option<PathBuf>,
+    /// Print the list as JSON on standard output
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) json: bool,
 }
 
 const CHECK_EXAMPLES: &str = "\
@@ -507,6 +510,9 @@ Examples:
 pub(crate) struct CheckArgs {
     /// The profile: a TOML file, or a shipped one's name
     pub(crate) profile: PathBuf,
+    /// Print what was found as JSON on standard output, with every key of the profile, defaults included
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Override a key of the profile; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

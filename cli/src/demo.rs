@@ -3,6 +3,7 @@
 use crate::args::DemoArgs;
 use crate::console;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::profiles::capacity;
 use crate::progress::Progress;
 use crate::run::verdict;
@@ -21,19 +22,20 @@ use std::time::Instant;
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let began = Instant::now();
     let say = |text: &str| if args.json { Ok(()) } else { console::line(text) };
+    let interrupt = Interrupt::listen()?;
     say(&format!("{PROFILE}, restricted to {}.", capacity(EXPORTED_BYTES)))?;
-    let copy = copy(args, &say)?;
+    let copy = copy(args, &interrupt, &say)?;
     say(&said(&copy))?;
     if let Some(path) = &args.wave {
-        draw(path, &say)?;
+        draw(path, &interrupt, &say)?;
     }
 
     say("Filling a second drive, which keeps a tag a sector, and measuring it:")?;
     let progress = RefCell::new(Progress::new());
     let (runs, exported_bytes) =
         demo::measure_workloads(|stage| progress.borrow_mut().begin(stage), &mut |share| {
-            progress.borrow().set(share);
-            true
+            progress.borrow_mut().set(share);
+            !interrupt.asked()
         })?;
     progress.borrow_mut().end();
     let report = DemoReport { profile: PROFILE.to_owned(), exported_bytes, copy, runs };
@@ -50,7 +52,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Copies the tree, on the image that the user named or one that is gone afterwards.
-fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<CopyReport, Failure> {
+fn copy(
+    args: &DemoArgs,
+    interrupt: &Interrupt,
+    say: &impl Fn(&str) -> Result<(), Failure>,
+) -> Result<CopyReport, Failure> {
     // Without a name from the beginning: whatever ends the process, nothing stays behind.
     let mut temporary = None;
     let (image, called): (PathBuf, _) = match &args.image {
@@ -58,6 +64,7 @@ fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<C
         None => {
             let file = tempfile::tempfile();
             let file = file.map_err(|error| Failure::run(format!("temporary image: {error}")))?;
+            demo::make_image(&file)?;
             let path = format!("/proc/self/fd/{}", temporary.insert(file).as_raw_fd());
             (path.into(), "a temporary file".to_owned())
         }
@@ -78,7 +85,7 @@ fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<C
             progress.begin("rebuild the drive, read the tree");
         }
         progress.set(if reading { share * 2.0 - 1.0 } else { share * 2.0 });
-        true
+        !interrupt.asked()
     });
     let copy = result.map_err(|error| match error {
         DemoError::Run(error) => Failure::on_image(args.image.as_deref(), error),
@@ -89,9 +96,16 @@ fn copy(args: &DemoArgs, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<C
 }
 
 /// Draws the first READ, PROGRAM and ERASE of one LUN of the same kind.
-fn draw(path: &Path, say: &impl Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+fn draw(
+    path: &Path,
+    interrupt: &Interrupt,
+    say: &impl Fn(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let wave = WaveFile::create(path)?;
-    demo::run_for_wave(|machine| wave.attach(machine), || wave.settle())?;
+    demo::run_for_wave(|machine| wave.attach(machine), || wave.settle() || interrupt.asked())?;
+    if interrupt.asked() {
+        return Err(DemoError::Stopped.into());
+    }
     wave.finish()?;
     say(&format!("The ONFI waveform of a LUN's first READ, PROGRAM and ERASE is in {}.", path.display()))
 }

@@ -47,6 +47,10 @@ impl Failure {
             image.display()
         ))
     }
+    /// The user stopped what has no result before its end.
+    pub(crate) fn stopped() -> Self {
+        Failure::InterruptedEarly("interrupted: nothing came of it".to_owned())
+    }
     pub(crate) fn usage(problem: impl Display) -> Self {
         Failure::Usage(problem.to_string())
     }
@@ -95,6 +99,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Build(error) => error.into(),
+            error @ RunError::Interrupted(_) => Failure::InterruptedEarly(error.to_string()),
             error => Failure::run(error),
         }
     }
@@ -115,6 +120,7 @@ impl From<DemoError> for Failure {
     fn from(error: DemoError) -> Self {
         match error {
             DemoError::Run(error) => error.into(),
+            DemoError::Stopped => Failure::InterruptedEarly(error.to_string()),
             error @ (DemoError::Driver(_) | DemoError::Plan(_)) => Failure::run(error),
             error => Failure::usage(error),
         }

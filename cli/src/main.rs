@@ -14,6 +14,7 @@ mod operation;
 mod profiles;
 mod progress;
 mod reproduce;
+mod room;
 mod run;
 mod serve;
 mod set;

@@ -4,14 +4,16 @@ use crate::args::{CheckArgs, ProfilesArgs};
 use crate::console;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
+use crate::interrupt::Interrupt;
 use crate::set;
-use aster_device::Media;
 use aster_device::profile::{PACKAGES, Profile, SHIPPED};
+use aster_device::{FreshErrors, Media};
 use aster_lab::measure::drive_of;
-use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_units::{Content, Instant};
+use aster_run_virtual::{Machine, RunError};
+use aster_units::{Content, Duration, Instant};
+use serde::Serialize;
 use std::path::{MAIN_SEPARATOR, Path};
 
 /// A profile and what to call it.
@@ -57,6 +59,14 @@ pub(crate) fn find_with(wanted: &Path, part: Option<&str>, overrides: &[String])
     }
     if !wanted.exists() && !looks_like_a_file(wanted) {
         return Err(unknown(wanted));
+    }
+    if !wanted.exists()
+        && let Some((name, _)) = wanted.file_stem().and_then(|stem| shipped(Path::new(stem)))
+    {
+        return Err(Failure::file(
+            wanted,
+            format!("no such file; the shipped profile is named without an ending: {name}"),
+        ));
     }
     let text = read_text(wanted, HAND_WRITTEN_MAX)?;
     let profile = parse(&wanted.display().to_string(), &text)?;
@@ -136,20 +146,60 @@ pub(crate) fn list(args: &ProfilesArgs) -> Result<(), Failure> {
             None => Err(unknown(wanted)),
         };
     }
-    let widest = SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, text) in SHIPPED {
+    let all = SHIPPED.iter().map(|(name, text)| {
         let profile = Profile::parse(&format!("profiles/{name}.toml"), text).map_err(Failure::usage)?;
-        console::line(&format!("{name:widest$}  {}", profile.description))?;
-        let raw = capacity(raw_bytes(&profile));
-        console::line(&format!("{:widest$}  {raw} of flash: {}", "", shape(&profile)))?;
+        Ok::<_, Failure>(Listed {
+            name,
+            flash_bytes: raw_bytes(&profile),
+            shape: shape(&profile),
+            description: profile.description,
+        })
+    });
+    let all = all.collect::<Result<Vec<_>, Failure>>()?;
+    if args.json {
+        return console::json(&all);
+    }
+    let widest = all.iter().map(|listed| listed.name.len()).max().unwrap_or(0);
+    for Listed { name, description, shape, flash_bytes } in all {
+        console::line(&format!("{name:widest$}  {description}"))?;
+        console::line(&format!("{:widest$}  {} of flash: {shape}", "", capacity(flash_bytes)))?;
     }
     Ok(())
+}
+
+/// A shipped profile in the list.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    description: String,
+    shape: String,
+    flash_bytes: u64,
+}
+
+/// What `aster check` found.
+#[derive(Serialize)]
+struct Checked {
+    /// What the user named.
+    name: String,
+    shape: String,
+    flash_bytes: u64,
+    exported_bytes: u64,
+    spare_percent: f64,
+    /// Wrong bits of a chunk and its parity on average, in the worst pages of a new block.
+    errors_a_chunk: f64,
+    /// The probability that such a chunk can't be corrected.
+    chunk_loss: f64,
+    /// Simulated seconds from power-on.
+    ready_after_s: f64,
+    factory_bad_blocks: u64,
+    /// Every key, those that have their default too.
+    profile: Profile,
 }
 
 /// `aster check`: builds the drive and boots it, so that what only shows when parts meet or work shows too.
 ///
 /// # Errors
-/// When the profile is wrong, its parts don't fit together, or the drive doesn't come up.
+/// When the profile is wrong, its parts don't fit together, the drive doesn't come up, or the user stops it.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let Named { name, profile } = find(&args.profile, &args.set)?;
     // The smallest content: it decides nothing that is printed.
@@ -159,21 +209,66 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let config =
         Config { queue_pairs: 1, depth: any.depth.min(profile.host.queue_entries - 1), vectors: 2, ..any };
     let machine = Machine::power_on(&name, &profile, content, Media::fresh(), &recorder, config)?;
-    machine.boot().map_err(|error| Failure::file(&args.profile, error))?;
-    let raw = raw_bytes(&profile);
-    let exported = drive_of(&machine).bytes;
-    let stats = machine.device().stats();
-    console::line(&format!("{}: a good profile", args.profile.display()))?;
-    console::line(&format!("  {}", profile.description))?;
-    console::line(&format!("  array     {}", shape(&profile)))?;
-    console::line(&format!("  flash     {} ({raw} bytes)", capacity(raw)))?;
-    let spare = (raw as f64 / exported.max(1) as f64 - 1.0) * 100.0;
-    console::line(&format!("  exported  {} ({exported} bytes), {spare:.1} % spare", capacity(exported)))?;
-    console::line(&format!(
-        "  booted    ready {} after power-on, simulated; {} found bad",
-        machine.now().since(Instant::ZERO),
-        plural(stats.ftl.factory_bad_blocks, "block"),
-    ))
+    let interrupt = Interrupt::listen()?;
+    machine.boot_while(&mut || !interrupt.asked()).map_err(|error| match error {
+        RunError::Interrupted(_) => error.into(),
+        error => Failure::file(&args.profile, error),
+    })?;
+    let fresh = FreshErrors::of(&profile)?;
+    let (flash_bytes, exported_bytes) = (raw_bytes(&profile), drive_of(&machine).bytes);
+    let ready = machine.now().since(Instant::ZERO);
+    let found = Checked {
+        name: args.profile.display().to_string(),
+        shape: shape(&profile),
+        flash_bytes,
+        exported_bytes,
+        spare_percent: (flash_bytes as f64 / exported_bytes.max(1) as f64 - 1.0) * 100.0,
+        errors_a_chunk: fresh.expected,
+        chunk_loss: fresh.lost,
+        ready_after_s: ready.as_secs_f64(),
+        factory_bad_blocks: machine.device().stats().ftl.factory_bad_blocks,
+        profile,
+    };
+    if args.json {
+        console::json(&found)?;
+    } else {
+        console::print(&in_words(&found, &fresh, ready))?;
+    }
+    if let Some(text) = doubt(&fresh) {
+        console::note(&text);
+    }
+    Ok(())
+}
+
+fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
+    let Checked { name, shape, flash_bytes, exported_bytes, spare_percent, .. } = found;
+    let (flash, exported) = (capacity(*flash_bytes), capacity(*exported_bytes));
+    format!(
+        "{name}: a good profile\n  {}\n  array     {shape}\n  flash     {flash} ({flash_bytes} bytes)\n  \
+         exported  {exported} ({exported_bytes} bytes), {spare_percent:.1} % spare\n  \
+         ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
+         booted    ready {ready} after power-on, simulated; {} found bad\n",
+        found.profile.description,
+        fresh.corrected,
+        fresh.bits,
+        fresh.expected,
+        plural(found.factory_bad_blocks, "block"),
+    )
+}
+
+/// Chunks of new pages of which more than this share is lost are worth a word.
+const LOSS_WORTH_A_WORD: f64 = 1e-6;
+
+/// What is to be said when the profile's code hardly carries its cells even when they are new.
+pub(crate) fn doubt(fresh: &FreshErrors) -> Option<String> {
+    (fresh.lost > LOSS_WORTH_A_WORD).then(|| {
+        format!(
+            "package.errors.fresh: in the worst pages of a new block one chunk in {:.0} has more than the {} wrong bits that \
+             ecc.corrected allows: expect reads to fail",
+            1.0 / fresh.lost,
+            fresh.corrected
+        )
+    })
 }
 
 #[cfg(test)]
@@ -202,6 +297,14 @@ mod tests {
     #[test]
     fn a_missing_file_is_told_as_a_file() {
         assert!(problem("nowhere/my.toml").starts_with("nowhere/my.toml: "));
+        for shipped in ["tiny.toml", "profiles/tiny.toml"] {
+            let told = problem(shipped);
+            assert!(
+                told.starts_with(&format!("{shipped}: no such file")) && told.ends_with(": tiny"),
+                "{told}"
+            );
+        }
+        assert!(!problem("mine.toml").contains("shipped"));
     }
 
     #[test]

@@ -44,30 +44,17 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
 }
 
 fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure> {
-    if let Some(folder) = out {
-        // Before a minute's work rather than behind it.
-        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
-    }
+    make_folder(out)?;
     let mut plan = Plan::shipped().map_err(Failure::run)?;
     if quick {
         plan = plan.quick();
     }
-    let interrupt = Interrupt::listen()?;
-    let mut progress = Progress::new();
-    let mut stage = "";
-    let report = run_babol(&plan, &mut |part, share| {
-        if stage != part {
-            stage = part;
-            progress.begin(part);
-        }
-        progress.set(share);
-        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
-    .map_err(|error| match error {
-        BabolError::Stopped => Failure::Interrupted,
-        error => Failure::run(error),
+    let report = followed(|follow| {
+        run_babol(&plan, follow).map_err(|error| match error {
+            BabolError::Stopped => Failure::stopped(),
+            error => Failure::run(error),
+        })
     })?;
-    progress.end();
     if let Some(folder) = out {
         figure(folder, "fig9.svg", |file| file.write_all(&report.waveform_svg))?;
         figure(folder, "fig10.svg", |file| throughput_svg(file, &report.throughput))?;
@@ -77,31 +64,44 @@ fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure>
 }
 
 fn cosmos_report(plan: &cosmos::Plan, out: Option<&Path>) -> Result<CosmosReport, Failure> {
-    if let Some(folder) = out {
-        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
-    }
-    let interrupt = Interrupt::listen()?;
-    let mut progress = Progress::new();
-    let mut stage = "";
-    let report = cosmos::run(plan, &mut |part, share| {
-        if stage != part {
-            stage = part;
-            progress.begin(part);
-        }
-        progress.set(share);
-        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
-    .map_err(|error| match error {
-        CosmosError::Stopped => Failure::Interrupted,
-        error => Failure::run(error),
+    make_folder(out)?;
+    let report = followed(|follow| {
+        cosmos::run(plan, follow).map_err(|error| match error {
+            CosmosError::Stopped => Failure::stopped(),
+            error => Failure::run(error),
+        })
     })?;
-    progress.end();
     if let Some(folder) = out {
         for drawn in cosmos::figures(&report, plan) {
             figure(folder, drawn.file, |file| drawn.write(file))?;
         }
     }
     Ok(report)
+}
+
+/// Before minutes of work rather than behind them.
+fn make_folder(out: Option<&Path>) -> Result<(), Failure> {
+    out.map_or(Ok(()), |folder| std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error)))
+}
+
+/// What an experiment calls: the part that it is at, and the share of that part that is done.
+type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
+
+/// Carries an experiment out, showing where it is, until it ends or Ctrl-C stops it.
+fn followed<T>(experiment: impl FnOnce(Follow<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut stage = "";
+    let result = experiment(&mut |part, share| {
+        if stage != part {
+            stage = part;
+            progress.begin(part);
+        }
+        progress.set(share);
+        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    progress.end();
+    Ok(result)
 }
 
 fn figure(
@@ -113,5 +113,8 @@ fn figure(
     let mut file = create(&path)?;
     draw(&mut file)
         .and_then(|()| file.flush())
-        .map_err(|error| Failure::run(format!("{}: {error}", path.display())))
+        .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
+    // Not on standard output, where --json is alone.
+    console::note(&format!("wrote {}", path.display()));
+    Ok(())
 }

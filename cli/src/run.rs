@@ -8,10 +8,11 @@ use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use crate::room::{self, Need};
 use crate::spans::{SpanReport, SpanSink};
 use crate::traces;
 use crate::wave::WaveFile;
-use aster_device::{ChannelHardware, Media};
+use aster_device::{ChannelHardware, FreshErrors, Media};
 use aster_lab::own::{self, Moment, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
@@ -49,7 +50,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         _ => None,
     };
     let (bytes, block_bytes) = aster_device::namespace(&setup.profile, content, existing.as_ref())?;
-    let (work, notes) = work(args, Drive { bytes, block_bytes })?;
+    let Asked { work, mut notes, written_bytes } = work(args, Drive { bytes, block_bytes })?;
+    let kept = content.unwrap_or(setup.profile.content.into());
+    let need = Need::of(&setup.profile, bytes, args.precondition, written_bytes);
+    notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), args.image.as_deref())?);
 
     let recorder = Recorder::default();
     let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
@@ -61,8 +65,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         (None, None) => Media::fresh(),
     };
 
-    for note in notes {
-        console::note(&note);
+    notes.iter().for_each(|note| console::note(note));
+    if let Some(doubt) = profiles::doubt(&FreshErrors::of(&setup.profile)?) {
+        console::note(&doubt);
     }
     let interrupt = Interrupt::listen()?;
     let progress = RefCell::new(Progress::new());
@@ -90,7 +95,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             }
         },
         &mut |share| {
-            progress.borrow().set(share);
+            progress.borrow_mut().set(share);
             if let Some(wave) = &wave {
                 wave.settle();
             }
@@ -118,6 +123,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     shut_down?;
 
     print(args, &report, spans.as_ref())?;
+    if report.reads_nothing() {
+        console::note(
+            "nothing of what was read had ever been written: the drive answered with zeroes and never touched flash \
+             (--precondition 0 fills the drive first)",
+        );
+    }
     if interrupt.asked() {
         console::note("interrupted: the report covers what was done by then");
         return Err(Failure::Interrupted);
@@ -181,8 +192,16 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
     Err(Failure::run(format!("{requests} failed{}", first.unwrap_or_default())))
 }
 
-/// The work that the user named, and what is to be said about it.
-fn work(args: &RunArgs, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
+/// The work that the user named.
+struct Asked {
+    work: Work,
+    /// What is to be said about it.
+    notes: Vec<String>,
+    /// Bytes that it writes, as far as that can be told.
+    written_bytes: u64,
+}
+
+fn work(args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
     match (&args.source.job, &args.source.trace) {
         (Some(path), _) => jobs(path, args, drive),
         (None, Some(path)) => trace(path, &args.replay, args.verify, drive),
@@ -190,15 +209,17 @@ fn work(args: &RunArgs, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
     }
 }
 
-fn jobs(path: &Path, args: &RunArgs, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
+fn jobs(path: &Path, args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
     let text = read_text(path, HAND_WRITTEN_MAX)?;
     let mut jobs = fio::parse(&text).map_err(|error| Failure::file(path, error))?;
     jobs.iter_mut().for_each(|job| job.verify |= args.verify);
-    let notes = own::check_jobs(&jobs, drive, args.seed).map_err(|error| Failure::file(path, error))?;
-    Ok((Work::Jobs { jobs, name: path.display().to_string() }, notes))
+    let wrong = |error| Failure::file(path, error);
+    let notes = own::check_jobs(&jobs, drive, args.seed).map_err(wrong)?;
+    let written_bytes = own::written_bytes(&jobs, drive, args.seed).map_err(wrong)?;
+    Ok(Asked { work: Work::Jobs { jobs, name: path.display().to_string() }, notes, written_bytes })
 }
 
-fn trace(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -> Result<(Work, Vec<String>), Failure> {
+fn trace(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -> Result<Asked, Failure> {
     let text = read_text(path, u64::MAX)?;
     let replay = Replay {
         times: args.trace_speed,
@@ -216,5 +237,6 @@ fn trace(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -> Result<(
         ));
     }
     let (format, replay) = (survey.format, Replay { device: Some(survey.device), ..replay });
-    Ok((Work::Trace { text, name, format, replay, queue_depth: args.queue_depth, verify }, notes))
+    let work = Work::Trace { text, name, format, replay, queue_depth: args.queue_depth, verify };
+    Ok(Asked { work, notes, written_bytes: survey.written_bytes })
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
-use aster_device::{Device, Media};
+use aster_device::{Device, FreshErrors, Media};
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::open_image;
@@ -32,6 +32,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
     let interrupt = Interrupt::listen()?;
     let line = Line::new(args.json);
+    if let Some(doubt) = profiles::doubt(&FreshErrors::of(&profile)?) {
+        line.note(&doubt);
+    }
     line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));
     let served = server.run(|| interrupt.asked(), |status| line.show(status), |text| line.note(text));
     let lateness = server.lateness();

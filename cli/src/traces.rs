@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use aster_lab::run::workload::trace::{Format, Replay, Trace};
-use aster_lab::run::workload::{Drive, Source};
+use aster_lab::run::workload::{Drive, RequestKind, Source};
 use std::path::Path;
 
 /// What is in a trace.
@@ -16,6 +16,8 @@ pub(crate) struct Survey {
     pub(crate) device: String,
     /// Requests of other devices.
     pub(crate) other_devices: u64,
+    /// Bytes that are written to the device that is replayed.
+    pub(crate) written_bytes: u64,
 }
 
 /// Reads the whole of `text`, which came from `path`, as it will be replayed on `drive`.
@@ -37,9 +39,12 @@ pub(crate) fn survey(
         return Err(Failure::file(path, problem));
     };
     let mut trace = Trace::new(text.lines(), format, drive, replay.clone());
-    let mut requests = 0;
-    while trace.next_request().map_err(|error| Failure::file(path, error))?.is_some() {
+    let (mut requests, mut written_bytes) = (0, 0u64);
+    while let Some(request) = trace.next_request().map_err(|error| Failure::file(path, error))? {
         requests += 1;
+        if request.kind == RequestKind::Write {
+            written_bytes = written_bytes.saturating_add(request.length.into());
+        }
     }
     let device = trace.device().unwrap_or_default().to_owned();
     let other_devices = trace.other_devices();
@@ -48,7 +53,7 @@ pub(crate) fn survey(
         (0, _) => {
             Err(Failure::file(path, format!("holds no request to \"{device}\", only to other devices")))
         }
-        _ => Ok(Survey { format, requests, device, other_devices }),
+        _ => Ok(Survey { format, requests, device, other_devices, written_bytes }),
     }
 }
 
@@ -72,6 +77,7 @@ mod tests {
         assert_eq!((first.requests, first.device.as_str(), first.other_devices), (2, "usr,0", 1));
         let second = read(TWO_DISKS, Some("usr,1")).unwrap();
         assert_eq!((second.requests, second.other_devices), (1, 2));
+        assert_eq!((first.written_bytes, second.written_bytes), (8192, 4096));
     }
 
     #[test]

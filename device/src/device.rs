@@ -443,9 +443,18 @@ impl Device {
     pub fn is_booting(&self) -> bool {
         self.ftl.state() == aster_ftl::DriveState::Booting
     }
-    /// Why the drive can't serve, if bring-up or boot failed.
+    /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written any more.
     pub fn fault(&self) -> Option<String> {
-        self.channels.fault.borrow().clone().or_else(|| self.ftl.boot_error().map(|e| e.to_string()))
+        let of_bring_up = || self.channels.fault.borrow().clone();
+        let of_boot = || self.ftl.boot_error().map(|e| e.to_string());
+        // The image first: what it refuses, the firmware takes for cells that fail.
+        self.image_fault().or_else(of_bring_up).or_else(of_boot)
+    }
+    /// What the medium behind the NAND image said when it failed: a disk that is full, mostly. Until somebody stops it the drive
+    /// goes on as over bad blocks.
+    pub fn image_fault(&self) -> Option<String> {
+        let error = self.cells.inspect().medium_error()?;
+        Some(format!("its image can't be used any more, {error}"))
     }
     /// True when the drive can't serve because it was not shut down before it lost its power.
     pub fn was_not_shut_down(&self) -> bool {

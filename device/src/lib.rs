@@ -5,6 +5,7 @@
 mod arrivals;
 pub mod bench;
 mod build;
+mod carried;
 mod channels;
 mod check;
 mod device;
@@ -18,6 +19,7 @@ mod wiring;
 pub use aster_board::BAR0_BYTES;
 pub use aster_hostif::{DoorbellBuffer, History};
 pub use build::{BuildError, nand_image_bytes};
+pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, namespace};
 pub use device::{Device, DriveStats};

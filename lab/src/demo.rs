@@ -13,6 +13,8 @@ use aster_workload::runner::{Contents, OnFailure, Precondition, Task, preconditi
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection, PlanError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::cell::Cell;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -81,6 +83,9 @@ pub enum DemoError {
     /// A workload.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The caller stopped it.
+    #[error("interrupted: the demo did not come to its end")]
+    Stopped,
     /// The tree.
     #[error("{path}: {error}", path = path.display())]
     Tree {
@@ -101,6 +106,14 @@ pub fn profile() -> Result<Profile, DemoError> {
     Ok(profile)
 }
 
+/// Makes `file`, which is empty and has no name, an image that [`copy_tree`] can use.
+///
+/// # Errors
+/// When it can't be written.
+pub fn make_image(file: &File) -> Result<(), DemoError> {
+    Ok(aster_run_virtual::make_image(file, &profile()?, Some(Content::Full))?)
+}
+
 fn config(profile: &Profile) -> Config {
     Config {
         queue_pairs: 1,
@@ -111,9 +124,10 @@ fn config(profile: &Profile) -> Config {
 }
 
 /// Copies the tree below `root` as a tar stream to a fresh drive on the image at `image`, shuts it down, rebuilds
-/// the drive from the image alone, reads everything back and compares.
+/// the drive from the image alone, reads everything back and compares. Stopped half-way it shuts the drive down all the same.
+///
 /// # Errors
-/// When the tree or the image can't be used, or the drive fails.
+/// When the tree or the image can't be used, the drive fails, or `progress` stops it.
 pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<CopyReport, DemoError> {
     let tree = |error| DemoError::Tree { path: root.to_owned(), error };
     let (stream, files) = tar_of(root).map_err(tree)?;
@@ -127,7 +141,7 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
     };
 
     let machine = power_on()?;
-    machine.boot()?;
+    machine.boot_while(&mut || progress(0.0))?;
     let block = machine.driver().namespace().block_bytes as usize;
     let chunks = stream.len().div_ceil(COPY_BYTES).max(1);
     for (i, chunk) in stream.chunks(COPY_BYTES).enumerate() {
@@ -138,14 +152,16 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
         machine.block_on("writing the tree", async move {
             driver.write(QueueId(1), slba, &bytes, false).await
         })??;
-        progress(0.5 * i as f64 / chunks as f64);
+        if !progress(0.5 * i as f64 / chunks as f64) {
+            return stopped(machine);
+        }
     }
     let write_simulated_s = machine.now().as_picos() as f64 / 1e12;
     // Nothing of this machine is kept: the next drive comes from profile, NAND image and NVRAM alone.
     drop(machine.shut_down()?);
 
     let machine = power_on()?;
-    machine.boot()?;
+    machine.boot_while(&mut || progress(0.5))?;
     let mut back = Vec::with_capacity(stream.len());
     while back.len() < stream.len() {
         let bytes = (stream.len() - back.len()).min(COPY_BYTES).next_multiple_of(block);
@@ -157,7 +173,9 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
         })??;
         let wanted = chunk.len().min(stream.len() - back.len());
         back.extend_from_slice(&chunk[..wanted]);
-        progress(0.5 + 0.5 * back.len() as f64 / stream.len() as f64);
+        if !progress(0.5 + 0.5 * back.len() as f64 / stream.len() as f64) {
+            return stopped(machine);
+        }
     }
     let read_simulated_s = machine.now().as_picos() as f64 / 1e12;
     drop(machine.shut_down()?);
@@ -171,6 +189,12 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
         write_simulated_s,
         read_simulated_s,
     })
+}
+
+/// Ends a copy that the caller stopped: its image may be used again.
+fn stopped(machine: Machine) -> Result<CopyReport, DemoError> {
+    drop(machine.shut_down()?);
+    Err(DemoError::Stopped)
 }
 
 /// Blocks of the one LUN that the waveform is taken from: few, so that garbage collection erases soon.
@@ -248,7 +272,7 @@ fn workloads() -> Vec<Job> {
 /// Runs the four workloads on a preconditioned drive that keeps fingerprints. `stage` is told what begins.
 ///
 /// # Errors
-/// When the drive fails.
+/// When the drive fails, or `progress` stops it.
 pub fn measure_workloads(
     mut stage: impl FnMut(&str),
     progress: Progress<'_>,
@@ -263,7 +287,12 @@ pub fn measure_workloads(
         &Recorder::default(),
         config(&profile),
     )?;
-    machine.boot()?;
+    let stopped = Cell::new(false);
+    let watched = &mut |share| {
+        stopped.set(stopped.get() || !progress(share));
+        !stopped.get()
+    };
+    machine.boot_while(&mut || watched(0.0))?;
     let drive = drive_of(&machine);
     let how = Precondition {
         bytes: None,
@@ -282,13 +311,19 @@ pub fn measure_workloads(
             "precondition: overwrite at random"
         });
         let tasks = Task::of_jobs(&[job], drive, 1)?;
-        (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, progress)?;
+        (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, watched)?;
+        if stopped.get() {
+            return Err(DemoError::Stopped);
+        }
     }
     for job in workloads() {
         stage(&job.name);
         let name = job.name.clone();
         let tasks = Task::of_jobs(&[job], drive, 1)?;
-        let (report, back) = measure(&machine, &name, tasks, contents, OnFailure::EndTask, progress)?;
+        let (report, back) = measure(&machine, &name, tasks, contents, OnFailure::EndTask, watched)?;
+        if stopped.get() {
+            return Err(DemoError::Stopped);
+        }
         contents = back;
         runs.push(report);
     }

@@ -2,9 +2,9 @@
 
 use crate::latency::{Latencies, WaveStart};
 use crate::report::{DriveReport, EraseReport, KindReport, LatencyReport, RunReport, TaskReport};
-use aster_device::{DriveStats, Media};
+use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
-use aster_units::{Content, Duration};
+use aster_units::Duration;
 use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
 use aster_workload::{Drive, RequestKind};
 use hdrhistogram::Histogram;
@@ -81,6 +81,8 @@ fn drive_report(before: &DriveStats, after: &DriveStats, simulated: Duration) ->
     DriveReport {
         waf: (host > 0).then(|| stored as f64 / host as f64),
         channel_utilisation: rate(busy / after.channels.len() as f64, seconds),
+        pages_read: after.ftl.host_pages_read - before.ftl.host_pages_read,
+        pages_read_unmapped: after.ftl.host_pages_unmapped - before.ftl.host_pages_unmapped,
         flash_reads: after.nand.reads - before.nand.reads,
         flash_programs: after.nand.programs - before.nand.programs,
         flash_erases: after.nand.erases - before.nand.erases,
@@ -145,20 +147,7 @@ pub(crate) fn latency_report(histogram: &Histogram<u64>) -> Option<LatencyReport
     })
 }
 
-/// A drive from the factory.
-pub fn fresh() -> Media {
-    Media::fresh()
-}
-
 /// Contents without versions: blocks carry their address, which is enough to tell a wrong one.
 pub fn unversioned(machine: &Machine, seed: u64) -> Contents {
     Contents::unversioned(drive_of(machine), seed)
-}
-
-/// How a content kind is called in profiles and reports.
-pub fn content_name(content: Content) -> &'static str {
-    match content {
-        Content::Full => "full",
-        Content::Fingerprint => "fingerprint",
-    }
 }

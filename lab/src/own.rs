@@ -7,10 +7,10 @@ use aster_device::{ChannelHardware, Media};
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
-use aster_units::{Content, Instant};
+use aster_units::Content;
 use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
 use aster_workload::trace::{Format, Replay, Trace};
-use aster_workload::{Drive, Job, Pace, PlanError};
+use aster_workload::{Drive, Job, Mix, Pace, PlanError};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ pub enum WorkError {
     #[error("ageing the drive: {0}")]
     Age(String),
     /// The caller stopped it before the work began.
-    #[error("interrupted while preconditioning: nothing was measured")]
+    #[error("interrupted before the work began: nothing was measured")]
     Interrupted,
     /// The run.
     #[error(transparent)]
@@ -110,7 +110,10 @@ pub fn run(
         recorder,
         driver_config(setup, &work),
     )?;
-    machine.boot()?;
+    machine.boot_while(&mut || progress(0.0)).map_err(|error| match error {
+        RunError::Interrupted(_) => WorkError::Interrupted,
+        error => error.into(),
+    })?;
     look(&machine, Moment::Booted);
     match carry_out(setup, &machine, work, look, progress) {
         Ok(report) => Ok((report, machine)),
@@ -134,8 +137,7 @@ fn carry_out(
     let (name, tasks) = match work {
         Work::Jobs { jobs, name } => (name, Task::of_jobs(&jobs, drive, setup.seed)?),
         Work::Trace { text, name, format, replay, queue_depth, verify } => {
-            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            let trace = Trace::new(lines.into_iter(), format, drive, replay);
+            let trace = Trace::new(Lines { text, at: 0 }, format, drive, replay);
             let tasks =
                 vec![Task::of_trace(name.clone(), Box::new(trace), Pace::unlimited(queue_depth), verify)];
             (name, tasks)
@@ -173,6 +175,24 @@ fn carry_out(
     Ok(report)
 }
 
+/// The lines of a text that it owns. Traces are long: a copy of each line beside the text would more than double them.
+struct Lines {
+    text: String,
+    at: usize,
+}
+
+impl Iterator for Lines {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let line = self.text.get(self.at..)?.split_inclusive('\n').next()?;
+        self.at += line.len();
+        // A carriage return is part of the ending in front of a line feed only.
+        let line = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+        Some(line.to_owned())
+    }
+}
+
 /// Whether `jobs` fit `drive`, and what is to be said about them.
 ///
 /// # Errors
@@ -196,6 +216,27 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<String>, 
     Ok(notes)
 }
 
+/// Bytes that `jobs` write on `drive`, as far as that can be told before: of what goes by time, one loop.
+///
+/// # Errors
+/// The first job that doesn't fit.
+pub fn written_bytes(jobs: &[Job], drive: Drive, seed: u64) -> Result<u64, PlanError> {
+    let mut all = 0u64;
+    for job in jobs.iter().filter(|job| !job.write_zeroes) {
+        let percent = match job.mix {
+            Mix::Read | Mix::Trim => 0,
+            Mix::Write | Mix::TrimWrite => 100,
+            Mix::ReadWrite => 100 - u64::from(job.read_percent.min(100)),
+        };
+        for plan in job.plans(drive, seed)? {
+            let asked = plan.io_bytes.saturating_mul(job.loops.into());
+            let counted = job.number_ios.map(|n| n.saturating_mul(job.smallest_block().into()));
+            all = all.saturating_add(asked.min(counted.unwrap_or(u64::MAX)) / 100 * percent);
+        }
+    }
+    Ok(all)
+}
+
 fn driver_config(setup: &Setup, work: &Work) -> Config {
     let (depth, copies) = match work {
         Work::Jobs { jobs, .. } => (
@@ -215,7 +256,29 @@ fn driver_config(setup: &Setup, work: &Work) -> Config {
     }
 }
 
-/// The simulated time of a machine, for messages.
-pub fn clock(machine: &Machine) -> Instant {
-    machine.now()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_workload::fio;
+
+    #[test]
+    fn owned_lines_are_those_of_the_text() {
+        for text in ["", "a", "a\n", "\n", "a\r\nb\n\nµ\r", "a\n\r\n"] {
+            let owned: Vec<String> = Lines { text: text.to_owned(), at: 0 }.collect();
+            assert!(owned.iter().map(String::as_str).eq(text.lines()), "{text:?}: {owned:?}");
+        }
+    }
+
+    #[test]
+    fn what_jobs_write_is_told_before() {
+        let drive = Drive { bytes: 1 << 30, block_bytes: 4096 };
+        let written =
+            |job: &str| written_bytes(&fio::parse(&format!("[j]\n{job}\n")).unwrap(), drive, 1).unwrap();
+        assert_eq!(written("rw=read"), 0);
+        assert_eq!(written("rw=write\nsize=100m"), 100 << 20);
+        assert_eq!(written("rw=write\nsize=100m\nloops=3\nnumjobs=2"), 600 << 20);
+        assert_eq!(written("rw=randrw\nrwmixread=75\nsize=100m"), 25 << 20);
+        assert_eq!(written("rw=randwrite\nbs=4k\nnumber_ios=100"), 409_600);
+        assert_eq!(written("rw=write\nsize=100m\nwrite_mode=zeroes"), 0);
+    }
 }

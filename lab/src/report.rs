@@ -53,6 +53,10 @@ pub struct DriveReport {
     pub waf: Option<f64>,
     /// Share of the time that channels were owned, mean over channels; absent when no simulated time passed.
     pub channel_utilisation: Option<f64>,
+    /// Mapping units read by the host, in whole or part.
+    pub pages_read: u64,
+    /// Of those, the ones that hold nothing, never written or trimmed: the drive answers with zeroes and leaves flash alone.
+    pub pages_read_unmapped: u64,
     /// Pages read from flash.
     pub flash_reads: u64,
     /// Pages programmed.
@@ -97,6 +101,10 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// True when the host read, and nothing of it had ever been written: what was measured is the way to zeroes, not to flash.
+    pub fn reads_nothing(&self) -> bool {
+        self.drive.pages_read > 0 && self.drive.pages_read == self.drive.pages_read_unmapped
+    }
     /// Failures of all tasks.
     pub fn failures(&self) -> u64 {
         self.tasks.iter().map(|t| t.failures).sum()
@@ -251,6 +259,8 @@ mod tests {
         DriveReport {
             waf: Some(waf),
             channel_utilisation,
+            pages_read: 0,
+            pages_read_unmapped: 0,
             flash_reads: 0,
             flash_programs: 0,
             flash_erases: 0,

@@ -1,11 +1,14 @@
 //! What goes wrong inside a drive reaches its user in words.
 
 use aster_device::profile::Profile;
-use aster_device::{Device, Media};
+use aster_device::{Device, Media, NVRAM_BYTES};
 use aster_events::Recorder;
+use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_run_virtual::{Machine, RunError};
-use aster_tests::{config, job, machine, profile, run, versioned};
+use aster_tests::{config, drive, job, machine, profile, run, versioned};
+use aster_workload::runner::{OnFailure, Runner, Task};
 use aster_workload::{Access, Mix};
+use std::collections::BTreeMap;
 
 fn boot(profile: &Profile, media: Media) -> Result<(), RunError> {
     let m = Machine::power_on("test", profile, None, media, &Recorder::default(), config(profile))?;
@@ -75,4 +78,65 @@ fn every_data_interface_boots_at_its_slowest_and_fastest_mode() {
         run(&m, &[job("write", Access::Sequential, Mix::Write, 32 << 10, 40)], contents);
     }
     assert!(took[0] > took[1] && took[2] > took[3] && took[4] > took[5], "{took:?}");
+}
+
+/// A NAND image on a disk that has room for so many more bytes.
+struct SmallDisk {
+    bytes: BTreeMap<u64, u8>,
+    size: u64,
+    room: usize,
+}
+
+impl Medium for SmallDisk {
+    fn size(&self) -> u64 {
+        self.size
+    }
+    fn origin(&self) -> u64 {
+        1 << 40
+    }
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
+        let at = (offset..).zip(into);
+        at.for_each(|(at, byte)| *byte = self.bytes.get(&at).copied().unwrap_or(0));
+        Ok(())
+    }
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
+        if from.len() > self.room {
+            return Err(MediumError { offset: self.origin() + offset, reason: "no space left".into() });
+        }
+        self.room -= from.len();
+        self.bytes.extend((offset..).zip(from.iter().copied()));
+        Ok(())
+    }
+    fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
+        self.bytes.retain(|at, _| !(offset..offset + length).contains(at));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_not_taken_for_bad_blocks() {
+    let profile = profile("tiny", |_| {});
+    let size = aster_device::nand_image_bytes(&profile, None).unwrap_or_else(|e| panic!("{e}"));
+    let on_disk = |room| {
+        let disk = SmallDisk { bytes: BTreeMap::new(), size, room };
+        let media = Media::on_image(Box::new(disk), Nvram::volatile(NVRAM_BYTES));
+        machine(&profile, None, media, &Recorder::default())
+    };
+    let work = |m: &Machine| {
+        let job = job("write", Access::Random, Mix::Write, 16 << 10, 100);
+        let tasks = Task::of_jobs(&[job], drive(m), 1).unwrap_or_else(|e| panic!("{e}"));
+        let mut runner = Runner::new(m.driver(), tasks, versioned(m), (), OnFailure::Continue);
+        m.run(&mut runner, |_| true)
+    };
+    let words = told(work(&on_disk(256 << 10)));
+    assert!(
+        words.contains("image") && words.contains("at byte 10995") && words.contains("no space left"),
+        "{words}"
+    );
+    // It is as full when the map is to be stored.
+    let m = on_disk(256 << 10);
+    assert!(work(&m).is_err());
+    assert!(told(m.shut_down().map(drop)).contains("no space left"));
+    let m = on_disk(usize::MAX);
+    work(&m).and_then(|()| m.shut_down().map(drop)).unwrap_or_else(|e| panic!("{e}"));
 }

@@ -32,11 +32,6 @@ impl WaitCell {
         }
     }
 
-    /// True while a task waits.
-    pub fn is_waited_on(&self) -> bool {
-        self.0.get() != TaskId::NONE
-    }
-
     /// Waits until `ready` gives a value; it is asked at once and after each wake.
     pub async fn wait<T>(&self, exec: &Exec, mut ready: impl FnMut() -> Option<T>) -> T {
         poll_fn(|_| match ready() {

@@ -143,18 +143,6 @@ impl Buffers {
         (page, &mut self.oob[buffer.index() * self.oob_bytes..][..self.oob_bytes])
     }
 
-    /// Copies sectors between buffers of the same content. `mask` has one bit a sector.
-    pub fn copy_sectors(&mut self, from: BufferId, to: BufferId, mask: u16) {
-        assert_eq!(self.content_of(from), self.content_of(to), "a copy between fingerprints and bytes");
-        let len = self.content_of(from).sector_len();
-        let (data, source, _) = self.span(from);
-        let (_, target, _) = self.span(to);
-        let memory = if data { &mut self.data } else { &mut self.metadata };
-        for sector in (0..self.sectors).filter(|s| mask >> s & 1 == 1) {
-            memory.copy_within(source + sector * len..source + (sector + 1) * len, target + sector * len);
-        }
-    }
-
     /// The front end's memory: queue entries, PRP lists, identify data.
     #[inline]
     pub fn sram(&self) -> &[u8] {

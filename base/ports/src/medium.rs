@@ -11,7 +11,7 @@ use core::fmt;
 /// The backing failed: what the operating system said, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MediumError {
-    /// Byte offset of the failed access.
+    /// Byte offset of the failed access in what holds the medium ([`Medium::origin`]).
     pub offset: u64,
     /// The reason in words.
     pub reason: String,
@@ -28,6 +28,10 @@ impl core::error::Error for MediumError {}
 pub trait Medium {
     /// Size in bytes.
     fn size(&self) -> u64;
+    /// Where it begins in what holds it, in bytes: people look for places there, and errors name them so.
+    fn origin(&self) -> u64 {
+        0
+    }
     /// Reads.
     ///
     /// # Errors

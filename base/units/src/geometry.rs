@@ -206,10 +206,6 @@ impl Geometry {
             lun: (rest / self.ways as u32) as u8,
         }
     }
-    /// A LUN's slot among those of its channel: `lun · ways + way`.
-    pub const fn slot_in_channel(&self, at: LunAddr) -> usize {
-        at.lun as usize * self.ways as usize + at.way as usize
-    }
 
     /// The physical page at a LUN, block and page.
     pub const fn ppa(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> Ppa {

@@ -153,7 +153,9 @@ fn the_babol_experiment_brings_tables_and_figures() {
     let place = Place::new();
     let whole = std::env::var("ASTER_LONG").is_ok_and(|long| long == "1");
     let arguments: &[&str] = &["reproduce", "babol", "--out", "figures", "--json", "--quick"];
-    let found = place.report(if whole { &arguments[..5] } else { arguments });
+    let ran = place.aster(if whole { &arguments[..5] } else { arguments });
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let clocks = if whole { 5 } else { 2 };
     // Three packages at two rates, two controllers in hardware and a coroutine at each clock.
     let tracks = found["throughput"]["tracks"].as_array().unwrap();
@@ -173,6 +175,7 @@ fn the_babol_experiment_brings_tables_and_figures() {
     );
     for figure in ["fig9.svg", "fig10.svg", "fig11.svg"] {
         assert!(place.read(&format!("figures/{figure}")).starts_with("<svg"), "{figure}");
+        assert!(ran.err.contains(&format!("wrote figures/{figure}\n")), "{}", ran.err);
     }
     let table = place.aster(&["reproduce", "babol", "--quick"]);
     assert_eq!(table.code, 0, "{}", table.err);

@@ -331,3 +331,42 @@ fn what_a_run_reads_is_never_overwritten_by_what_it_writes() {
     let twice = place.aster(&["run", "tiny", "--job", "write.fio", "--events", "o", "--wave", "o"]);
     assert!(twice.err.contains("two outputs"), "{}", twice.err);
 }
+
+#[test]
+fn reads_of_what_was_never_written_are_told_to_measure_nothing() {
+    let place = Place::new();
+    place.write("read.fio", "[look]\nrw=randread\nbs=4k\nnumber_ios=200\n");
+    place.write("both.fio", "[fill]\nrw=write\nbs=64k\nsize=1m\n[look]\nstonewall\nrw=randread\nsize=1m\n");
+    place.write("write.fio", "[fill]\nrw=write\nbs=64k\nsize=1m\n");
+    let told = |arguments: &[&str]| {
+        let ran = place.aster(&[&["run", "tiny", "--job"], arguments].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.err.contains("nothing of what was read had ever been written")
+    };
+    assert!(told(&["read.fio"]));
+    for other in [&["both.fio"][..], &["write.fio"], &["read.fio", "--precondition", "0"]] {
+        assert!(!told(other), "{other:?}");
+    }
+    // Written in a run before; then trimmed.
+    assert!(!told(&["write.fio", "--image", "d.aster"]));
+    place.write("again.fio", "[look]\nrw=randread\nsize=1m\n");
+    assert!(!told(&["again.fio", "--image", "d.aster"]));
+    place.write("trim.fio", "[trim]\nrw=trim\nbs=64k\nsize=1m\n[look]\nstonewall\nrw=randread\nsize=1m\n");
+    assert!(told(&["trim.fio", "--image", "d.aster"]));
+}
+
+#[test]
+fn progress_that_nobody_watches_is_whole_lines() {
+    let place = with_jobs();
+    place.write("read.fio", "[look]\nrw=randread\nnumber_ios=100\n");
+    let ran = place.aster(&["run", "tiny", "--job", "read.fio", "--precondition", "50"]);
+    let lines: Vec<_> = ran.err.lines().collect();
+    for (line, stage) in lines.iter().zip(["  precondition: ", "  run: "]) {
+        let seconds = line
+            .strip_prefix(stage)
+            .and_then(|rest| rest.strip_suffix(" s"))
+            .unwrap_or_else(|| panic!("{line}"));
+        assert!(seconds.parse::<f64>().is_ok(), "{line}");
+    }
+    assert_eq!(lines.len(), 2, "{lines:?}");
+}

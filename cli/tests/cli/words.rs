@@ -53,6 +53,43 @@ fn shipped_profiles_are_listed_and_can_be_copied() {
 }
 
 #[test]
+fn profiles_and_checks_are_printed_as_json() {
+    let place = Place::new();
+    let listed = place.report(&["profiles", "--json"]);
+    let tiny = listed.as_array().unwrap().iter().find(|profile| profile["name"] == "tiny").unwrap();
+    assert_eq!(tiny["flash_bytes"], 48 << 20);
+    place.refused(2, &["profiles", "tiny", "--json"]);
+    let checked = place.report(&["check", "tiny", "--json", "--set", "ftl.buffer_entries=64"]);
+    assert_eq!(checked["flash_bytes"], 48 << 20);
+    assert!(checked["exported_bytes"].as_u64().is_some_and(|bytes| bytes < 48 << 20), "{checked}");
+    assert!(checked["ready_after_s"].as_f64().is_some_and(|s| s > 0.0), "{checked}");
+    // What the file says, what was overridden, and what has its default.
+    let ftl = &checked["profile"]["ftl"];
+    assert_eq!(
+        (&ftl["slice_workers"], &ftl["buffer_entries"], &ftl["gc_depth"]),
+        (&16.into(), &64.into(), &2.into())
+    );
+}
+
+#[test]
+fn cells_that_no_configured_code_carries_are_refused_and_bad_ones_told() {
+    let place = Place::new();
+    place.write("job.fio", "[a]\nrw=write\nsize=64k\n");
+    let hopeless = ["--set", "package.errors.fresh=0.01"];
+    let doubtful = ["--set", "package.errors.fresh=1e-3"];
+    for command in [&["check", "tiny"][..], &["run", "tiny", "--job", "job.fio"]] {
+        let error = place.refused(2, &[command, &hopeless[..]].concat());
+        assert!(error.contains("package.errors.fresh=0.01: must leave new pages readable"), "{error}");
+        let told = place.aster(&[command, &doubtful[..]].concat()).err;
+        assert!(
+            told.contains("package.errors.fresh: in the worst pages of a new block one chunk in "),
+            "{told}"
+        );
+        assert!(!place.aster(command).err.contains("one chunk in"));
+    }
+}
+
+#[test]
 fn a_wrong_profile_is_told_with_line_and_key() {
     let place = Place::new();
     let tiny = place.aster(&["profiles", "tiny"]).out;
@@ -109,6 +146,75 @@ fn a_demo_that_is_killed_leaves_nothing_behind() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(std::fs::read_dir(place.path("temporary")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_demo_that_is_interrupted_ends_in_order() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("temporary")).unwrap();
+    std::fs::create_dir(place.path("tree")).unwrap();
+    place.write("tree/file", "content");
+    let mut child = place
+        .command(&["demo", "--tree", "tree"])
+        .env("TMPDIR", place.path("temporary"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    let copied: Vec<_> =
+        said.by_ref().map(Result::unwrap).take_while(|line| !line.starts_with("Filling a second")).collect();
+    assert!(copied.iter().any(|line| line.contains(" came back identical; ")), "{copied:?}");
+    interrupt(&child);
+    assert!(said.all(|line| !line.unwrap().contains("All of it took")));
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("\ninterrupted"), "on a line of its own: {said}");
+    assert_eq!(std::fs::read_dir(place.path("temporary")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_check_that_is_interrupted_says_so() {
+    let place = Place::new();
+    // Long enough to be interrupted: a scan of many blocks.
+    let many = ["--set", "geometry.blocks_per_lun=65536"];
+    let mut child = place
+        .command(&[&["check", "tiny"], &many[..]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // From when the process listens to signals on, which its status tells. SIGTERM, number 15, comes after SIGINT.
+    let status = format!("/proc/{}/status", child.id());
+    let listens = || {
+        let status = std::fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        caught.is_some_and(|caught| u64::from_str_radix(caught, 16).unwrap() >> 14 & 1 == 1)
+    };
+    while !listens() {
+        assert!(child.try_wait().unwrap().is_none(), "the check has ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    interrupt(&child);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "");
+    assert!(String::from_utf8_lossy(&ended.stderr).starts_with("interrupted while "));
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_is_refused_with_what_to_do() {
+    let place = Place::new();
+    place.write("read.fio", "[a]\nrw=read\nsize=64k\n");
+    // 8 TiB, which no memory has.
+    let drive = ["run", "ideal", "--set", "geometry.blocks_per_lun=32768", "--content", "full"];
+    let error = place.refused(2, &[&drive[..], &["--job", "read.fio", "--precondition", "0"]].concat());
+    for said in
+        ["--precondition keeps ", " in memory", "--content fingerprint", "--image", "restrict.blocks_per_lun"]
+    {
+        assert!(error.contains(said), "{said}: {error}");
+    }
 }
 
 #[test]
@@ -256,6 +362,11 @@ fn interrupt_once_it_works(child: &mut Child, place: &Place) {
         assert!(child.try_wait().unwrap().is_none(), "the run has ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
+    interrupt(child);
+}
+
+/// What Ctrl-C does.
+fn interrupt(child: &Child) {
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
@@ -277,7 +388,7 @@ fn a_run_that_is_interrupted_while_it_preconditions_reports_no_measurement() {
     assert_eq!(ended.status.code(), Some(130));
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "");
     let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains("interrupted while preconditioning: nothing was measured"), "{said}");
+    assert!(said.contains("interrupted before the work began: nothing was measured"), "{said}");
 }
 
 #[test]

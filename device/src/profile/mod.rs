@@ -44,9 +44,28 @@ impl Profile {
             let (key, reason) = error.blame();
             fail(&key, reason)
         })?;
+        let fresh = crate::FreshErrors::of(&profile).map_err(|error| {
+            let (key, reason) = error.blame();
+            fail(&key, reason)
+        })?;
+        if fresh.lost > UNREADABLE {
+            let crate::FreshErrors { bits, corrected, expected, .. } = fresh;
+            return Err(fail(
+                "package.errors.fresh",
+                format!(
+                    "must leave new pages readable: {expected:.1} of the {bits} bits of a chunk and its parity are wrong on \
+                     average in the worst, and {corrected} are corrected; lower it, or raise ecc.corrected and ecc.designed"
+                ),
+            ));
+        }
         Ok(profile)
     }
 }
 
+/// Chunks of new pages of which so many can't be read make no drive.
+const UNREADABLE: f64 = 0.5;
+
+#[cfg(test)]
+mod keys;
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,11 @@
 
 use super::ProfileError;
 use aster_units::CellMode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 /// How a package's cells are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellUse {
     /// One bit a cell.
@@ -28,7 +28,7 @@ impl From<CellUse> for CellMode {
 }
 
 /// The NAND package.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackageProfile {
     /// Manufacturer, at most 12 ASCII characters.
@@ -99,7 +99,7 @@ fn default_nv_ddr2_mode() -> u8 {
 }
 
 /// Which pages of a factory bad block carry its mark: ONFI 5.1 §3.3 leaves it to the maker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactoryMarksName {
     /// The first.
@@ -112,7 +112,7 @@ pub enum FactoryMarksName {
 }
 
 /// Optional commands of ONFI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandName {
     /// READ CACHE SEQUENTIAL, RANDOM and END.
@@ -132,7 +132,7 @@ pub enum CommandName {
 }
 
 /// Cells used as SLC. Vendor specific.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PseudoSlcProfile {
     /// The command cycle before READ, PROGRAM and ERASE.
@@ -146,7 +146,7 @@ pub struct PseudoSlcProfile {
 }
 
 /// One-shot programming of the three pages of a word line. Vendor specific.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OneShotProfile {
     /// The command cycles that say which page is loaded: LSB, CSB, MSB.
@@ -158,7 +158,7 @@ pub struct OneShotProfile {
 }
 
 /// Suspending programs and erases. Vendor specific: each is a command cycle and three row cycles.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuspendProfile {
     /// ERASE SUSPEND.
@@ -174,7 +174,7 @@ pub struct SuspendProfile {
 }
 
 /// Read levels. Vendor specific.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryProfile {
     /// The feature whose P1 chooses a level, 128 to 255.
@@ -191,7 +191,7 @@ fn default_endurance() -> u32 {
 }
 
 /// Bit errors in errors per bit.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorsProfile {
     /// Of a fresh block.

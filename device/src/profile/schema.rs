@@ -2,10 +2,10 @@
 
 use super::package::{PackageProfile, numbers};
 use aster_units::{CellMode, Content, Geometry};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One SSD.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// What it is, for people.
@@ -53,7 +53,7 @@ fn default_seed() -> u64 {
 }
 
 /// See [`Content`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContentKind {
     /// Every byte.
@@ -73,7 +73,7 @@ impl From<ContentKind> for Content {
 }
 
 /// Shape of the array.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeometryProfile {
     /// Channels.
@@ -101,7 +101,7 @@ fn one() -> u8 {
 }
 
 /// Capacity restriction (C31): what the firmware uses of the array. Absent keys restrict nothing.
-#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestrictProfile {
     /// Channels used.
@@ -113,7 +113,7 @@ pub struct RestrictProfile {
 }
 
 /// ONFI data interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataModeName {
     /// Asynchronous.
@@ -125,7 +125,7 @@ pub enum DataModeName {
 }
 
 /// Kinds of channel controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerName {
     /// Flash operations in software, on a core (B1).
@@ -138,7 +138,7 @@ pub enum ControllerName {
 }
 
 /// Channel bus and controller.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelProfile {
     /// What drives the channel. In hardware it costs no core anything.
@@ -170,7 +170,7 @@ fn two() -> u32 {
 }
 
 /// Where parity lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacementName {
     /// In the spare area.
@@ -181,7 +181,7 @@ pub enum PlacementName {
 }
 
 /// Error correction and page format.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EccProfile {
     /// The code's field is GF(2^field).
@@ -217,7 +217,7 @@ fn yes() -> bool {
 }
 
 /// Memories of the board.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoardProfile {
     /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
@@ -229,7 +229,7 @@ pub struct BoardProfile {
 
 /// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. What the processor says and
 /// hears over its own takes no bandwidth that counts, but time.
-#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusesProfile {
     /// Bus 1: memory controller to memory interconnect.
@@ -251,7 +251,7 @@ pub struct BusesProfile {
 }
 
 /// The host link.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkProfile {
     /// PCIe generation, 1 to 5.
@@ -292,7 +292,7 @@ fn default_device() -> u16 {
 }
 
 /// Processor cores.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoresProfile {
     /// Clock in MHz.
@@ -306,7 +306,7 @@ pub struct CoresProfile {
 }
 
 /// Cycles of firmware steps (design §2). A step that is absent costs nothing.
-#[derive(Clone, Debug, PartialEq, Default, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CostsProfile {
     /// NVMe manager and FTL: taking a command.
@@ -342,7 +342,7 @@ pub struct CostsProfile {
 }
 
 /// How a LUN's next request is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerPolicy {
     /// In the order they came.
@@ -355,7 +355,7 @@ pub enum SchedulerPolicy {
 }
 
 /// Which of the transactions that wait for a channel goes next (B18).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransactionOrder {
     /// In the order of issue.
@@ -372,7 +372,7 @@ pub enum TransactionOrder {
 }
 
 /// Flash scheduler.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulerProfile {
     /// How a LUN's next request is chosen.
@@ -405,7 +405,7 @@ fn default_retries() -> u8 {
 }
 
 /// Status polling.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PollProfile {
     /// Between two polls of a busy LUN, nanoseconds.
@@ -423,7 +423,7 @@ impl Default for PollProfile {
 }
 
 /// Which LUN a logical page belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssignerName {
     /// Consecutive pages go channel after channel (C70, ChPrev).
@@ -436,7 +436,7 @@ pub enum AssignerName {
 }
 
 /// Flash translation layer.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FtlProfile {
     /// Physical over logical capacity, minus one, in percent.
@@ -471,7 +471,7 @@ fn default_gc_depth() -> u8 {
 }
 
 /// Submission queue arbitration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArbitrationName {
     /// Round robin.
@@ -482,7 +482,7 @@ pub enum ArbitrationName {
 }
 
 /// NVMe controller.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
     /// I/O queue pairs, 1 to 64.
@@ -631,6 +631,8 @@ impl Profile {
         range("ecc.solver_channels", f64::from(self.ecc.solver_channels), 0.0, f64::from(g.channels))?;
         range("ecc.solver_ns", f64::from(self.ecc.solver_ns), 0.0, 1e9)?;
         range("board.dram_mb_per_s", self.board.dram_mb_per_s as f64, 0.0, 1e9)?;
+        // FFFFh is what a slot without a device reads as.
+        range("link.vendor_id", f64::from(self.link.vendor_id), 0.0, f64::from(u16::MAX - 1))?;
         range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
         range("cores.interrupt_ns", f64::from(self.cores.interrupt_ns), 0.0, 1e9)?;
         range("poll.early_ns", f64::from(self.poll.early_ns), 0.0, 1e9)?;

@@ -213,7 +213,122 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "package.column_change_ns",
     ),
     ("block_bytes = 512", "block_bytes = 512\nfetch_batch = 0", "host.fetch_batch"),
+    ("block_bytes = 512", "block_bytes = 512\ncompletion_ns = 2000000000", "host.completion_ns"),
+    ("block_bytes = 512", "block_bytes = 512\ndma_ns = 2000000000", "host.dma_ns"),
+    ("timing_mode = 4", "timing_mode = 4\nfifo_cycles = 2000000", "channel.fifo_cycles"),
+    ("timing_mode = 4", "timing_mode = 4\ngap_cycles = 2000000", "channel.gap_cycles"),
+    ("timing_mode = 4", "timing_mode = 9", "channel.timing_mode"),
+    ("correct_ns = 1500", "correct_ns = 2000000000", "ecc.correct_ns"),
+    ("correct_ns = 1500", "solver_channels = 3", "ecc.solver_channels"),
+    ("correct_ns = 1500", "solver_ns = 2000000000", "ecc.solver_ns"),
+    ("latency_ns = 300", "latency_ns = 300\npacket_overhead = 2000", "link.packet_overhead"),
+    ("latency_ns = 300", "latency_ns = 300\nvendor_id = 0xFFFF", "link.vendor_id"),
+    ("[ftl]", "[poll]\ninterval_ns = 0\n[ftl]", "poll.interval_ns"),
+    ("[ftl]", "[poll]\nearly_ns = 2000000000\n[ftl]", "poll.early_ns"),
+    ("[ftl]", "[poll]\npatience = 1\n[ftl]", "poll.patience"),
+    ("[ftl]", "[scheduler]\nread_retries = 101\n[ftl]", "scheduler.read_retries"),
+    ("[ftl]", "[scheduler]\npolicy = \"cosmos\"\n[ftl]", "scheduler.policy"),
+    (
+        "factory_bad_per_mille = 20",
+        "program_failures_per_million = 2000000",
+        "package.program_failures_per_million",
+    ),
+    (
+        "factory_bad_per_mille = 20",
+        "erase_failures_per_million = 2000000",
+        "package.erase_failures_per_million",
+    ),
+    ("factory_bad_per_mille = 20", "failure_growth = -1", "package.failure_growth"),
+    ("factory_bad_per_mille = 20", "nv_ddr2_mode_max = 8", "package.nv_ddr2_mode_max"),
+    // More wrong bits than the code corrects: 0.02 of 2,216, and twice that on MSB pages.
+    ("fresh = 1e-5", "fresh = 2e-2", "package.errors.fresh"),
+    ("fresh = 1e-5", "cycle = 0.9", "package.errors.cycle"),
+    ("fresh = 1e-5", "cycle_squared = 0.9", "package.errors.cycle_squared"),
+    ("fresh = 1e-5", "retention = 0.9", "package.errors.retention"),
+    ("fresh = 1e-5", "read = 0.9", "package.errors.read"),
+    ("fresh = 1e-5", "csb_factor = -1", "package.errors.csb_factor"),
+    ("fresh = 1e-5", "slc_factor = -1", "package.errors.slc_factor"),
+    ("fresh = 1e-5", "retention_shift_mv = -1", "package.errors.retention_shift_mv"),
+    ("fresh = 1e-5", "level_width_mv = -1", "package.errors.level_width_mv"),
+    ("fresh = 1e-5", "neighbour = -1", "package.errors.neighbour"),
+    (
+        "[channel]",
+        "[package.slc]\nprefix = 0xDA\nread_us = 0\nprogram_us = 1\nerase_us = 1\n[channel]",
+        "package.slc.read_us",
+    ),
+    (
+        "[channel]",
+        "[package.slc]\nprefix = 0xDA\nread_us = 1\nprogram_us = 0\nerase_us = 1\n[channel]",
+        "package.slc.program_us",
+    ),
+    (
+        "[channel]",
+        "[package.slc]\nprefix = 0xDA\nread_us = 1\nprogram_us = 1\nerase_us = 0\n[channel]",
+        "package.slc.erase_us",
+    ),
+    (
+        "[channel]",
+        "[package.one_shot]\nprefixes = [1, 2, 3]\nload_confirm = 0x1A\nprogram_us = 0\n[channel]",
+        "package.one_shot.program_us",
+    ),
+    (
+        "[channel]",
+        "[package.suspend]\nerase = 1\nerase_resume = 2\nprogram = 3\nprogram_resume = 4\nlatency_us = 0\n[channel]",
+        "package.suspend.latency_us",
+    ),
+    ("[channel]", "[package.retry]\nfeature = 1\nlevels_mv = [0, 1]\n[channel]", "package.retry.feature"),
+    ("[channel]", "[package.retry]\nfeature = 137\nlevels_mv = [0]\n[channel]", "package.retry.levels_mv"),
+    ("[link]", "[board.buses]\nmemory_mb_per_s = 2000000000\n[link]", "board.buses.memory_mb_per_s"),
+    ("[link]", "[board.buses]\nhost_mb_per_s = 2000000000\n[link]", "board.buses.host_mb_per_s"),
+    ("[link]", "[board.buses]\nchannels_mb_per_s = 2000000000\n[link]", "board.buses.channels_mb_per_s"),
+    ("[link]", "[board.buses]\nchannel_mb_per_s = 2000000000\n[link]", "board.buses.channel_mb_per_s"),
+    ("[link]", "[board.buses]\nregister_cycles = 20000\n[link]", "board.buses.register_cycles"),
+    (
+        "[link]",
+        "[board.buses]\nregister_cycles = 1\ncentral_mhz = 1\ncontrol_mhz = 1\n[link]",
+        "board.buses.processor_mhz",
+    ),
+    (
+        "[link]",
+        "[board.buses]\nregister_cycles = 1\nprocessor_mhz = 1\ncontrol_mhz = 1\n[link]",
+        "board.buses.central_mhz",
+    ),
+    (
+        "[link]",
+        "[board.buses]\nregister_cycles = 1\nprocessor_mhz = 1\ncentral_mhz = 1\n[link]",
+        "board.buses.control_mhz",
+    ),
+    ("slice = 200", "slice = 20000000", "costs.slice"),
+    ("slice = 200", "translate = 20000000", "costs.translate"),
+    ("slice = 200", "buffer = 20000000", "costs.buffer"),
+    ("slice = 200", "dma = 20000000", "costs.dma"),
+    ("slice = 200", "complete = 20000000", "costs.complete"),
+    ("slice = 200", "move_page = 20000000", "costs.move_page"),
+    ("flash_request = 200", "flash_request = 20000000", "costs.flash_request"),
+    ("transaction = 100", "transaction = 20000000", "costs.transaction"),
+    ("poll = 100", "poll = 20000000", "costs.poll"),
+    ("slice = 200", "loop_pass = 20000000", "costs.loop_pass"),
+    ("slice = 200", "loop_status = 20000000", "costs.loop_status"),
+    ("slice = 200", "loop_compare = 20000000", "costs.loop_compare"),
+    ("slice = 200", "loop_issue = 20000000", "costs.loop_issue"),
+    ("slice = 200", "loop_finish = 20000000", "costs.loop_finish"),
 ];
+
+/// A check that is added to the schema needs a bad value here.
+#[test]
+fn no_check_is_left_out() {
+    let sources = concat!(include_str!("schema.rs"), include_str!("package.rs"));
+    let words: Vec<_> = sources.split('"').skip(1).step_by(2).collect();
+    // A package's name has a test of its own.
+    let checked = words.iter().filter(|word| {
+        let of_key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._".contains(c);
+        word.contains('.') && word.chars().all(of_key) && **word != "package.part"
+    });
+    let tried: Vec<_> = BAD_VALUES.iter().map(|(_, _, key)| *key).collect();
+    let left_out: Vec<_> = checked.filter(|key| !tried.contains(key)).collect();
+    assert!(left_out.is_empty(), "no bad value is tried for {left_out:?}");
+    assert!(tried.len() > 90, "{}", tried.len());
+}
 
 #[test]
 fn each_bad_value_names_its_key_and_what_is_allowed() {

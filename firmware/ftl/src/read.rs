@@ -24,6 +24,9 @@ impl Drive {
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
         let entry = self.hold_filled(slice, fua).await?;
+        let holds_nothing =
+            !self.map.borrow().get(slice.lpn).is_some() && !self.buffer.borrow().is_dirty(entry);
+        self.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await;
         self.let_go(entry, Hold::Shared);
         moved.map_err(dma_status)

@@ -70,7 +70,7 @@ pub enum NandError {
     },
     /// The medium holds something else than an image of a NAND array, or a damaged one.
     Damaged {
-        /// Where, in bytes from the medium's start.
+        /// Where, in bytes from the start of what holds the medium.
         offset: u64,
         /// What is wrong there.
         what: &'static str,

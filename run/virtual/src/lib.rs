@@ -6,7 +6,9 @@ mod image;
 mod machine;
 mod pci;
 
-pub use image::{ImageCheck, ImageError, ImageInfo, check_image, clone_image, image_info, open_image};
+pub use image::{
+    ImageCheck, ImageError, ImageInfo, check_image, clone_image, image_info, make_image, open_image,
+};
 pub use machine::{Machine, RunError, VirtualBar};
 
 pub use aster_driver as driver;

@@ -29,6 +29,9 @@ pub enum RunError {
     /// The driver gave up.
     #[error("driver: {0}")]
     Driver(#[from] DriverError),
+    /// Whoever began it asked it to end before it had.
+    #[error("interrupted while {0}")]
+    Interrupted(&'static str),
     /// The workload can't go on.
     #[error("{0}")]
     Workload(Fault),
@@ -59,6 +62,9 @@ impl Bar for VirtualBar {
         self.device.bar_write(offset, size, value);
     }
 }
+
+/// Steps between two times that whoever watches is asked whether to go on.
+const STEPS_A_TICK: u32 = 16_384;
 
 /// A host and a drive on one thread, two clocks.
 pub struct Machine {
@@ -112,18 +118,25 @@ impl Machine {
     /// # Errors
     /// When the drive doesn't come up.
     pub fn boot(&self) -> Result<(), RunError> {
+        self.boot_while(&mut || true)
+    }
+    /// As [`Machine::boot`]; `goes_on` is asked every few thousand steps, and `false` ends it.
+    ///
+    /// # Errors
+    /// Also [`RunError::Interrupted`].
+    pub fn boot_while(&self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
         enumerate(&self.device).ok_or(RunError::Enumeration)?;
         let driver = Rc::clone(&self.driver);
-        let begun = self.block_on("initialising the controller", async move { driver.init().await });
+        let begun =
+            self.block_on_while("initialising the controller", async move { driver.init().await }, goes_on);
         // The drive's own words say more than the driver's time-out.
         self.check_drive()?;
         begun??;
         // The controller answers before its firmware has read all it needs to know.
+        let mut steps = 0;
         while self.device.is_booting() {
             self.check_drive()?;
-            if !self.step() {
-                return Err(RunError::Stalled { at: self.now(), what: "waiting for the drive's firmware" });
-            }
+            self.step_or_stall("waiting for the drive's firmware", &mut steps, goes_on)?;
         }
         self.check_drive()
     }
@@ -133,6 +146,11 @@ impl Machine {
             Some(fault) => Err(RunError::Drive(fault)),
             None => Ok(()),
         }
+    }
+
+    /// The firmware takes a full disk for bad blocks; whoever looks at the numbers must not.
+    fn check_image(&self) -> Result<(), RunError> {
+        self.device.image_fault().map_or(Ok(()), |fault| Err(RunError::Drive(fault)))
     }
 
     /// The driver.
@@ -170,13 +188,12 @@ impl Machine {
     /// `false`, the runner issues nothing more and the run ends when what is in flight has completed.
     ///
     /// # Errors
-    /// When both sides wait for ever, or the runner can't go on.
+    /// When both sides wait for ever, the runner can't go on, or the drive's image can't be written or read.
     pub fn run<L: LatencySink>(
         &self,
         runner: &mut Runner<VirtualBar, L>,
         mut tick: impl FnMut(&Runner<VirtualBar, L>) -> bool,
     ) -> Result<(), RunError> {
-        const STEPS_A_TICK: u32 = 16_384;
         self.host.catch_up(self.now());
         runner.start();
         let mut steps = 0;
@@ -207,11 +224,13 @@ impl Machine {
             steps += 1;
             if steps == STEPS_A_TICK {
                 steps = 0;
+                self.check_image()?;
                 if !tick(runner) {
                     runner.stop();
                 }
             }
         }
+        self.check_image()?;
         match runner.fault() {
             Some(_) if self.device.fault().is_some() => {
                 Err(RunError::Drive(self.device.fault().unwrap_or_default()))
@@ -253,23 +272,46 @@ impl Machine {
         what: &'static str,
         work: impl Future<Output = T> + 'static,
     ) -> Result<T, RunError> {
+        self.block_on_while(what, work, &mut || true)
+    }
+    fn block_on_while<T: 'static>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = T> + 'static,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<T, RunError> {
         let result = Rc::new(RefCell::new(None));
         let slot = Rc::clone(&result);
         self.host.spawn(async move {
             let value = work.await;
             *slot.borrow_mut() = Some(value);
         });
+        let mut steps = 0;
         loop {
             if let Some(value) = result.borrow_mut().take() {
                 return Ok(value);
             }
-            if !self.step() {
-                return Err(match self.device.fault() {
-                    Some(fault) => RunError::Drive(fault),
-                    None => RunError::Stalled { at: self.now(), what },
-                });
-            }
+            self.step_or_stall(what, &mut steps, goes_on)?;
         }
+    }
+    /// A step, or why there is none.
+    fn step_or_stall(
+        &self,
+        what: &'static str,
+        steps: &mut u32,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), RunError> {
+        if !self.step() {
+            return Err(match self.device.fault() {
+                Some(fault) => RunError::Drive(fault),
+                None => RunError::Stalled { at: self.now(), what },
+            });
+        }
+        *steps += 1;
+        if steps.is_multiple_of(STEPS_A_TICK) && !goes_on() {
+            return Err(RunError::Interrupted(what));
+        }
+        Ok(())
     }
 
     /// Lets `duration` pass while the drive does what it has to do in the background.
@@ -289,10 +331,12 @@ impl Machine {
     /// Shuts the controller down as NVMe asks (CC.SHN), then removes the power.
     ///
     /// # Errors
-    /// When the shutdown doesn't complete.
+    /// When the shutdown doesn't complete, or the image could not be written.
     pub fn shut_down(self) -> Result<Media, RunError> {
         let driver = Rc::clone(&self.driver);
-        self.block_on("shutting the controller down", async move { driver.shut_down().await })??;
+        let ended = self.block_on("shutting the controller down", async move { driver.shut_down().await });
+        self.check_image()?;
+        ended??;
         Ok(self.cut_power())
     }
 

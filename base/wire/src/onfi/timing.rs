@@ -42,10 +42,6 @@ impl DataInterface {
             DataInterface::NvDdr2 => 7,
         }
     }
-    /// Whether two bytes cross a strobe cycle, so that bursts have even lengths.
-    pub const fn is_ddr(self) -> bool {
-        !matches!(self, DataInterface::Sdr)
-    }
 }
 
 impl fmt::Display for DataInterface {

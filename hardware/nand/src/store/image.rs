@@ -177,7 +177,7 @@ impl Image {
         for (index, bytes) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
             let block = BlockAddr(index as u32);
             let Some(entry) = BlockEntry::parse(bytes) else {
-                let offset = self.places.entry(lun, block);
+                let offset = self.medium.origin() + self.places.entry(lun, block);
                 return Err(NandError::Damaged { offset, what: "a block entry's checksum is wrong" });
             };
             let used = if entry.flags.has(OPENED) {
@@ -267,12 +267,12 @@ fn check_header(medium: &mut dyn Medium, config: &NandConfig) -> Result<Option<u
     let mut values = header.chunks_exact(8).map(|b| u64::from(u32_at(b, 0)) | u64::from(u32_at(b, 4)) << 32);
     if values.next() != Some(MAGIC) {
         return Err(NandError::Damaged {
-            offset: 0,
+            offset: medium.origin(),
             what: "this is no NAND image: it doesn't begin with ASTRNAND",
         });
     }
     if crc32c(&header[..HEADER_BYTES - 4]) != u32_at(&header, HEADER_BYTES - 4) {
-        return Err(NandError::Damaged { offset: 0, what: "the header's checksum is wrong" });
+        return Err(NandError::Damaged { offset: medium.origin(), what: "the header's checksum is wrong" });
     }
     for ((field, config), image) in fields(config).into_iter().skip(1).zip(values) {
         if image != config {

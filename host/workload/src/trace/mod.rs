@@ -42,7 +42,7 @@ impl Format {
     pub fn detect(first_line: &str) -> Option<Format> {
         if iolog::is_header(first_line) {
             Some(Format::Iolog)
-        } else if matches!(msr::line(first_line), Ok(Line::Request(_))) {
+        } else if msr::is_header(first_line) || matches!(msr::line(first_line), Ok(Line::Request(_))) {
             Some(Format::Msr)
         } else if !first_line.trim().is_empty() && blkparse::Blkparse::default().line(first_line).is_ok() {
             Some(Format::Blkparse)

@@ -5,10 +5,26 @@ use crate::RequestKind;
 /// Fields of a line.
 const FIELDS: usize = 7;
 
+/// What the fields are called, where a file names them in its first line: the published ones don't, spreadsheets add it.
+const NAMES: [&str; FIELDS] =
+    ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
+
+/// Whether a line names the fields.
+pub(super) fn is_header(line: &str) -> bool {
+    // Some spreadsheets put a byte order mark in front.
+    let mut fields = line.trim_start_matches('\u{feff}').split(',');
+    NAMES.iter().all(|name| fields.next().is_some_and(|field| field.trim().eq_ignore_ascii_case(name)))
+        && fields.next().is_none()
+}
+
 /// A line of the MSR Cambridge traces (SNIA IOTTA): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The
 /// timestamp is a Windows file time, in units of 100 ns; offset and size are bytes. A device is `hostname,disk`.
 pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
     if line.trim().is_empty() {
+        return Ok(Line::Nothing);
+    }
+    // The timestamps of requests are numbers: only what begins otherwise can be a header.
+    if !line.starts_with(|c: char| c.is_ascii_digit()) && is_header(line) {
         return Ok(Line::Nothing);
     }
     let mut fields = [Field { byte: line.len(), text: "" }; FIELDS];

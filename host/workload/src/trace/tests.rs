@@ -76,6 +76,21 @@ fn msr_lines_are_taken_with_their_file_times() {
 }
 
 #[test]
+fn a_line_that_names_the_fields_of_msr_is_no_request() {
+    let names = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+    let line = "128166372003061629,usr,0,Read,4096,512,41286\n";
+    for header in [names.to_string(), format!("\u{feff}{names}"), names.to_lowercase().replace(',', ", ")] {
+        assert_eq!(Format::detect(&header), Some(Format::Msr), "{header}");
+        let got = plain(&format!("{header}\n{line}"), Format::Msr).unwrap();
+        assert_eq!(got, [request(RequestKind::Read, 4096, 512, 0)], "{header}");
+    }
+    for other in ["Timestamp,Hostname,DiskNumber,Type,Offset,Size", &format!("{names},more")] {
+        assert_eq!(Format::detect(other), None);
+        assert!(plain(&format!("{other}\n{line}"), Format::Msr).is_err());
+    }
+}
+
+#[test]
 fn iolog_2_waits_and_iolog_3_has_times() {
     let two = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda write 0 4096\n/dev/sda wait 250 0\n/dev/sda wait 50 0\n\
                /dev/sda read 4096 8192\n/dev/sda sync 0 0\n/dev/sda trim 0 4096\n/dev/sda close\n";

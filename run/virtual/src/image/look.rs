@@ -77,7 +77,7 @@ impl Overlay {
         mut each: impl FnMut(&mut Self, u64, usize, std::ops::Range<usize>) -> Result<(), MediumError>,
     ) -> Result<(), MediumError> {
         if offset.checked_add(length as u64).is_none_or(|end| end > self.below.size()) {
-            return Err(failed(offset, &"beyond the end of the image"));
+            return Err(failed(self.origin().saturating_add(offset), &"beyond the end of the image"));
         }
         let mut done = 0;
         while done < length {
@@ -94,6 +94,9 @@ impl Overlay {
 impl Medium for Overlay {
     fn size(&self) -> u64 {
         self.below.size()
+    }
+    fn origin(&self) -> u64 {
+        self.below.origin()
     }
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
         self.below.read_at(offset, into)?;
@@ -273,8 +276,13 @@ mod tests {
             std::fs::write(&spoilt, &bytes).unwrap();
             check_image(&spoilt, &profile, None).unwrap_err().to_string()
         };
+        // Where it is in the file, for whoever looks there.
         let text = spoil(NAND_AT + 9);
-        assert!(text.contains("spoilt") && text.contains("byte 0"), "{text}");
+        assert!(text.contains("spoilt") && text.contains(&format!("byte {NAND_AT}:")), "{text}");
+        // The first block's entry, behind the header's page.
+        let entry = NAND_AT + 4096;
+        let text = spoil(entry + 3);
+        assert!(text.contains(&format!("byte {entry}: a block entry's checksum is wrong")), "{text}");
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(NAND_AT + 100).unwrap();
         assert!(matches!(check_image(&path, &profile, None), Err(ImageError::Truncated { .. })));

@@ -115,6 +115,7 @@ struct FileMedium {
     size: u64,
 }
 
+/// What went wrong at a byte of the file.
 fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError {
     MediumError { offset, reason: error.to_string() }
 }
@@ -123,7 +124,7 @@ impl FileMedium {
     fn bounded(&self, offset: u64, length: u64) -> Result<u64, MediumError> {
         match offset.checked_add(length) {
             Some(end) if end <= self.size => Ok(self.base + offset),
-            _ => Err(failed(offset, &"beyond the end of the image")),
+            _ => Err(failed(self.base.saturating_add(offset), &"beyond the end of the image")),
         }
     }
 }
@@ -132,13 +133,16 @@ impl Medium for FileMedium {
     fn size(&self) -> u64 {
         self.size
     }
+    fn origin(&self) -> u64 {
+        self.base
+    }
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
         let at = self.bounded(offset, into.len() as u64)?;
-        self.file.read_exact_at(into, at).map_err(|e| failed(offset, &e))
+        self.file.read_exact_at(into, at).map_err(|e| failed(at, &e))
     }
     fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
         let at = self.bounded(offset, from.len() as u64)?;
-        self.file.write_all_at(from, at).map_err(|e| failed(offset, &e))
+        self.file.write_all_at(from, at).map_err(|e| failed(at, &e))
     }
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
         let at = self.bounded(offset, length)?;
@@ -154,12 +158,12 @@ impl Medium for FileMedium {
                     let n = (length - done).min(zeroes.len() as u64);
                     self.file
                         .write_all_at(&zeroes[..n as usize], at + done)
-                        .map_err(|e| failed(offset, &e))?;
+                        .map_err(|e| failed(at + done, &e))?;
                     done += n;
                 }
                 Ok(())
             }
-            Err(e) => Err(failed(offset, &e)),
+            Err(e) => Err(failed(at, &e)),
         }
     }
 }
@@ -197,6 +201,16 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
     Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram))
+}
+
+/// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for [`open_image`] to open.
+///
+/// # Errors
+/// When the profile makes no drive, or the file can't be written.
+pub fn make_image(file: &File, profile: &Profile, content: Option<Content>) -> Result<(), ImageError> {
+    let bytes = NAND_AT + aster_device::nand_image_bytes(profile, content)?;
+    write_new(file, bytes, &media_keys(profile, content))
+        .map_err(|error| ImageError::Io { path: "a temporary file".into(), error })
 }
 
 /// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.

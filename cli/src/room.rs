@@ -1,0 +1,171 @@
+//! Whether a run's content fits where it is kept: memory, or the disk that its image is on.
+
+use crate::failure::Failure;
+use crate::profiles::capacity;
+use aster_device::profile::Profile;
+use aster_units::Content;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What a run will keep.
+pub(crate) struct Need {
+    /// Bytes that are surely there at the end: what preconditioning fills.
+    pub(crate) certain: u64,
+    /// Bytes that the work writes on top, as far as that can be told.
+    pub(crate) written: u64,
+}
+
+/// Bytes that a page takes in memory beside its content: its record, OOB and list of wrong bits.
+const RECORD_BYTES: u64 = 48;
+
+impl Need {
+    /// Of a run on `profile`'s drive of `exported` bytes.
+    pub(crate) fn of(profile: &Profile, exported: u64, precondition: Option<u32>, written: u64) -> Self {
+        let used = profile.used_geometry();
+        let flash = used.total_pages() * u64::from(used.page_bytes);
+        let filled = if precondition.is_some() { exported } else { 0 };
+        let overwritten = exported / 100 * u64::from(precondition.unwrap_or(0));
+        let all = filled.saturating_add(overwritten).saturating_add(written);
+        // Stale copies stay until their block is erased, but flash holds no more than itself.
+        Need { certain: filled, written: all.min(flash).saturating_sub(filled) }
+    }
+
+    /// Bytes that `content` of so many bytes takes, in pages of `page_bytes`.
+    fn kept(bytes: u64, content: Content, page_bytes: u64) -> u64 {
+        let pages = bytes.div_ceil(page_bytes.max(1));
+        match content {
+            Content::Full => pages.saturating_mul(page_bytes + RECORD_BYTES),
+            Content::Fingerprint => pages.saturating_mul(RECORD_BYTES),
+        }
+    }
+}
+
+/// Says what is to be said about a run that will hardly fit; nothing when it will, or when nobody knows.
+///
+/// # Errors
+/// When it surely won't, with what to do.
+pub(crate) fn check(
+    need: &Need,
+    content: Content,
+    page_bytes: u64,
+    image: Option<&Path>,
+) -> Result<Option<String>, Failure> {
+    let available = match image {
+        Some(image) => on_disk(image),
+        None => in_memory(),
+    };
+    available.map_or(Ok(None), |available| judge(need, content, page_bytes, image, available))
+}
+
+fn judge(
+    need: &Need,
+    content: Content,
+    page_bytes: u64,
+    image: Option<&Path>,
+    available: u64,
+) -> Result<Option<String>, Failure> {
+    let certain = Need::kept(need.certain, content, page_bytes);
+    let likely = Need::kept(need.certain.saturating_add(need.written), content, page_bytes);
+    if likely <= available {
+        return Ok(None);
+    }
+    let mut ways = Vec::new();
+    if content == Content::Full {
+        ways.push("--content fingerprint keeps a tag a sector instead of every byte");
+    }
+    match image {
+        None => ways.push("--image FILE keeps the drive on the disk"),
+        Some(_) => ways.push("an --image on another disk"),
+    }
+    ways.push("--set restrict.blocks_per_lun=N makes the drive smaller");
+    let place = match image {
+        None => "in memory".to_owned(),
+        Some(image) => format!("on the disk of {}", image.display()),
+    };
+    let ways = ways.join("; ");
+    if certain > available {
+        return Err(Failure::usage(format!(
+            "--precondition keeps {} {place}, where {} are left: {ways}",
+            capacity(certain),
+            capacity(available)
+        )));
+    }
+    Ok(Some(format!(
+        "this run may keep up to {} {place}, where {} are left: {ways}",
+        capacity(likely),
+        capacity(available)
+    )))
+}
+
+/// Bytes of memory that programs may still take, as Linux estimates it.
+fn in_memory() -> Option<u64> {
+    of_meminfo(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn of_meminfo(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Bytes that an image may take on its disk: what is free, and what it takes already.
+fn on_disk(image: &Path) -> Option<u64> {
+    let taken = image.metadata().map_or(0, |file| file.blocks() * 512);
+    let folder = match image.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let disk = rustix::fs::statvfs(&folder).ok()?;
+    disk.f_bavail.checked_mul(disk.f_frsize)?.checked_add(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = 16 << 10;
+
+    fn tiny() -> Profile {
+        aster_device::profile::shipped("tiny").unwrap()
+    }
+
+    #[test]
+    fn what_is_written_counts_until_flash_is_full() {
+        let flash = 48 << 20;
+        let need = Need::of(&tiny(), 30 << 20, None, 1 << 20);
+        assert_eq!((need.certain, need.written), (0, 1 << 20));
+        let need = Need::of(&tiny(), 30 << 20, Some(0), 1 << 20);
+        assert_eq!((need.certain, need.written), (30 << 20, 1 << 20));
+        let need = Need::of(&tiny(), 30 << 20, Some(10_000), u64::MAX);
+        assert_eq!((need.certain, need.certain + need.written), (30 << 20, flash));
+    }
+
+    #[test]
+    fn what_surely_does_not_fit_is_refused_and_what_may_not_is_told() {
+        let need = Need { certain: 1 << 30, written: 1 << 30 };
+        let judged = |content, available| judge(&need, content, PAGE, None, available);
+        assert!(judged(Content::Full, 3 << 30).unwrap().is_none());
+        let may = judged(Content::Full, 3 << 29).unwrap().unwrap();
+        assert!(may.starts_with("this run may keep up to 2 GiB in memory, where 1.5 GiB are left"), "{may}");
+        let refused = judged(Content::Full, 1 << 29).unwrap_err().to_string();
+        for way in ["--content fingerprint", "--image FILE", "--set restrict.blocks_per_lun"] {
+            assert!(refused.contains(way), "{refused}");
+        }
+        // Tags take a thousandth.
+        assert!(judged(Content::Fingerprint, 1 << 29).unwrap().is_none());
+        let tags = judged(Content::Fingerprint, 1 << 20).unwrap_err().to_string();
+        assert!(!tags.contains("--content"), "{tags}");
+        let disk =
+            judge(&need, Content::Full, PAGE, Some(Path::new("d.aster")), 1 << 29).unwrap_err().to_string();
+        assert!(disk.contains("on the disk of d.aster") && !disk.contains("--image FILE"), "{disk}");
+    }
+
+    #[test]
+    fn this_machine_says_what_it_has() {
+        assert_eq!(of_meminfo("MemTotal: 9 kB\nMemAvailable:   12345 kB\n"), Some(12_345 << 10));
+        assert_eq!(of_meminfo("MemTotal: 9 kB\n"), None);
+        assert!(in_memory().is_some_and(|bytes| bytes > 1 << 20));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(on_disk(&folder.path().join("d.aster")).is_some());
+        assert!(on_disk(&folder.path().join("nowhere/d.aster")).is_none());
+    }
+}
