@@ -6,6 +6,8 @@ SETUP := scripts/setup.sh
 SETUP_RUN := scripts/setup.sh --verilator
 SETUP_TEST := scripts/setup.sh --rtl --guest
 SETUP_LINT := scripts/setup.sh --bare-metal --rtl
+# Benches boot a guest.
+SETUP_BENCH := scripts/setup.sh --guest
 SETUP_COUNT := scripts/setup.sh --valgrind
 
 # What `aster` is told by `make run`.
@@ -34,9 +36,9 @@ test-all: test doc ## Everything in test, documentation, many more cases, optimi
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost
 
-bench: ## Measure codecs, executor, requests and flash operations per CPU second
+bench: ## Measure codecs, executor, requests and flash operations per CPU second, and live drives
 	@$(SETUP) cargo bench $(LOCKED) --package aster-codec
-	@$(SETUP) cargo run $(LOCKED) --release --package aster-benches --bin bench
+	@$(SETUP_BENCH) cargo run $(LOCKED) --release --package aster-benches --bin bench
 
 lint: ## Format, clippy, who may use whom, no_std for bare metal
 	@$(SETUP_LINT) cargo fmt --all --check

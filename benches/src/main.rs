@@ -8,6 +8,7 @@ mod channel;
 mod clock;
 mod drive;
 mod executor;
+mod guest;
 mod live;
 
 fn main() {
@@ -30,5 +31,8 @@ fn main() {
     }
     if run("board") {
         drive::measure_boards();
+    }
+    if run("guest") {
+        guest::measure();
     }
 }

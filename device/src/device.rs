@@ -98,6 +98,7 @@ impl Device {
         media: Media,
         recorder: &Recorder,
     ) -> Result<Self, BuildError> {
+        let mut pieces: Pieces = pieces.into();
         let content = content.unwrap_or(profile.content.into());
         let exec = Exec::new();
         let Media { nand, nvram } = media;
@@ -145,6 +146,7 @@ impl Device {
         }
 
         // Channels, with a worker for each LUN.
+        let serve_commands = pieces.commands.take();
         let looped = profile.scheduler.policy == SchedulerPolicy::Cosmos;
         // The big loop runs on the FTL's core.
         let above = if looped { Interrupt::default() } else { interrupt };
@@ -164,13 +166,21 @@ impl Device {
             requests: &flash_port,
             recorder,
         };
-        let channels = Channels::start(&around, &mut array, Above::Scheduler, pieces.into())?;
+        let channels = Channels::start(&around, &mut array, Above::Scheduler, pieces)?;
 
         // Front end and FTL.
         let link_port = LinkPort::new(&exec, host_config.link_operations());
         let link = Link::start(&exec, &link_port, build::link(profile), host_bus, recorder);
         let command_port = host_config.command_port(&exec);
-        let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&command_port) };
+        // Where a reader's own piece serves the host, what would serve it listens to a port where nobody speaks.
+        let served_port = match serve_commands {
+            Some(serve) => {
+                serve(&ftl_core, Rc::clone(&command_port));
+                host_config.command_port(&exec)
+            }
+            None => Rc::clone(&command_port),
+        };
+        let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&served_port) };
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
         let kept = nvram.clone();
@@ -191,7 +201,7 @@ impl Device {
         )?;
         let big_loop = channels.below.as_ref().map(|controllers| {
             let ports = Ports {
-                host: Rc::clone(&command_port),
+                host: served_port,
                 ftl: ftl_port,
                 requests: flash_port,
                 controllers: Rc::clone(controllers),

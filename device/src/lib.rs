@@ -25,7 +25,7 @@ pub use check::{check, namespace};
 pub use device::{Device, DriveStats};
 pub use identity::media_keys;
 pub use media::{Media, NVRAM_BYTES};
-pub use pieces::{MakeArbiter, Pieces};
+pub use pieces::{MakeArbiter, Pieces, ServeCommands};
 pub use profile::{Profile, ProfileError};
 
 /// Waveforms of a channel's pins.
@@ -47,9 +47,11 @@ pub mod big_loop {
 
 /// What goes into [`Pieces`], and what operations of a reader's own are made of ([`bench::Bench::operate`]).
 pub mod plug {
+    pub use aster_exec::Core;
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::flash::{FlashError, Phase};
+    pub use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
     pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
     pub use aster_sched::{PackageLimit, Policy, Running, Task, TaskScheduler};
     pub use aster_txn::{Descriptor, Direction, Txn};

@@ -9,12 +9,17 @@ use rustix::io::Errno;
 /// Who is signalled by which MSI-X vector.
 pub(crate) struct Interrupts {
     vectors: Vec<Option<OwnedFd>>,
+    /// To be signalled when this turn has done its work: each a system call, however many completions it announces.
+    raised: Vec<u16>,
 }
 
 impl Interrupts {
     /// `vectors` vectors that nobody listens to.
     pub(crate) fn new(vectors: u16) -> Self {
-        Interrupts { vectors: (0..vectors).map(|_| None).collect() }
+        Interrupts {
+            vectors: (0..vectors).map(|_| None).collect(),
+            raised: Vec::with_capacity(usize::from(vectors)),
+        }
     }
 
     /// Vectors of an interrupt index.
@@ -100,9 +105,25 @@ impl Interrupts {
         Ok(())
     }
 
+    /// The drive has sent a vector's message: [`Interrupts::deliver`] follows before anything else is done.
+    #[inline]
+    pub(crate) fn raise(&mut self, vector: u16) {
+        if !self.raised.contains(&vector) {
+            self.raised.push(vector);
+        }
+    }
+
+    /// Signals what was raised.
+    #[inline]
+    pub(crate) fn deliver(&mut self) {
+        while let Some(vector) = self.raised.pop() {
+            self.signal(vector);
+        }
+    }
+
     /// Signals a vector, if somebody listens.
     #[inline]
-    pub(crate) fn signal(&self, vector: u16) {
+    fn signal(&self, vector: u16) {
         if let Some(Some(file)) = self.vectors.get(usize::from(vector)) {
             // A full counter has signalled already; any other file is the client's own fault.
             let _ = rustix::io::write(file, &1u64.to_ne_bytes());

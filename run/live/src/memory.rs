@@ -45,6 +45,19 @@ pub(crate) struct GuestMemory {
     maps: Vec<Map>,
     /// The region used last: the next access is most often there, too.
     last: Cell<usize>,
+    missed: Cell<Missed>,
+}
+
+/// Whether the drive needed memory that the client keeps to itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum Missed {
+    /// Not yet.
+    #[default]
+    Nothing,
+    /// At this address, and nobody knows yet.
+    At(u64),
+    /// Yes, and it was told: once a client is enough.
+    Told,
 }
 
 impl GuestMemory {
@@ -104,7 +117,7 @@ impl GuestMemory {
             return Err(Errno::OPNOTSUPP);
         }
         if flags.all() {
-            self.clear();
+            self.maps.clear();
             return Ok(());
         }
         let (address, size) = (request.address.get(), request.size.get());
@@ -117,6 +130,26 @@ impl GuestMemory {
     /// The client has gone with all its memory.
     pub(crate) fn clear(&mut self) {
         self.maps.clear();
+        self.missed.set(Missed::Nothing);
+    }
+
+    /// The drive was asked to reach this address, which is in a region that came without a file. Told once a client.
+    #[inline]
+    pub(crate) fn newly_missed(&self) -> Option<u64> {
+        match self.missed.get() {
+            Missed::At(address) => {
+                self.missed.set(Missed::Told);
+                Some(address)
+            }
+            Missed::Nothing | Missed::Told => None,
+        }
+    }
+    #[cold]
+    fn miss(&self, address: u64) -> BadAddress {
+        if self.missed.get() == Missed::Nothing {
+            self.missed.set(Missed::At(address));
+        }
+        BadAddress(address)
     }
 
     /// The region that `address` is in.
@@ -190,7 +223,7 @@ impl HostMemory for GuestMemory {
                 Backing::File(file, start) => {
                     file.read_exact_at(into, start + offset).map_err(|_| BadAddress(map.address + offset))
                 }
-                Backing::Absent => Err(BadAddress(map.address + offset)),
+                Backing::Absent => Err(self.miss(map.address + offset)),
             }
         })
     }
@@ -207,7 +240,7 @@ impl HostMemory for GuestMemory {
                 Backing::File(file, start) => {
                     write_within(file, start + offset, from).map_err(|_| BadAddress(map.address + offset))
                 }
-                Backing::Absent => Err(BadAddress(map.address + offset)),
+                Backing::Absent => Err(self.miss(map.address + offset)),
             }
         })
     }
@@ -321,7 +354,9 @@ mod tests {
         assert_eq!(memory.write(0, &[1]), Err(BadAddress(0)));
         assert_eq!(memory.read(0, &mut [0]), Ok(()));
         assert_eq!(memory.read(0x1000, &mut [0]), Err(BadAddress(0x1000)));
+        assert_eq!(memory.newly_missed(), Some(0x1000));
         assert_eq!(memory.read_words(0x1000, &mut [0]), Err(BadAddress(0x1000)));
+        assert_eq!(memory.newly_missed(), None, "once is enough");
     }
 
     #[test]

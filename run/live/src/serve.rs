@@ -19,12 +19,14 @@ use std::time::{Duration, Instant as Wall};
 
 /// Steps of the drive between two looks at the doorbells.
 const STEPS_A_TURN: u32 = 64;
-/// Turns between two looks at the socket while the drive is busy: a look is a system call.
+/// Turns between two looks at the socket while the thread is awake: a look is a system call.
 const TURNS_A_MESSAGE: u32 = 32;
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
 /// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds it awake.
 const SPIN: Duration = Duration::from_micros(50);
+/// How long of that nobody else gets the core. Later on a host that shares it would wait for us to stop looking for it.
+const KEEP_CORE: Duration = Duration::from_micros(5);
 /// The last stretch before a deadline is spun: the system wakes a sleeper tens of microseconds late.
 const WAKE_EARLY: Duration = Duration::from_micros(80);
 /// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing happens.
@@ -133,7 +135,13 @@ impl Server {
             turn = turn.wrapping_add(1);
             let mut busy = self.session.doorbells.poll(&self.device, &self.session.memory);
             busy |= self.advance();
-            if !busy || turn.is_multiple_of(TURNS_A_MESSAGE) {
+            if let Some(address) = self.session.memory.newly_missed() {
+                notice(&format!(
+                    "the client keeps its memory at {address:#x} to itself, so transfers there fail: have it share its memory (docs/serve.md)"
+                ));
+            }
+            // Who slept may have been woken by a message.
+            if self.slept || turn.is_multiple_of(TURNS_A_MESSAGE) {
                 busy |= self.listen_to_client(&mut notice)?;
             }
             if turn.is_multiple_of(TURNS_A_LOOK) || self.slept {
@@ -201,6 +209,7 @@ impl Server {
                     self.step(at);
                     steps += 1;
                 }
+                self.session.interrupts.deliver();
                 steps > 0
             }
         }
@@ -219,6 +228,7 @@ impl Server {
             }
             busy = true;
         }
+        self.session.interrupts.deliver();
         self.device.catch_up(now);
         busy
     }
@@ -241,7 +251,7 @@ impl Server {
                 LinkOp::Interrupt { vector } => {
                     // Address and data mean something to the client alone.
                     if self.device.message(vector).is_some() {
-                        self.session.interrupts.signal(vector);
+                        self.session.interrupts.raise(vector);
                     }
                 }
             }
@@ -299,9 +309,16 @@ impl Server {
     /// Nothing to do: spins for a while, then sleeps until something comes.
     fn wait(&mut self) -> Result<(), ServeError> {
         let since = *self.idle_since.get_or_insert_with(Wall::now);
-        if since.elapsed() < SPIN {
-            std::hint::spin_loop();
-            return Ok(());
+        match since.elapsed() {
+            idle if idle < KEEP_CORE => {
+                std::hint::spin_loop();
+                return Ok(());
+            }
+            idle if idle < SPIN => {
+                std::thread::yield_now();
+                return Ok(());
+            }
+            _ => {}
         }
         let mut sleep = PERIOD;
         // In real time the drive may have something to do later.

@@ -245,6 +245,13 @@ impl Host {
     }
     /// Creates I/O queue pair `id`, which signals vector `id`.
     pub fn create_queue(&mut self, id: u16, entries: u32) -> Queue {
+        self.create_queue_that(id, entries, true)
+    }
+    /// Creates I/O queue pair `id`, which signals nobody: its host looks by itself.
+    pub fn create_silent_queue(&mut self, id: u16, entries: u32) -> Queue {
+        self.create_queue_that(id, entries, false)
+    }
+    fn create_queue_that(&mut self, id: u16, entries: u32, signals: bool) -> Queue {
         let queue = self.new_queue(id, entries);
         // The drive looks there as soon as there is a queue.
         if let Some((shadow, event_index)) = self.buffers {
@@ -252,8 +259,10 @@ impl Host {
                 self.write(at + 8 * u64::from(id), &[0; 8]);
             }
         }
-        let control =
-            CreateCqDword11(0).with_contiguous(true).with_interrupts_enabled(true).with_interrupt_vector(id);
+        let control = CreateCqDword11(0)
+            .with_contiguous(true)
+            .with_interrupts_enabled(signals)
+            .with_interrupt_vector(if signals { id } else { 0 });
         let size = QueueDword10::of(id, entries);
         let completion = AdminCommand::CreateIoCq(CreateIoCq { queue: size, control });
         assert!(self.admin(completion.to_sqe(0, 0, queue.completion, 0)).status().is_success());

@@ -1,11 +1,13 @@
 //! A live drive in a thread, and a host for it: a polled NVMe driver on rust-vmm's vfio-user client, which we didn't write.
 
+mod here;
 mod host;
 
+pub use here::Here;
 pub use host::{Host, MEMORY_AT, Queue, Ring, transfer};
 
 use aster_device::profile::Profile;
-use aster_device::{Device, Media};
+use aster_device::{Device, Media, Pieces};
 use aster_events::Recorder;
 use aster_run_live::{Lateness, Pace, Server};
 use aster_run_virtual::open_image;
@@ -26,6 +28,15 @@ pub struct Running {
 impl Running {
     /// Serves a drive of `profile`, in memory or on `image`. Panics when it doesn't come up.
     pub fn start(profile: &Profile, pace: Pace, image: Option<&Path>) -> Self {
+        Running::start_with(Pieces::default, profile, pace, image)
+    }
+    /// As [`Running::start`], of a drive with the pieces that `make` makes.
+    pub fn start_with(
+        make: impl FnOnce() -> Pieces + Send + 'static,
+        profile: &Profile,
+        pace: Pace,
+        image: Option<&Path>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let (socket, stop) = (folder.path().join("s"), Arc::new(AtomicBool::new(false)));
         let (told, ready) = std::sync::mpsc::channel();
@@ -37,8 +48,9 @@ impl Running {
                 Some(path) => open_image(path, &profile, content).map_err(|e| e.to_string())?,
                 None => Media::fresh(),
             };
-            let device = Device::power_on("live", &profile, content, media, &Recorder::default())
-                .map_err(|e| e.to_string())?;
+            let device =
+                Device::power_on_with(make(), "live", &profile, content, media, &Recorder::default())
+                    .map_err(|e| e.to_string())?;
             let mut server = Server::new(device, &socket, pace).map_err(|e| e.to_string())?;
             told.send(()).map_err(|e| e.to_string())?;
             let served = server.run(|| stopped.load(Ordering::Relaxed), |_| (), |_| ());

@@ -1,0 +1,61 @@
+//! A live drive on the thread that asks for it, which takes turns with its host: what both cost is one thread's CPU time, whatever
+//! else the machine does.
+
+use aster_device::profile::Profile;
+use aster_device::{Device, Media, Pieces};
+use aster_events::Recorder;
+use aster_run_live::{Pace, Server};
+use aster_units::Content;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A drive that is served while its owner calls.
+pub struct Here {
+    folder: TempDir,
+    server: Server,
+    notices: Vec<String>,
+}
+
+impl Here {
+    /// A fresh drive of `profile`. Panics when it doesn't come up.
+    pub fn start(pieces: Pieces, profile: &Profile, pace: Pace) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let (content, media, recorder) = (Some(Content::Full), Media::fresh(), Recorder::default());
+        let device = Device::power_on_with(pieces, "live", profile, content, media, &recorder)
+            .unwrap_or_else(|e| panic!("power-on: {e}"));
+        let server =
+            Server::new(device, &socket(folder.path()), pace).unwrap_or_else(|e| panic!("the socket: {e}"));
+        Here { folder, server, notices: Vec::new() }
+    }
+    /// Where clients connect.
+    pub fn socket(&self) -> PathBuf {
+        socket(self.folder.path())
+    }
+    /// The drive.
+    pub fn device(&self) -> &Device {
+        self.server.device()
+    }
+    /// What a person was told.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+    /// Serves while `meet` connects on a thread of its own, waiting for answers as clients do. Gives back what it found.
+    pub fn meet<T: Send + 'static>(&mut self, meet: impl FnOnce(&Path) -> T + Send + 'static) -> T {
+        let socket = self.socket();
+        let client = std::thread::spawn(move || meet(&socket));
+        self.serve(|| client.is_finished());
+        client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+    /// Serves; between two turns of the server `turn` has its own. Until that says true.
+    pub fn serve(&mut self, turn: impl FnMut() -> bool) {
+        let turn = RefCell::new(turn);
+        let served =
+            self.server.run(|| (turn.borrow_mut())(), |_| (), |text| self.notices.push(text.to_owned()));
+        served.unwrap_or_else(|e| panic!("serving: {e}"));
+    }
+}
+
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("s")
+}
