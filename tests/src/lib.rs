@@ -2,6 +2,7 @@
 //! and case counts that `ASTER_LONG=1` multiplies.
 #![forbid(unsafe_code)]
 
+pub mod fuzz;
 pub mod live;
 
 use aster_device::Media;

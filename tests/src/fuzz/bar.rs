@@ -1,0 +1,49 @@
+//! Accesses of BAR0 and configuration space in any order, of any size, at any time.
+
+use super::function::Function;
+use super::input::Input;
+use aster_units::Duration;
+use aster_wire::nvme::registers::Register;
+
+/// Bytes of BAR0 in which something is, and some more.
+const BAR: u32 = 0x3400;
+
+pub(super) fn run(bytes: &[u8]) {
+    let (mut input, mut function) = (Input::new(bytes), Function::new());
+    while !input.is_empty() {
+        // What a function is asked is aligned to its size: the server cuts other accesses into such.
+        let size = input.of(&[1u8, 2, 4, 8]);
+        let aligned = |offset: u32, size: u8| offset & !(u32::from(size) - 1);
+        match input.below(8) {
+            0 => {
+                let offset = aligned(input.below(BAR), size);
+                function.device.bar_read(offset, size);
+            }
+            1 => {
+                let (offset, value) = (aligned(input.below(BAR), size), input.u64());
+                function.device.bar_write(offset, size, value);
+            }
+            // Mostly past the end.
+            2 => {
+                let (offset, value) = (aligned(input.u32(), size), input.u64());
+                function.device.bar_write(offset, size, value);
+                function.device.bar_read(offset, size);
+            }
+            // Registers by their names are written more often than any other byte.
+            3 | 4 => {
+                let register = input.of(Register::ALL);
+                let value = if input.u8() & 1 == 0 { input.u64() } else { u64::from(input.u8()) };
+                function.set_register(register, value);
+            }
+            5 => {
+                let size = size.min(4);
+                let (offset, value) = (aligned(input.below(4096), size), input.u32());
+                function.device.config_read(offset as u16, size);
+                function.device.config_write(offset as u16, size, value);
+            }
+            6 => function.enable_function(),
+            _ => function.run_for(Duration::from_nanos(u64::from(input.u8()) * 500)),
+        }
+    }
+    function.must_work_after_a_reset();
+}

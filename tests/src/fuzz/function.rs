@@ -1,0 +1,322 @@
+//! A whole drive and the memory of its host, without socket and threads: a run is the same whenever its input is.
+
+use crate::profile;
+use aster_device::{Device, Media, Profile};
+use aster_events::Recorder;
+use aster_ports::link::{BadAddress, HostMemory, LinkOp, carry_out};
+use aster_units::{Content, Duration, Instant};
+use aster_wire::nvme::admin::{
+    AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
+};
+use aster_wire::nvme::io::{BlockRange, IoCommand};
+use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Csts, Doorbell, DoorbellKind, Register};
+use aster_wire::nvme::{Cqe, Sqe};
+use std::cell::Cell;
+use std::ops::Range;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Configuration space: command register, device control of PCI Express, MSI-X control.
+const COMMAND: u16 = 0x04;
+const DEVICE_CONTROL: u16 = 0x58;
+const MSIX_CONTROL: u16 = 0x92;
+/// Entries of each queue.
+pub(super) const ENTRIES: u32 = 16;
+/// Queue pairs, the admin queue among them.
+pub(super) const QUEUES: u16 = 3;
+/// Identifiers of commands whose completion is waited for begin here.
+const SENT: u16 = 0x8000;
+/// A block that nobody else writes who looks at what is there.
+const PROBED: u64 = 900;
+/// Simulated time within which everything that was begun has come to its end.
+const PATIENCE: Duration = Duration::from_millis(2_000);
+
+/// Memory of the host: pages that follow each other, and nothing else.
+pub struct Memory {
+    bytes: Vec<u8>,
+    /// What the host has taken away.
+    absent: Range<u64>,
+    /// Accesses of the drive so far.
+    accesses: Cell<u64>,
+}
+
+impl Memory {
+    /// Where it begins on the bus.
+    pub const AT: u64 = 0x10_0000;
+    /// Its bytes: queues, then room for data.
+    pub const BYTES: u64 = 64 * 4096;
+
+    /// Where an access of the drive goes.
+    fn range(&self, address: u64, length: usize) -> Result<Range<usize>, BadAddress> {
+        self.accesses.set(self.accesses.get() + 1);
+        let bad = BadAddress(address);
+        let start = address.checked_sub(Self::AT).ok_or(bad)?;
+        let end = start.checked_add(length as u64).filter(|&end| end <= Self::BYTES).ok_or(bad)?;
+        if start < self.absent.end && self.absent.start < end {
+            return Err(bad);
+        }
+        Ok(start as usize..end as usize)
+    }
+    /// Takes memory away: from `at`, an address, to the end. What was taken before is back.
+    pub fn take_away(&mut self, at: u64) {
+        self.absent = at - Self::AT..Self::BYTES;
+    }
+    /// All memory is there.
+    pub fn give_back(&mut self) {
+        self.absent = 0..0;
+    }
+    /// Accesses of the drive so far, also those that found no memory.
+    pub fn accesses(&self) -> u64 {
+        self.accesses.get()
+    }
+    /// The bytes from `at`, an address, on.
+    pub fn at(&mut self, at: u64, length: usize) -> &mut [u8] {
+        let start = (at - Self::AT) as usize;
+        &mut self.bytes[start..start + length]
+    }
+    /// All bytes.
+    pub fn all(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl HostMemory for Memory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BadAddress> {
+        into.copy_from_slice(&self.bytes[self.range(address, into.len())?]);
+        Ok(())
+    }
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress> {
+        let range = self.range(address, from.len())?;
+        self.bytes[range].copy_from_slice(from);
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    tail: u32,
+    head: u32,
+    wrapped: bool,
+}
+
+/// The drive as a PCI function, and its host.
+pub struct Function {
+    /// The drive.
+    pub device: Device,
+    /// The host's memory.
+    pub memory: Memory,
+    ends: [Ends; QUEUES as usize],
+    next_cid: u16,
+}
+
+/// A small drive that has everything, and a data buffer so small that most commands need the flash.
+fn small() -> Profile {
+    profile("tiny", |p| {
+        (p.geometry.channels, p.geometry.ways, p.geometry.luns) = (1, 1, 2);
+        p.ftl.buffer_entries = 8;
+    })
+}
+
+impl Function {
+    /// A drive with a host that has found it and knows nothing else of it.
+    pub fn new() -> Self {
+        let (media, recorder) = (Media::fresh(), Recorder::default());
+        let device = Device::power_on("fuzz", &small(), Some(Content::Full), media, &recorder)
+            .unwrap_or_else(|e| panic!("power-on: {e}"));
+        let memory = Memory { bytes: vec![0; Memory::BYTES as usize], absent: 0..0, accesses: Cell::new(0) };
+        let function = Function { device, memory, ends: [Ends::default(); QUEUES as usize], next_cid: SENT };
+        function.enable_function();
+        function
+    }
+    /// Memory Space, Bus Master, MSI-X.
+    pub fn enable_function(&self) {
+        self.device.config_write(COMMAND, 2, 0x0006);
+        self.device.config_write(MSIX_CONTROL, 2, 0x8000);
+    }
+    /// Function-level reset.
+    pub fn reset_function(&mut self) {
+        self.device.config_write(DEVICE_CONTROL, 2, 0x8000);
+    }
+
+    // ---- time ----
+
+    /// Carries out what the drive asks for now.
+    fn carry_out(&mut self) {
+        while let Some(op) = self.device.next_out() {
+            match op {
+                LinkOp::Dma { .. } => {
+                    let result = match self.device.is_bus_master() {
+                        true => carry_out(&op, &mut self.memory, self.device.dram()),
+                        false => Err(BadAddress(0)),
+                    };
+                    self.device.done(&op, result);
+                }
+                LinkOp::Interrupt { vector } => {
+                    self.device.message(vector);
+                }
+            }
+        }
+    }
+    /// The next thing that the drive does, if it does any by `until`.
+    pub fn step(&mut self, until: Instant) -> bool {
+        let Some(at) = self.device.next_deadline().filter(|&at| at <= until) else { return false };
+        self.device.advance_to(at);
+        self.carry_out();
+        true
+    }
+    /// Everything that happens within `duration`.
+    pub fn run_for(&mut self, duration: Duration) {
+        let until = self.device.now() + duration;
+        self.device.advance_to(self.device.now());
+        self.carry_out();
+        while self.step(until) {}
+        self.device.catch_up(until);
+    }
+    /// Runs until `done`; panics when that is never.
+    pub fn run_until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
+        let until = self.device.now() + PATIENCE;
+        while !done(self) {
+            assert!(self.step(until), "{what}: not within {PATIENCE:?}");
+        }
+    }
+
+    // ---- registers and queues ----
+
+    /// Reads a register.
+    pub fn register(&self, register: Register) -> u64 {
+        self.device.bar_read(register.offset() as u32, register.bytes() as u8)
+    }
+    /// Writes a register.
+    pub fn set_register(&self, register: Register, value: u64) {
+        self.device.bar_write(register.offset() as u32, register.bytes() as u8, value);
+    }
+    fn status(&self) -> Csts {
+        Csts(self.register(Register::Status) as u32)
+    }
+    /// Where a queue's entries are.
+    fn submission(queue: u16) -> u64 {
+        Memory::AT + 2 * 4096 * u64::from(queue)
+    }
+    /// Where a queue's completions are: a page.
+    pub fn completion(queue: u16) -> u64 {
+        Self::submission(queue) + 4096
+    }
+    /// Where memory for data begins.
+    pub fn data() -> u64 {
+        Self::submission(QUEUES)
+    }
+    /// CC.EN falls, and RDY after it: the controller has let go of memory.
+    pub fn disable(&mut self) {
+        self.set_register(Register::Configuration, 0);
+        self.run_until("CSTS.RDY falls", |f| !f.status().rdy());
+    }
+    /// Sets up the admin queue and enables the controller, which was disabled.
+    pub fn enable(&mut self) {
+        self.forget(0);
+        self.set_register(Register::AdminQueueAttributes, Aqa::of(ENTRIES as u16, ENTRIES as u16).0.into());
+        self.set_register(Register::AdminSubmissionQueue, AdminQueueBase(Self::submission(0)).0);
+        self.set_register(Register::AdminCompletionQueue, AdminQueueBase(Self::completion(0)).0);
+        let cc = Cc(0).with_en(true).with_iosqes(6).with_iocqes(4);
+        self.set_register(Register::Configuration, cc.0.into());
+        self.run_until("CSTS.RDY rises", |f| f.status().rdy());
+    }
+    fn forget(&mut self, queue: u16) {
+        self.ends[usize::from(queue)] = Ends::default();
+        self.memory.at(Self::completion(queue), 4096).fill(0);
+    }
+    /// Creates I/O queue pair `id`. Panics when the drive doesn't.
+    pub fn create_pair(&mut self, id: u16) {
+        self.forget(id);
+        let size = QueueDword10::of(id, ENTRIES);
+        let control =
+            CreateCqDword11(0).with_contiguous(true).with_interrupts_enabled(true).with_interrupt_vector(id);
+        let completion = AdminCommand::CreateIoCq(CreateIoCq { queue: size, control });
+        self.admin(completion.to_sqe(0, 0, Self::completion(id), 0));
+        let control = CreateSqDword11(0).with_contiguous(true).with_completion_queue_id(id);
+        let submission = AdminCommand::CreateIoSq(CreateIoSq { queue: size, control, nvm_set: 0 });
+        self.admin(submission.to_sqe(0, 0, Self::submission(id), 0));
+    }
+    /// Puts an entry into a queue, without ringing.
+    pub fn push(&mut self, queue: u16, sqe: Sqe) {
+        let ends = &mut self.ends[usize::from(queue)];
+        let at = Self::submission(queue) + 64 * u64::from(ends.tail);
+        ends.tail = (ends.tail + 1) % ENTRIES;
+        self.memory.at(at, 64).copy_from_slice(sqe.as_bytes());
+    }
+    /// Rings a queue's tail doorbell.
+    pub fn ring(&self, queue: u16) {
+        self.doorbell(queue, DoorbellKind::SubmissionTail, self.ends[usize::from(queue)].tail);
+    }
+    /// Writes a doorbell.
+    pub fn doorbell(&self, queue: u16, kind: DoorbellKind, value: u32) {
+        self.device.bar_write(Doorbell { queue, kind }.offset(0) as u32, 4, value.into());
+    }
+    /// Takes the next completion of a queue and rings its doorbell.
+    pub fn reap(&mut self, queue: u16) -> Option<Cqe> {
+        let ends = &mut self.ends[usize::from(queue)];
+        let at = Self::completion(queue) + 16 * u64::from(ends.head);
+        let cqe = Cqe::read_from_bytes(self.memory.at(at, 16)).expect("16 bytes");
+        if cqe.phase() == ends.wrapped {
+            return None;
+        }
+        ends.head += 1;
+        if ends.head == ENTRIES {
+            (ends.head, ends.wrapped) = (0, !ends.wrapped);
+        }
+        let head = ends.head;
+        self.doorbell(queue, DoorbellKind::CompletionHead, head);
+        Some(cqe)
+    }
+    /// Sends a command to a queue that is otherwise empty and waits for its completion. Panics when another comes.
+    pub fn send(&mut self, queue: u16, sqe: Sqe) -> Cqe {
+        self.next_cid = self.next_cid.wrapping_add(1).max(SENT);
+        self.push(queue, sqe.with_cid(self.next_cid));
+        self.ring(queue);
+        let mut found = None;
+        self.run_until("a completion", |f| {
+            found = f.reap(queue);
+            found.is_some()
+        });
+        let cqe = found.expect("waited for");
+        assert_eq!(cqe.cid.get(), self.next_cid, "a completion of another command");
+        cqe
+    }
+    /// Sends an admin command; panics unless it succeeds.
+    pub fn admin(&mut self, sqe: Sqe) {
+        let status = self.send(0, sqe).status();
+        assert!(status.is_success(), "{status}");
+    }
+
+    // ---- what must hold whatever came before ----
+
+    /// A host that resets the function finds a drive that does everything a drive does, and nobody else's transfers.
+    pub fn must_work_after_a_reset(&mut self) {
+        assert_eq!(self.device.fault(), None);
+        self.reset_function();
+        self.memory.give_back();
+        self.memory.bytes.fill(0x5a);
+        self.enable_function();
+        self.run_until("CSTS.RDY falls", |f| !f.status().rdy());
+        // What the drive still has to do, it does without this memory.
+        let before = self.memory.accesses();
+        self.run_for(Duration::from_millis(20));
+        assert_eq!(self.memory.accesses(), before, "memory was used after the reset");
+        self.enable();
+        self.create_pair(1);
+        // Whatever was formatted: a block of 4 KiB is eight of 512 bytes or one.
+        let (data, content) = (Self::data(), [0xc3; 512]);
+        self.memory.at(data, 512).copy_from_slice(&content);
+        let range = BlockRange::new(PROBED, 1);
+        let status = self.send(1, IoCommand::Write(range).to_sqe(1, 0, data, data + 4096)).status();
+        assert!(status.is_success(), "{status}");
+        self.memory.at(data, 512).fill(0);
+        let status = self.send(1, IoCommand::Read(range).to_sqe(1, 0, data, data + 4096)).status();
+        assert!(status.is_success(), "{status}");
+        assert_eq!(self.memory.at(data, 512), content, "what was written is read");
+    }
+}
+
+impl Default for Function {
+    fn default() -> Self {
+        Function::new()
+    }
+}

@@ -1,0 +1,170 @@
+//! Memory that a client hands over, takes back and cuts short while the drive is using it.
+
+use super::input::Input;
+use super::script::{self, Act, message};
+use aster_wire::nvme::Sqe;
+use aster_wire::nvme::admin::{
+    AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
+};
+use aster_wire::nvme::io::{BlockRange, IoCommand};
+use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Doorbell, DoorbellKind, Register};
+use aster_wire::vfio_user::{Command, DmaMap, DmaMapFlags, DmaUnmap, DmaUnmapFlags, RegionAccess, Version};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+use zerocopy::IntoBytes;
+
+const PAGE: u64 = 4096;
+/// Where the queues are on the bus, and where the memory for data begins.
+const QUEUES_AT: u64 = 0x10_0000;
+const DATA_AT: u64 = 0x20_0000;
+const DATA_PAGES: u32 = 16;
+const ENTRIES: u16 = 64;
+
+fn map(address: u64, size: u64, offset: u64, file: Option<&OwnedFd>) -> Act {
+    let flags = DmaMapFlags(0).with_readable(true).with_writable(true);
+    let map = DmaMap {
+        argsz: 32.into(),
+        flags: flags.0.into(),
+        offset: offset.into(),
+        address: address.into(),
+        size: size.into(),
+    };
+    message(Command::DmaMap, &[map.as_bytes()], file)
+}
+
+fn write(region: u32, offset: u64, data: &[u8]) -> Act {
+    let count = data.len() as u32;
+    let access = RegionAccess { offset: offset.into(), region: region.into(), count: count.into() };
+    message(Command::RegionWrite, &[access.as_bytes(), data], None)
+}
+
+fn set(register: Register, value: u64) -> Act {
+    write(0, register.offset(), &value.to_le_bytes()[..register.bytes() as usize])
+}
+
+/// The files of a client: one for queues, which stays as it is, and one for data.
+struct Files {
+    queues: OwnedFd,
+    data: OwnedFd,
+    tails: [u16; 2],
+}
+
+impl Files {
+    fn new(sealed: bool) -> Self {
+        let file = |bytes, seals| {
+            let fd = memfd_create("fuzz", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
+            ftruncate(&fd, bytes).expect("its size");
+            fcntl_add_seals(&fd, seals).expect("its seals");
+            fd
+        };
+        let seals = if sealed { SealFlags::SHRINK } else { SealFlags::empty() };
+        Files {
+            queues: file(4 * PAGE, SealFlags::SHRINK),
+            data: file(u64::from(DATA_PAGES) * PAGE, seals),
+            tails: [0; 2],
+        }
+    }
+    /// Puts an entry into queue 0 or 1 when its turn comes, and rings.
+    fn send(&mut self, queue: u16, sqe: Sqe) -> [Act; 2] {
+        let tail = &mut self.tails[usize::from(queue)];
+        let at = 2 * PAGE * u64::from(queue) + 64 * u64::from(*tail);
+        *tail = (*tail + 1) % ENTRIES;
+        let file = File::from(self.queues.try_clone().expect("another descriptor"));
+        let put = Act::Do(Box::new(move || file.write_all_at(sqe.as_bytes(), at).expect("in the file")));
+        let doorbell = Doorbell { queue, kind: DoorbellKind::SubmissionTail };
+        [put, write(0, doorbell.offset(0), &u32::from(*tail).to_le_bytes())]
+    }
+    /// A client that has its controller and one queue pair.
+    fn begin(&mut self) -> Vec<Act> {
+        let version = Version { major: 0.into(), minor: 1.into() };
+        let cc = Cc(0).with_en(true).with_iosqes(6).with_iocqes(4);
+        let mut acts = vec![
+            message(Command::Version, &[version.as_bytes(), b"{}\0"], None),
+            map(QUEUES_AT, 4 * PAGE, 0, Some(&self.queues)),
+            write(7, 4, &[6, 0]),
+            set(Register::AdminQueueAttributes, Aqa::of(ENTRIES, ENTRIES).0.into()),
+            set(Register::AdminSubmissionQueue, AdminQueueBase(QUEUES_AT).0),
+            set(Register::AdminCompletionQueue, AdminQueueBase(QUEUES_AT + PAGE).0),
+            set(Register::Configuration, cc.0.into()),
+            Act::Wait(Duration::from_micros(200)),
+        ];
+        let size = QueueDword10::of(1, ENTRIES.into());
+        let control = CreateCqDword11(0).with_contiguous(true);
+        let completion = AdminCommand::CreateIoCq(CreateIoCq { queue: size, control });
+        acts.extend(self.send(0, completion.to_sqe(0, 0, QUEUES_AT + 3 * PAGE, 0)));
+        let control = CreateSqDword11(0).with_contiguous(true).with_completion_queue_id(1);
+        let submission = AdminCommand::CreateIoSq(CreateIoSq { queue: size, control, nvm_set: 0 });
+        acts.extend(self.send(0, submission.to_sqe(0, 0, QUEUES_AT + 2 * PAGE, 0)));
+        acts.push(Act::Wait(Duration::from_micros(200)));
+        acts
+    }
+}
+
+pub(super) fn run(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let mut drive = script::drive();
+    let mut files = Files::new(input.u8() & 1 == 0);
+    let mut acts = files.begin();
+    while !input.is_empty() {
+        let (page, pages) = (u64::from(input.below(DATA_PAGES)), 1 + u64::from(input.below(8)));
+        match input.below(8) {
+            0 | 1 => {
+                let offset = u64::from(input.below(DATA_PAGES + 2)) * PAGE;
+                let file = (!input.u8().is_multiple_of(8)).then_some(&files.data);
+                acts.push(map(DATA_AT + page * PAGE, pages * PAGE, offset, file));
+            }
+            2 => {
+                let address = if input.u8().is_multiple_of(16) { QUEUES_AT } else { DATA_AT + page * PAGE };
+                let unmap = DmaUnmap {
+                    argsz: 24.into(),
+                    flags: DmaUnmapFlags(0).with_all(input.u8().is_multiple_of(16)).0.into(),
+                    address: address.into(),
+                    size: (pages * PAGE).into(),
+                };
+                acts.push(message(Command::DmaUnmap, &[unmap.as_bytes()], None));
+            }
+            // A sealed file refuses.
+            3 => {
+                let file = files.data.try_clone().expect("another descriptor");
+                let bytes = u64::from(input.below(DATA_PAGES + 1)) * PAGE;
+                acts.push(Act::Do(Box::new(move || {
+                    let _ = ftruncate(&file, bytes);
+                })));
+            }
+            4 => acts.push(Act::Wait(Duration::from_micros(u64::from(input.u8())))),
+            _ => {
+                let at = DATA_AT + page * PAGE;
+                let range = BlockRange::new(u64::from(input.u8()), 1 + input.below(16));
+                let command =
+                    if input.u8() & 1 == 0 { IoCommand::Read(range) } else { IoCommand::Write(range) };
+                acts.extend(files.send(1, command.to_sqe(1, 0, at, at + PAGE)));
+            }
+        }
+    }
+    script::play(&mut drive, acts);
+    script::must_serve_the_next(&mut drive);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_told_of_memory_that_a_client_keeps_to_itself() {
+        let mut drive = script::drive();
+        let mut files = Files::new(true);
+        let mut acts = files.begin();
+        acts.push(map(DATA_AT, PAGE, 0, None));
+        acts.push(Act::Wait(Duration::from_micros(200)));
+        for _ in 0..2 {
+            acts.extend(files.send(1, IoCommand::Read(BlockRange::new(0, 1)).to_sqe(1, 0, DATA_AT, 0)));
+            acts.push(Act::Wait(Duration::from_micros(500)));
+        }
+        script::play(&mut drive, acts);
+        let told = drive.notices().iter().filter(|text| text.contains("memory at 0x200000 to itself"));
+        assert_eq!(told.count(), 1, "{:?}", drive.notices());
+    }
+}

@@ -1,0 +1,44 @@
+//! What a host, a client and a file may do to a drive, drawn from arbitrary bytes: the bodies of the fuzz targets in `fuzz/`.
+//!
+//! Each is an ordinary function that panics when the drive doesn't hold. `tests/tests/fuzz.rs` runs all of them on bytes from a
+//! seed and on what was once found; `fuzz/` gives them to libFuzzer (docs/fuzzing.md).
+
+mod bar;
+mod doorbells;
+mod entries;
+mod function;
+mod image;
+mod input;
+mod maps;
+mod messages;
+mod prp_lists;
+mod script;
+
+pub use function::{Function, Memory};
+
+/// A fuzz target.
+pub struct Target {
+    /// Its name, which is also that of its program in `fuzz/fuzz_targets` and of its folder in `fuzz/regressions`.
+    pub name: &'static str,
+    /// Runs it once; panics when the drive doesn't hold.
+    pub run: fn(&[u8]),
+    /// Bytes that are enough for a run to be a long one.
+    pub bytes: usize,
+}
+
+/// All targets.
+pub const TARGETS: [Target; 7] = [
+    Target { name: "bar", run: bar::run, bytes: 600 },
+    Target { name: "entries", run: entries::run, bytes: 1_500 },
+    Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
+    Target { name: "doorbells", run: doorbells::run, bytes: 400 },
+    Target { name: "maps", run: maps::run, bytes: 300 },
+    Target { name: "messages", run: messages::run, bytes: 2_000 },
+    Target { name: "image", run: image::run, bytes: 60 },
+];
+
+/// The target of that name; panics when there is none.
+pub fn run(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.unwrap_or_else(|| panic!("no fuzz target is called {name}")).run)(bytes);
+}

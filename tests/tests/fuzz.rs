@@ -1,0 +1,83 @@
+//! The fuzz targets' bodies on bytes from a seed, and on every input that once found something (`fuzz/regressions/TARGET`).
+
+use aster_tests::cases;
+use aster_tests::fuzz::{TARGETS, Target};
+use aster_units::Rng;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Bytes of which many are small: every byte is a choice.
+fn bytes(target: &Target, random: &mut Rng) -> Vec<u8> {
+    let length = random.below(target.bytes as u64 + 1);
+    let skewed = random.below(2) == 0;
+    (0..length).map(|_| random.next_u64() as u8 >> if skewed { random.below(8) } else { 0 }).collect()
+}
+
+fn holds(name: &str, short: u64, long: u64) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("a target of that name");
+    let folder = root().join("fuzz/regressions").join(name);
+    for file in std::fs::read_dir(&folder).into_iter().flatten() {
+        let path = file.expect("an entry").path();
+        println!("{name}: {}", path.display());
+        (target.run)(&std::fs::read(&path).expect("a readable file"));
+    }
+    for seed in 0..cases(short, long) {
+        let input = bytes(target, &mut Rng::new(seed));
+        // Printed when the test fails: the input that did it.
+        println!("{name}: seed {seed}");
+        (target.run)(&input);
+    }
+}
+
+#[test]
+fn register_accesses() {
+    holds("bar", 40, 4_000);
+}
+
+#[test]
+fn submission_queue_entries() {
+    holds("entries", 40, 4_000);
+}
+
+#[test]
+fn lists_of_physical_pages() {
+    holds("prp_lists", 40, 4_000);
+}
+
+#[test]
+fn doorbells() {
+    holds("doorbells", 40, 4_000);
+}
+
+#[test]
+fn maps_that_come_go_and_shrink() {
+    holds("maps", 40, 2_000);
+}
+
+#[test]
+fn messages_of_clients() {
+    holds("messages", 40, 2_000);
+}
+
+#[test]
+fn image_files() {
+    holds("image", 40, 4_000);
+}
+
+#[test]
+fn every_target_has_its_program() {
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("fuzz/Cargo.toml");
+    for target in &TARGETS {
+        let program = root().join(format!("fuzz/fuzz_targets/{}.rs", target.name));
+        let code = std::fs::read_to_string(&program).unwrap_or_else(|e| panic!("{}: {e}", program.display()));
+        assert!(code.contains(&format!("fuzz::run(\"{}\"", target.name)), "{}", program.display());
+        assert!(
+            manifest.contains(&format!("name = \"{}\"", target.name)),
+            "{} in fuzz/Cargo.toml",
+            target.name
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Hosts that take away what transfers need, at every moment of them: by resets, by deleting queues in use, by unmapping memory.
+//! Socket and threads are left out, so that each moment is hit.
+
+use aster_tests::fuzz::{Function, Memory};
+use aster_units::{Duration, Instant};
+use aster_wire::nvme::Status;
+use aster_wire::nvme::admin::AdminCommand;
+use aster_wire::nvme::io::{BlockRange, IoCommand};
+
+/// Blocks of 512 bytes in two host pages: what one command moves.
+const BLOCKS: u32 = 16;
+const BYTES: usize = 8192;
+/// Commands at once, one a slot of [`BYTES`]: the even ones write, the odd ones read.
+const SLOTS: u64 = 12;
+/// Slots lie so far from each other that each has a flash page of its own.
+const SLOT_BLOCKS: u64 = 64;
+
+/// Content that tells where it belongs and how often that was written.
+fn content(slot: u64, version: u64) -> Vec<u8> {
+    (0..BYTES as u64 / 16).flat_map(|i| [slot ^ i << 32, version].map(u64::to_le_bytes)).flatten().collect()
+}
+
+fn buffer(slot: u64) -> u64 {
+    Function::data() + slot * BYTES as u64
+}
+
+fn command(slot: u64, write: bool) -> aster_wire::nvme::Sqe {
+    let range = BlockRange::new(slot * SLOT_BLOCKS, BLOCKS);
+    let command = if write { IoCommand::Write(range) } else { IoCommand::Read(range) };
+    command.to_sqe(1, 0, buffer(slot), buffer(slot) + 4096)
+}
+
+/// A drive whose slots hold known versions.
+struct Bench {
+    function: Function,
+    round: u64,
+    /// Commands of the load that have not completed.
+    flying: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut bench = Bench { function: Function::new(), round: 0, flying: 0 };
+        bench.begin();
+        for slot in (1..SLOTS).step_by(2) {
+            bench.write(slot, 0);
+        }
+        bench
+    }
+    /// A controller that has just been enabled, with one queue pair.
+    fn begin(&mut self) {
+        self.function.disable();
+        self.function.enable();
+        self.function.create_pair(1);
+    }
+    fn write(&mut self, slot: u64, version: u64) {
+        self.function.memory.at(buffer(slot), BYTES).copy_from_slice(&content(slot, version));
+        let status = self.function.send(1, command(slot, true)).status();
+        assert!(status.is_success(), "{status}");
+    }
+    /// Commands on all slots, with `steps` things done of them.
+    fn load(&mut self, steps: u64) {
+        self.round += 1;
+        for slot in (0..SLOTS).step_by(2) {
+            self.write(slot, 2 * self.round);
+        }
+        for slot in 0..SLOTS {
+            let write = slot % 2 == 0;
+            let held = if write { content(slot, 2 * self.round + 1) } else { vec![0; BYTES] };
+            self.function.memory.at(buffer(slot), BYTES).copy_from_slice(&held);
+            self.function.push(1, command(slot, write));
+        }
+        self.function.ring(1);
+        self.flying = SLOTS;
+        for _ in 0..steps {
+            self.function.step(Instant::ZERO + Duration::from_millis(u64::from(u32::MAX)));
+        }
+    }
+    /// Completions that have come.
+    fn reap(&mut self) -> Vec<Status> {
+        let found: Vec<_> = std::iter::from_fn(|| self.function.reap(1)).map(|cqe| cqe.status()).collect();
+        self.flying -= found.len() as u64;
+        found
+    }
+    /// All completions of the load that have not come yet.
+    fn reap_all(&mut self) -> Vec<Status> {
+        let mut found = Vec::new();
+        while self.flying > 0 {
+            assert!(self.function.step(self.function.device.now() + Duration::from_millis(1_000)));
+            found.extend(self.reap());
+        }
+        found
+    }
+    /// Every block of every slot is as it was before the load, or as the load wrote it.
+    fn must_be_whole(&mut self) {
+        for slot in 0..SLOTS {
+            let status = self.function.send(1, command(slot, false)).status();
+            assert!(status.is_success(), "{status}");
+            let found = self.function.memory.at(buffer(slot), BYTES).to_vec();
+            let versions = if slot % 2 == 0 { vec![2 * self.round, 2 * self.round + 1] } else { vec![0] };
+            let wanted: Vec<_> = versions.iter().map(|&version| content(slot, version)).collect();
+            for (block, bytes) in found.chunks(512).enumerate() {
+                let as_wanted = |w: &Vec<u8>| w[512 * block..512 * (block + 1)] == *bytes;
+                assert!(wanted.iter().any(as_wanted), "slot {slot} block {block}: {:x?}", &bytes[..16]);
+            }
+        }
+    }
+    /// Nobody touches memory from now on.
+    fn must_leave_memory_alone(&mut self) {
+        let before = self.function.memory.accesses();
+        self.function.run_for(Duration::from_millis(20));
+        assert_eq!(self.function.memory.accesses(), before, "memory was used by whom it belongs to no more");
+    }
+}
+
+/// Calls `each` with a load at every moment of it, from its doorbell to its last completion.
+fn at_every_moment(mut each: impl FnMut(&mut Bench)) {
+    let mut bench = Bench::new();
+    for moments in 0.. {
+        bench.begin();
+        bench.load(moments);
+        let completed = bench.reap();
+        assert!(completed.iter().all(|status| status.is_success()));
+        let over = bench.flying == 0;
+        each(&mut bench);
+        if over {
+            assert!(moments > 100, "{moments} moments are no load");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_function_level_reset_ends_every_transfer() {
+    at_every_moment(|bench| {
+        bench.function.must_work_after_a_reset();
+        bench.must_be_whole();
+    });
+}
+
+#[test]
+fn a_controller_reset_ends_every_transfer_before_it_says_so() {
+    at_every_moment(|bench| {
+        bench.function.disable();
+        bench.must_leave_memory_alone();
+        bench.begin();
+        bench.must_be_whole();
+    });
+}
+
+#[test]
+fn a_queue_that_was_deleted_uses_no_memory_any_more() {
+    at_every_moment(|bench| {
+        for delete in [AdminCommand::DeleteIoSq(1), AdminCommand::DeleteIoCq(1)] {
+            bench.function.admin(delete.encode(0));
+        }
+        bench.must_leave_memory_alone();
+        bench.function.create_pair(1);
+        bench.must_be_whole();
+    });
+}
+
+#[test]
+fn memory_that_goes_under_a_transfer_fails_that_command_and_nothing_else() {
+    at_every_moment(|bench| {
+        let before = bench.function.memory.at(Function::data(), BYTES * SLOTS as usize).to_vec();
+        bench.function.memory.take_away(Function::data());
+        for status in bench.reap_all() {
+            assert!(status.is_success() || status.is(Status::DATA_TRANSFER_ERROR), "{status}");
+        }
+        let late = bench.function.send(1, command(1, false)).status();
+        assert!(late.is(Status::DATA_TRANSFER_ERROR), "{late}");
+        bench.function.memory.give_back();
+        let after = bench.function.memory.at(Function::data(), BYTES * SLOTS as usize);
+        assert!(before == after, "memory was written where there was none");
+        bench.must_be_whole();
+    });
+}
+
+#[test]
+fn completion_queues_that_go_are_fatal_until_a_reset() {
+    at_every_moment(|bench| {
+        bench.function.memory.take_away(Memory::AT);
+        bench.function.run_for(Duration::from_millis(20));
+        bench.function.must_work_after_a_reset();
+        bench.must_be_whole();
+    });
+}
