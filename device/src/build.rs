@@ -171,6 +171,7 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             slc_factor: p.errors.slc_factor,
             retention_shift_mv: p.errors.retention_shift_mv,
             level_width_mv: p.errors.level_width_mv,
+            read_noise_mv: p.errors.read_noise_mv,
             neighbour: p.errors.neighbour,
         },
         failures: FailureModel {
@@ -511,6 +512,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
         geometry: profile.used_geometry(),
         detached: profile.channel.controller != ControllerName::Software,
         read_retries: profile.scheduler.read_retries,
+        read_levels: flash.variant.commands.read_retry,
         costs: LoopCosts {
             pass: c.loop_pass,
             status: c.loop_status,

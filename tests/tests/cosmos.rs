@@ -1,8 +1,8 @@
 //! Drives whose firmware is Cosmos+'s: one big loop on one core, and its low-level scheduler (C26–C44).
 
 use aster_device::Media;
-use aster_device::big_loop::OperationKind;
-use aster_device::profile::{ControllerName, Profile, SchedulerPolicy};
+use aster_device::big_loop::{LoopStats, OperationKind};
+use aster_device::profile::{ControllerName, Profile, RetryProfile, SchedulerPolicy};
 use aster_driver::QueueId;
 use aster_events::{Event, EventSink, Recorder};
 use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
@@ -275,6 +275,61 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
     let ((none, lost), (some, still)) = (spent(0), spent(4));
     assert!(none.retries == 0 && none.reports > 0 && lost > 0, "{none:?}, {lost} lost");
     assert_eq!((some.retries, some.reports, still), (4 * none.reports, none.reports, lost));
+}
+
+/// What a fill and random reads of a small drive under the loop came to.
+fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) {
+    let m = machine(&looped(change), None, Media::fresh(), &Recorder::default());
+    let contents = Contents::unversioned(drive(&m), 1);
+    let fill = Job { verify: false, ..job("fill", Access::Sequential, Mix::Write, 64 << 10, 64) };
+    let (_, contents) = run_with(&m, &[fill], contents, ());
+    m.device().nand().set_age_hours(hours).unwrap();
+    let read = Job {
+        verify: false,
+        size: Some(Extent::Bytes(4 << 20)),
+        ..job("read", Access::Random, Mix::Read, 16 << 10, 300)
+    };
+    let (statistics, _) = run_with(&m, &[read], contents, ());
+    (m.device().stats().big_loop.unwrap(), statistics[0].failures)
+}
+
+/// Read noise brings other wrong bits with each read: a page that is near what the code corrects gets through sooner or later.
+#[test]
+fn repeating_a_read_recovers_pages_that_noise_made_too_bad() {
+    let spent = |retries, noise| {
+        read_back(0, |p| {
+            p.package.errors.fresh = 1.25e-3;
+            p.package.errors.level_width_mv = 25.0;
+            p.package.errors.read_noise_mv = noise;
+            p.scheduler.read_retries = retries;
+        })
+    };
+    let (none, lost) = spent(0, 8.0);
+    let (some, still) = spent(5, 8.0);
+    assert!(none.recovered == 0 && none.reports > 20, "{none:?}, {lost} lost");
+    assert!(some.recovered > none.reports / 2 && still < lost / 2, "{some:?}, {still} of {lost} lost");
+    let (silent, _) = spent(5, 0.0);
+    assert!(silent.recovered == 0 && silent.reports > 0, "{silent:?}");
+}
+
+/// Cells that have lost charge for half a year are read at the wrong level at first; a row of the table further down has the right one
+/// (C39). Afterwards the way reads at the first row again, as fresh data need it.
+#[test]
+fn read_retry_goes_down_the_levels_and_sets_them_back() {
+    let aged = |levels: &[i16]| {
+        read_back(4_000, |p| {
+            let e = &mut p.package.errors;
+            (e.fresh, e.retention_shift_mv, e.level_width_mv) = (8e-4, 10.0, 25.0);
+            p.package.retry =
+                (!levels.is_empty()).then(|| RetryProfile { feature: 0x89, levels_mv: levels.to_vec() });
+        })
+    };
+    let ((without, lost), (with, still)) = (aged(&[]), aged(&[0, -40, -80]));
+    assert!(without.recovered == 0 && lost > 200, "{without:?}, {lost} lost");
+    assert!(with.recovered > 200 && still == 0, "{with:?}, {still} lost");
+    // Each read begins at the first row: with two repetitions, a level for either and the first row again.
+    let set = with.operations[usize::from(OperationKind::SetLevel.code())];
+    assert!(with.retries <= 2 * with.recovered && set == with.retries + with.recovered, "{with:?}");
 }
 
 #[test]

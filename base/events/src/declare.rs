@@ -175,7 +175,8 @@ events! {
     }
     /// The dependency checker handed an operation to the reservation station (C33).
     OperationDelivered {
-        /// 0 RxDMA, 1 TxDMA, 2 status-check, 3 read-trigger, 4 erase, 5 write, 6 read-transfer.
+        /// 0 RxDMA, 1 TxDMA, 2 status-check, 3 read-trigger, 4 erase, 5 write, 6 read-transfer,
+        /// 7 set read level.
         kind: u8,
         /// LUN over the drive; of no meaning for host DMA.
         lun: u32,

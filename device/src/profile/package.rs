@@ -214,6 +214,8 @@ pub struct ErrorsProfile {
     pub retention_shift_mv: f64,
     /// Millivolts beside the best level at which the rate has grown by half; 0 when the level doesn't matter.
     pub level_width_mv: f64,
+    /// Standard deviation of the level that one read finds a cell at, millivolts; at most `level_width_mv`.
+    pub read_noise_mv: f64,
     /// The share by which scrambled data on the next word line raises the rate.
     pub neighbour: f64,
 }
@@ -231,6 +233,7 @@ impl Default for ErrorsProfile {
             slc_factor: 1.0,
             retention_shift_mv: 0.0,
             level_width_mv: 0.0,
+            read_noise_mv: 0.0,
             neighbour: 0.0,
         }
     }
@@ -297,6 +300,7 @@ pub(super) fn numbers(p: &PackageProfile) -> Vec<(&'static str, f64, f64, f64)> 
         ("package.errors.slc_factor", e.slc_factor, 0.0, 1e3),
         ("package.errors.retention_shift_mv", e.retention_shift_mv, 0.0, 1e3),
         ("package.errors.level_width_mv", e.level_width_mv, 0.0, 1e4),
+        ("package.errors.read_noise_mv", e.read_noise_mv, 0.0, e.level_width_mv),
         ("package.errors.neighbour", e.neighbour, 0.0, 100.0),
     ];
     if let Some(slc) = &p.slc {

@@ -142,8 +142,8 @@ impl NandConfig {
         if let Some((field, must)) = self.timing.bad_field() {
             return Err(NandError::Field { field, must });
         }
-        if let Some(field) = self.errors.bad_field() {
-            return Err(NandError::Field { field, must: "a finite number of at least 0" });
+        if let Some((field, must)) = self.errors.bad_field() {
+            return Err(NandError::Field { field, must });
         }
         let variant = self.variant.bad_field(self.cells);
         if let Some((field, must)) =
@@ -174,7 +174,7 @@ mod tests {
     fn every_bound_is_checked_by_name() {
         let layout = PageLayout::new(1, 9_216, 256, 21, 16, Placement::Spare).unwrap();
         type Change = fn(&mut NandConfig);
-        let cases: [(&str, Change); 14] = [
+        let cases: [(&str, Change); 15] = [
             ("planes must be 1, 2, 4 or 8", |c| c.geometry.planes = 3),
             ("timing.read", |c| c.timing.deviation_page = Duration::from_micros(58)),
             ("timing.erase", |c| c.timing.erase = Duration::ZERO),
@@ -182,6 +182,7 @@ mod tests {
             ("errors.fresh", |c| c.errors.fresh = -1.0),
             ("errors.read", |c| c.errors.read = f64::NAN),
             ("errors.msb_factor", |c| c.errors.msb_factor = f64::INFINITY),
+            ("errors.read_noise_mv must be at most level_width_mv", |c| c.errors.read_noise_mv = 1.0),
             ("failures.factory_bad_per_mille must be under 1000", |c| {
                 c.failures.factory_bad_per_mille = 1_000
             }),

@@ -1,8 +1,10 @@
 //! Bit errors of the cells: seeded, repeatable, and monotone in stress.
 //!
 //! A page's flips are the arrivals of a unit-rate Poisson process that a seed fixes for as long as the page isn't erased:
-//! the k-th bit flips once the expected number of errors passes the k-th arrival. Reading again gives the same
-//! flips; wear, age and reads only add. An undisturbed page costs one hash and one comparison.
+//! the k-th bit flips once the expected number of errors passes the k-th arrival. Wear, age and reads only add. Where the read
+//! level matters there are two such processes, one for the cells that it finds above it and one for those below: moving the
+//! level rids a page of errors of one kind and brings others. Read noise moves the level of each cell a little, another way in
+//! each read, so that the cells near it are now right and now wrong. An undisturbed page costs one hash and one comparison a process.
 
 use alloc::vec::Vec;
 use aster_units::{PageType, mix64};
@@ -18,6 +20,8 @@ use aster_units::{PageType, mix64};
 /// - Read disturb linear in the block's reads since erase, steeper the more it is worn (Cai et al., DSN 2015).
 /// - Upper bits of a cell worse than the lower, and errors that multiply as a read level leaves the best one to either side
 ///   (Cai et al., DATE 2013).
+/// - What a cell's threshold is found to be changes from read to read, by random telegraph noise (Compagnoni et al., IEEE TED
+///   55(1), 2008): a page read again at the same level has not quite the same errors.
 /// - Interference from the cells of the word line programmed after, in proportion to the charge that their data put there
 ///   (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference).
 ///
@@ -28,7 +32,9 @@ use aster_units::{PageType, mix64};
 /// `rate = type · (fresh + c·cycle + c²·cycle_squared + (1 + c)·(t·retention + reads·read)) · (1 + 2·share·neighbour) ·
 /// cosh((level − best) / level_width_mv)`, `best = −(1 + c)·t·retention_shift_mv`
 ///
-/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ of scrambled data.
+/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ of scrambled data. The two halves of the
+/// cosh are the two processes: a cell's distance from the level is `level_width_mv` for each factor of e in its arrival, which is what
+/// `read_noise_mv` is measured against.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ErrorModel {
     /// At no wear, no age and no reads.
@@ -52,6 +58,9 @@ pub struct ErrorModel {
     /// Distance from the best read level, in millivolts, at which the rate has grown by half (cosh 1 = 1.54). 0 when the
     /// level doesn't matter.
     pub level_width_mv: f64,
+    /// Standard deviation, in millivolts, of the level that one read finds a cell at; at most `level_width_mv`. Other cells are wrong
+    /// in each read, but as many on the average.
+    pub read_noise_mv: f64,
     /// The share by which scrambled data in the neighbouring page raises the rate; an erased neighbour adds nothing, one of
     /// zeroes twice as much.
     pub neighbour: f64,
@@ -70,6 +79,7 @@ impl ErrorModel {
         slc_factor: 1.0,
         retention_shift_mv: 0.0,
         level_width_mv: 0.0,
+        read_noise_mv: 0.0,
         neighbour: 0.0,
     };
 
@@ -78,8 +88,8 @@ impl ErrorModel {
         [self.fresh, self.cycle, self.cycle_squared, self.retention, self.read].iter().all(|r| *r == 0.0)
     }
 
-    /// The name of the first field that is no finite number of at least zero.
-    pub(crate) fn bad_field(&self) -> Option<&'static str> {
+    /// The first field that is out of range, and what it must be.
+    pub(crate) fn bad_field(&self) -> Option<(&'static str, &'static str)> {
         let fields = [
             ("errors.fresh", self.fresh),
             ("errors.cycle", self.cycle),
@@ -91,14 +101,27 @@ impl ErrorModel {
             ("errors.slc_factor", self.slc_factor),
             ("errors.retention_shift_mv", self.retention_shift_mv),
             ("errors.level_width_mv", self.level_width_mv),
+            ("errors.read_noise_mv", self.read_noise_mv),
             ("errors.neighbour", self.neighbour),
         ];
-        fields.into_iter().find(|(_, v)| !v.is_finite() || *v < 0.0).map(|(name, _)| name)
+        let bad = fields.into_iter().find(|(_, v)| !v.is_finite() || *v < 0.0);
+        bad.map(|(name, _)| (name, "a finite number of at least 0")).or_else(|| {
+            let loud = self.read_noise_mv > self.level_width_mv;
+            loud.then_some(("errors.read_noise_mv", "at most level_width_mv"))
+        })
     }
 
     /// Expected errors per bit.
     #[inline]
     pub fn rate(&self, kind: PageType, stress: Stress, sensing: Sensing) -> f64 {
+        let [above, below] = self.rates(kind, stress, sensing);
+        above + below
+    }
+
+    /// Expected errors per bit of either kind: cells that lie above the level although they should lie below, which a higher level
+    /// has fewer of, and the other way round. All are of the second kind where the level doesn't matter.
+    #[inline]
+    pub fn rates(&self, kind: PageType, stress: Stress, sensing: Sensing) -> [f64; 2] {
         let c = f64::from(stress.erases) * 1e-3;
         let age = if stress.hours == 0 { 0.0 } else { libm::log1p(f64::from(stress.hours)) };
         let growing = (1.0 + c) * (age * self.retention + f64::from(stress.reads) * self.read);
@@ -111,10 +134,19 @@ impl ErrorModel {
         let rate = factor * (self.fresh + c * (self.cycle + c * self.cycle_squared) + growing);
         let rate = rate * (1.0 + 2.0 * sensing.neighbour_share * self.neighbour);
         if self.level_width_mv == 0.0 {
-            return rate;
+            return [0.0, rate];
         }
         let best = -(1.0 + c) * age * self.retention_shift_mv;
-        rate * libm::cosh((sensing.level_mv - best) / self.level_width_mv)
+        let growth = libm::exp((sensing.level_mv - best) / self.level_width_mv);
+        [0.5 * rate / growth, 0.5 * rate * growth]
+    }
+
+    /// What one read's noise does.
+    pub(crate) fn noise(&self) -> Noise {
+        match self.read_noise_mv == 0.0 {
+            true => Noise::NONE,
+            false => Noise::new(self.read_noise_mv / self.level_width_mv),
+        }
     }
 }
 
@@ -151,28 +183,71 @@ fn unit(hash: u64) -> f64 {
     ((hash >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed` when `rate` errors a bit are expected.
-/// The order is that of arrival; positions may repeat.
+/// How far a read's level is off, cell by cell, in units of what changes the rate by e.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Noise {
+    // Between the terms of the sum that stands for a normal distribution: its deviation is that of one term times √(TERMS / 12).
+    step: f64,
+    // What the expected errors are multiplied by where the noise is at its greatest, and what keeps the mean.
+    reach: f64,
+    mean: f64,
+}
+
+/// Terms, each even between −½ and ½, whose sum stands for a normal distribution.
+const TERMS: u32 = 4;
+
+impl Noise {
+    pub(crate) const NONE: Noise = Noise { step: 0.0, reach: 1.0, mean: 1.0 };
+
+    fn new(deviation: f64) -> Noise {
+        let step = deviation * libm::sqrt(12.0 / f64::from(TERMS));
+        // The mean of e to the step times a term, to the power of the terms.
+        let half = 0.5 * step;
+        let mean = libm::pow(libm::sinh(half) / half, f64::from(TERMS));
+        Noise { step, reach: libm::exp(half * f64::from(TERMS)) / mean, mean }
+    }
+    /// What the expected errors are multiplied by for the cell of this hash.
+    fn factor(&self, hash: u64) -> f64 {
+        if self.step == 0.0 {
+            return 1.0;
+        }
+        let sum: u32 = (0..TERMS).map(|term| u32::from((hash >> (16 * term)) as u16)).sum();
+        let centred = (f64::from(sum) + 0.5 * f64::from(TERMS)) / 65_536.0 - 0.5 * f64::from(TERMS);
+        libm::exp(self.step * centred) / self.mean
+    }
+}
+
+/// One read of a page: its noise, and what tells it from the others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct ReadOnce {
+    pub(crate) noise: Noise,
+    pub(crate) seed: u64,
+}
+
+/// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed` when `rate` errors a bit are expected
+/// and it is read this `once`. The order is that of arrival; positions may repeat.
 #[inline]
-pub(crate) fn arrivals(page_seed: u64, rate: f64, bits: u32, flips: &mut Vec<u32>) {
+pub(crate) fn arrivals(page_seed: u64, rate: f64, bits: u32, once: &ReadOnce, flips: &mut Vec<u32>) {
     let expected = rate.min(RATE_MAX) * f64::from(bits);
     let first = unit(mix64(page_seed));
     // 1 - x <= exp(-x): when the first arrival's survival exceeds even that, nothing has flipped, without a logarithm.
-    if first < 1.0 - expected {
+    if first < 1.0 - expected * once.noise.reach {
         return;
     }
-    grow(page_seed, first, expected, bits, flips);
+    grow(page_seed, first, expected, bits, once, flips);
 }
 
 #[cold]
 #[inline(never)]
-fn grow(page_seed: u64, first: f64, expected: f64, bits: u32, flips: &mut Vec<u32>) {
+fn grow(page_seed: u64, first: f64, expected: f64, bits: u32, once: &ReadOnce, flips: &mut Vec<u32>) {
     let mut arrival = -libm::log(first);
     let mut k = 0u64;
-    while arrival < expected {
+    while arrival < expected * once.noise.reach {
         k += 1;
         let hash = mix64(page_seed.wrapping_add(k.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        flips.push(((u128::from(mix64(hash ^ 0x5bd1_e995)) * u128::from(bits)) >> 64) as u32);
+        if arrival < expected * once.noise.factor(mix64(hash ^ once.seed)) {
+            flips.push(((u128::from(mix64(hash ^ 0x5bd1_e995)) * u128::from(bits)) >> 64) as u32);
+        }
         arrival -= libm::log(unit(hash));
     }
 }
@@ -202,14 +277,20 @@ mod tests {
         slc_factor: 0.1,
         retention_shift_mv: 10.0,
         level_width_mv: 40.0,
+        read_noise_mv: 10.0,
         neighbour: 0.3,
     };
     const BITS: u32 = 144_384;
 
-    fn flips(seed: u64, rate: f64) -> BTreeSet<u32> {
+    const QUIET: ReadOnce = ReadOnce { noise: Noise::NONE, seed: 0 };
+
+    fn read(seed: u64, rate: f64, once: &ReadOnce) -> BTreeSet<u32> {
         let mut flips = Vec::new();
-        arrivals(seed, rate, BITS, &mut flips);
+        arrivals(seed, rate, BITS, once, &mut flips);
         flips.into_iter().collect()
+    }
+    fn flips(seed: u64, rate: f64) -> BTreeSet<u32> {
+        read(seed, rate, &QUIET)
     }
 
     #[test]
@@ -237,13 +318,70 @@ mod tests {
             let pages = 4_000;
             let mut all = Vec::new();
             for seed in 0..pages {
-                arrivals(mix64(seed), rate, BITS, &mut all);
+                arrivals(mix64(seed), rate, BITS, &QUIET, &mut all);
             }
             let expected = rate * f64::from(BITS) * pages as f64;
             let off = (all.len() as f64 - expected).abs();
             assert!(off < 4.5 * expected.sqrt(), "rate {rate}: {} for {expected}", all.len());
             assert!(all.iter().all(|p| *p < BITS));
         }
+    }
+
+    #[test]
+    fn reads_differ_in_the_cells_near_the_level_and_in_no_others() {
+        let (rate, pages, reads) = (2e-4, 200, 10);
+        let noise = MODEL.noise();
+        let (mut all, mut changing, mut quiet) = (0, 0, 0);
+        for page in 0..pages {
+            let sets: Vec<_> = (1..=reads)
+                .map(|read_of| read(page, rate, &ReadOnce { noise, seed: mix64(read_of) }))
+                .collect();
+            assert_eq!(sets[0], read(page, rate, &ReadOnce { noise, seed: mix64(1) }), "a seed fixes a read");
+            let ever: BTreeSet<u32> = sets.iter().flatten().copied().collect();
+            let always: BTreeSet<u32> =
+                ever.iter().copied().filter(|bit| sets.iter().all(|set| set.contains(bit))).collect();
+            // A quarter of the width is a factor of e^(√3/2) at most either way.
+            let reach = libm::exp(0.5 * libm::sqrt(3.0));
+            assert!(ever.is_subset(&flips(page, rate * reach)), "page {page}: noise reaches only so far");
+            assert!(
+                always.is_superset(&flips(page, rate / reach / 1.1)),
+                "page {page}: what is far is always wrong"
+            );
+            all += sets.iter().map(BTreeSet::len).sum::<usize>();
+            changing +=
+                sets.windows(2).map(|two| two[0].symmetric_difference(&two[1]).count()).sum::<usize>();
+            quiet += flips(page, rate).len();
+        }
+        let mean = all as f64 / (reads * pages) as f64;
+        let expected = rate * f64::from(BITS);
+        assert!((mean / expected - 1.0).abs() < 0.02, "{mean} errors a read for {expected}");
+        assert!((quiet as f64 / pages as f64 / expected - 1.0).abs() < 0.05);
+        // Two reads differ by the cells that lie within the noise: 2·√(2/2π)·σ of the errors when σ is small, and σ is ¼ here.
+        let share = changing as f64 / ((reads - 1) * pages) as f64 / mean;
+        assert!((0.2..0.35).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn without_noise_all_reads_are_alike() {
+        for seed in 0..50 {
+            let once =
+                ReadOnce { noise: ErrorModel { read_noise_mv: 0.0, ..MODEL }.noise(), seed: mix64(seed) };
+            assert_eq!(read(seed, 1e-4, &once), flips(seed, 1e-4));
+        }
+    }
+
+    #[test]
+    fn a_higher_level_has_fewer_errors_above_it_and_more_below() {
+        let at = |level_mv| {
+            MODEL.rates(PageType::Lsb, Stress::default(), Sensing { level_mv, ..Sensing::default() })
+        };
+        let ([above, below], [less, more]) = (at(0.0), at(40.0));
+        assert_eq!(above, below, "the best level has as many of either");
+        let e = core::f64::consts::E;
+        assert!(
+            (above / less - e).abs() < 1e-9 && (more / below - e).abs() < 1e-9,
+            "a width is a factor of e"
+        );
     }
 
     fn rate(kind: PageType, stress: Stress) -> f64 {

@@ -105,10 +105,14 @@ impl BigLoop {
             OperationKind::Erase => Phase::Erase,
             OperationKind::Write => Phase::Program,
             OperationKind::ReadTransfer => Phase::Transfer,
+            OperationKind::SetLevel => Phase::SetFeatures,
             OperationKind::RxDma | OperationKind::TxDma => unreachable!("host DMA in a way's queue"),
         };
         let mut word = request;
         word.phase = phase;
+        if kind == OperationKind::SetLevel {
+            word.feature = self.level_feature(lun);
+        }
         let tag =
             self.ports.controllers.submit(word).expect("a way has one operation in the controller's hands");
         self.note_issued(&Operation { kind, ..head });

@@ -12,6 +12,7 @@
 //! | [`state`] | State Manager | Fig 12's states, read retry |
 //! | `status` | Status Checker | registers, ready/busy bits, status-checks |
 //! | [`priority`] | Priority Manager | Table 2 |
+//! | `retry` | Read retry | repetitions, at other levels where the package has some |
 //! | `issue` | Issuer | control words and units of host DMA |
 //! | `exchange` | NVMe manager, FTL | commands in, operations out, answers back |
 
@@ -21,6 +22,7 @@ mod exchange;
 mod issue;
 pub mod operation;
 pub mod priority;
+mod retry;
 pub mod state;
 pub mod station;
 mod stats;
@@ -31,6 +33,7 @@ pub use operation::{Operation, OperationKind, SetId};
 pub use stats::{LoopStats, PARTS, Part};
 
 use aster_units::{Duration, Geometry};
+use aster_wire::onfi::command_set::ReadRetry;
 
 /// Bytes of a host DMA unit (C10).
 pub const DMA_UNIT_BYTES: u32 = 4096;
@@ -62,6 +65,8 @@ pub struct LoopConfig {
     pub detached: bool,
     /// Times that a read which can't be corrected is repeated.
     pub read_retries: u8,
+    /// The package's table of read levels: repetition after repetition goes down its rows, and begins again.
+    pub read_levels: Option<ReadRetry>,
     /// What steps cost.
     pub costs: LoopCosts,
     /// A register access: what the buses between core and controllers take (C55, C79).

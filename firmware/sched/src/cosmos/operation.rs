@@ -19,11 +19,13 @@ pub enum OperationKind {
     Write,
     /// Page register to data buffer.
     ReadTransfer,
+    /// SET FEATURES of the level that the way's next reads are made at: what read retry does first (C39, P2).
+    SetLevel,
 }
 
 impl OperationKind {
     /// All of them.
-    pub const ALL: [OperationKind; 7] = [
+    pub const ALL: [OperationKind; 8] = [
         OperationKind::RxDma,
         OperationKind::TxDma,
         OperationKind::StatusCheck,
@@ -31,16 +33,17 @@ impl OperationKind {
         OperationKind::Erase,
         OperationKind::Write,
         OperationKind::ReadTransfer,
+        OperationKind::SetLevel,
     ];
 
-    /// Table 2's priority: lower goes first, equals take turns (C41).
+    /// Table 2's priority: lower goes first, equals take turns (C41). What sets a feature goes with the writes (P2).
     pub const fn priority(self) -> u8 {
         match self {
             OperationKind::RxDma | OperationKind::TxDma => 0,
             OperationKind::StatusCheck => 1,
             OperationKind::ReadTrigger => 2,
             OperationKind::Erase => 3,
-            OperationKind::Write => 4,
+            OperationKind::Write | OperationKind::SetLevel => 4,
             OperationKind::ReadTransfer => 5,
         }
     }
@@ -54,10 +57,10 @@ impl OperationKind {
     }
     /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of them: what P13 and P14
     /// list. A flash control word is way and command, with a row, addresses of data, spare and error counts, and a completion
-    /// flag's address as far as it has such; a unit of host DMA is its address, length and tag.
+    /// flag's address as far as it has such, or a feature's value; a unit of host DMA is its address, length and tag.
     pub const fn register_words(self) -> u64 {
         match self {
-            OperationKind::RxDma | OperationKind::TxDma => 4,
+            OperationKind::RxDma | OperationKind::TxDma | OperationKind::SetLevel => 4,
             OperationKind::StatusCheck | OperationKind::ReadTrigger | OperationKind::Erase => 3,
             OperationKind::Write => 5,
             OperationKind::ReadTransfer => 7,
@@ -93,6 +96,6 @@ pub struct Operation {
     pub set: SetId,
     /// Its place in the set.
     pub(crate) step: u8,
-    /// It has been completed before, and is done once more for a read that failed (C39).
+    /// It is done for a read that failed, beyond what its set says (C39).
     pub(crate) again: bool,
 }

@@ -36,14 +36,18 @@ pub enum WayState {
 pub enum Verdict {
     /// It is over: succeeded, or failed for good, which the FTL hears to update its bad blocks.
     Over(Outcome),
-    /// A read that could not be corrected: once more (C40).
-    Retry,
+    /// A read that could not be corrected: once more, for the nth time (C40).
+    Retry(u8),
 }
 
 #[derive(Clone, Copy)]
 struct Way {
     state: WayState,
     retries: u8,
+    // The row of the package's table of read levels that reads are made at.
+    level: u8,
+    // How the head has ended, while the level is set back.
+    ended: Option<Outcome>,
     issued: Instant,
 }
 
@@ -56,7 +60,7 @@ pub struct StateManager {
 impl StateManager {
     /// All ways idle. A read is repeated `retries_max` times at most.
     pub fn new(ways: u32, retries_max: u8) -> Self {
-        let idle = Way { state: WayState::Idle, retries: 0, issued: Instant::ZERO };
+        let idle = Way { state: WayState::Idle, retries: 0, level: 0, ended: None, issued: Instant::ZERO };
         StateManager { ways: vec![idle; ways as usize], retries_max }
     }
     /// A way's state.
@@ -89,6 +93,34 @@ impl StateManager {
             _ => WayState::Fail(outcome),
         };
     }
+    /// The read level of the way's package.
+    pub fn level(&self, lun: LunIndex) -> u8 {
+        self.ways[lun.index()].level
+    }
+    /// The way's package has been told to read at this level.
+    pub fn set_level(&mut self, lun: LunIndex, level: u8) {
+        self.ways[lun.index()].level = level;
+    }
+    /// How often the way's read has been repeated.
+    pub fn retries(&self, lun: LunIndex) -> u8 {
+        self.ways[lun.index()].retries
+    }
+    /// Whether an end is kept.
+    pub fn has_end(&self, lun: LunIndex) -> bool {
+        self.ways[lun.index()].ended.is_some()
+    }
+    /// Keeps how a way's head has ended until its read level has been set back.
+    pub fn keep_end(&mut self, lun: LunIndex, outcome: Outcome) {
+        self.ways[lun.index()].ended = Some(outcome);
+    }
+    /// What was kept.
+    pub fn take_end(&mut self, lun: LunIndex) -> Option<Outcome> {
+        self.ways[lun.index()].ended.take()
+    }
+    /// The way's read is over, however often it was repeated.
+    pub fn forget_retries(&mut self, lun: LunIndex) -> u8 {
+        core::mem::take(&mut self.ways[lun.index()].retries)
+    }
     /// Done or fail to idle. `read` when the head was a transfer whose data can be asked for again.
     pub fn settle(&mut self, lun: LunIndex, read: bool) -> Verdict {
         let retries_max = self.retries_max;
@@ -99,15 +131,9 @@ impl StateManager {
                 if read && outcome.status == FlashStatus::Uncorrectable && way.retries < retries_max =>
             {
                 way.retries += 1;
-                Verdict::Retry
+                Verdict::Retry(way.retries)
             }
-            WayState::Done(outcome) | WayState::Fail(outcome) => {
-                // A repeated read-trigger is not the end of the retries: its transfer is.
-                if read {
-                    way.retries = 0;
-                }
-                Verdict::Over(outcome)
-            }
+            WayState::Done(outcome) | WayState::Fail(outcome) => Verdict::Over(outcome),
             WayState::Idle | WayState::Busy(_) => unreachable!("a way settles only when its head has ended"),
         }
     }
@@ -146,14 +172,15 @@ mod tests {
         let tag = port.submit(request).unwrap();
         for _ in 0..2 {
             let worn = FlashStatus::Uncorrectable;
-            assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry);
+            assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry(1));
             // The trigger that comes before the transfer again.
             assert_eq!(
                 once(&mut states, tag, FlashStatus::Done, false),
                 Verdict::Over(ended(FlashStatus::Done))
             );
-            assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry);
+            assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry(2));
             assert_eq!(once(&mut states, tag, worn, true), Verdict::Over(ended(worn)));
+            assert_eq!(states.forget_retries(LUN), 2);
         }
         let failed = FlashStatus::Failed;
         assert_eq!(once(&mut states, tag, failed, false), Verdict::Over(ended(failed)));

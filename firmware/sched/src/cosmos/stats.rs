@@ -43,6 +43,8 @@ pub struct LoopStats {
     pub parts: [Duration; PARTS],
     /// Reads done again because they could not be corrected (C39).
     pub retries: u64,
+    /// Reads that were correct once they had been done again.
+    pub recovered: u64,
     /// Failures reported to the FTL, to update its bad blocks.
     pub reports: u64,
 }
@@ -56,6 +58,7 @@ impl LoopStats {
         all.commands -= before.commands;
         all.system = all.system.saturating_sub(before.system);
         all.retries -= before.retries;
+        all.recovered -= before.recovered;
         all.reports -= before.reports;
         for (time, earlier) in all.operation_time.iter_mut().zip(before.operation_time) {
             *time = time.saturating_sub(earlier);

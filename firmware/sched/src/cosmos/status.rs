@@ -185,17 +185,26 @@ impl BigLoop {
         // Whoever sent a transfer alone reads again by itself.
         let repeats = reads && request.phase == Phase::Read;
         match self.states.settle(lun, repeats) {
-            Verdict::Retry => {
-                self.count(|s| s.retries += 1);
-                let kind = OperationKind::ReadTrigger;
-                self.station.put_before(Operation { kind, again: true, ..head });
-            }
+            Verdict::Over(outcome) if head.kind == OperationKind::SetLevel => self.level_set(head, outcome),
             Verdict::Over(outcome) => self.over(head, outcome),
+            Verdict::Retry(times) => self.retry(head, times),
         }
     }
     fn over(&mut self, head: Operation, outcome: Outcome) {
-        self.station.release(head.lun);
+        let read_ends = head.kind == OperationKind::ReadTransfer || outcome.status != FlashStatus::Done;
+        if read_ends && self.states.level(head.lun) != 0 {
+            return self.set_level_back(head, outcome);
+        }
+        self.conclude(head, outcome);
+    }
+    /// As [`Self::over`], whatever level the way reads at.
+    pub(super) fn conclude(&mut self, head: Operation, outcome: Outcome) {
         let failed = outcome.status != FlashStatus::Done;
+        if head.kind == OperationKind::ReadTransfer || failed {
+            let recovered = self.states.forget_retries(head.lun) > 0 && !failed;
+            self.count(|s| s.recovered += u64::from(recovered));
+        }
+        self.station.release(head.lun);
         // A trigger that is done again has been completed before.
         let last = if failed { self.fail(&head) } else { !head.again && self.checker.completed(&head) };
         if last {

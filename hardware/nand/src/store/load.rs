@@ -2,11 +2,11 @@
 
 use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
-use crate::errors::{Sensing, Stress, TORN_RATE, arrivals, settle_order};
+use crate::errors::{ReadOnce, Sensing, Stress, TORN_RATE, arrivals, settle_order};
 use crate::lun::PageAddr;
 use crate::register::{Holds, Register};
 use crate::timing::page_type;
-use aster_units::{BlockAddr, Content, PageInBlock};
+use aster_units::{BlockAddr, Content, PageInBlock, mix64};
 
 impl Die {
     /// The array's side of a read at `level_mv`: fills `register` and adds to the block's reads.
@@ -156,8 +156,13 @@ impl Die {
             if self.config.errors.neighbour > 0.0 { self.neighbour_share(block, page, slc) } else { 0.0 };
         let config = &self.config;
         let sensing = Sensing { slc, level_mv, neighbour_share };
-        let rate = config.errors.rate(page_type(config.cells, page), stress, sensing);
-        arrivals(seed, if torn { rate + TORN_RATE } else { rate }, bits, &mut register.flips);
+        let [above, below] = config.errors.rates(page_type(config.cells, page), stress, sensing);
+        // The block's reads tell this one from all others of the page.
+        let once = ReadOnce { noise: self.read_noise, seed: mix64(seed ^ u64::from(stress.reads)) };
+        if above > 0.0 {
+            arrivals(mix64(!seed), above, bits, &once, &mut register.flips);
+        }
+        arrivals(seed, if torn { below + TORN_RATE } else { below }, bits, &once, &mut register.flips);
     }
 
     /// The share of programmed cells, which are zeroes, in the page of the same type on the next word line.

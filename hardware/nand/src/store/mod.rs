@@ -12,6 +12,7 @@ mod tests;
 pub(crate) use image::{Image, SharedImage};
 
 use crate::config::NandConfig;
+use crate::errors::Noise;
 use crate::faults::InjectedFaults;
 use crate::lun::PageAddr;
 use crate::register::{Holds, Register};
@@ -52,6 +53,7 @@ pub(crate) struct Die {
     lun_in_package: u8,
     seed: u64,
     errors_on: bool,
+    read_noise: Noise,
     blocks: Box<[Block]>,
     side: SideTable,
     // Page memory of erased blocks, to be used again.
@@ -90,6 +92,7 @@ impl Die {
             lun_in_package: config.geometry.lun_addr(lun).lun,
             seed,
             errors_on: !config.errors.is_off(),
+            read_noise: config.errors.noise(),
             blocks,
             side: SideTable::new(config.geometry.raw_page_bytes() as usize),
             free: Vec::new(),
