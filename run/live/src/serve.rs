@@ -25,8 +25,6 @@ const TURNS_A_MESSAGE: u32 = 32;
 const TURNS_A_LOOK: u32 = 64;
 /// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds it awake.
 const SPIN: Duration = Duration::from_micros(50);
-/// How long of that nobody else gets the core. Later on a host that shares it would wait for us to stop looking for it.
-const KEEP_CORE: Duration = Duration::from_micros(5);
 /// The last stretch before a deadline is spun: the system wakes a sleeper tens of microseconds late.
 const WAKE_EARLY: Duration = Duration::from_micros(80);
 /// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing happens.
@@ -309,16 +307,9 @@ impl Server {
     /// Nothing to do: spins for a while, then sleeps until something comes.
     fn wait(&mut self) -> Result<(), ServeError> {
         let since = *self.idle_since.get_or_insert_with(Wall::now);
-        match since.elapsed() {
-            idle if idle < KEEP_CORE => {
-                std::hint::spin_loop();
-                return Ok(());
-            }
-            idle if idle < SPIN => {
-                std::thread::yield_now();
-                return Ok(());
-            }
-            _ => {}
+        if since.elapsed() < SPIN {
+            std::hint::spin_loop();
+            return Ok(());
         }
         let mut sleep = PERIOD;
         // In real time the drive may have something to do later.
