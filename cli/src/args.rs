@@ -39,6 +39,11 @@ pub(crate) enum Command {
     /// Times are simulated times; the same profile, work and seed give the same run on every machine.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Run work as `aster run` does, and tell one command's life: what happened when, and where each microsecond went
+    ///
+    /// Without --command it is the slowest. Commands are numbered from 1 in the order in which the drive fetched them.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Box<ExplainArgs>),
     /// Serve a drive to a virtual machine: an NVMe drive on PCIe that stock Linux uses
     ///
     /// QEMU 10.1 or later attaches to the socket with vfio-user-pci; see docs/serve.md for its command line. One client at a
@@ -264,6 +269,18 @@ pub(crate) struct RunArgs {
     /// Write every event from power-on to this file, one JSON object a line; times in picoseconds
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Write what the work's commands, slices, flash operations, channels and arrays did to this file, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Write the operation monitor's samples of the work to this file: a table when it ends in .csv, else JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) monitor: Option<PathBuf>,
+    /// Simulated milliseconds from sample to sample
+    #[arg(long, value_name = "MS", requires = "monitor", default_value = "1", value_parser = milliseconds)]
+    pub(crate) monitor_interval: Duration,
+    /// An entry for each way, too
+    #[arg(long, requires = "monitor")]
+    pub(crate) monitor_ways: bool,
     /// Report where the work's commands spent their time, stage by stage, and how long flash operations took
     #[arg(long)]
     pub(crate) spans: bool,
@@ -272,6 +289,21 @@ pub(crate) struct RunArgs {
     pub(crate) set: Vec<String>,
     #[command(flatten)]
     pub(crate) replay: ReplayArgs,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  aster explain ideal --job mixed.fio                     the slowest command of the run
+  aster explain cosmos-plus --job read.fio --precondition 0 --content fingerprint --command 100
+  aster explain tiny --trace usr_0.csv --trace-wrap --json";
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Explain this command of the work [default: the slowest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) command: Option<u64>,
 }
 
 #[derive(Args, Debug)]
@@ -487,6 +519,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Takes an interval apart.
+pub(crate) fn milliseconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(ms) if (1e-3..=1e9).contains(&ms) => Ok(Duration::from_nanos_f64(ms * 1e6)),
+        _ => Err("expected simulated milliseconds from 0.001 to 1000000000".into()),
+    }
+}
+
 const PROFILES_EXAMPLES: &str = "\
 Examples:
   aster profiles
@@ -533,6 +573,14 @@ mod tests {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         for refused in ["0", "-1", "NaN", "inf", "1e9", "", "soon"] {
             assert!(seconds(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn an_interval_is_a_number_of_sensible_size() {
+        assert_eq!(milliseconds("0.5"), Ok(Duration::from_micros(500)));
+        for refused in ["0", "-1", "NaN", "inf", "1e12", "", "often"] {
+            assert!(milliseconds(refused).is_err(), "{refused}");
         }
     }
 

@@ -8,8 +8,10 @@ mod demo;
 mod events;
 mod failure;
 mod files;
+mod follow;
 mod image;
 mod interrupt;
+mod monitor;
 mod operation;
 mod profiles;
 mod progress;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Explain(args) => run::explain(&args),
         Command::Image { command } => image::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::BenchChannel(args) => bench_channel::run(&args),

@@ -1,11 +1,13 @@
 //! `aster run`: the user's own work on a drive.
 
-use crate::args::{HardwareArg, ReplayArgs, RunArgs};
+use crate::args::{ExplainArgs, HardwareArg, ReplayArgs, RunArgs};
 use crate::console;
 use crate::events::EventFile;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
+use crate::follow::Followers;
 use crate::interrupt::Interrupt;
+use crate::monitor::MonitorFile;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
@@ -13,6 +15,7 @@ use crate::spans::{SpanReport, SpanSink};
 use crate::traces;
 use crate::wave::WaveFile;
 use aster_device::{ChannelHardware, FreshErrors, Media};
+use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, Moment, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
@@ -28,6 +31,18 @@ use std::path::Path;
 /// # Errors
 /// When it can't be run, when requests failed, or when what was asked for can't be written.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    carry_out(args, None)
+}
+
+/// Runs the work and explains one command of it.
+///
+/// # Errors
+/// As [`run`], and when there was no such command.
+pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    carry_out(&args.run, Some(args.command.map_or(Which::Slowest, Which::Number)))
+}
+
+fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
     let setup = Setup {
         name,
@@ -41,7 +56,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     keep_apart(
         &[Some(args.profile.as_path()), args.source.job.as_deref(), args.source.trace.as_deref()],
-        &[args.image.as_deref(), args.wave.as_deref(), args.events.as_deref()],
+        &[
+            args.image.as_deref(),
+            args.wave.as_deref(),
+            args.events.as_deref(),
+            args.perfetto.as_deref(),
+            args.monitor.as_deref(),
+        ],
     )?;
     // Everything that is read is read and checked before anything is written.
     let content = setup.content;
@@ -59,6 +80,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
     let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
     let spans = args.spans.then(SpanSink::default);
+    let monitor = args.monitor.as_deref().map(MonitorFile::create).transpose()?;
+    let followers = Followers::new(args.perfetto.as_deref(), which)?;
     let media = match (existing, &args.image) {
         (Some(media), _) => media,
         (None, Some(path)) => open_image(path, &setup.profile, content)?,
@@ -78,6 +101,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         media,
         &recorder,
         |machine, moment| {
+            match moment {
+                Moment::Booted => followers.attach(machine),
+                Moment::Work => followers.begin(),
+            }
+            if let (Some(monitor), Moment::Work) = (&monitor, moment) {
+                monitor.attach(machine, args.monitor_interval, args.monitor_ways);
+            }
             if let Some(spans) = &spans {
                 match moment {
                     Moment::Booted => spans.attach(machine),
@@ -108,6 +138,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     })?;
     // Now, so that shutting down is no part of it.
     let spans = spans.map(|spans| spans.report());
+    let explanation = followers.finish(&machine)?;
+    if let Some(monitor) = monitor {
+        monitor.finish(&machine)?;
+    }
     if let Some(wave) = wave {
         wave.finish()?;
     }
@@ -122,7 +156,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     shut_down?;
 
-    print(args, &report, spans.as_ref())?;
+    match which {
+        None => print(args, &report, spans.as_ref())?,
+        Some(which) => tell(args, explanation.as_ref(), which)?,
+    }
     if report.reads_nothing() {
         console::note(
             "nothing of what was read had ever been written: the drive answered with zeroes and never touched flash \
@@ -134,6 +171,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     verdict([&report])
+}
+
+/// Prints an explanation.
+fn tell(args: &RunArgs, explanation: Option<&Explanation>, which: Which) -> Result<(), Failure> {
+    match (explanation, which) {
+        (Some(explanation), _) if args.json => console::json(explanation),
+        (Some(explanation), _) => console::print(&explanation.table()),
+        (None, Which::Slowest) => {
+            Err(Failure::run("there is nothing to explain: no command of the work has ended"))
+        }
+        (None, Which::Number(n)) => {
+            Err(Failure::run(format!("--command {n}: the work has no command of that number that has ended")))
+        }
+    }
 }
 
 /// What `--hardware` names.

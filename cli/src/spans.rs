@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Command slots that are followed: the 4,096 that a profile may ask for at most, and those that the front end adds for
 /// admin commands.
-const SLOTS: u16 = 8192;
+pub(crate) const SLOTS: u16 = 8192;
 
 /// Listens to a machine from its boot on, and measures from the beginning of the work on.
 #[derive(Default)]
@@ -101,7 +101,7 @@ impl SpanSink {
 }
 
 /// Lets `sink` listen beside whoever listens to the machine's drive.
-fn add(machine: &Machine, sink: Tee) {
+pub(crate) fn add(machine: &Machine, sink: Tee) {
     let recorder = machine.device().recorder();
     let all = match recorder.detach() {
         Some(before) => Tee::default().with(Before(before)).with(sink),

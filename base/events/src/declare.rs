@@ -103,6 +103,27 @@ events! {
         lpn: u32,
         /// True when it changes data.
         write: bool,
+        /// Firmware task that carries it out, one slice after the other.
+        task: u32,
+    }
+    /// A slice has ended.
+    SliceEnded {
+        /// Firmware task that carried it out.
+        task: u32,
+    }
+    /// A slice asks for host DMA of its data.
+    TransferQueued {
+        /// Firmware task that waits for it.
+        task: u32,
+        /// True from host to device.
+        from_host: bool,
+        /// Bytes.
+        bytes: u32,
+    }
+    /// Host DMA of a slice's data has ended.
+    TransferEnded {
+        /// Firmware task that waited for it.
+        task: u32,
     }
     /// A slice found its page in the data buffer.
     BufferHit {
@@ -150,6 +171,17 @@ events! {
         lun: u32,
         /// Block in the LUN.
         block: u32,
+    }
+    /// The FTL asks for a flash operation.
+    FlashQueued {
+        /// Firmware task that asks: a slice's, or one of the background.
+        task: u32,
+        /// LUN over the drive.
+        lun: u32,
+        /// 0 read, 1 program, 2 erase, 3 other.
+        kind: u8,
+        /// Row address.
+        row: u32,
     }
     /// A flash operation was sent to the channel controller.
     FlashIssued {

@@ -83,11 +83,17 @@ impl CommandSpan {
         })
     }
 
-    /// From the first stage that was seen to the last.
-    pub fn total(&self) -> Duration {
+    /// The first stage that was seen, and the last.
+    pub fn ends(&self) -> (Instant, Instant) {
         let mut seen = self.times.iter().flatten();
         let first = seen.next().copied().unwrap_or_default();
-        seen.next_back().map_or(Duration::default(), |last| last.since(first))
+        (first, seen.next_back().copied().unwrap_or(first))
+    }
+
+    /// From the first stage that was seen to the last.
+    pub fn total(&self) -> Duration {
+        let (first, last) = self.ends();
+        last.since(first)
     }
 }
 

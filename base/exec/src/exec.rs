@@ -17,6 +17,11 @@ pub struct TaskId(pub(crate) u32);
 impl TaskId {
     /// No task: waking it does nothing.
     pub const NONE: TaskId = TaskId(u32::MAX);
+
+    /// The task's number among those of its executor, for whoever has to tell tasks apart in what he prints.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// A registered event handler of one executor.

@@ -41,6 +41,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// As events number it: 0 reads, 1 programs, 2 erases, 3 anything else.
+    pub const fn class(self) -> u8 {
+        match self {
+            Phase::Read | Phase::Trigger | Phase::Transfer => 0,
+            Phase::Program => 1,
+            Phase::Erase => 2,
+            Phase::Status | Phase::Reset | Phase::SetFeatures | Phase::GetFeatures => 3,
+        }
+    }
     /// What errors call it.
     pub const fn name(self) -> &'static str {
         match self {

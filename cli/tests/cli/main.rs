@@ -1,6 +1,7 @@
 //! The `aster` binary, from the outside.
 
 mod channel;
+mod follow;
 mod operations;
 mod place;
 mod running;

@@ -245,6 +245,10 @@ impl Drive {
             self.recorder.emit(self.core.now(), event);
         }
     }
+    /// The firmware task that runs, as events number it.
+    pub(crate) fn task(&self) -> u32 {
+        self.exec().current().number()
+    }
     #[inline]
     pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
         change(&mut self.stats.borrow_mut());
@@ -329,7 +333,13 @@ impl Drive {
     pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
         self.core.charge(self.config.costs.dma);
         self.core.settle().await;
+        self.emit(|| Event::TransferQueued {
+            task: self.task(),
+            from_host: request.direction == DmaDirection::FromHost,
+            bytes: request.length,
+        });
         let result = self.host.dma(request).await;
+        self.emit(|| Event::TransferEnded { task: self.task() });
         if result.is_ok() {
             self.count(|s| match request.direction {
                 DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),

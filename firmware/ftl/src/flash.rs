@@ -3,6 +3,7 @@
 use crate::blocks::Stream;
 use crate::drive::Drive;
 use crate::stats::FlashCounts;
+use aster_events::Event;
 use aster_ports::flash::{FlashError, FlashRequest, Outcome, Phase, Tag, Target};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
 
@@ -47,7 +48,16 @@ impl Drive {
         SectorRange::whole(self.geometry.sectors_per_page())
     }
     async fn submit(&self, request: FlashRequest) -> Tag {
+        self.tell(&request);
         self.flash_waiters.wait(self.exec(), || self.flash.submit(request)).await
+    }
+    fn tell(&self, request: &FlashRequest) {
+        self.emit(|| Event::FlashQueued {
+            task: self.task(),
+            lun: request.lun.0,
+            kind: request.phase.class(),
+            row: request.targets()[0].row.0,
+        });
     }
     /// Waits for the end of an operation that was begun.
     #[inline]
@@ -93,7 +103,9 @@ impl Drive {
         self.flash_waiters
             .wait(self.exec(), || {
                 let Some(ppa) = self.blocks.borrow_mut().next_page(lun, stream) else { return Some(None) };
-                let tag = self.flash.submit(self.request(Phase::Program, ppa, self.whole(), from))?;
+                let request = self.request(Phase::Program, ppa, self.whole(), from);
+                let tag = self.flash.submit(request)?;
+                self.tell(&request);
                 if self.blocks.borrow_mut().take_page(ppa) {
                     self.gc_waiters[lun.index()].wake(self.exec());
                 }

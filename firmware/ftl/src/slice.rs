@@ -126,6 +126,7 @@ pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
             command: slice.command.0,
             lpn: slice.lpn.0,
             write: !matches!(slice.work, Work::Read { .. } | Work::Compare { .. }),
+            task: drive.task(),
         });
         let result = match slice.work {
             Work::Read { fua } => drive.read_slice(&slice, fua).await,
@@ -135,6 +136,7 @@ pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
             Work::Unmap { pages } => drive.unmap_slice(&slice, pages).await,
             Work::Evict { entry } => drive.flush_entry(entry, slice.lpn).await,
         };
+        drive.emit(|| Event::SliceEnded { task: drive.task() });
         drive.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;
         drive.slices.ended.wake(drive.exec());
     }

@@ -157,7 +157,7 @@ impl Worker {
             ahead = next.map(|job| (job, begun));
             self.recorder.emit(exec.now(), || Event::FlashFinished {
                 lun: self.lun.0,
-                kind: kind_of(job.request.phase),
+                kind: job.request.phase.class(),
                 row: job.request.targets()[0].row.0,
                 status: match outcomes[0].status {
                     FlashStatus::Done => 0,
@@ -205,7 +205,7 @@ impl Worker {
         let request = self.readdress(request);
         self.recorder.emit(exec.now(), || Event::FlashIssued {
             lun: self.lun.0,
-            kind: kind_of(request.phase),
+            kind: request.phase.class(),
             row: request.targets()[0].row.0,
         });
         Job { tag, request, task }
@@ -220,14 +220,5 @@ impl Worker {
             }
         }
         request
-    }
-}
-
-fn kind_of(phase: Phase) -> u8 {
-    match phase {
-        Phase::Read | Phase::Trigger | Phase::Transfer => 0,
-        Phase::Program => 1,
-        Phase::Erase => 2,
-        Phase::Status | Phase::Reset | Phase::SetFeatures | Phase::GetFeatures => 3,
     }
 }

@@ -43,8 +43,8 @@ fn a_read_is_followed_from_its_doorbell_to_its_completion() {
     drive.ring(10, 1, 1);
     drive.fetch(12, 3, 1);
     drive.tell(15, Event::CommandStarted { command: 3, offset: 4096, length: 32_768 });
-    drive.tell(16, Event::SliceStarted { command: 3, lpn: 0, write: false });
-    drive.tell(17, Event::SliceStarted { command: 3, lpn: 1, write: false });
+    drive.tell(16, Event::SliceStarted { command: 3, lpn: 0, write: false, task: 0 });
+    drive.tell(17, Event::SliceStarted { command: 3, lpn: 1, write: false, task: 0 });
     drive.tell(90, Event::CommandFinished { command: 3 });
     assert!(drive.kept.borrow().is_empty(), "not before it is complete");
     drive.tell(95, Event::CommandCompleted { command: 3, status: 0x281 });

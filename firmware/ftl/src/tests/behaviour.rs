@@ -214,9 +214,11 @@ fn a_write_and_its_eviction_can_be_followed() {
     bench.run(HostOp::Flush, 0, 0, vec![]);
     bench.run(HostOp::Read, 0, 512, vec![0; 512]);
     use Kind::*;
-    let write = [CommandStarted, SliceStarted, BufferMissed, CommandFinished];
-    let flush = [CommandStarted, SliceStarted, MapUpdated, PageEvicted, CommandFinished];
-    let read = [CommandStarted, SliceStarted, BufferHit, CommandFinished];
+    let moved = [TransferQueued, TransferEnded, SliceEnded, CommandFinished];
+    let write = [&[CommandStarted, SliceStarted, BufferMissed], &moved[..]].concat();
+    let flush =
+        [CommandStarted, SliceStarted, FlashQueued, MapUpdated, PageEvicted, SliceEnded, CommandFinished];
+    let read = [&[CommandStarted, SliceStarted, BufferHit], &moved[..]].concat();
     assert_eq!(*kept.borrow(), [&write[..], &flush, &read].concat());
 }
 

@@ -1,0 +1,303 @@
+//! What happened between which two instants, and for which command: what traces and explanations are drawn from.
+
+use crate::{CommandSpan, Event, EventSink, Spans};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{Geometry, Instant, LunAddr, LunIndex};
+use core::cell::Cell;
+
+/// What a [`Piece`] of time was spent on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// A whole command.
+    Command(CommandSpan),
+    /// A slice of a command.
+    Slice {
+        /// Logical page.
+        lpn: u32,
+        /// True when it changes data.
+        write: bool,
+    },
+    /// A slice waits for the host DMA of its data.
+    Transfer {
+        /// True from host to device.
+        from_host: bool,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// A flash operation waits for its LUN.
+    Queued {
+        /// LUN over the drive.
+        lun: LunIndex,
+        /// As events number it: 0 read, 1 program, 2 erase, 3 other.
+        kind: u8,
+        /// Row address.
+        row: u32,
+    },
+    /// A flash operation, from its issue to its end.
+    Flash {
+        /// LUN over the drive.
+        lun: LunIndex,
+        /// As above.
+        kind: u8,
+        /// Row address.
+        row: u32,
+        /// 0 done, 1 failed, 2 uncorrectable, 3 error.
+        status: u8,
+        /// Corrected bits.
+        corrected: u16,
+    },
+    /// A transaction on a channel.
+    Transaction {
+        /// Channel.
+        channel: u16,
+        /// LUN over the drive that it is for.
+        lun: LunIndex,
+        /// Bus bytes moved by its bursts.
+        bytes: u32,
+    },
+    /// A LUN's array at work.
+    Array {
+        /// LUN over the drive.
+        lun: LunIndex,
+        /// As above.
+        kind: u8,
+    },
+    /// The link moves data.
+    Link {
+        /// True from host to device.
+        from_host: bool,
+        /// Bytes.
+        bytes: u32,
+    },
+}
+
+/// A piece of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// What happened.
+    pub activity: Activity,
+    /// Whose it was: commands are numbered in the order in which the front end fetched them. `None` for work in the
+    /// background, and where nobody can tell.
+    pub command: Option<u64>,
+    /// The firmware task that it was for, where one is known.
+    pub task: Option<u32>,
+    /// When it began.
+    pub from: Instant,
+    /// When it ended.
+    pub to: Instant,
+}
+
+/// For whom something is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Owner {
+    command: Option<u64>,
+    task: Option<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Worker {
+    command: Option<u64>,
+    slice: Option<(Instant, u32, bool)>,
+    transfer: Option<(Instant, bool, u32)>,
+}
+
+/// A flash operation that is asked for or under way.
+#[derive(Clone, Copy)]
+struct Operation {
+    since: Instant,
+    kind: u8,
+    row: u32,
+    owner: Owner,
+}
+
+#[derive(Clone, Default)]
+struct LunState {
+    queued: VecDeque<Operation>,
+    open: VecDeque<Operation>,
+}
+
+/// Operations that a LUN's queue is followed by at most; the rest is of unknown origin. A port's ring is shorter.
+const QUEUED_MAX: usize = 4096;
+
+/// Puts [`Piece`]s together and gives each to a function when it ends.
+///
+/// It sees beginnings from when it is attached on; ends without a beginning are left out. A LUN's transactions are taken
+/// to be for its oldest operation, its array's work for its youngest: a page read may begin behind the page before.
+pub struct Lives<F> {
+    geometry: Geometry,
+    spans: Spans<Box<dyn FnMut(&CommandSpan)>>,
+    ended: Rc<Cell<Option<CommandSpan>>>,
+    commands: Vec<Option<u64>>,
+    fetched: u64,
+    workers: Vec<Worker>,
+    luns: Box<[LunState]>,
+    channels: Box<[Option<(Instant, LunIndex)>]>,
+    link: [VecDeque<Instant>; 2],
+    each: F,
+}
+
+impl<F: FnMut(&Piece)> Lives<F> {
+    /// For a drive of this shape, whose front end has `slots` command slots at most.
+    pub fn new(geometry: Geometry, slots: u16, each: F) -> Self {
+        let ended = Rc::new(Cell::new(None));
+        let sink = Rc::clone(&ended);
+        Lives {
+            geometry,
+            spans: Spans::new(slots, Box::new(move |span| sink.set(Some(*span)))),
+            ended,
+            commands: vec![None; usize::from(slots)],
+            fetched: 0,
+            workers: Vec::new(),
+            luns: vec![LunState::default(); geometry.total_luns() as usize].into_boxed_slice(),
+            channels: vec![None; usize::from(geometry.channels)].into_boxed_slice(),
+            link: Default::default(),
+            each,
+        }
+    }
+
+    /// As [`Spans::queue_created`]: without it a command begins when it is fetched.
+    pub fn queue_created(&mut self, id: u16, entries: u16) {
+        self.spans.queue_created(id, entries);
+    }
+
+    /// Commands that the front end was seen to fetch: the number of the next one.
+    pub fn fetched(&self) -> u64 {
+        self.fetched
+    }
+
+    fn tell(&mut self, activity: Activity, owner: Owner, from: Instant, to: Instant) {
+        let Owner { command, task } = owner;
+        (self.each)(&Piece { activity, command, task, from, to: to.max(from) });
+    }
+
+    fn command_of(&self, slot: u16) -> Option<u64> {
+        self.commands.get(usize::from(slot)).copied().flatten()
+    }
+    fn worker(&mut self, task: u32) -> &mut Worker {
+        let at = task as usize;
+        if at >= self.workers.len() {
+            self.workers.resize(at + 1, Worker::default());
+        }
+        &mut self.workers[at]
+    }
+    fn owner(&self, task: u32) -> Owner {
+        let command = self.workers.get(task as usize).and_then(|w| w.slice.and(w.command));
+        Owner { command, task: Some(task) }
+    }
+    fn lun_of_slot(&self, channel: u16, slot: u16) -> LunIndex {
+        let ways = u16::from(self.geometry.ways);
+        self.geometry.lun_index(LunAddr { channel, way: (slot % ways) as u8, lun: (slot / ways) as u8 })
+    }
+
+    fn issued(&mut self, at: Instant, lun: u32, kind: u8, row: u32) {
+        let Some(state) = self.luns.get_mut(lun as usize) else { return };
+        // A capacity restriction gives pages other rows on their way down.
+        let same = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
+        let asked = same.or_else(|| state.queued.iter().position(|o| o.kind == kind));
+        let asked = asked.and_then(|at| state.queued.remove(at));
+        let owner = asked.map_or(Owner::default(), |o| o.owner);
+        state.open.push_back(Operation { since: at, kind, row, owner });
+        if let Some(Operation { since, .. }) = asked {
+            self.tell(Activity::Queued { lun: LunIndex(lun), kind, row }, owner, since, at);
+        }
+    }
+    fn finished(&mut self, at: Instant, lun: u32, row: u32, (kind, status, corrected): (u8, u8, u16)) {
+        let Some(state) = self.luns.get_mut(lun as usize) else { return };
+        let Some(place) = state.open.iter().position(|o| (o.kind, o.row) == (kind, row)) else { return };
+        let Some(Operation { since, owner, .. }) = state.open.remove(place) else { return };
+        let lun = LunIndex(lun);
+        self.tell(Activity::Flash { lun, kind, row, status, corrected }, owner, since, at);
+    }
+}
+
+impl<F: FnMut(&Piece)> EventSink for Lives<F> {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.spans.event(at, event);
+        match *event {
+            Event::CommandFetched { command, .. } => {
+                if let Some(slot) = self.commands.get_mut(usize::from(command)) {
+                    *slot = Some(self.fetched);
+                }
+                self.fetched += 1;
+            }
+            Event::CommandCompleted { command, .. } => {
+                let number = self.commands.get_mut(usize::from(command)).and_then(Option::take);
+                if let (Some(span), Some(_)) = (self.ended.take(), number) {
+                    let (from, to) = span.ends();
+                    self.tell(Activity::Command(span), Owner { command: number, task: None }, from, to);
+                }
+            }
+            Event::SliceStarted { command, lpn, write, task } => {
+                let command = self.command_of(command);
+                *self.worker(task) = Worker { command, slice: Some((at, lpn, write)), transfer: None };
+            }
+            Event::SliceEnded { task } => {
+                let owner = self.owner(task);
+                if let Some((from, lpn, write)) = self.worker(task).slice.take() {
+                    self.tell(Activity::Slice { lpn, write }, owner, from, at);
+                }
+            }
+            Event::TransferQueued { task, from_host, bytes } => {
+                self.worker(task).transfer = Some((at, from_host, bytes));
+            }
+            Event::TransferEnded { task } => {
+                let owner = self.owner(task);
+                if let Some((from, from_host, bytes)) = self.worker(task).transfer.take() {
+                    self.tell(Activity::Transfer { from_host, bytes }, owner, from, at);
+                }
+            }
+            Event::FlashQueued { task, lun, kind, row } => {
+                let owner = self.owner(task);
+                if let Some(state) = self.luns.get_mut(lun as usize)
+                    && state.queued.len() < QUEUED_MAX
+                {
+                    state.queued.push_back(Operation { since: at, kind, row, owner });
+                }
+            }
+            Event::FlashIssued { lun, kind, row } => self.issued(at, lun, kind, row),
+            Event::FlashFinished { lun, kind, row, status, corrected } => {
+                self.finished(at, lun, row, (kind, status, corrected));
+            }
+            Event::TransactionStarted { channel, slot } => {
+                let lun = self.lun_of_slot(channel, slot);
+                if let Some(place) = self.channels.get_mut(usize::from(channel)) {
+                    *place = Some((at, lun));
+                }
+            }
+            Event::TransactionEnded { channel, bytes, .. } => {
+                let begun = self.channels.get_mut(usize::from(channel)).and_then(Option::take);
+                if let Some((from, lun)) = begun {
+                    let open = self.luns.get(lun.index()).and_then(|state| state.open.front());
+                    let owner = open.map_or(Owner::default(), |o| o.owner);
+                    self.tell(Activity::Transaction { channel, lun, bytes }, owner, from, at);
+                }
+            }
+            Event::TransactionFailed { channel, .. } => {
+                if let Some(place) = self.channels.get_mut(usize::from(channel)) {
+                    *place = None;
+                }
+            }
+            Event::ArrayBusy { channel, way, lun, kind, picoseconds } => {
+                let lun = self.geometry.lun_index(LunAddr { channel, way, lun });
+                let open = self.luns.get(lun.index()).and_then(|state| state.open.back());
+                let owner = open.map_or(Owner::default(), |o| o.owner);
+                let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
+                self.tell(Activity::Array { lun, kind }, owner, at, until);
+            }
+            Event::DmaStarted { from_host, .. } => self.link[usize::from(from_host)].push_back(at),
+            Event::DmaFinished { from_host, bytes } => {
+                if let Some(from) = self.link[usize::from(from_host)].pop_front() {
+                    self.tell(Activity::Link { from_host, bytes }, Owner::default(), from, at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use super::*;
+use alloc::vec::Vec;
+use aster_units::Duration;
+
+const SHAPE: Geometry = Geometry {
+    channels: 2,
+    ways: 2,
+    luns: 1,
+    planes: 1,
+    blocks_per_lun: 8,
+    pages_per_block: 16,
+    page_bytes: 16_384,
+    spare_bytes: 1664,
+};
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(n)
+}
+
+/// What becomes of events at so many microseconds.
+fn pieces(events: &[(u64, Event)]) -> Vec<Piece> {
+    let mut kept = Vec::new();
+    let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| kept.push(*piece));
+    lives.queue_created(1, 8);
+    for (at, event) in events {
+        lives.event(us(*at), event);
+    }
+    drop(lives);
+    kept
+}
+
+fn fetched(command: u16) -> Event {
+    Event::CommandFetched { command, queue: 1, opcode: 2, host_id: command }
+}
+fn slice(command: u16, lpn: u32, task: u32) -> Event {
+    Event::SliceStarted { command, lpn, write: false, task }
+}
+fn queued(task: u32, lun: u32, row: u32) -> Event {
+    Event::FlashQueued { task, lun, kind: 0, row }
+}
+fn issued(lun: u32, row: u32) -> Event {
+    Event::FlashIssued { lun, kind: 0, row }
+}
+fn finished(lun: u32, row: u32) -> Event {
+    Event::FlashFinished { lun, kind: 0, row, status: 0, corrected: 3 }
+}
+
+#[test]
+fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
+    let all = pieces(&[
+        (0, Event::DoorbellWritten { queue: 1, completion: false, value: 1 }),
+        (1, fetched(3)),
+        (2, Event::CommandStarted { command: 3, offset: 0, length: 4096 }),
+        (3, slice(3, 9, 5)),
+        (4, queued(5, 3, 77)),
+        (6, issued(3, 77)),
+        (7, Event::TransactionStarted { channel: 1, slot: 1 }),
+        (8, Event::TransactionEnded { channel: 1, slot: 1, bytes: 0 }),
+        (8, Event::ArrayBusy { channel: 1, way: 1, lun: 0, kind: 0, picoseconds: 50_000_000 }),
+        (70, finished(3, 77)),
+        (71, Event::TransferQueued { task: 5, from_host: false, bytes: 4096 }),
+        (72, Event::DmaStarted { from_host: false, bytes: 4096 }),
+        (74, Event::DmaFinished { from_host: false, bytes: 4096 }),
+        (75, Event::TransferEnded { task: 5 }),
+        (76, Event::SliceEnded { task: 5 }),
+        (77, Event::CommandFinished { command: 3 }),
+        (79, Event::CommandCompleted { command: 3, status: 0 }),
+    ]);
+    let lun = LunIndex(3);
+    let names: Vec<_> = all.iter().map(|p| (p.from, p.to, p.command, p.task)).collect();
+    let own = (Some(0), Some(5));
+    let want = [
+        (us(4), us(6), own),
+        (us(7), us(8), own),
+        (us(8), us(58), own),
+        (us(6), us(70), own),
+        (us(72), us(74), (None, None)),
+        (us(71), us(75), own),
+        (us(3), us(76), own),
+        (us(0), us(79), (Some(0), None)),
+    ];
+    assert_eq!(names, want.map(|(from, to, (command, task))| (from, to, command, task)));
+    assert_eq!(all[0].activity, Activity::Queued { lun, kind: 0, row: 77 });
+    assert_eq!(all[1].activity, Activity::Transaction { channel: 1, lun, bytes: 0 });
+    assert_eq!(all[2].activity, Activity::Array { lun, kind: 0 });
+    assert_eq!(all[3].activity, Activity::Flash { lun, kind: 0, row: 77, status: 0, corrected: 3 });
+    assert_eq!(all[6].activity, Activity::Slice { lpn: 9, write: false });
+    assert!(matches!(all[7].activity, Activity::Command(span) if span.slices == 1));
+}
+
+#[test]
+fn work_in_the_background_is_nobodys() {
+    let all = pieces(&[(1, queued(9, 0, 1)), (2, issued(0, 1)), (3, finished(0, 1))]);
+    assert!(all.iter().all(|piece| piece.command.is_none() && piece.task == Some(9)), "{all:?}");
+    assert_eq!(all.len(), 2);
+}
+
+#[test]
+fn a_read_behind_another_has_its_own_array_and_the_first_ones_transfer_is_the_firsts() {
+    let all = pieces(&[
+        (0, fetched(0)),
+        (0, fetched(1)),
+        (1, slice(0, 1, 5)),
+        (1, slice(1, 2, 6)),
+        (2, queued(5, 0, 10)),
+        (2, queued(6, 0, 20)),
+        (3, issued(0, 10)),
+        (9, issued(0, 20)),
+        (10, Event::TransactionStarted { channel: 0, slot: 0 }),
+        (11, Event::ArrayBusy { channel: 0, way: 0, lun: 0, kind: 0, picoseconds: 1 }),
+        (12, Event::TransactionEnded { channel: 0, slot: 0, bytes: 9 }),
+    ]);
+    let whose = |f: fn(&Activity) -> bool| all.iter().find(|p| f(&p.activity)).map(|p| p.command);
+    assert_eq!(whose(|a| matches!(a, Activity::Transaction { .. })), Some(Some(0)));
+    assert_eq!(whose(|a| matches!(a, Activity::Array { .. })), Some(Some(1)));
+}
+
+#[test]
+fn rows_that_change_on_the_way_down_are_matched_by_kind() {
+    let all = pieces(&[(1, queued(4, 1, 8)), (5, issued(1, 800)), (6, finished(1, 800))]);
+    assert_eq!(all[0].activity, Activity::Queued { lun: LunIndex(1), kind: 0, row: 800 });
+    assert_eq!((all[1].from, all[1].task), (us(5), Some(4)));
+}
+
+#[test]
+fn ends_without_beginnings_and_places_that_are_not_there_are_left_out() {
+    let all = pieces(&[
+        (1, finished(0, 1)),
+        (1, finished(99, 1)),
+        (1, issued(99, 1)),
+        (1, queued(1, 99, 1)),
+        (1, Event::SliceEnded { task: 70 }),
+        (1, Event::TransferEnded { task: 71 }),
+        (1, Event::TransactionEnded { channel: 0, slot: 0, bytes: 1 }),
+        (1, Event::TransactionEnded { channel: 9, slot: 0, bytes: 1 }),
+        (1, Event::DmaFinished { from_host: true, bytes: 1 }),
+        (1, Event::CommandCompleted { command: 2, status: 0 }),
+        (1, Event::CommandCompleted { command: 200, status: 0 }),
+    ]);
+    assert_eq!(all, []);
+}

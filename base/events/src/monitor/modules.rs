@@ -1,0 +1,369 @@
+//! The modules that come along (C45, C47).
+
+use super::{Entry, MonitorModule};
+use crate::{Event, FlashKind};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::{Duration, Geometry, Instant};
+
+/// A number that changes, integrated over time.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    now: u32,
+    highest: u32,
+    since: Instant,
+    /// Picoseconds times the number.
+    area: u128,
+}
+
+impl Level {
+    fn reach(&mut self, at: Instant) {
+        if at > self.since {
+            self.area += u128::from(self.now) * u128::from(at.since(self.since).as_picos());
+            self.since = at;
+        }
+    }
+    fn change(&mut self, at: Instant, up: bool) {
+        self.reach(at);
+        self.now = if up { self.now + 1 } else { self.now.saturating_sub(1) };
+        self.highest = self.highest.max(self.now);
+    }
+    /// The mean over a sample that ends now, and the highest.
+    fn take(&mut self, until: Instant, over: Duration) -> (f64, u32) {
+        self.reach(until);
+        let mean = core::mem::take(&mut self.area) as f64 / over.as_picos() as f64;
+        (mean, core::mem::replace(&mut self.highest, self.now))
+    }
+}
+
+fn per_second(n: u64, over: Duration) -> f64 {
+    n as f64 * 1e12 / over.as_picos() as f64
+}
+fn ratio(n: f64, of: u64) -> f64 {
+    if of == 0 { f64::NAN } else { n / of as f64 }
+}
+
+/// Host data and commands a second.
+#[derive(Default)]
+pub struct Bandwidth {
+    bytes: [u64; 2],
+    commands: u64,
+    /// What a firmware task waits for, by task.
+    under_way: Vec<Option<(bool, u32)>>,
+}
+
+impl MonitorModule for Bandwidth {
+    fn entries(&self) -> Vec<Entry> {
+        vec![
+            Entry::new("read_bytes_per_second", "data that host DMA has moved to the host"),
+            Entry::new("write_bytes_per_second", "data that host DMA has moved from the host"),
+            Entry::new("commands_per_second", "commands completed"),
+        ]
+    }
+    fn event(&mut self, _: Instant, event: &Event) {
+        match *event {
+            Event::TransferQueued { task, from_host, bytes } => {
+                let at = task as usize;
+                if at >= self.under_way.len() {
+                    self.under_way.resize(at + 1, None);
+                }
+                self.under_way[at] = Some((from_host, bytes));
+            }
+            Event::TransferEnded { task } => {
+                if let Some((from_host, bytes)) = self.under_way.get_mut(task as usize).and_then(Option::take)
+                {
+                    self.bytes[usize::from(from_host)] += u64::from(bytes);
+                }
+            }
+            Event::CommandCompleted { .. } => self.commands += 1,
+            _ => {}
+        }
+    }
+    fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
+        let [read, written] = core::mem::take(&mut self.bytes);
+        entries[0] = per_second(read, over);
+        entries[1] = per_second(written, over);
+        entries[2] = per_second(core::mem::take(&mut self.commands), over);
+    }
+}
+
+/// Bytes programmed for each byte that the host wrote.
+pub struct WriteAmplification {
+    page_bytes: u64,
+    programmed: u64,
+    written: Bandwidth,
+    in_all: [u64; 2],
+}
+
+impl WriteAmplification {
+    /// For pages of this shape.
+    pub fn new(geometry: &Geometry) -> Self {
+        WriteAmplification {
+            page_bytes: u64::from(geometry.page_bytes),
+            programmed: 0,
+            written: Bandwidth::default(),
+            in_all: [0; 2],
+        }
+    }
+}
+
+impl MonitorModule for WriteAmplification {
+    fn entries(&self) -> Vec<Entry> {
+        vec![
+            Entry::new("waf", "bytes programmed for each byte from the host, in the sample"),
+            Entry::new("waf_in_all", "the same since the monitor was inserted"),
+        ]
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.written.event(at, event);
+        if let Event::FlashFinished { kind: 1, .. } = event {
+            self.programmed += self.page_bytes;
+        }
+    }
+    fn sample(&mut self, _: Instant, _: Duration, entries: &mut [f64]) {
+        let [_, written] = core::mem::take(&mut self.written.bytes);
+        let programmed = core::mem::take(&mut self.programmed);
+        self.in_all[0] += programmed;
+        self.in_all[1] += written;
+        entries[0] = ratio(programmed as f64, written);
+        entries[1] = ratio(self.in_all[0] as f64, self.in_all[1]);
+    }
+}
+
+/// Commands between fetch and completion.
+#[derive(Default)]
+pub struct OutstandingCommands(Level);
+
+impl MonitorModule for OutstandingCommands {
+    fn entries(&self) -> Vec<Entry> {
+        vec![
+            Entry::new("outstanding_commands", "commands between fetch and completion, mean over time"),
+            Entry::new("outstanding_commands_max", "the most at once"),
+        ]
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        match event {
+            Event::CommandFetched { .. } => self.0.change(at, true),
+            Event::CommandCompleted { .. } => self.0.change(at, false),
+            _ => {}
+        }
+    }
+    fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
+        let (mean, most) = self.0.take(until, over);
+        entries[0] = mean;
+        entries[1] = f64::from(most);
+    }
+}
+
+/// Channels that carry transactions.
+pub struct Channels(Box<[Level]>);
+
+impl Channels {
+    /// One entry a channel.
+    pub fn new(geometry: &Geometry) -> Self {
+        Channels(vec![Level::default(); usize::from(geometry.channels)].into_boxed_slice())
+    }
+}
+
+impl MonitorModule for Channels {
+    fn entries(&self) -> Vec<Entry> {
+        let mean = [
+            Entry::new(
+                "channel_utilisation",
+                "share of the time in which a channel carries a transaction, mean over channels",
+            ),
+            Entry::new("active_channels", "channels that carry a transaction, mean over time"),
+        ];
+        let each = (0..self.0.len())
+            .map(|n| Entry::new(format!("channel_{n}_utilisation"), "the same of one channel"));
+        mean.into_iter().chain(each).collect()
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        let (channel, up) = match *event {
+            Event::TransactionStarted { channel, .. } => (channel, true),
+            Event::TransactionEnded { channel, .. } => (channel, false),
+            Event::TransactionFailed { channel, .. } => (channel, false),
+            _ => return,
+        };
+        if let Some(level) = self.0.get_mut(usize::from(channel)) {
+            level.change(at, up);
+        }
+    }
+    fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
+        let (mean, each) = entries.split_at_mut(2);
+        for (level, entry) in self.0.iter_mut().zip(each.iter_mut()) {
+            *entry = level.take(until, over).0;
+        }
+        let active: f64 = each.iter().sum();
+        mean[0] = active / each.len() as f64;
+        mean[1] = active;
+    }
+}
+
+/// Ways (chip enables) behind which an array works.
+pub struct Ways {
+    ways: usize,
+    channels: usize,
+    each: bool,
+    /// Until when each way is known to work, and the parts of the time that no sample has counted yet.
+    until: Box<[Instant]>,
+    work: VecDeque<(usize, Instant, Instant)>,
+}
+
+impl Ways {
+    /// With `each` one entry a way.
+    pub fn new(geometry: &Geometry, each: bool) -> Self {
+        let (channels, ways) = (usize::from(geometry.channels), usize::from(geometry.ways));
+        let until = vec![Instant::ZERO; channels * ways].into_boxed_slice();
+        Ways { ways, channels, each, until, work: VecDeque::new() }
+    }
+}
+
+impl MonitorModule for Ways {
+    fn entries(&self) -> Vec<Entry> {
+        let mean = [
+            Entry::new(
+                "way_utilisation",
+                "share of the time in which an array behind a way works, mean over ways",
+            ),
+            Entry::new("active_ways", "ways behind which an array works, mean over time"),
+        ];
+        let names = (0..self.channels).flat_map(|channel| (0..self.ways).map(move |way| (channel, way)));
+        let each = names.filter(|_| self.each).map(|(channel, way)| {
+            Entry::new(format!("channel_{channel}_way_{way}_utilisation"), "the same of one way")
+        });
+        mean.into_iter().chain(each).collect()
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        let Event::ArrayBusy { channel, way, picoseconds, .. } = *event else { return };
+        let place = usize::from(channel) * self.ways + usize::from(way);
+        let Some(until) = self.until.get_mut(place).filter(|_| usize::from(way) < self.ways) else { return };
+        let end = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
+        let from = at.max(*until);
+        if end > from {
+            self.work.push_back((place, from, end));
+            *until = end;
+        }
+    }
+    fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
+        let (mean, each) = entries.split_at_mut(2);
+        each.fill(0.0);
+        let mut active = 0.0;
+        self.work.retain_mut(|(place, from, end)| {
+            let to = (*end).min(until);
+            if to > *from {
+                let share = to.since(*from).as_picos() as f64 / over.as_picos() as f64;
+                active += share;
+                if let Some(entry) = each.get_mut(*place) {
+                    *entry += share;
+                }
+                *from = to;
+            }
+            *end > until
+        });
+        mean[0] = active / self.until.len() as f64;
+        mean[1] = active;
+    }
+}
+
+/// How long flash operations take, from issue to end.
+pub struct FlashLatency {
+    open: Box<[Vec<(Instant, u8, u32)>]>,
+    kinds: [(u64, Duration, Duration); 3],
+}
+
+/// Operations of a LUN that are followed at once.
+const OPEN_MAX: usize = 4;
+
+impl FlashLatency {
+    /// For the LUNs of a drive.
+    pub fn new(geometry: &Geometry) -> Self {
+        let luns = geometry.total_luns() as usize;
+        FlashLatency {
+            open: vec![Vec::with_capacity(OPEN_MAX); luns].into_boxed_slice(),
+            kinds: Default::default(),
+        }
+    }
+}
+
+impl MonitorModule for FlashLatency {
+    fn entries(&self) -> Vec<Entry> {
+        let kinds = [FlashKind::Read, FlashKind::Program, FlashKind::Erase];
+        kinds
+            .iter()
+            .flat_map(|kind| {
+                let name = kind.name();
+                [
+                    Entry::new(format!("flash_{name}s_per_second"), "flash operations ended"),
+                    Entry::new(format!("flash_{name}_mean_us"), "from issue to end, mean, in microseconds"),
+                    Entry::new(format!("flash_{name}_max_us"), "the longest, in microseconds"),
+                ]
+            })
+            .collect()
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        match *event {
+            Event::FlashIssued { lun, kind, row } => {
+                if let Some(open) = self.open.get_mut(lun as usize).filter(|open| open.len() < OPEN_MAX) {
+                    open.push((at, kind, row));
+                }
+            }
+            Event::FlashFinished { lun, kind, row, .. } => {
+                let Some(open) = self.open.get_mut(lun as usize) else { return };
+                let Some(place) = open.iter().position(|(_, k, r)| (*k, *r) == (kind, row)) else { return };
+                let took = at.since(open.remove(place).0);
+                if let Some((count, sum, longest)) = self.kinds.get_mut(usize::from(kind)) {
+                    *count += 1;
+                    *sum += took;
+                    *longest = took.max(*longest);
+                }
+            }
+            _ => {}
+        }
+    }
+    fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
+        for ((count, sum, longest), entries) in
+            core::mem::take(&mut self.kinds).into_iter().zip(entries.chunks_exact_mut(3))
+        {
+            entries[0] = per_second(count, over);
+            entries[1] = ratio(sum.as_micros_f64(), count);
+            entries[2] = if count == 0 { f64::NAN } else { longest.as_micros_f64() };
+        }
+    }
+}
+
+/// What the ECC had to do.
+#[derive(Default)]
+pub struct BitErrors {
+    reads: u64,
+    corrected: u64,
+    most: u16,
+    uncorrectable: u64,
+}
+
+impl MonitorModule for BitErrors {
+    fn entries(&self) -> Vec<Entry> {
+        vec![
+            Entry::new("corrected_bits_per_read", "bits corrected in a flash read, mean"),
+            Entry::new("corrected_bits_max", "the most in one flash read"),
+            Entry::new("uncorrectable_reads", "flash reads that could not be corrected"),
+        ]
+    }
+    fn event(&mut self, _: Instant, event: &Event) {
+        if let Event::FlashFinished { kind: 0, status, corrected, .. } = *event {
+            self.reads += 1;
+            self.corrected += u64::from(corrected);
+            self.most = self.most.max(corrected);
+            self.uncorrectable += u64::from(status == 2);
+        }
+    }
+    fn sample(&mut self, _: Instant, _: Duration, entries: &mut [f64]) {
+        let BitErrors { reads, corrected, most, uncorrectable } = core::mem::take(self);
+        entries[0] = ratio(corrected as f64, reads);
+        entries[1] = f64::from(most);
+        entries[2] = uncorrectable as f64;
+    }
+}

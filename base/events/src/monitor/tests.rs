@@ -1,0 +1,165 @@
+use super::*;
+use alloc::rc::Rc;
+use alloc::string::ToString;
+use core::cell::RefCell;
+
+const SHAPE: Geometry = Geometry {
+    channels: 2,
+    ways: 2,
+    luns: 1,
+    planes: 1,
+    blocks_per_lun: 8,
+    pages_per_block: 16,
+    page_bytes: 16_384,
+    spare_bytes: 1664,
+};
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(n)
+}
+
+type Row = (Instant, Instant, Vec<(String, f64)>);
+
+/// The samples of 10 µs that events at so many microseconds give.
+fn samples(modules: Vec<Box<dyn MonitorModule>>, events: &[(u64, Event)], end: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let each = |entries: &[Entry], sample: Sample<'_>| {
+        let named = entries.iter().map(|entry| entry.name.clone()).zip(sample.values.iter().copied());
+        rows.push((sample.from, sample.until, named.collect()));
+    };
+    let mut monitor = OperationMonitor::new(modules, Duration::from_micros(10), Instant::ZERO, each);
+    for (at, event) in events {
+        monitor.event(us(*at), event);
+    }
+    monitor.finish(us(end));
+    drop(monitor);
+    rows
+}
+fn value(row: &Row, name: &str) -> f64 {
+    row.2.iter().find(|(entry, _)| entry == name).unwrap_or_else(|| panic!("no entry {name}")).1
+}
+fn all() -> Vec<Box<dyn MonitorModule>> {
+    modules(&SHAPE, true)
+}
+
+#[test]
+fn each_module_has_entries_of_its_own_and_all_names_differ() {
+    let monitor = OperationMonitor::new(
+        all(),
+        Duration::from_micros(1),
+        Instant::ZERO,
+        |_: &[Entry], _: Sample<'_>| {},
+    );
+    let mut names: Vec<_> = monitor.entries().iter().map(|entry| entry.name.to_string()).collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!((names.len(), count), (count, 3 + 2 + 2 + 4 + 6 + 9 + 3));
+}
+
+#[test]
+fn a_sample_ends_with_its_interval_and_what_is_idle_is_one_sample() {
+    let fetched = Event::CommandFetched { command: 0, queue: 1, opcode: 2, host_id: 0 };
+    let rows = samples(all(), &[(3, fetched), (57, Event::CommandCompleted { command: 0, status: 0 })], 63);
+    let spans: Vec<_> = rows.iter().map(|(from, until, _)| (*from, *until)).collect();
+    assert_eq!(spans, [(us(0), us(10)), (us(10), us(50)), (us(50), us(60)), (us(60), us(63))]);
+    let outstanding: Vec<_> = rows.iter().map(|row| value(row, "outstanding_commands")).collect();
+    assert_eq!(outstanding, [0.7, 1.0, 0.7, 0.0]);
+    let most: Vec<_> = rows.iter().map(|row| value(row, "outstanding_commands_max")).collect();
+    assert_eq!(most, [1.0, 1.0, 1.0, 0.0]);
+    assert_eq!(value(&rows[2], "commands_per_second"), 100_000.0);
+}
+
+#[test]
+fn bandwidth_and_amplification_are_of_host_data() {
+    let queued = |task, from_host, bytes| Event::TransferQueued { task, from_host, bytes };
+    let finished = Event::FlashFinished { lun: 0, kind: 1, row: 0, status: 0, corrected: 0 };
+    let rows = samples(
+        all(),
+        &[
+            (1, queued(4, true, 8192)),
+            (2, queued(5, false, 4096)),
+            (3, Event::TransferEnded { task: 4 }),
+            (4, Event::TransferEnded { task: 5 }),
+            (5, Event::TransferEnded { task: 5 }),
+            (6, finished),
+            (12, finished),
+        ],
+        20,
+    );
+    assert_eq!(value(&rows[0], "write_bytes_per_second"), 8192.0 * 100_000.0);
+    assert_eq!(value(&rows[0], "read_bytes_per_second"), 4096.0 * 100_000.0);
+    assert_eq!((value(&rows[0], "waf"), value(&rows[0], "waf_in_all")), (2.0, 2.0));
+    assert!(value(&rows[1], "waf").is_nan(), "nothing was written");
+    assert_eq!(value(&rows[1], "waf_in_all"), 4.0);
+}
+
+#[test]
+fn channels_and_ways_are_busy_by_their_own_time() {
+    let rows = samples(
+        all(),
+        &[
+            (0, Event::TransactionStarted { channel: 1, slot: 0 }),
+            (5, Event::TransactionEnded { channel: 1, slot: 0, bytes: 9 }),
+            (5, Event::ArrayBusy { channel: 0, way: 1, lun: 0, kind: 1, picoseconds: 10_000_000 }),
+            (6, Event::ArrayBusy { channel: 9, way: 0, lun: 0, kind: 1, picoseconds: 10_000_000 }),
+            (6, Event::ArrayBusy { channel: 0, way: 9, lun: 0, kind: 1, picoseconds: 10_000_000 }),
+            (18, Event::TransactionStarted { channel: 0, slot: 0 }),
+        ],
+        20,
+    );
+    let row = |n: usize, name| value(&rows[n], name);
+    assert_eq!((row(0, "channel_1_utilisation"), row(0, "channel_0_utilisation")), (0.5, 0.0));
+    assert_eq!((row(0, "channel_utilisation"), row(0, "active_channels")), (0.25, 0.5));
+    assert_eq!((row(1, "channel_0_utilisation"), row(1, "channel_1_utilisation")), (0.2, 0.0));
+    assert_eq!((row(0, "channel_0_way_1_utilisation"), row(1, "channel_0_way_1_utilisation")), (0.5, 0.5));
+    assert_eq!(
+        (row(0, "active_ways"), row(0, "way_utilisation"), row(0, "channel_1_way_0_utilisation")),
+        (0.5, 0.125, 0.0)
+    );
+}
+
+#[test]
+fn flash_latencies_and_bit_errors_are_of_the_operations_that_ended() {
+    let issued = |row| Event::FlashIssued { lun: 2, kind: 0, row };
+    let finished = |row, status, corrected| Event::FlashFinished { lun: 2, kind: 0, row, status, corrected };
+    let rows = samples(
+        all(),
+        &[
+            (0, issued(1)),
+            (2, issued(2)),
+            (4, finished(1, 0, 3)),
+            (8, finished(2, 2, 9)),
+            (15, finished(7, 0, 0)),
+        ],
+        20,
+    );
+    let row = |n: usize, name| value(&rows[n], name);
+    assert_eq!((row(0, "flash_read_mean_us"), row(0, "flash_read_max_us")), (5.0, 6.0));
+    assert_eq!(row(0, "flash_reads_per_second"), 200_000.0);
+    assert!(row(0, "flash_program_mean_us").is_nan());
+    assert_eq!((row(0, "corrected_bits_per_read"), row(0, "corrected_bits_max")), (6.0, 9.0));
+    assert_eq!((row(0, "uncorrectable_reads"), row(1, "uncorrectable_reads")), (1.0, 0.0));
+    assert_eq!(row(1, "flash_reads_per_second"), 0.0, "its beginning was not seen");
+}
+
+#[test]
+fn a_module_of_a_readers_own_has_its_place_in_the_table() {
+    struct Interrupts(Rc<RefCell<u32>>);
+    impl MonitorModule for Interrupts {
+        fn entries(&self) -> Vec<Entry> {
+            vec![Entry::new("interrupts", "MSI-X messages")]
+        }
+        fn event(&mut self, _: Instant, event: &Event) {
+            *self.0.borrow_mut() += u32::from(matches!(event, Event::InterruptSent { .. }));
+        }
+        fn sample(&mut self, _: Instant, _: Duration, entries: &mut [f64]) {
+            entries[0] = f64::from(self.0.take());
+        }
+    }
+    let mut modules = all();
+    modules.insert(3, Box::new(Interrupts(Rc::default())));
+    let sent = Event::InterruptSent { vector: 1 };
+    let rows = samples(modules, &[(1, sent), (2, sent), (11, sent)], 20);
+    assert_eq!((value(&rows[0], "interrupts"), value(&rows[1], "interrupts")), (2.0, 1.0));
+}

@@ -1,0 +1,119 @@
+//! Followers of a run's commands: the trace for Perfetto, and the explanation of one command.
+
+use crate::failure::Failure;
+use crate::files::create;
+use crate::spans::{SLOTS, add};
+use aster_lab::explain::{Collector, Explanation, Which};
+use aster_lab::perfetto::PerfettoTrace;
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::{Lives, Piece, Tee};
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Who hears what became of a run's commands.
+pub(crate) struct Followers {
+    perfetto: Option<Perfetto>,
+    collector: Option<Rc<RefCell<Collector>>>,
+    at_work: Rc<Cell<bool>>,
+    lives: RefCell<Option<Rc<RefCell<dyn Fetched>>>>,
+}
+
+struct Perfetto {
+    path: PathBuf,
+    /// Until the drive's shape is known.
+    file: RefCell<Option<BufWriter<File>>>,
+    trace: Rc<RefCell<Option<PerfettoTrace<BufWriter<File>>>>>,
+}
+
+/// What is asked of [`Lives`], whatever its function is.
+trait Fetched {
+    fn fetched(&self) -> u64;
+}
+
+impl<F: FnMut(&Piece)> Fetched for Lives<F> {
+    fn fetched(&self) -> u64 {
+        Lives::fetched(self)
+    }
+}
+
+impl Followers {
+    /// Makes what is to be written.
+    ///
+    /// # Errors
+    /// When the file can't be made.
+    pub(crate) fn new(perfetto: Option<&Path>, explain: Option<Which>) -> Result<Self, Failure> {
+        let perfetto = match perfetto {
+            Some(path) => Some(Perfetto {
+                path: path.to_owned(),
+                file: RefCell::new(Some(create(path)?)),
+                trace: Rc::default(),
+            }),
+            None => None,
+        };
+        let collector = explain.map(|which| Rc::new(RefCell::new(Collector::new(which))));
+        Ok(Followers { perfetto, collector, at_work: Rc::default(), lives: RefCell::default() })
+    }
+
+    /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
+    pub(crate) fn attach(&self, machine: &Machine) {
+        if self.perfetto.is_none() && self.collector.is_none() {
+            return;
+        }
+        let geometry = *machine.device().geometry();
+        let trace = self.perfetto.as_ref().map(|perfetto| {
+            let file = perfetto.file.take();
+            *perfetto.trace.borrow_mut() = file.map(|file| PerfettoTrace::new(file, geometry));
+            Rc::clone(&perfetto.trace)
+        });
+        let (collector, at_work) = (self.collector.clone(), Rc::clone(&self.at_work));
+        let mut lives = Lives::new(geometry, SLOTS, move |piece: &Piece| {
+            if !at_work.get() {
+                return;
+            }
+            if let Some(trace) = &trace
+                && let Some(trace) = trace.borrow_mut().as_mut()
+            {
+                trace.hear(piece);
+            }
+            if let Some(collector) = &collector {
+                collector.borrow_mut().hear(piece);
+            }
+        });
+        let driver = machine.driver();
+        for queue in driver.queues() {
+            lives.queue_created(queue.0, driver.depth(queue) + 1);
+        }
+        let lives = Rc::new(RefCell::new(lives));
+        add(machine, Tee::default().with(Rc::clone(&lives)));
+        *self.lives.borrow_mut() = Some(lives);
+    }
+
+    /// The work begins.
+    pub(crate) fn begin(&self) {
+        self.at_work.set(true);
+        let lives = self.lives.borrow();
+        if let (Some(collector), Some(lives)) = (&self.collector, &*lives) {
+            collector.borrow_mut().begin(lives.borrow().fetched());
+        }
+    }
+
+    /// The work has ended: ends what was written, and explains.
+    ///
+    /// # Errors
+    /// When the file could not be written.
+    pub(crate) fn finish(&self, machine: &Machine) -> Result<Option<Explanation>, Failure> {
+        self.at_work.set(false);
+        if let Some(perfetto) = &self.perfetto
+            && let Some(trace) = perfetto.trace.borrow_mut().take()
+        {
+            trace.finish().map_err(|error| Failure::run(format!("{}: {error}", perfetto.path.display())))?;
+        }
+        let geometry = *machine.device().geometry();
+        let Some(collector) = &self.collector else { return Ok(None) };
+        let explanation = collector.borrow().explanation(&geometry);
+        Ok(explanation)
+    }
+}

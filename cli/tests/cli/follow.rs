@@ -1,0 +1,144 @@
+//! `aster explain`, `--perfetto` and `--monitor`.
+
+use crate::place::Place;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+const MIXED: &str = "[mixed]\nrw=randrw\nbs=4k\nsize=4m\nnumber_ios=200\niodepth=8\n";
+
+fn with_job() -> Place {
+    let place = Place::new();
+    place.write("mixed.fio", MIXED);
+    place
+}
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn the_slowest_command_is_explained_and_its_shares_add_up() {
+    let place = with_job();
+    let run = ["explain", "tiny", "--job", "mixed.fio", "--precondition", "0"];
+    let told = place.report(&[&run[..], &["--json"]].concat());
+    let plain = place.report(&["run", "tiny", "--job", "mixed.fio", "--precondition", "0", "--json"]);
+    let longest =
+        plain["tasks"][0]["kinds"].as_array().unwrap().iter().map(|kind| number(&kind["latency_us"]["max"]));
+    let longest = longest.fold(0.0, f64::max);
+    assert!(
+        (number(&told["total_us"]) - longest).abs() < 0.01 * longest,
+        "{} of {longest}",
+        told["total_us"]
+    );
+    let shares = told["shares"].as_array().unwrap();
+    let sum: f64 = shares.iter().map(|share| number(&share["us"])).sum();
+    assert!((sum - number(&told["total_us"])).abs() < 1e-3, "{sum} of {}", told["total_us"]);
+    let table = place.aster(&run).out;
+    for words in ["flash ", "array of channel", "host DMA, 4096 B", "where the time went"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+}
+
+#[test]
+fn a_command_is_explained_by_its_number_and_one_that_is_not_there_is_refused() {
+    let place = with_job();
+    let run = ["explain", "tiny", "--job", "mixed.fio", "--command"];
+    assert!(place.aster(&[&run[..], &["7"]].concat()).out.starts_with("command 7: "));
+    let error = place.refused(1, &[&run[..], &["201"]].concat());
+    assert!(error.contains("--command 201: the work has no command of that number"), "{error}");
+    assert!(place.refused(2, &[&run[..], &["0"]].concat()).contains("0 is not in"));
+}
+
+#[test]
+fn a_trace_for_perfetto_follows_commands_to_the_array_and_nothing_overlaps_on_a_track() {
+    let place = with_job();
+    place.report(&[
+        "run",
+        "tiny",
+        "--job",
+        "mixed.fio",
+        "--precondition",
+        "0",
+        "--perfetto",
+        "p.json",
+        "--json",
+    ]);
+    let trace: Value = serde_json::from_str(&place.read("p.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let mut tracks: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut reached: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for event in events {
+        let (pid, tid) = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap_or_default());
+        match event["ph"].as_str().unwrap() {
+            "X" => {
+                let from = number(&event["ts"]);
+                tracks.entry((pid, tid)).or_default().push((from, from + number(&event["dur"])));
+            }
+            "s" | "t" => drop(reached.entry(event["id"].as_u64().unwrap()).or_default().insert(pid)),
+            _ => {}
+        }
+    }
+    assert_eq!(reached.len(), 200, "each command of the work and no other");
+    // Commands, slices, waiting, flash, channels, arrays.
+    let deep = reached.values().filter(|groups| **groups == BTreeSet::from([1, 2, 3, 4, 5, 6])).count();
+    assert!(deep > 50, "{deep} commands were followed to an array");
+    for (track, mut bars) in tracks {
+        bars.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        let mut around: Vec<f64> = Vec::new();
+        for (from, to) in bars {
+            around.retain(|end| *end > from + 1e-6);
+            assert!(
+                around.last().is_none_or(|end| to <= end + 1e-6),
+                "{track:?}: {from} to {to} in {around:?}"
+            );
+            around.push(to);
+        }
+    }
+}
+
+#[test]
+fn the_monitor_samples_what_the_report_says_and_takes_no_time() {
+    let place = with_job();
+    let run = ["run", "tiny", "--job", "mixed.fio", "--precondition", "0", "--json"];
+    let plain = place.report(&run);
+    let all = ["--monitor", "m.csv", "--monitor-interval", "0.5", "--monitor-ways", "--perfetto", "p.json"];
+    let seen = place.report(&[&run[..], &all].concat());
+    assert_eq!(seen["simulated_s"], plain["simulated_s"], "listening takes no time (C48)");
+
+    let table = place.read("m.csv");
+    let mut lines = table.lines();
+    let names: Vec<_> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| names.iter().position(|n| *n == name).unwrap_or_else(|| panic!("no {name}"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() > 10 && rows.iter().all(|row| row.len() == names.len()), "{table}");
+    let value = |row: &[&str], name: &str| row[column(name)].parse::<f64>().unwrap_or(0.0);
+    let over = |row: &[&str]| (value(row, "until_us") - value(row, "from_us")) / 1e6;
+    let sum = |name: &str| rows.iter().map(|row| value(row, name) * over(row)).sum::<f64>();
+    assert!((sum("commands_per_second") - 200.0).abs() < 0.01, "{}", sum("commands_per_second"));
+    let host = sum("read_bytes_per_second") + sum("write_bytes_per_second");
+    assert!((host - 200.0 * 4096.0).abs() < 1.0, "{host}");
+    assert!((sum("flash_reads_per_second") - number(&seen["flash_reads"])).abs() < 0.01);
+    assert!(rows.iter().all(|row| value(row, "outstanding_commands_max") <= 8.0));
+    assert!(names.contains(&"channel_1_way_1_utilisation"));
+    assert!(rows.iter().all(|row| (0.0..=1.0).contains(&value(row, "channel_0_utilisation"))));
+
+    place.report(&[&run[..], &["--monitor", "m.jsonl"]].concat());
+    let lines = place.read("m.jsonl");
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert!(
+        first["active_ways"].is_number() && first.get("channel_1_way_1_utilisation").is_none(),
+        "{first}"
+    );
+}
+
+#[test]
+fn followers_files_are_kept_apart_and_options_that_mean_nothing_are_refused() {
+    let place = with_job();
+    let run = ["run", "tiny", "--job", "mixed.fio"];
+    let twice = ["--perfetto", "x", "--monitor", "x"];
+    assert!(place.refused(2, &[&run[..], &twice].concat()).contains("two outputs"));
+    let over = ["--monitor", "mixed.fio"];
+    assert!(place.refused(2, &[&run[..], &over].concat()).contains("would be overwritten"));
+    assert!(place.refused(2, &[&run[..], &["--monitor-ways"]].concat()).contains("--monitor"));
+    let never = ["--monitor", "m", "--monitor-interval", "0"];
+    assert!(place.refused(2, &[&run[..], &never].concat()).contains("milliseconds"));
+}

@@ -1,0 +1,383 @@
+//! One command's life: what happened when, and where each microsecond of it went.
+
+use aster_driver::{CommandName, QueueId};
+use aster_run_virtual::events::{Activity, CommandSpan, Piece, Stage};
+use aster_units::{Duration, Geometry, Instant, LunIndex};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Which command is to be explained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The one that took longest; of equals the first.
+    Slowest,
+    /// The n-th of the work, from 1, in the order in which the front end fetched them.
+    Number(u64),
+}
+
+/// Pieces that are kept of one command; what is beyond is counted.
+const PIECES_MAX: usize = 100_000;
+
+#[derive(Default)]
+struct Kept {
+    pieces: Vec<Piece>,
+    left_out: u64,
+}
+
+/// Hears the pieces of a run and keeps those of the command that is asked for.
+pub struct Collector {
+    which: Which,
+    first: u64,
+    open: BTreeMap<u64, Kept>,
+    found: Option<(u64, CommandSpan, Kept)>,
+}
+
+impl Collector {
+    /// Nothing counts before [`Collector::begin`].
+    pub fn new(which: Which) -> Self {
+        Collector { which, first: u64::MAX, open: BTreeMap::new(), found: None }
+    }
+
+    /// The work begins: the command that is fetched next, the `first` of the run, is its number 1.
+    pub fn begin(&mut self, first: u64) {
+        self.first = first;
+    }
+
+    /// Takes a piece that has ended.
+    pub fn hear(&mut self, piece: &Piece) {
+        let Some(number) = piece.command.and_then(|command| command.checked_sub(self.first)) else { return };
+        if matches!(self.which, Which::Number(wanted) if wanted != number + 1) {
+            return;
+        }
+        if let Activity::Command(span) = piece.activity {
+            let kept = self.open.remove(&number).unwrap_or_default();
+            let longer = |best: &CommandSpan| span.total() > best.total();
+            if self.found.as_ref().is_none_or(|(_, best, _)| longer(best)) {
+                self.found = Some((number + 1, span, kept));
+            }
+            return;
+        }
+        let kept = self.open.entry(number).or_default();
+        if kept.pieces.len() < PIECES_MAX {
+            kept.pieces.push(*piece);
+        } else {
+            kept.left_out += 1;
+        }
+    }
+
+    /// The explanation; `None` when no such command has ended.
+    pub fn explanation(&self, geometry: &Geometry) -> Option<Explanation> {
+        let (number, span, kept) = self.found.as_ref()?;
+        Some(Explanation::of(*number, span, kept, geometry))
+    }
+}
+
+/// Something in a command's life.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Step {
+    /// When it began, in microseconds after the command did.
+    pub at_us: f64,
+    /// How long it took, in microseconds.
+    pub took_us: f64,
+    /// How deep it stands in the house: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and array.
+    pub depth: u8,
+    /// What it was.
+    pub what: String,
+}
+
+/// A part of the command's time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Share {
+    /// What it was spent on.
+    pub what: &'static str,
+    /// Microseconds.
+    pub us: f64,
+    /// Of the whole.
+    pub percent: f64,
+}
+
+/// A command's life.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Explanation {
+    /// Its number in the work, from 1.
+    pub command: u64,
+    /// Its NVMe name.
+    pub name: String,
+    /// Submission queue.
+    pub queue: u16,
+    /// The host's command identifier.
+    pub host_id: u16,
+    /// First byte in the namespace.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+    /// NVMe status field, 0 for success.
+    pub status: u16,
+    /// Simulated time at which it began, in microseconds.
+    pub began_us: f64,
+    /// How long it took, in microseconds.
+    pub total_us: f64,
+    /// What happened, in the order of time.
+    pub steps: Vec<Step>,
+    /// Where the time went: the shares of the path that ended last add up to the total.
+    pub shares: Vec<Share>,
+    /// Steps that are not shown, because there were too many.
+    pub left_out: u64,
+}
+
+impl Explanation {
+    fn of(number: u64, span: &CommandSpan, kept: &Kept, geometry: &Geometry) -> Self {
+        let (began, ended) = span.ends();
+        let mut steps: Vec<(Instant, Step)> = stages(span)
+            .chain(below(&kept.pieces, geometry))
+            .map(|step| {
+                let Drawn { from, to, depth, what } = step;
+                (
+                    from,
+                    Step {
+                        at_us: from.since(began).as_micros_f64(),
+                        took_us: to.since(from).as_micros_f64(),
+                        depth,
+                        what,
+                    },
+                )
+            })
+            .collect();
+        steps.sort_by_key(|(from, step)| (*from, step.depth));
+        let total = ended.since(began);
+        Explanation {
+            command: number,
+            name: CommandName { queue: QueueId(span.queue), opcode: span.opcode }.to_string(),
+            queue: span.queue,
+            host_id: span.host_id,
+            offset: span.offset,
+            length: span.length,
+            status: span.status,
+            began_us: began.since(Instant::ZERO).as_micros_f64(),
+            total_us: total.as_micros_f64(),
+            steps: steps.into_iter().map(|(_, step)| step).collect(),
+            shares: shares(span, &kept.pieces, total),
+            left_out: kept.left_out,
+        }
+    }
+
+    /// As tables for people.
+    pub fn table(&self) -> String {
+        let mut out = String::new();
+        let Explanation { command, name, queue, offset, length, total_us, status, .. } = self;
+        let _ = write!(out, "command {command}: {name} on queue {queue}");
+        if *length > 0 {
+            let _ = write!(out, ", {length} B at {offset}");
+        }
+        let _ = writeln!(out, ", {total_us:.3} µs, status {status:03X}h\n");
+        let _ = writeln!(out, "{:>12}  {:>12}  what", "at µs", "took µs");
+        for step in &self.steps {
+            let indent = usize::from(step.depth) * 2;
+            let _ =
+                writeln!(out, "{:>12.3}  {:>12.3}  {:indent$}{}", step.at_us, step.took_us, "", step.what);
+        }
+        if self.left_out > 0 {
+            let _ = writeln!(out, "{} more steps are left out.", self.left_out);
+        }
+        let _ = writeln!(out, "\n{:>12}  {:>7}  where the time went", "µs", "%");
+        for Share { what, us, percent } in &self.shares {
+            let _ = writeln!(out, "{us:>12.3}  {percent:>6.1}%  {what}");
+        }
+        let _ = writeln!(out, "{total_us:>12.3}  {:>6.1}%  in all", 100.0);
+        if self.shares.iter().any(|share| share.what == BUFFER) {
+            out.push_str("Within the FTL this is the slice that ended last.\n");
+        }
+        out
+    }
+}
+
+/// A step before its times are put in relation to the command's.
+struct Drawn {
+    from: Instant,
+    to: Instant,
+    depth: u8,
+    what: String,
+}
+
+/// What leads up to each stage of a command, beside the work itself.
+const fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Doorbell => "doorbell",
+        Stage::Fetched => QUEUE,
+        Stage::Started => FRONT,
+        Stage::FirstSlice => DIVIDE,
+        Stage::Finished => "FTL at work",
+        Stage::Completed => COMPLETION,
+    }
+}
+
+fn stages(span: &CommandSpan) -> impl Iterator<Item = Drawn> + '_ {
+    let mut before = None;
+    span.steps().filter_map(move |(stage, _)| {
+        let to = span.at(stage)?;
+        let from = before.replace(to).unwrap_or(to);
+        Some(Drawn { from, to, depth: 0, what: stage_name(stage).to_owned() })
+    })
+}
+
+fn lun_name(lun: LunIndex, geometry: &Geometry) -> String {
+    let at = geometry.lun_addr(lun);
+    match geometry.luns {
+        1 => format!("channel {} way {}", at.channel, at.way),
+        _ => format!("channel {} way {} LUN {}", at.channel, at.way, at.lun),
+    }
+}
+
+/// A flash operation's kind, as events number it.
+pub(crate) const fn kind_name(kind: u8) -> &'static str {
+    match kind {
+        0 => "read",
+        1 => "program",
+        2 => "erase",
+        _ => "other operation",
+    }
+}
+
+const fn direction(from_host: bool) -> &'static str {
+    if from_host { "from the host" } else { "to the host" }
+}
+
+/// What an activity is called, and how deep it stands.
+pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String) {
+    let lun_name = |lun| lun_name(lun, geometry);
+    match *activity {
+        Activity::Command(span) => {
+            (0, CommandName { queue: QueueId(span.queue), opcode: span.opcode }.to_string())
+        }
+        Activity::Slice { lpn, write } => {
+            (1, format!("slice: logical page {lpn}, {}", if write { "write" } else { "read" }))
+        }
+        Activity::Transfer { from_host, bytes } => {
+            (2, format!("host DMA, {bytes} B {}", direction(from_host)))
+        }
+        Activity::Queued { lun, kind, .. } => (2, format!("{} waits for {}", kind_name(kind), lun_name(lun))),
+        Activity::Flash { lun, kind, row, status, corrected } => {
+            let mut what = format!("flash {} on {}, row {row:06X}h", kind_name(kind), lun_name(lun));
+            what += match status {
+                0 => "",
+                1 => ", failed",
+                2 => ", uncorrectable",
+                _ => ", error",
+            };
+            if corrected > 0 {
+                let _ = write!(what, ", {corrected} bits corrected");
+            }
+            (2, what)
+        }
+        Activity::Transaction { channel, bytes, .. } if bytes == 0 => {
+            (3, format!("channel {channel}: command"))
+        }
+        Activity::Transaction { channel, bytes, .. } => (3, format!("channel {channel}: {bytes} B")),
+        Activity::Array { lun, kind } => (3, format!("array of {}: {}", lun_name(lun), kind_name(kind))),
+        Activity::Link { from_host, bytes } => (0, format!("{bytes} B {}", direction(from_host))),
+    }
+}
+
+fn below<'a>(pieces: &'a [Piece], geometry: &'a Geometry) -> impl Iterator<Item = Drawn> + 'a {
+    pieces.iter().map(|piece| {
+        let (depth, what) = described(&piece.activity, geometry);
+        Drawn { from: piece.from, to: piece.to, depth, what }
+    })
+}
+
+const QUEUE: &str = "submission queue, fetching the entry";
+const FRONT: &str = "front end: decoding, checking, waiting for the FTL";
+const DIVIDE: &str = "FTL: dividing the command, waiting for a worker";
+const BUFFER: &str = "FTL: data buffer and map, and waiting for them";
+const LUN: &str = "waiting for the LUN";
+const READ_ARRAY: &str = "array: reading";
+const PROGRAM_ARRAY: &str = "array: programming";
+const ERASE_ARRAY: &str = "array: erasing";
+const CHANNEL: &str = "channel: commands and data";
+const OPERATION: &str = "flash operation: waiting for the channel, polling, ECC, firmware";
+const TRANSFER: &str = "host DMA";
+const LAST: &str = "FTL: the command's end";
+const COMPLETION: &str = "completion entry";
+const REST: &str = "FTL";
+
+/// All names of shares, in the order in which they are told.
+const SHARES: [&str; 14] = [
+    QUEUE,
+    FRONT,
+    REST,
+    DIVIDE,
+    BUFFER,
+    LUN,
+    READ_ARRAY,
+    PROGRAM_ARRAY,
+    ERASE_ARRAY,
+    CHANNEL,
+    OPERATION,
+    TRANSFER,
+    LAST,
+    COMPLETION,
+];
+
+/// What an instant within a slice is spent on, the higher number before the lower where several go on at once.
+fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
+    Some(match activity {
+        Activity::Transfer { .. } => (5, TRANSFER),
+        Activity::Array { kind: 0, .. } => (4, READ_ARRAY),
+        Activity::Array { kind: 1, .. } => (4, PROGRAM_ARRAY),
+        Activity::Array { kind: 2, .. } => (4, ERASE_ARRAY),
+        Activity::Transaction { .. } => (3, CHANNEL),
+        Activity::Flash { .. } => (2, OPERATION),
+        Activity::Queued { .. } => (1, LUN),
+        Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } | Activity::Link { .. } => {
+            return None;
+        }
+    })
+}
+
+/// The command's time, divided without gap or overlap.
+fn shares(span: &CommandSpan, pieces: &[Piece], total: Duration) -> Vec<Share> {
+    let mut spent: BTreeMap<&'static str, Duration> = BTreeMap::new();
+    let mut at = span.ends().0;
+    let mut until = |to: Option<Instant>, what| {
+        if let Some(to) = to.filter(|to| *to > at) {
+            *spent.entry(what).or_default() += to.since(at);
+            at = to;
+        }
+    };
+    until(span.at(Stage::Fetched), QUEUE);
+    until(span.at(Stage::Started), FRONT);
+    let slices = pieces.iter().filter(|piece| matches!(piece.activity, Activity::Slice { .. }));
+    if let Some(last) = slices.max_by_key(|piece| piece.to) {
+        until(Some(last.from), DIVIDE);
+        let inside: Vec<_> = pieces
+            .iter()
+            .filter(|p| p.task == last.task && p.to > last.from && p.from < last.to)
+            .filter_map(|p| Some((p.from, p.to, rank(&p.activity)?)))
+            .collect();
+        let mut edges: Vec<_> = inside
+            .iter()
+            .flat_map(|(from, to, _)| [*from, *to])
+            .filter(|t| *t > last.from && *t < last.to)
+            .collect();
+        edges.push(last.to);
+        edges.sort_unstable();
+        let mut from = last.from;
+        for edge in edges {
+            let here =
+                inside.iter().filter(|(a, b, _)| *a <= from && *b >= edge).map(|(.., rank)| *rank).max();
+            until(Some(edge), here.map_or(BUFFER, |(_, what)| what));
+            from = edge;
+        }
+        until(span.at(Stage::Finished), LAST);
+    } else {
+        until(span.at(Stage::Finished), REST);
+    }
+    until(span.at(Stage::Completed), COMPLETION);
+    let percent = |part: Duration| 100.0 * part.as_picos() as f64 / (total.as_picos().max(1)) as f64;
+    let told = SHARES.iter().filter_map(|what| Some((*what, *spent.get(what)?)));
+    told.map(|(what, part)| Share { what, us: part.as_micros_f64(), percent: percent(part) }).collect()
+}
+
+#[cfg(test)]
+mod tests;

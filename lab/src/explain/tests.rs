@@ -1,0 +1,129 @@
+use super::*;
+use aster_run_virtual::events::{Event, EventSink, Lives};
+
+const SHAPE: Geometry = Geometry {
+    channels: 2,
+    ways: 2,
+    luns: 1,
+    planes: 1,
+    blocks_per_lun: 8,
+    pages_per_block: 16,
+    page_bytes: 16_384,
+    spare_bytes: 1664,
+};
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(n)
+}
+
+/// A read of `takes` µs of array time from `from` on, on a worker of its own.
+fn read(from: u64, takes: u64, slot: u16) -> Vec<(u64, Event)> {
+    let (lun, row, task) = (u32::from(slot), 7, u32::from(slot) + 10);
+    let end = from + 10 + takes;
+    vec![
+        (from, Event::CommandFetched { command: slot, queue: 1, opcode: 2, host_id: slot }),
+        (from + 1, Event::CommandStarted { command: slot, offset: 8192, length: 4096 }),
+        (from + 3, Event::SliceStarted { command: slot, lpn: 0, write: false, task }),
+        (from + 4, Event::FlashQueued { task, lun, kind: 0, row }),
+        (from + 6, Event::FlashIssued { lun, kind: 0, row }),
+        (from + 7, Event::TransactionStarted { channel: slot, slot: 0 }),
+        (from + 10, Event::TransactionEnded { channel: slot, slot: 0, bytes: 0 }),
+        (
+            from + 10,
+            Event::ArrayBusy { channel: slot, way: 0, lun: 0, kind: 0, picoseconds: takes * 1_000_000 },
+        ),
+        (end + 1, Event::TransactionStarted { channel: slot, slot: 0 }),
+        (end + 5, Event::TransactionEnded { channel: slot, slot: 0, bytes: 4096 }),
+        (end + 8, Event::FlashFinished { lun, kind: 0, row, status: 0, corrected: 2 }),
+        (end + 9, Event::TransferQueued { task, from_host: false, bytes: 4096 }),
+        (end + 13, Event::TransferEnded { task }),
+        (end + 14, Event::SliceEnded { task }),
+        (end + 16, Event::CommandFinished { command: slot }),
+        (end + 19, Event::CommandCompleted { command: slot, status: 0 }),
+    ]
+}
+
+fn explanation(which: Which, mut events: Vec<(u64, Event)>) -> Option<Explanation> {
+    events.sort_by_key(|(at, _)| *at);
+    let mut collector = Collector::new(which);
+    collector.begin(0);
+    let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
+    for (at, event) in &events {
+        lives.event(us(*at), event);
+    }
+    drop(lives);
+    collector.explanation(&SHAPE)
+}
+
+#[test]
+fn the_shares_of_a_command_add_up_to_its_time() {
+    let found = explanation(Which::Number(1), read(100, 50, 0)).unwrap();
+    assert_eq!((found.name.as_str(), found.length, found.total_us), ("Read", 4096, 79.0));
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what, share.us)).collect();
+    let want = [
+        (FRONT, 1.0),
+        (DIVIDE, 2.0),
+        (BUFFER, 3.0),
+        (LUN, 2.0),
+        (READ_ARRAY, 50.0),
+        (CHANNEL, 7.0),
+        (OPERATION, 5.0),
+        (TRANSFER, 4.0),
+        (LAST, 2.0),
+        (COMPLETION, 3.0),
+    ];
+    assert_eq!(shares, want);
+    assert_eq!(found.shares.iter().map(|share| share.us).sum::<f64>(), found.total_us);
+}
+
+#[test]
+fn the_slowest_command_is_found_and_others_by_number() {
+    let events = || [read(0, 50, 0), read(10, 90, 1), read(500, 60, 0)].concat();
+    let number = |which| explanation(which, events()).map(|found| (found.command, found.total_us));
+    assert_eq!(number(Which::Slowest), Some((2, 119.0)));
+    assert_eq!(number(Which::Number(3)), Some((3, 89.0)));
+    assert_eq!(number(Which::Number(4)), None);
+}
+
+#[test]
+fn what_came_before_the_work_is_not_looked_at() {
+    let mut collector = Collector::new(Which::Slowest);
+    let mut events = [read(0, 500, 0), read(700, 50, 1)].concat();
+    events.sort_by_key(|(at, _)| *at);
+    collector.begin(1);
+    let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
+    events.iter().for_each(|(at, event)| lives.event(us(*at), event));
+    drop(lives);
+    let found = collector.explanation(&SHAPE).unwrap();
+    assert_eq!((found.command, found.total_us, found.began_us), (1, 79.0, 700.0));
+}
+
+#[test]
+fn a_command_without_slices_is_the_ftls() {
+    let events = vec![
+        (0, Event::CommandFetched { command: 0, queue: 1, opcode: 0, host_id: 9 }),
+        (2, Event::CommandStarted { command: 0, offset: 0, length: 0 }),
+        (9, Event::CommandFinished { command: 0 }),
+        (10, Event::CommandCompleted { command: 0, status: 0 }),
+    ];
+    let found = explanation(Which::Slowest, events).unwrap();
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what, share.us)).collect();
+    assert_eq!((found.name.as_str(), shares), ("Flush", vec![(FRONT, 2.0), (REST, 7.0), (COMPLETION, 1.0)]));
+}
+
+#[test]
+fn the_table_tells_steps_in_the_order_of_time() {
+    let table = explanation(Which::Number(1), read(100, 50, 0)).unwrap().table();
+    let places: Vec<_> = [
+        "slice: logical page 0, read",
+        "read waits for channel 0 way 0",
+        "array of channel 0 way 0: read",
+        "channel 0: 4096 B",
+        "host DMA, 4096 B to the host",
+        "where the time went",
+    ]
+    .iter()
+    .map(|text| table.find(text))
+    .collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{table}");
+}

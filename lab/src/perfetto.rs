@@ -1,0 +1,239 @@
+//! A run as a picture in time: a trace in the JSON format of Chrome's trace events, which <https://ui.perfetto.dev> opens.
+//!
+//! Every queue, firmware task, LUN, array, channel and direction of the link is a track; arrows lead from a command to what was
+//! done for it.
+
+use crate::explain::described;
+use aster_run_virtual::events::{Activity, Piece, Stage};
+use aster_units::{Geometry, Instant};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// The groups of tracks, from the host to the page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Commands = 1,
+    Slices,
+    Waiting,
+    Flash,
+    Channels,
+    Arrays,
+    Link,
+}
+
+impl Group {
+    const fn name(self) -> &'static str {
+        match self {
+            Group::Commands => "NVMe commands",
+            Group::Slices => "FTL: slices by firmware task",
+            Group::Waiting => "waiting for a LUN, by firmware task",
+            Group::Flash => "flash operations by LUN",
+            Group::Channels => "channels: transactions",
+            Group::Arrays => "arrays by LUN",
+            Group::Link => "PCIe link",
+        }
+    }
+}
+
+/// Tracks of a queue: commands of a queue overlap, the slices of a track in the picture don't.
+const LANES: u32 = 1 << 16;
+
+/// Writes pieces as trace events, until the first error.
+pub struct PerfettoTrace<W: Write> {
+    into: W,
+    geometry: Geometry,
+    started: bool,
+    named: BTreeSet<(Group, u32)>,
+    /// When the last command on each lane ended, by queue.
+    lanes: Vec<(u16, Vec<Instant>)>,
+    /// When the last operation of each LUN, and the last transfer of each direction, ended.
+    flash_until: Vec<Instant>,
+    link_until: [Instant; 2],
+    error: Option<io::Error>,
+}
+
+impl<W: Write> PerfettoTrace<W> {
+    /// A trace of a drive of this shape.
+    pub fn new(into: W, geometry: Geometry) -> Self {
+        PerfettoTrace {
+            into,
+            geometry,
+            started: false,
+            named: BTreeSet::new(),
+            lanes: Vec::new(),
+            flash_until: vec![Instant::ZERO; geometry.total_luns() as usize],
+            link_until: [Instant::ZERO; 2],
+            error: None,
+        }
+    }
+
+    /// Draws a piece that has ended.
+    pub fn hear(&mut self, piece: &Piece) {
+        if self.error.is_none() {
+            self.error = self.draw(piece).err();
+        }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The first error since its beginning.
+    pub fn finish(mut self) -> io::Result<W> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.into.write_all(if self.started { b"\n]}\n" } else { b"{\"traceEvents\":[]}\n" })?;
+        self.into.flush()?;
+        Ok(self.into)
+    }
+
+    fn write(&mut self, event: &Value) -> io::Result<()> {
+        let before: &[u8] =
+            if self.started { b",\n" } else { b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" };
+        self.started = true;
+        self.into.write_all(before)?;
+        serde_json::to_writer(&mut self.into, event).map_err(io::Error::from)
+    }
+
+    fn name(&mut self, group: Group, track: u32, name: &str) -> io::Result<()> {
+        if !self.named.insert((group, track)) {
+            return Ok(());
+        }
+        let pid = group as u32;
+        if self.named.range((group, 0)..=(group, u32::MAX)).count() == 1 {
+            self.write(
+                &json!({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": group.name()}}),
+            )?;
+            self.write(
+                &json!({"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": pid}}),
+            )?;
+        }
+        self.write(
+            &json!({"ph": "M", "pid": pid, "tid": track, "name": "thread_name", "args": {"name": name}}),
+        )?;
+        self.write(
+            &json!({"ph": "M", "pid": pid, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}),
+        )
+    }
+
+    /// A bar on a track, and an arrow to it from what the command did before.
+    fn bar(
+        &mut self,
+        (group, track): (Group, u32),
+        (from, to): (Instant, Instant),
+        piece: &Piece,
+    ) -> io::Result<()> {
+        let (_, name) = described(&piece.activity, &self.geometry);
+        let (pid, ts) = (group as u32, micros(from));
+        let mut args = json!({});
+        if let Some(command) = piece.command {
+            args["command"] = command.into();
+        }
+        if from != piece.from {
+            args["began_us"] = micros(piece.from).into();
+        }
+        if let Activity::Command(span) = &piece.activity {
+            args["host_id"] = span.host_id.into();
+            args["offset"] = span.offset.into();
+            args["length"] = span.length.into();
+            args["status"] = span.status.into();
+        }
+        self.write(&json!({
+            "ph": "X", "pid": pid, "tid": track, "ts": ts, "dur": micros(to) - ts, "name": name, "args": args,
+        }))?;
+        let Some(id) = piece.command else { return Ok(()) };
+        // A command is known as a whole when it has ended; a viewer orders by time.
+        let ph = if group == Group::Commands { "s" } else { "t" };
+        self.write(&json!({
+            "ph": ph, "pid": pid, "tid": track, "ts": ts, "bp": "e", "id": id, "cat": "command", "name": "command",
+        }))
+    }
+
+    fn draw(&mut self, piece: &Piece) -> io::Result<()> {
+        let (mut from, to) = (piece.from, piece.to);
+        let place = match piece.activity {
+            Activity::Command(span) => {
+                let lane = self.lane(span.queue, from, to);
+                let place = (Group::Commands, u32::from(span.queue) * LANES + lane);
+                self.name(place.0, place.1, &format!("queue {} lane {lane}", span.queue))?;
+                self.bar(place, (from, to), piece)?;
+                return self.stages(place, piece);
+            }
+            Activity::Slice { .. } | Activity::Transfer { .. } => {
+                (Group::Slices, piece.task.unwrap_or_default())
+            }
+            Activity::Queued { .. } => (Group::Waiting, piece.task.unwrap_or_default()),
+            Activity::Flash { lun, .. } => {
+                // A read that was begun behind another is drawn from the other's end.
+                let until = &mut self.flash_until[lun.index()];
+                from = from.max(*until);
+                *until = to.max(*until);
+                (Group::Flash, lun.0)
+            }
+            Activity::Transaction { channel, .. } => (Group::Channels, u32::from(channel)),
+            Activity::Array { lun, .. } => (Group::Arrays, lun.0),
+            Activity::Link { from_host, .. } => {
+                // The link carries one after the other.
+                let until = &mut self.link_until[usize::from(from_host)];
+                from = from.max(*until);
+                *until = to.max(*until);
+                (Group::Link, u32::from(from_host))
+            }
+        };
+        let at = |lun: u32| {
+            let at = self.geometry.lun_addr(aster_units::LunIndex(lun));
+            format!("channel {} way {} LUN {}", at.channel, at.way, at.lun)
+        };
+        let name = match place.0 {
+            Group::Flash | Group::Arrays => at(place.1),
+            Group::Channels => format!("channel {}", place.1),
+            Group::Link if place.1 == 0 => "to the host".to_owned(),
+            Group::Link => "from the host".to_owned(),
+            Group::Commands | Group::Slices | Group::Waiting => format!("task {}", place.1),
+        };
+        self.name(place.0, place.1, &name)?;
+        self.bar(place, (from, to), piece)
+    }
+
+    /// The stages of a command within its bar.
+    fn stages(&mut self, (group, track): (Group, u32), piece: &Piece) -> io::Result<()> {
+        let Activity::Command(span) = piece.activity else { return Ok(()) };
+        let mut before = None;
+        for stage in Stage::ALL {
+            let Some(to) = span.at(stage) else { continue };
+            if let Some(from) = before.replace(to) {
+                let (ts, to) = (micros(from), micros(to));
+                self.write(&json!({
+                    "ph": "X", "pid": group as u32, "tid": track, "ts": ts, "dur": (to - ts).max(0.0),
+                    "name": format!("until {}", stage.name()), "args": {},
+                }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first track of a queue on which nothing else is drawn at that time.
+    fn lane(&mut self, queue: u16, from: Instant, to: Instant) -> u32 {
+        let found = self.lanes.iter().position(|(id, _)| *id == queue);
+        let at = found.unwrap_or_else(|| {
+            self.lanes.push((queue, Vec::new()));
+            self.lanes.len() - 1
+        });
+        let lanes = &mut self.lanes[at].1;
+        let free = lanes.iter().position(|until| *until <= from).unwrap_or_else(|| {
+            lanes.push(Instant::ZERO);
+            lanes.len() - 1
+        });
+        lanes[free] = to;
+        free as u32
+    }
+}
+
+/// Microseconds, as trace events count.
+fn micros(at: Instant) -> f64 {
+    at.since(Instant::ZERO).as_micros_f64()
+}
+
+#[cfg(test)]
+mod tests;
