@@ -6,6 +6,7 @@ use aster_device::profile::ControllerName;
 use aster_lab::run::workload::trace::{Format, Times};
 use aster_units::{Content, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// An open SSD in software: runs whole drives in deterministic virtual time.
@@ -153,7 +154,8 @@ pub(crate) struct ImageCheckArgs {
 const SERVE_EXAMPLES: &str = "\
 Examples:
   aster serve cosmos-plus --image drive.aster --vfio-user /run/user/1000/aster.sock
-  aster serve pocket --vfio-user aster.sock --pace fast --json > status.jsonl";
+  aster serve pocket --vfio-user aster.sock --pace fast --json > status.jsonl
+  aster serve pocket --vfio-user aster.sock --monitor-pty uart --prometheus 127.0.0.1:9464     then: cat uart";
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
@@ -171,6 +173,12 @@ pub(crate) struct ServeArgs {
     /// Print the status as JSON on standard output, a line a second
     #[arg(long)]
     pub(crate) json: bool,
+    /// Make a pseudo-terminal that a sample of the operation monitor goes out of every second, and link to it here
+    #[arg(long, value_name = "LINK")]
+    pub(crate) monitor_pty: Option<PathBuf>,
+    /// Answer Prometheus at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) prometheus: Option<SocketAddr>,
     /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

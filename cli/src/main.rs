@@ -20,6 +20,7 @@ mod room;
 mod run;
 mod serve;
 mod set;
+mod sideband;
 mod spans;
 mod traces;
 mod wave;

@@ -89,7 +89,7 @@ trait Finish: EventSink {
 
 impl<F: FnMut(&[Entry], Sample<'_>)> Finish for OperationMonitor<F> {
     fn finish(&mut self, at: Instant) {
-        OperationMonitor::finish(self, at);
+        self.sample_now(at);
     }
 }
 

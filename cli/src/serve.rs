@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
+use crate::sideband::{SideBand, Wanted};
 use aster_device::{Device, FreshErrors, Media};
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
@@ -21,14 +22,20 @@ use std::io::{self, IsTerminal};
 /// When the drive can't be made or can't go on.
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
-    keep_apart(&[Some(args.profile.as_path())], &[args.image.as_deref(), Some(&args.vfio_user)])?;
+    keep_apart(
+        &[Some(args.profile.as_path())],
+        &[args.image.as_deref(), Some(&args.vfio_user), args.monitor_pty.as_deref()],
+    )?;
     // What a host sends are bytes: tags would lose them.
     let content = Some(Content::Full);
     let media = match &args.image {
         Some(path) => open_image(path, &profile, content)?,
         None => Media::fresh(),
     };
-    let device = Device::power_on(&name, &profile, content, media, &Recorder::default())?;
+    let recorder = Recorder::default();
+    let device = Device::power_on(&name, &profile, content, media, &recorder)?;
+    let wanted = Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus };
+    let side_band = SideBand::open(wanted, &recorder, device.geometry())?;
     let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
     let interrupt = Interrupt::listen()?;
     let line = Line::new(args.json);
@@ -36,7 +43,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         line.note(&doubt);
     }
     line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));
-    let served = server.run(|| interrupt.asked(), |status| line.show(status), |text| line.note(text));
+    if let Some((_, notes)) = &side_band {
+        notes.iter().for_each(|text| line.note(text));
+    }
+    let show = |status: &Status| {
+        line.show(status);
+        if let Some((side_band, _)) = &side_band {
+            side_band.show(status);
+        }
+    };
+    let served = server.run(|| interrupt.asked(), show, |text| line.note(text));
     let lateness = server.lateness();
     line.end();
     if let Some(lateness) = lateness {

@@ -270,9 +270,7 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
             }
             (2, what)
         }
-        Activity::Transaction { channel, bytes, .. } if bytes == 0 => {
-            (3, format!("channel {channel}: command"))
-        }
+        Activity::Transaction { channel, bytes: 0, .. } => (3, format!("channel {channel}: command")),
         Activity::Transaction { channel, bytes, .. } => (3, format!("channel {channel}: {bytes} B")),
         Activity::Array { lun, kind } => (3, format!("array of {}: {}", lun_name(lun), kind_name(kind))),
         Activity::Link { from_host, bytes } => (0, format!("{bytes} B {}", direction(from_host))),

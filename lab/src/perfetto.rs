@@ -7,7 +7,7 @@ use crate::explain::described;
 use aster_run_virtual::events::{Activity, Piece, Stage};
 use aster_units::{Geometry, Instant};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// The groups of tracks, from the host to the page.
@@ -27,7 +27,7 @@ impl Group {
         match self {
             Group::Commands => "NVMe commands",
             Group::Slices => "FTL: slices by firmware task",
-            Group::Waiting => "waiting for a LUN, by firmware task",
+            Group::Waiting => "flash operations that wait for their LUN",
             Group::Flash => "flash operations by LUN",
             Group::Channels => "channels: transactions",
             Group::Arrays => "arrays by LUN",
@@ -45,8 +45,8 @@ pub struct PerfettoTrace<W: Write> {
     geometry: Geometry,
     started: bool,
     named: BTreeSet<(Group, u32)>,
-    /// When the last command on each lane ended, by queue.
-    lanes: Vec<(u16, Vec<Instant>)>,
+    /// When the last piece on each lane ended: of each queue's commands, and of what waits.
+    lanes: BTreeMap<(Group, u16), Vec<Instant>>,
     /// When the last operation of each LUN, and the last transfer of each direction, ended.
     flash_until: Vec<Instant>,
     link_until: [Instant; 2],
@@ -61,7 +61,7 @@ impl<W: Write> PerfettoTrace<W> {
             geometry,
             started: false,
             named: BTreeSet::new(),
-            lanes: Vec::new(),
+            lanes: BTreeMap::new(),
             flash_until: vec![Instant::ZERO; geometry.total_luns() as usize],
             link_until: [Instant::ZERO; 2],
             error: None,
@@ -154,7 +154,7 @@ impl<W: Write> PerfettoTrace<W> {
         let (mut from, to) = (piece.from, piece.to);
         let place = match piece.activity {
             Activity::Command(span) => {
-                let lane = self.lane(span.queue, from, to);
+                let lane = self.lane((Group::Commands, span.queue), from, to);
                 let place = (Group::Commands, u32::from(span.queue) * LANES + lane);
                 self.name(place.0, place.1, &format!("queue {} lane {lane}", span.queue))?;
                 self.bar(place, (from, to), piece)?;
@@ -163,7 +163,7 @@ impl<W: Write> PerfettoTrace<W> {
             Activity::Slice { .. } | Activity::Transfer { .. } => {
                 (Group::Slices, piece.task.unwrap_or_default())
             }
-            Activity::Queued { .. } => (Group::Waiting, piece.task.unwrap_or_default()),
+            Activity::Queued { .. } => (Group::Waiting, self.lane((Group::Waiting, 0), from, to)),
             Activity::Flash { lun, .. } => {
                 // A read that was begun behind another is drawn from the other's end.
                 let until = &mut self.flash_until[lun.index()];
@@ -190,7 +190,8 @@ impl<W: Write> PerfettoTrace<W> {
             Group::Channels => format!("channel {}", place.1),
             Group::Link if place.1 == 0 => "to the host".to_owned(),
             Group::Link => "from the host".to_owned(),
-            Group::Commands | Group::Slices | Group::Waiting => format!("task {}", place.1),
+            Group::Waiting => format!("lane {}", place.1),
+            Group::Commands | Group::Slices => format!("task {}", place.1),
         };
         self.name(place.0, place.1, &name)?;
         self.bar(place, (from, to), piece)
@@ -213,14 +214,9 @@ impl<W: Write> PerfettoTrace<W> {
         Ok(())
     }
 
-    /// The first track of a queue on which nothing else is drawn at that time.
-    fn lane(&mut self, queue: u16, from: Instant, to: Instant) -> u32 {
-        let found = self.lanes.iter().position(|(id, _)| *id == queue);
-        let at = found.unwrap_or_else(|| {
-            self.lanes.push((queue, Vec::new()));
-            self.lanes.len() - 1
-        });
-        let lanes = &mut self.lanes[at].1;
+    /// The first lane on which nothing else is drawn at that time.
+    fn lane(&mut self, (group, queue): (Group, u16), from: Instant, to: Instant) -> u32 {
+        let lanes = self.lanes.entry((group, queue)).or_default();
         let free = lanes.iter().position(|until| *until <= from).unwrap_or_else(|| {
             lanes.push(Instant::ZERO);
             lanes.len() - 1

@@ -123,13 +123,16 @@ struct LunState {
 /// Operations that a LUN's queue is followed by at most; the rest is of unknown origin. A port's ring is shorter.
 const QUEUED_MAX: usize = 4096;
 
+/// Takes the span of a command that has ended.
+type Ended = Box<dyn FnMut(&CommandSpan)>;
+
 /// Puts [`Piece`]s together and gives each to a function when it ends.
 ///
 /// It sees beginnings from when it is attached on; ends without a beginning are left out. A LUN's transactions are taken
 /// to be for its oldest operation, its array's work for its youngest: a page read may begin behind the page before.
 pub struct Lives<F> {
     geometry: Geometry,
-    spans: Spans<Box<dyn FnMut(&CommandSpan)>>,
+    spans: Spans<Ended>,
     ended: Rc<Cell<Option<CommandSpan>>>,
     commands: Vec<Option<u64>>,
     fetched: u64,

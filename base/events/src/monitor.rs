@@ -92,7 +92,7 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
 
     /// Takes the samples that are due at `at`: for times at which nothing happens.
     pub fn advance(&mut self, at: Instant) {
-        while at >= self.from + self.interval {
+        while at.since(self.from) >= self.interval {
             let due = at.since(self.from).as_picos() / self.interval.as_picos();
             let intervals = if self.heard { 1 } else { due };
             self.heard = false;
@@ -100,10 +100,11 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
         }
     }
 
-    /// Takes the last sample, which may be shorter.
-    pub fn finish(&mut self, at: Instant) {
+    /// Takes a sample at once, for what has passed of the interval, if any time has.
+    pub fn sample_now(&mut self, at: Instant) {
         self.advance(at);
         if at > self.from {
+            self.heard = false;
             self.take(at);
         }
     }

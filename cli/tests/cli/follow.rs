@@ -22,7 +22,7 @@ fn the_slowest_command_is_explained_and_its_shares_add_up() {
     let told = place.report(&[&run[..], &["--json"]].concat());
     let plain = place.report(&["run", "tiny", "--job", "mixed.fio", "--precondition", "0", "--json"]);
     let longest =
-        plain["tasks"][0]["kinds"].as_array().unwrap().iter().map(|kind| number(&kind["latency_us"]["max"]));
+        plain["tasks"][0]["kinds"].as_array().unwrap().iter().map(|kind| number(&kind["latency"]["max_us"]));
     let longest = longest.fold(0.0, f64::max);
     assert!(
         (number(&told["total_us"]) - longest).abs() < 0.01 * longest,

@@ -5,4 +5,5 @@ mod follow;
 mod operations;
 mod place;
 mod running;
+mod served;
 mod words;

@@ -1,6 +1,7 @@
 //! What a live drive is doing, once a second.
 
 use aster_device::{Device, History};
+use aster_units::Instant;
 use hdrhistogram::Histogram;
 use std::time::{Duration, Instant as Wall};
 
@@ -23,6 +24,8 @@ pub struct Lateness {
 pub struct Status {
     /// Seconds since the server began.
     pub seconds: f64,
+    /// The drive's own time.
+    pub simulated: Instant,
     /// A client is connected.
     pub connected: bool,
     /// Read and Compare commands a second.
@@ -112,6 +115,7 @@ impl Meter {
         let (before, host) = (self.history, ftl.host_bytes_written - self.host_bytes);
         let status = Status {
             seconds: (now - self.began).as_secs_f64(),
+            simulated: device.now(),
             connected,
             read_iops: (history.read_commands - before.read_commands) as f64 / seconds,
             write_iops: (history.write_commands - before.write_commands) as f64 / seconds,

@@ -31,7 +31,7 @@ fn samples(modules: Vec<Box<dyn MonitorModule>>, events: &[(u64, Event)], end: u
     for (at, event) in events {
         monitor.event(us(*at), event);
     }
-    monitor.finish(us(end));
+    monitor.sample_now(us(end));
     drop(monitor);
     rows
 }

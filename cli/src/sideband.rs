@@ -1,0 +1,306 @@
+//! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and Prometheus.
+
+use crate::failure::Failure;
+use crate::monitor::object;
+use aster_run_live::Status;
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, modules};
+use aster_units::{Duration, Geometry, Instant};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time;
+
+/// Samples are taken when the server tells its status, once a second of the wall's: the drive's own time may go at another pace.
+const NEVER: Duration = Duration::from_secs(10_000_000);
+
+type Sink = Box<dyn FnMut(&[Entry], Sample<'_>)>;
+
+/// Listens to a drive that is served.
+pub(crate) struct SideBand {
+    monitor: Rc<RefCell<OperationMonitor<Sink>>>,
+    page: Option<Arc<Mutex<String>>>,
+    samples: Rc<RefCell<String>>,
+}
+
+/// What the user asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// A link to the pseudo-terminal.
+    pub(crate) pty: Option<&'a Path>,
+    /// Where Prometheus asks.
+    pub(crate) prometheus: Option<SocketAddr>,
+}
+
+impl SideBand {
+    /// Listens to `recorder` and serves what is `wanted`; `None` when that is nothing. Gives what a person should know.
+    ///
+    /// # Errors
+    /// When a terminal or an address can't be had.
+    pub(crate) fn open(
+        wanted: Wanted<'_>,
+        recorder: &Recorder,
+        geometry: &Geometry,
+    ) -> Result<Option<(Self, Vec<String>)>, Failure> {
+        if wanted.pty.is_none() && wanted.prometheus.is_none() {
+            return Ok(None);
+        }
+        let mut notes = Vec::new();
+        let mut line = match wanted.pty {
+            Some(path) => {
+                let pty = Pty::open(path).map_err(|error| Failure::file(path, error))?;
+                notes.push(format!("samples, a line a second, at {}", path.display()));
+                Some(pty)
+            }
+            None => None,
+        };
+        let page = match wanted.prometheus {
+            Some(address) => {
+                let (page, bound) = listen(address)
+                    .map_err(|error| Failure::usage(format!("--prometheus {address}: {error}")))?;
+                notes.push(format!("Prometheus at http://{bound}/metrics"));
+                Some(page)
+            }
+            None => None,
+        };
+        let samples = Rc::new(RefCell::new(String::new()));
+        let into = page.is_some().then(|| Rc::clone(&samples));
+        let each: Sink = Box::new(move |entries, sample| {
+            if let Some(line) = &mut line {
+                line.send(entries, sample);
+            }
+            if let Some(into) = &into {
+                *into.borrow_mut() = gauges(entries, sample);
+            }
+        });
+        let modules = modules(geometry, false);
+        let monitor = OperationMonitor::new(modules, NEVER, Instant::ZERO, each);
+        let monitor = Rc::new(RefCell::new(monitor));
+        recorder.attach(Rc::clone(&monitor));
+        Ok(Some((SideBand { monitor, page, samples }, notes)))
+    }
+
+    /// A status of the server: takes a sample, and brings Prometheus's page up to date. Where the drive's time has not moved
+    /// there is nothing to sample.
+    pub(crate) fn show(&self, status: &Status) {
+        self.samples.borrow_mut().clear();
+        self.monitor.borrow_mut().sample_now(status.simulated);
+        if let Some(page) = &self.page {
+            let mut text = of_status(status);
+            text += &self.samples.borrow();
+            *page.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+    }
+}
+
+/// A pseudo-terminal: what stands for the board's UART.
+struct Pty {
+    controller: File,
+    /// Open as long as the drive is: without it the controller's end is gone when the last reader has closed.
+    _terminal: File,
+    link: PathBuf,
+    /// A line was cut short: its end is still to be sent.
+    torn: bool,
+}
+
+impl Pty {
+    /// Makes one, with a link to it at `link`.
+    fn open(link: &Path) -> io::Result<Self> {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        grantpt(&controller)?;
+        unlockpt(&controller)?;
+        let name = ptsname(&controller, Vec::new())?;
+        let name = Path::new(std::ffi::OsStr::new(
+            name.to_str().map_err(|_| io::Error::other("the terminal's name is not text"))?,
+        ))
+        .to_owned();
+        let terminal = OpenOptions::new().read(true).write(true).open(&name)?;
+        let mut settings = tcgetattr(&terminal)?;
+        // As a serial line: no echo, nothing translated.
+        settings.make_raw();
+        tcsetattr(&terminal, OptionalActions::Now, &settings)?;
+        // Nobody need read it, and the drive doesn't wait (C48).
+        fcntl_setfl(&controller, OFlags::NONBLOCK)?;
+        match std::fs::read_link(link) {
+            // What an earlier drive that was killed has left.
+            Ok(old) if old.starts_with("/dev/pts") => std::fs::remove_file(link)?,
+            _ => {}
+        }
+        std::os::unix::fs::symlink(&name, link)?;
+        Ok(Pty { controller: controller.into(), _terminal: terminal, link: link.to_owned(), torn: false })
+    }
+
+    /// Sends a sample. What nobody reads is dropped when the line is full.
+    fn send(&mut self, entries: &[Entry], sample: Sample<'_>) {
+        let line = serde_json::to_string(&object(entries, sample)).expect("numbers are JSON");
+        let text = format!("{}{line}\n", if self.torn { "\n" } else { "" });
+        // When the line is full, and whatever else is wrong with it, the drive goes on.
+        if let Ok(sent) = self.controller.write(text.as_bytes()) {
+            self.torn = sent < text.len() && (sent > 0 || self.torn);
+        }
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        // It leads nowhere now; if it can't be removed, it is told of when the next drive wants it.
+        let _ = std::fs::remove_file(&self.link);
+    }
+}
+
+/// A metric in Prometheus's text format, version 0.0.4.
+fn metric(out: &mut String, name: &str, help: &str, value: f64) {
+    let value = if value.is_nan() { "NaN".to_owned() } else { value.to_string() };
+    let _ = writeln!(out, "# HELP aster_{name} {help}\n# TYPE aster_{name} gauge\naster_{name} {value}");
+}
+
+fn gauges(entries: &[Entry], sample: Sample<'_>) -> String {
+    let mut out = String::new();
+    for (entry, value) in entries.iter().zip(sample.values) {
+        metric(&mut out, &entry.name, entry.help, *value);
+    }
+    let until = sample.until.since(Instant::ZERO).as_secs_f64();
+    metric(&mut out, "sampled_simulated_seconds", "simulated time at the end of the sample", until);
+    out
+}
+
+fn of_status(status: &Status) -> String {
+    let mut out = String::new();
+    metric(&mut out, "up_seconds", "seconds since the server began", status.seconds);
+    metric(&mut out, "connected", "1 when a client is connected", f64::from(u8::from(status.connected)));
+    if let Some(late) = &status.lateness {
+        metric(&mut out, "late_p50_us", "half of the completions were late by at most this", late.p50_us);
+        metric(&mut out, "late_p99_us", "99 of 100 completions were late by at most this", late.p99_us);
+    }
+    out
+}
+
+/// The longest request head that is read.
+const HEAD_MAX: usize = 8 << 10;
+/// How long a client may take.
+const PATIENCE: time::Duration = time::Duration::from_secs(2);
+
+/// Answers whoever asks at `address` with the page, on a thread of its own.
+fn listen(address: SocketAddr) -> io::Result<(Arc<Mutex<String>>, SocketAddr)> {
+    let listener = TcpListener::bind(address)?;
+    let bound = listener.local_addr()?;
+    let page = Arc::new(Mutex::new(String::new()));
+    let shared = Arc::clone(&page);
+    thread::Builder::new().name("prometheus".into()).spawn(move || {
+        for client in listener.incoming().flatten() {
+            // A client that goes away or says nothing is its own affair.
+            let _ = answer(client, &shared);
+        }
+    })?;
+    Ok((page, bound))
+}
+
+fn answer(mut client: TcpStream, page: &Mutex<String>) -> io::Result<()> {
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    let mut head = Vec::new();
+    let mut part = [0; 1024];
+    while head.len() < HEAD_MAX && !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match client.read(&mut part)? {
+            0 => break,
+            n => head.extend_from_slice(&part[..n]),
+        }
+    }
+    let (status, kind, body) = response(&head, page);
+    let length = body.len();
+    write!(
+        client,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )?;
+    client.flush()
+}
+
+fn response(head: &[u8], page: &Mutex<String>) -> (&'static str, &'static str, String) {
+    const TEXT: &str = "text/plain; charset=utf-8";
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Complete(_)) => {}
+        _ => return ("400 Bad Request", TEXT, "this is no HTTP request\n".into()),
+    }
+    match (request.method, request.path) {
+        (Some("GET"), Some("/metrics")) => {
+            let text = page.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            ("200 OK", "text/plain; version=0.0.4; charset=utf-8", text)
+        }
+        (Some("GET"), _) => ("404 Not Found", TEXT, "ask for /metrics\n".into()),
+        _ => ("405 Method Not Allowed", TEXT, "only GET is answered\n".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(values: &[f64]) -> Sample<'_> {
+        Sample { from: Instant::ZERO, until: Instant::from_picos(1_500_000_000_000), values }
+    }
+
+    #[test]
+    fn gauges_have_help_type_and_value() {
+        let entries = [Entry::new("waf", "bytes for a byte"), Entry::new("active_ways", "ways")];
+        let text = gauges(&entries, sample(&[f64::NAN, 2.5]));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[..3],
+            ["# HELP aster_waf bytes for a byte", "# TYPE aster_waf gauge", "aster_waf NaN"]
+        );
+        assert_eq!((lines[5], lines[8]), ("aster_active_ways 2.5", "aster_sampled_simulated_seconds 1.5"));
+    }
+
+    fn ask(text: &str) -> String {
+        let (page, at) = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        *page.lock().unwrap() = "aster_waf 1\n".into();
+        let mut client = TcpStream::connect(at).unwrap();
+        client.write_all(text.as_bytes()).unwrap();
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn whoever_asks_for_the_metrics_gets_them_and_others_are_told() {
+        let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\naster_waf 1\n"),
+            "{answer}"
+        );
+        assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(ask("nonsense\0\r\n\r\n").starts_with("HTTP/1.1 400 "));
+        assert!(ask("").starts_with("HTTP/1.1 400 "));
+    }
+
+    #[test]
+    fn samples_come_out_of_the_terminal_a_line_each_and_a_full_line_stops_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("uart");
+        let mut pty = Pty::open(&link).unwrap();
+        let entries = [Entry::new("waf", "")];
+        pty.send(&entries, sample(&[2.0]));
+        let mut reader = io::BufRead::lines(io::BufReader::new(File::open(&link).unwrap()));
+        let line: serde_json::Value = serde_json::from_str(&reader.next().unwrap().unwrap()).unwrap();
+        assert_eq!((&line["waf"], &line["until_us"]), (&2.0.into(), &1_500_000.0.into()));
+        // Nobody reads: the drive goes on.
+        (0..10_000).for_each(|_| pty.send(&entries, sample(&[3.0])));
+        let line: serde_json::Value = serde_json::from_str(&reader.next().unwrap().unwrap()).unwrap();
+        assert_eq!(line["waf"], 3.0);
+        drop(pty);
+        assert!(!link.exists() && link.read_link().is_err());
+    }
+}
