@@ -144,7 +144,7 @@ impl Station {
     async fn program_gang(&self, target: &Target) -> Result<bool, FlashError> {
         let luns: Vec<&Lun> = self.luns.iter().collect();
         let mut failed = [false; GANG];
-        flash::gang_program(&luns, target.row, target.buffer, &mut failed).await?;
+        flash::gang_program(luns[0], &luns[1..], target.row, target.buffer, &mut failed).await?;
         Ok(failed.contains(&true))
     }
 
@@ -237,7 +237,7 @@ impl Station {
             Op::ReadRetry => found[0] = flash::read_with_retry(lun, row, sectors, buffer).await?.0,
             Op::ReadGang => {
                 let luns: Vec<&Lun> = self.luns.iter().collect();
-                found[0] = flash::gang_read(&luns, row, sectors, buffer).await?.1;
+                found[0] = flash::gang_read(luns[0], &luns[1..], row, sectors, buffer).await?.1;
             }
             _ => found[0] = flash::read_page(lun, row, sectors, buffer).await?,
         }
@@ -349,26 +349,25 @@ impl Station {
         let (lun, row) = (self.lead(), stopped.row);
         let exec = lun.core().exec().clone();
         let erases = self.operation == Op::EraseSuspend;
-        let takes = if erases {
-            flash::start_erase(lun, row).await?;
-            lun.config().t_bers
+        let (since, takes) = if erases {
+            (flash::start_erase(lun, row).await?, lun.config().t_bers)
         } else {
-            flash::start_program(lun, row, stopped.buffer).await?;
-            lun.config().t_prog[lun.config().shape.page_type(row) as usize]
+            let takes = lun.config().t_prog[lun.config().shape.page_type(row) as usize];
+            (flash::start_program(lun, row, stopped.buffer).await?, takes)
         };
         exec.sleep(takes / 2).await;
         *asked = exec.now();
-        let status = if erases {
-            flash::suspend_erase(lun, row).await?
+        let flash::Suspended { status, worked } = if erases {
+            flash::suspend_erase(lun, row, since).await?
         } else {
-            flash::suspend_program(lun, row).await?
+            flash::suspend_program(lun, row, since).await?
         };
         let frame = flash::read_page(lun, read.row, read.sectors, read.buffer).await?;
         let over = exec.now();
         let status = match (status.command_specific(), erases) {
             (false, _) => status,
-            (true, true) => flash::resume_erase(lun, row).await?,
-            (true, false) => flash::resume_program(lun, row).await?,
+            (true, true) => flash::resume_erase(lun, row, worked).await?,
+            (true, false) => flash::resume_program(lun, row, worked).await?,
         };
         Ok((status, frame, over))
     }

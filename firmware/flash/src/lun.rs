@@ -200,12 +200,12 @@ impl Lun {
         Issued(self)
     }
 
-    /// Starts a transaction on the chip enables of all `luns`: Chip Control takes a bitmap (B7). It is issued from this LUN's
-    /// slot; nobody else may have a transaction on those LUNs in flight, and only this one's package may be read from.
-    pub fn gang_txn(&self, name: &'static str, luns: &[&Lun]) -> Draft<'_> {
+    /// Starts a transaction on this LUN's chip enable and those of `others`: Chip Control takes a bitmap (B7). It is issued from
+    /// this LUN's slot; nobody else may have a transaction on those LUNs in flight, and only this one's package may be read from.
+    pub fn gang_txn(&self, name: &'static str, others: &[&Lun]) -> Draft<'_> {
         self.core.charge(self.config.costs.transaction);
         let mut txn = self.port.txn(self.slot);
-        txn.begin(name, luns.iter().fold(1 << self.way, |chips, lun| chips | 1 << lun.way));
+        txn.begin(name, others.iter().fold(1 << self.way, |chips, lun| chips | 1 << lun.way));
         Draft(txn)
     }
 
@@ -251,29 +251,33 @@ impl Lun {
         let name = txn.name();
         let first_poll = soonest.saturating_sub(self.config.poll.early);
         self.issue_and_linger(txn, first_poll).finished().await.map_err(FlashError::Transaction)?;
-        self.poll_ready(name, row, typical).await
+        Ok(self.poll_ready(name, row, typical).await?.0)
     }
 
-    /// Polls until RDY, which `transaction`, over at `since`, took away for about `typical`.
+    /// Polls until RDY, which `transaction` took away for at most about `typical`, and which is back about `expected`. Gives
+    /// the status and when RDY came back as far as one can tell: at `expected` if no poll found otherwise, else at the last
+    /// one that did not see it.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].
-    pub async fn ready_since(
+    pub async fn ready_about(
         &self,
         transaction: &'static str,
         row: RowAddr,
-        since: Instant,
+        expected: Instant,
         typical: Duration,
-    ) -> Result<Status, FlashError> {
-        let first_poll = since + typical.saturating_sub(self.config.poll.early);
-        let now = self.core.exec().now();
-        if first_poll > now {
-            self.core.exec().sleep(first_poll.since(now)).await;
+    ) -> Result<(Status, Instant), FlashError> {
+        let exec = self.core.exec();
+        let wait = expected.since(exec.now()).saturating_sub(self.config.poll.early);
+        if wait > Duration::ZERO {
+            exec.sleep(wait).await;
         }
-        self.poll_ready(transaction, row, typical).await
+        let (status, busy) = self.poll_ready(transaction, row, typical).await?;
+        Ok((status, busy.unwrap_or(expected.min(exec.now()))))
     }
 
-    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY).
+    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY). Gives the status and
+    /// when the last poll was answered that found the LUN busy, if one did.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].
@@ -282,17 +286,19 @@ impl Lun {
         transaction: &'static str,
         row: RowAddr,
         typical: Duration,
-    ) -> Result<Status, FlashError> {
+    ) -> Result<(Status, Option<Instant>), FlashError> {
         let policy = self.config.poll;
         let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
+        let mut busy = None;
         loop {
             // A poll may wait long for the channel: what counts is when it was asked for.
             let asked = self.core.exec().now();
             let status = crate::operations::read_status(self, row).await?;
             self.core.charge(self.config.costs.poll);
             if status.ready() {
-                return Ok(status);
+                return Ok((status, busy));
             }
+            busy = Some(self.core.exec().now());
             if asked > give_up {
                 return Err(FlashError::NeverReady { transaction, row, at: self.core.exec().now() });
             }

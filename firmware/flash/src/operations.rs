@@ -32,7 +32,8 @@ pub use read::{
 pub use retry::{read_with_retry, set_read_level};
 pub use slc::{slc_erase, slc_program, slc_read};
 pub use suspend::{
-    erase_with_read, resume_erase, resume_program, start_erase, start_program, suspend_erase, suspend_program,
+    Suspended, erase_with_read, resume_erase, resume_program, start_erase, start_program, suspend_erase,
+    suspend_program,
 };
 
 use crate::Lun;

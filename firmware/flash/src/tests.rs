@@ -25,7 +25,9 @@ use aster_wire::onfi::{DataInterface, Timing};
 use core::cell::RefCell;
 use std::vec;
 
+mod gangs;
 mod goldens;
+mod polls;
 mod variants;
 
 const GEOMETRY: Geometry = Geometry {

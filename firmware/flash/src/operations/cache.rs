@@ -1,11 +1,11 @@
 //! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages the LUN shows
 //! RDY without ARDY, status C0h, which is all that a poll asks for.
 
-use super::{T_CACHE, load, read_address, read_page, read_transfer, read_trigger, t_prog, t_r};
+use super::{T_CACHE, load, read_address, read_page, read_transfer, read_trigger, t_prog, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{FlashError, Target};
-use aster_units::RowAddr;
+use aster_units::{Instant, RowAddr};
 use aster_wire::onfi::command;
 
 /// READ CACHE SEQUENTIAL: pages of a block from the first target's row on, each to its own target's buffer. 30h reads the
@@ -80,22 +80,30 @@ async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -
 /// PAGE CACHE PROGRAM of pages of a block in their order: 80h, data, 15h, and 10h for the last (ONFI 5.1 §5.21). `failed` gets
 /// each page's FAIL: of the page before as FAILC, of the last as FAIL.
 ///
+/// A page's turn comes when the array is done with the page before, so polls begin that page's typical time after its own turn.
+///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.
 pub async fn program_cache(lun: &Lun, targets: &[Target], failed: &mut [bool]) -> Result<(), FlashError> {
     lun.need(lun.commands().program_cache, "program cache")?;
+    // Until when the array works on the pages before.
+    let mut free = Instant::ZERO;
     for (i, target) in targets.iter().enumerate() {
         let last = i + 1 == targets.len();
-        let mut txn = lun.txn(if last { "program cache end" } else { "program cache" });
-        load(lun, &mut txn, command::PROGRAM, target.row, target.buffer).cmd(if last {
-            command::PROGRAM_CONFIRM
+        let (name, confirm) = if last {
+            ("program cache end", command::PROGRAM_CONFIRM)
         } else {
-            command::PROGRAM_CACHE_CONFIRM
-        });
+            ("program cache", command::PROGRAM_CACHE_CONFIRM)
+        };
+        let mut txn = lun.txn(name);
+        load(lun, &mut txn, command::PROGRAM, target.row, target.buffer).cmd(confirm);
+        let over = lun.issue(txn).finished().await.map_err(transaction)?.over;
+        let t_prog = t_prog(lun, target.row);
+        let expected = free.max(over) + if last { t_prog } else { T_CACHE };
         // The array may have to end the page before, which may be of the slower type.
-        let longest = t_prog(lun, target.row).max(lun.config().t_prog[2]);
-        let soonest = if last { t_prog(lun, target.row) } else { T_CACHE };
-        let status = lun.until_ready_within(txn, target.row, soonest, longest).await?;
+        let longest = t_prog.max(lun.config().t_prog[2]);
+        let (status, ready) = lun.ready_about(name, target.row, expected, longest).await?;
+        free = ready + t_prog;
         if let Some(before) = i.checked_sub(1).and_then(|before| failed.get_mut(before)) {
             *before = status.fail_previous();
         }

@@ -1,84 +1,122 @@
 //! Several chip enables at once by Chip Control's bitmap (B7): replicas that are read by whichever chip is ready first
 //! (RAIL), and written together.
 //!
-//! The LUNs are of one channel, each behind its own chip enable, in the same data interface; nobody else uses them meanwhile.
+//! The LUNs, a first one and others, are of one channel, each behind its own chip enable, in the same data interface; nobody
+//! else uses them meanwhile. An operation that fails waits for all of them too, so that the next one finds none at work; one
+//! that never gets ready is its user's to reset.
 
-use super::{load, read_address, read_transfer, t_prog, t_r, transaction};
+use super::{load, read_address, read_status, read_transfer, t_prog, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
-use aster_units::{BufferId, RowAddr, SectorRange};
-use aster_wire::onfi::command;
+use aster_units::{BufferId, Duration, RowAddr, SectorRange};
+use aster_wire::onfi::{Status, command};
 
-/// READ of the same row in all `luns` by one command; the data comes from the one that is ready first. Gives its index and
-/// the report. Returns when all are ready again.
+/// READ of the same row in all LUNs by one command; the data comes from the one that is ready first. Gives its index, 0 for
+/// the first, and the report. Returns when all are ready again.
 ///
 /// # Errors
-/// As [`super::read_page`]; also when there is no LUN.
+/// As [`super::read_page`].
 pub async fn gang_read(
-    luns: &[&Lun],
+    first: &Lun,
+    others: &[&Lun],
     row: RowAddr,
     sectors: SectorRange,
     into: BufferId,
 ) -> Result<(usize, FrameReport), FlashError> {
-    let [first, ..] = luns else { return Err(none()) };
-    let mut txn = first.gang_txn("gang read", luns);
+    let found = read_winner(first, others, row, sectors, into).await;
+    let settled = settle("gang read", first, others, row, t_r(first, row), |_, _| {}).await;
+    let found = found?;
+    settled.map(|()| found)
+}
+
+async fn read_winner(
+    first: &Lun,
+    others: &[&Lun],
+    row: RowAddr,
+    sectors: SectorRange,
+    into: BufferId,
+) -> Result<(usize, FrameReport), FlashError> {
+    let mut txn = first.gang_txn("gang read", others);
     read_address(&mut txn, row).cmd(command::READ_CONFIRM);
     let t_r = t_r(first, row);
     let early = t_r.saturating_sub(first.config().poll.early);
     first.issue_and_linger(txn, early).finished().await.map_err(transaction)?;
-    let winner = first_ready(luns, row, t_r).await?;
-    let report = read_transfer(luns[winner], row, sectors, into).await?;
-    for lun in luns {
-        lun.poll_ready("gang read", row, t_r).await?;
-    }
-    Ok((winner, report))
+    let (winner, lun) = first_ready(first, others, row, t_r).await?;
+    Ok((winner, read_transfer(lun, row, sectors, into).await?))
+}
+
+/// All LUNs in their order.
+fn members<'a>(first: &'a Lun, others: &'a [&'a Lun]) -> impl Iterator<Item = &'a Lun> {
+    core::iter::once(first).chain(others.iter().copied())
 }
 
 /// Polls one after the other until one is ready.
-async fn first_ready(
-    luns: &[&Lun],
+async fn first_ready<'a>(
+    first: &'a Lun,
+    others: &'a [&'a Lun],
     row: RowAddr,
-    typical: aster_units::Duration,
-) -> Result<usize, FlashError> {
-    let exec = luns[0].core().exec().clone();
-    let give_up = exec.now() + typical * u64::from(luns[0].config().poll.patience);
+    typical: Duration,
+) -> Result<(usize, &'a Lun), FlashError> {
+    let exec = first.core().exec();
+    let give_up = exec.now() + typical * u64::from(first.config().poll.patience);
     loop {
         let asked = exec.now();
-        for (i, lun) in luns.iter().enumerate() {
-            if super::read_status(lun, row).await?.ready() {
-                return Ok(i);
+        for (i, lun) in members(first, others).enumerate() {
+            if read_status(lun, row).await?.ready() {
+                return Ok((i, lun));
             }
         }
         if asked > give_up {
             return Err(FlashError::NeverReady { transaction: "gang read", row, at: exec.now() });
         }
-        exec.sleep(luns[0].config().poll.interval).await;
+        exec.sleep(first.config().poll.interval).await;
     }
 }
 
-/// PROGRAM PAGE of the same row in all `luns`: the data crosses the bus once. `failed` gets each one's FAIL.
+/// Waits for every LUN, also for those behind one that fails; `found` gets each one's index and status. The error is the
+/// first LUN's that had one.
+async fn settle(
+    transaction: &'static str,
+    first: &Lun,
+    others: &[&Lun],
+    row: RowAddr,
+    typical: Duration,
+    mut found: impl FnMut(usize, Status),
+) -> Result<(), FlashError> {
+    let mut settled = Ok(());
+    for (i, lun) in members(first, others).enumerate() {
+        match lun.poll_ready(transaction, row, typical).await {
+            Ok((status, _)) => found(i, status),
+            Err(error) => settled = settled.and(Err(error)),
+        }
+    }
+    settled
+}
+
+/// PROGRAM PAGE of the same row in all LUNs: the data crosses the bus once. `failed` gets each one's FAIL, the first LUN's
+/// first.
 ///
 /// # Errors
-/// As [`super::program_page`]; also when there is no LUN.
+/// As [`super::program_page`].
 pub async fn gang_program(
-    luns: &[&Lun],
+    first: &Lun,
+    others: &[&Lun],
     row: RowAddr,
     from: BufferId,
     failed: &mut [bool],
 ) -> Result<(), FlashError> {
-    let [first, ..] = luns else { return Err(none()) };
-    let mut txn = first.gang_txn("gang program", luns);
+    let mut txn = first.gang_txn("gang program", others);
     load(first, &mut txn, command::PROGRAM, row, from).cmd(command::PROGRAM_CONFIRM);
     let t_prog = t_prog(first, row);
     let early = t_prog.saturating_sub(first.config().poll.early);
-    first.issue_and_linger(txn, early).finished().await.map_err(transaction)?;
-    for (lun, failed) in luns.iter().zip(failed) {
-        *failed = lun.poll_ready("gang program", row, t_prog).await?.fail();
-    }
-    Ok(())
-}
-
-fn none() -> FlashError {
-    FlashError::Unsupported { operation: "gang of no LUN", at: aster_units::Instant::ZERO }
+    let loaded = first.issue_and_linger(txn, early).finished().await.map_err(transaction);
+    let settled = settle("gang program", first, others, row, t_prog, |i, status| {
+        if let Some(failed) = failed.get_mut(i) {
+            *failed = status.fail();
+        }
+    });
+    let settled = settled.await;
+    loaded?;
+    settled
 }

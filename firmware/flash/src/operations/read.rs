@@ -100,7 +100,8 @@ pub async fn read_transfer_and_trigger(
 /// # Errors
 /// As [`read_page`].
 pub async fn read_begun(lun: &Lun, row: RowAddr, since: Instant) -> Result<(), FlashError> {
-    lun.ready_since("read transfer, next read", row, since, t_r(lun, row)).await?;
+    let t_r = t_r(lun, row);
+    lun.ready_about("read transfer, next read", row, since + t_r, t_r).await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::{load, read_page, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{FlashError, Target};
-use aster_units::{BufferId, Duration, RowAddr};
+use aster_units::{BufferId, Duration, Instant, RowAddr};
 use aster_wire::onfi::command_set::Suspend;
 use aster_wire::onfi::{Status, command};
 
@@ -13,78 +13,95 @@ fn commands(lun: &Lun) -> Result<Suspend, FlashError> {
     lun.commands().suspend.ok_or_else(|| lun.unsupported("suspend"))
 }
 
-/// Starts a BLOCK ERASE and lets it run.
+/// What a suspend command found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspended {
+    /// CSP is set when there is something to resume; it is clear when the operation had ended by itself.
+    pub status: Status,
+    /// How long the array had worked on it, unless it had ended.
+    pub worked: Duration,
+}
+
+/// Starts a BLOCK ERASE and lets it run. Gives since when the array works.
 ///
 /// # Errors
 /// When the transaction fails.
-pub async fn start_erase(lun: &Lun, row: RowAddr) -> Result<(), FlashError> {
+pub async fn start_erase(lun: &Lun, row: RowAddr) -> Result<Instant, FlashError> {
     let mut txn = lun.txn("erase");
     txn.cmd(command::ERASE).row(row).cmd(command::ERASE_CONFIRM);
-    lun.issue(txn).finished().await.map_err(transaction)?;
-    Ok(())
+    Ok(lun.issue(txn).finished().await.map_err(transaction)?.over)
 }
 
-/// Starts a PROGRAM PAGE and lets it run.
+/// Starts a PROGRAM PAGE and lets it run. Gives since when the array works.
 ///
 /// # Errors
 /// When the transaction fails.
-pub async fn start_program(lun: &Lun, row: RowAddr, from: BufferId) -> Result<(), FlashError> {
+pub async fn start_program(lun: &Lun, row: RowAddr, from: BufferId) -> Result<Instant, FlashError> {
     let mut txn = lun.txn("program");
     load(lun, &mut txn, command::PROGRAM, row, from).cmd(command::PROGRAM_CONFIRM);
-    lun.issue(txn).finished().await.map_err(transaction)?;
-    Ok(())
+    Ok(lun.issue(txn).finished().await.map_err(transaction)?.over)
 }
 
-/// ERASE SUSPEND: stops the erase of the block of `row` and waits until the LUN takes other commands. Its status has CSP set
-/// when there is something to resume; it is clear when the erase had ended by itself.
+/// ERASE SUSPEND: stops the erase of the block of `row`, at which the array has worked since `since`, and waits until the LUN
+/// takes other commands.
 ///
 /// # Errors
 /// When a transaction fails, the LUN never becomes ready, or the package lacks the command.
-pub async fn suspend_erase(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
-    suspend(lun, "suspend erase", commands(lun)?.erase, row).await
+pub async fn suspend_erase(lun: &Lun, row: RowAddr, since: Instant) -> Result<Suspended, FlashError> {
+    suspend(lun, "suspend erase", commands(lun)?.erase, row, since).await
 }
 
 /// PROGRAM SUSPEND: as [`suspend_erase`], of a program. Until it is resumed the LUN only reads.
 ///
 /// # Errors
 /// As [`suspend_erase`].
-pub async fn suspend_program(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
-    suspend(lun, "suspend program", commands(lun)?.program, row).await
+pub async fn suspend_program(lun: &Lun, row: RowAddr, since: Instant) -> Result<Suspended, FlashError> {
+    suspend(lun, "suspend program", commands(lun)?.program, row, since).await
 }
 
-/// ERASE RESUME: goes on with the erase and waits for its end.
+/// ERASE RESUME: goes on with the erase, at which the array has `worked` already, and waits for its end.
 ///
 /// # Errors
 /// As [`suspend_erase`]; when nothing is suspended the transaction fails.
-pub async fn resume_erase(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
-    resume(lun, "resume erase", commands(lun)?.erase_resume, row, lun.config().t_bers).await
+pub async fn resume_erase(lun: &Lun, row: RowAddr, worked: Duration) -> Result<Status, FlashError> {
+    resume(lun, "resume erase", commands(lun)?.erase_resume, row, lun.config().t_bers, worked).await
 }
 
-/// PROGRAM RESUME: goes on with the program and waits for its end.
+/// PROGRAM RESUME: as [`resume_erase`], of a program.
 ///
 /// # Errors
 /// As [`resume_erase`].
-pub async fn resume_program(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
-    resume(lun, "resume program", commands(lun)?.program_resume, row, super::t_prog(lun, row)).await
+pub async fn resume_program(lun: &Lun, row: RowAddr, worked: Duration) -> Result<Status, FlashError> {
+    resume(lun, "resume program", commands(lun)?.program_resume, row, super::t_prog(lun, row), worked).await
 }
 
-async fn suspend(lun: &Lun, name: &'static str, command: u8, row: RowAddr) -> Result<Status, FlashError> {
+async fn suspend(
+    lun: &Lun,
+    name: &'static str,
+    command: u8,
+    row: RowAddr,
+    since: Instant,
+) -> Result<Suspended, FlashError> {
     let mut txn = lun.txn(name);
     txn.cmd(command).row(row);
-    lun.until_ready(txn, row, lun.config().variant.suspend).await
+    let over = lun.issue(txn).finished().await.map_err(transaction)?.over;
+    let takes = lun.config().variant.suspend;
+    let (status, _) = lun.ready_about(name, row, over + takes, takes).await?;
+    Ok(Suspended { status, worked: over.since(since) })
 }
 
-/// Nobody knows how much is left: polls from the start, for as long as the whole operation takes.
+/// Polls when what is left of the operation's `whole` typical time has passed.
 async fn resume(
     lun: &Lun,
     name: &'static str,
     command: u8,
     row: RowAddr,
     whole: Duration,
+    worked: Duration,
 ) -> Result<Status, FlashError> {
     let mut txn = lun.txn(name);
     txn.cmd(command).row(row);
-    lun.until_ready_within(txn, row, Duration::ZERO, whole).await
+    lun.until_ready_within(txn, row, whole.saturating_sub(worked), whole).await
 }
 
 /// BLOCK ERASE with a READ of another block in its middle: the erase starts, is suspended after `progress`, and goes on
@@ -99,10 +116,10 @@ pub async fn erase_with_read(
     read: &Target,
 ) -> Result<(Status, FrameReport), FlashError> {
     commands(lun)?;
-    start_erase(lun, row).await?;
+    let since = start_erase(lun, row).await?;
     lun.core().exec().sleep(progress).await;
-    let status = suspend_erase(lun, row).await?;
+    let Suspended { status, worked } = suspend_erase(lun, row, since).await?;
     let report = read_page(lun, read.row, read.sectors, read.buffer).await?;
-    let status = if status.command_specific() { resume_erase(lun, row).await? } else { status };
+    let status = if status.command_specific() { resume_erase(lun, row, worked).await? } else { status };
     Ok((status, report))
 }

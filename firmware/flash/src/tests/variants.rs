@@ -7,7 +7,7 @@ use aster_ports::flash::{Flags, FlashRequest, FlashStatus, Phase, Target};
 use aster_wire::onfi::CommandSet;
 use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 
-const TWO_PLANES: Geometry = Geometry { planes: 2, ..GEOMETRY };
+pub(super) const TWO_PLANES: Geometry = Geometry { planes: 2, ..GEOMETRY };
 
 /// All commands, with the vendor opcodes of the shipped packages.
 fn commands() -> CommandSet {
@@ -328,12 +328,13 @@ fn a_program_is_suspended_and_ends_as_if_it_had_not_been() {
     let (first, second) = (target(&bench, 2, 0, 0), target(&bench, 3, 0, 1));
     bench.run(async move || {
         program_page(&lun, first.row, first.buffer).await.unwrap();
-        start_program(&lun, second.row, second.buffer).await.unwrap();
-        assert!(suspend_program(&lun, second.row).await.unwrap().command_specific());
+        let since = start_program(&lun, second.row, second.buffer).await.unwrap();
+        let Suspended { status, worked } = suspend_program(&lun, second.row, since).await.unwrap();
+        assert!(status.command_specific());
         read_page(&lun, first.row, first.sectors, BufferId(8)).await.unwrap();
-        assert!(!resume_program(&lun, second.row).await.unwrap().fail());
+        assert!(!resume_program(&lun, second.row, worked).await.unwrap().fail());
         read_page(&lun, second.row, second.sectors, BufferId(9)).await.unwrap();
-        let error = resume_program(&lun, second.row).await.unwrap_err();
+        let error = resume_program(&lun, second.row, worked).await.unwrap_err();
         assert!(matches!(error, FlashError::Transaction(ref f) if f.name == "resume program"), "{error}");
     });
     assert!(bench.same(0, 8) && bench.same(1, 9));
@@ -404,53 +405,6 @@ fn a_retry_finds_the_level_that_an_aged_page_needs() {
 }
 
 #[test]
-fn a_gang_writes_once_and_reads_from_whoever_is_ready() {
-    let bench = Bench::with(TWO_PLANES, Content::Full, Placement::Spare, FAST, |nand, flash| {
-        make(nand, flash);
-        nand.timing.deviation_die = Duration::from_micros(20);
-    });
-    bench.bring_up(0);
-    bench.bring_up(1);
-    bench.fill(0, 1);
-    let (a, b, row) = (bench.lun(0, 0), bench.lun(1, 0), bench.row(2, 0));
-    let exec = bench.exec.clone();
-    let whole = SectorRange::whole(4);
-    let (winner, alone) = bench.run(async move || {
-        let mut failed = [true; 2];
-        let start = exec.now();
-        gang_program(&[&a, &b], row, BufferId(0), &mut failed).await.unwrap();
-        assert_eq!(failed, [false; 2]);
-        // One transfer of about 92 µs, not two.
-        assert!(exec.now().since(start) < Duration::from_micros(481 + 20 + 95 + 20));
-        let (winner, report) = gang_read(&[&a, &b], row, whole, BufferId(8)).await.unwrap();
-        assert_eq!(report.failed_sectors, 0);
-        let mut alone = Vec::new();
-        for lun in [&a, &b] {
-            let start = exec.now();
-            read_trigger(lun, row).await.unwrap();
-            alone.push(exec.now().since(start));
-        }
-        (winner, alone)
-    });
-    assert!(bench.same(0, 8));
-    assert_eq!(winner, usize::from(alone[1] < alone[0]), "{alone:?}");
-}
-
-#[test]
-fn a_stuck_member_of_a_gang_is_named_and_the_channel_stays_usable() {
-    let bench = rich();
-    bench.bring_up(1);
-    bench.inspect.force_busy(LunIndex(1), true);
-    let (a, b, row) = (bench.lun(0, 0), bench.lun(1, 0), bench.row(2, 0));
-    let error = bench.run(async move || {
-        let error = gang_read(&[&a, &b], row, SectorRange::whole(4), BufferId(0)).await.unwrap_err();
-        read_page(&a, row, SectorRange::whole(4), BufferId(0)).await.expect("the other one works");
-        error
-    });
-    assert!(matches!(error, FlashError::NeverReady { transaction: "gang read", .. }), "{error}");
-}
-
-#[test]
 fn resets_identification_termination_and_calibration_work() {
     let bench = rich();
     let scratch = bench.dram.borrow().metadata_buffer(0);
@@ -500,8 +454,8 @@ fn what_a_package_lacks_is_refused_before_the_bus() {
             refused(slc_read(&lun, page.row, page.sectors, page.buffer).await.map(drop)),
             refused(slc_program(&lun, page.row, page.buffer).await.map(drop)),
             refused(slc_erase(&lun, page.row).await.map(drop)),
-            refused(suspend_erase(&lun, page.row).await.map(drop)),
-            refused(resume_program(&lun, page.row).await.map(drop)),
+            refused(suspend_erase(&lun, page.row, Instant::ZERO).await.map(drop)),
+            refused(resume_program(&lun, page.row, Duration::ZERO).await.map(drop)),
             refused(erase_with_read(&lun, page.row, Duration::ZERO, &page).await.map(drop)),
             refused(copyback(&lun, page.row, page.row).await.map(drop)),
             refused(set_read_level(&lun, 1).await),

@@ -227,6 +227,7 @@ impl Worker {
     /// The same page behind all chip enables, written together and read from whoever is ready first (B7).
     async fn gang(&mut self) -> String {
         let luns: Vec<&Lun> = self.gang.iter().collect();
+        let (first, others) = luns.split_first().expect("a gang has members");
         let next = &self.shared.gang_pages[self.place.1];
         let row = self.row(OWN_BLOCKS, next.get());
         if next.get() == 0 {
@@ -238,8 +239,8 @@ impl Worker {
         let [from, into] = [0, 1].map(|at| BufferId(self.buffers + at));
         Bench::fill(&self.dram, from, self.rng.next_u64());
         let mut failed = [false; GEOMETRY.ways as usize];
-        let written = gang_program(&luns, row, from, &mut failed).await;
-        let read = gang_read(&luns, row, SectorRange::whole(SECTORS), into).await;
+        let written = gang_program(first, others, row, from, &mut failed).await;
+        let read = gang_read(first, others, row, SectorRange::whole(SECTORS), into).await;
         format!("{written:?} {failed:?} {read:?}")
     }
 
