@@ -187,6 +187,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("factory_bad_per_mille = 20", "factory_bad_per_mille = 900", "package.factory_bad_per_mille"),
     ("fresh = 1e-5", "fresh = 0.9", "package.errors.fresh"),
     ("msb_factor = 2", "msb_factor = -2", "package.errors.msb_factor"),
+    ("msb_factor = 2", "msb_factor = 2\nread_noise_mv = 1", "package.errors.read_noise_mv"),
     ("timing_mode = 4", "timing_mode = 4\nclock_ns = 0", "channel.clock_ns"),
     ("timing_mode = 4", "timing_mode = 4\nrate_mt_s = 0", "channel.rate_mt_s"),
     ("corrected = 13", "corrected = 15", "ecc.corrected"),
