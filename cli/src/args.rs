@@ -127,7 +127,7 @@ pub(crate) enum ImageCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check an image: every checksum of its blocks and pages, and whether the drive comes up from it
+    /// Check an image: the checksums of its header, blocks and page records, and whether the drive comes up from it
     ///
     /// Nothing is written to it.
     Check(ImageCheckArgs),
@@ -228,7 +228,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   aster run cosmos-plus --job mixed.fio --precondition 100 --content fingerprint --set restrict.blocks_per_lun=64
   aster run my-drive.toml --job mixed.fio --set ftl.buffer_entries=64 --set channel.timing_mode=2
-  aster run cosmos-plus --job read.fio --precondition 0 --age 8760 --spans
+  aster run cosmos-plus --job read.fio --precondition 0 --content fingerprint --set restrict.blocks_per_lun=64 --age 8760 --spans
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
 
@@ -302,7 +302,7 @@ pub(crate) struct RunArgs {
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   aster explain ideal --job mixed.fio                     the slowest command of the run
-  aster explain cosmos-plus --job read.fio --precondition 0 --content fingerprint --command 100
+  aster explain cosmos-plus --job read.fio --precondition 0 --content fingerprint --set restrict.blocks_per_lun=64 --command 100
   aster explain tiny --trace usr_0.csv --trace-wrap --json";
 
 #[derive(Args, Debug)]
