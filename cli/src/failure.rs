@@ -33,19 +33,11 @@ impl Failure {
     /// What stopped a run on the drive in the file `image`.
     pub(crate) fn on_image(image: Option<&Path>, error: RunError) -> Self {
         match (image, error) {
-            (Some(image), RunError::NotShutDown(fault)) => Failure::not_shut_down(image, &fault),
             (Some(image), error @ (RunError::Drive(_) | RunError::Build(BuildError::Nand(_)))) => {
                 Failure::run(format!("{}: {error}", image.display()))
             }
             (_, error) => error.into(),
         }
-    }
-    /// The drive in the file `image` lost its power too early, as its firmware says in `fault`.
-    pub(crate) fn not_shut_down(image: &Path, fault: &str) -> Self {
-        Failure::run(format!(
-            "{0}: the drive reports: {fault}. What it holds can't be read any more: remove {0}, and the same command makes a new drive",
-            image.display()
-        ))
     }
     /// The user stopped what has no result before its end.
     pub(crate) fn stopped() -> Self {

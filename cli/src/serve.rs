@@ -72,13 +72,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
 fn failure(error: ServeError) -> Failure {
     match error {
         ServeError::Socket { .. } | ServeError::Fingerprints => Failure::usage(error),
-        ServeError::System { .. } | ServeError::Drive(_) | ServeError::NotShutDown(_) => Failure::run(error),
+        ServeError::System { .. } | ServeError::Drive(_) => Failure::run(error),
     }
 }
 
 fn on_image(args: &ServeArgs, error: ServeError) -> Failure {
     match (&args.image, error) {
-        (Some(image), ServeError::NotShutDown(fault)) => Failure::not_shut_down(image, &fault),
         (Some(image), error @ ServeError::Drive(_)) => Failure::run(format!("{}: {error}", image.display())),
         (_, error) => failure(error),
     }

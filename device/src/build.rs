@@ -468,6 +468,12 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         gc_depth: f.gc_depth,
+        pages_per_word_line: if profile.package.pair_loss {
+            CellMode::from(profile.package.cells).bits() as u16
+        } else {
+            1
+        },
+        checkpoint_pages: f.checkpoint_pages,
         costs: FtlCosts {
             command: c.command,
             slice: c.slice,
@@ -476,6 +482,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
             dma: c.dma,
             complete: c.complete,
             move_page: c.move_page,
+            replay: c.replay,
         },
     }
 }
@@ -495,7 +502,7 @@ pub(crate) fn block_size(profile: &Profile, content: Content, kept: Option<Block
 pub(crate) fn flash_depth(profile: &Profile) -> u16 {
     let g = profile.used_geometry();
     let workers =
-        u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 2);
+        u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 4);
     workers.min(u32::from(u16::MAX)) as u16
 }
 

@@ -11,7 +11,7 @@ use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
-use aster_ftl::{BootError, Ftl, FtlHandle};
+use aster_ftl::{Ftl, FtlHandle};
 use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
 use aster_ports::channel::BusTap;
@@ -112,6 +112,9 @@ impl Device {
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
         let geometry = profile.used_geometry();
 
+        if !profile.board.nvram_kept {
+            nvram.keep_only_saved(aster_ftl::NVRAM_BYTES);
+        }
         let mut ftl_config = build::ftl(profile, content, 1);
         ftl_config.validate()?;
         let namespace_bytes = ftl_config.logical_pages() * u64::from(geometry.page_bytes);
@@ -466,10 +469,6 @@ impl Device {
         let error = self.cells.inspect().medium_error()?;
         Some(format!("its image can't be used any more, {error}"))
     }
-    /// True when the drive can't serve because it was not shut down before it lost its power.
-    pub fn was_not_shut_down(&self) -> bool {
-        self.ftl.boot_error() == Some(BootError::Unclean)
-    }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
         if let Some(engine) = self.channels.engines.get(channel) {
@@ -488,6 +487,7 @@ impl Device {
         self.cells.power_off(self.exec.now());
         let life = Life::load(&self.nvram);
         Life { history: self.front.history(), ..life }.store(&self.nvram);
+        self.nvram.power_off();
         let media = Media::kept(self.cells.clone(), self.nvram.clone());
         drop(self);
         media

@@ -230,6 +230,7 @@ const CASES: &[Case] = &cases! {
     "package.die_deviation_us" Run => |p| p.package.die_deviation_us = 6.0,
     "package.page_deviation_us" Run => |p| p.package.page_deviation_us = 20.0,
     "package.column_change_ns" Run => |p| p.package.column_change_ns = 600,
+    "package.pair_loss" Run => |p| p.package.pair_loss = true,
     "package.endurance" Bus => |p| p.package.endurance = 2,
     "package.factory_bad_per_mille" Run => |p| p.package.factory_bad_per_mille = 60,
     "package.factory_marks" Run on |p| p.package.factory_bad_per_mille = 60;
@@ -324,6 +325,7 @@ const CASES: &[Case] = &cases! {
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
     "ftl.gc_depth" Run => |p| p.ftl.gc_depth = 1,
+    "ftl.checkpoint_pages" Run => |p| p.ftl.checkpoint_pages = 100,
     "host.queue_pairs" Told => |p| p.host.queue_pairs = 8,
     "host.queue_entries" Told => |p| p.host.queue_entries = 128,
     "host.command_slots" Run => |p| p.host.command_slots = 4,
@@ -415,7 +417,6 @@ fn no_key_is_left_out() {
     let elsewhere = [
         "description",
         "poll.patience",
-        "package.pair_loss",
         "package.slc.prefix",
         "package.slc.read_us",
         "package.slc.program_us",
@@ -429,6 +430,9 @@ fn no_key_is_left_out() {
         "package.suspend.program_resume",
         "package.suspend.latency_us",
         "package.errors.slc_factor",
+        // What happens after a loss of power: tests/power.rs.
+        "board.nvram_kept",
+        "costs.replay",
     ];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     assert_eq!(keys, tested);

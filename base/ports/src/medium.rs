@@ -49,10 +49,15 @@ pub trait Medium {
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError>;
 }
 
-/// The board's non-volatile RAM.
+/// The board's NVRAM: RAM that keeps what it holds without power.
+///
+/// A part of it, from its start on, may have no capacitor behind it ([`Nvram::keep_only_saved`]): that part keeps what was
+/// there at the last [`Nvram::save`] if nothing was written to it since, else nothing.
 pub struct Nvram {
     bytes: RefCell<Vec<u8>>,
     backing: RefCell<Option<(Box<dyn Medium>, u64)>>,
+    // What the part without a capacitor has after a loss of power; empty when there is no such part.
+    saved: RefCell<Vec<u8>>,
 }
 
 /// The board's NVRAM, shared by what keeps things in it.
@@ -61,7 +66,11 @@ pub type SharedNvram = Rc<Nvram>;
 impl Nvram {
     /// `size` bytes of zeroes that live as long as the value.
     pub fn volatile(size: usize) -> SharedNvram {
-        Rc::new(Nvram { bytes: RefCell::new(vec![0; size]), backing: RefCell::new(None) })
+        Rc::new(Nvram {
+            bytes: RefCell::new(vec![0; size]),
+            backing: RefCell::new(None),
+            saved: RefCell::default(),
+        })
     }
     /// The `size` bytes of `medium` from `offset` on; writes go through.
     ///
@@ -74,7 +83,27 @@ impl Nvram {
     ) -> Result<SharedNvram, MediumError> {
         let mut bytes = vec![0; size];
         medium.read_at(offset, &mut bytes)?;
-        Ok(Rc::new(Nvram { bytes: RefCell::new(bytes), backing: RefCell::new(Some((medium, offset))) }))
+        Ok(Rc::new(Nvram {
+            bytes: RefCell::new(bytes),
+            backing: RefCell::new(Some((medium, offset))),
+            saved: RefCell::default(),
+        }))
+    }
+    /// From now on the first `length` bytes keep only what was saved. What they hold now counts as saved.
+    pub fn keep_only_saved(&self, length: usize) {
+        *self.saved.borrow_mut() = self.bytes.borrow()[..length].to_vec();
+    }
+    /// Makes the bytes without a capacitor behind them outlast a loss of power as they are now.
+    pub fn save(&self) {
+        let mut saved = self.saved.borrow_mut();
+        let length = saved.len();
+        saved.copy_from_slice(&self.bytes.borrow()[..length]);
+        self.write_through(0, &saved);
+    }
+    /// The power goes.
+    pub fn power_off(&self) {
+        let saved = self.saved.borrow();
+        self.bytes.borrow_mut()[..saved.len()].copy_from_slice(&saved);
     }
     /// A copy of all bytes, to power another device up with.
     pub fn snapshot(&self) -> Vec<u8> {
@@ -83,6 +112,7 @@ impl Nvram {
     /// Replaces all bytes; the size must be the same.
     pub fn restore(&self, bytes: &[u8]) {
         self.write(0, bytes);
+        self.save();
     }
     /// Size in bytes.
     pub fn size(&self) -> usize {
@@ -95,10 +125,55 @@ impl Nvram {
     /// Writes; panics outside, and when the backing fails, since the drive can't keep its promises then.
     pub fn write(&self, offset: usize, from: &[u8]) {
         self.bytes.borrow_mut()[offset..offset + from.len()].copy_from_slice(from);
+        let mut saved = self.saved.borrow_mut();
+        let volatile = saved.len().saturating_sub(offset).min(from.len());
+        if volatile > 0 && saved.iter().any(|&byte| byte != 0) {
+            // What was saved is no longer the truth: gone before anything else happens.
+            saved.fill(0);
+            self.write_through(0, &saved);
+        }
+        self.write_through(offset + volatile, &from[volatile..]);
+    }
+    fn write_through(&self, offset: usize, from: &[u8]) {
         if let Some((medium, base)) = self.backing.borrow_mut().as_mut()
+            && !from.is_empty()
             && let Err(error) = medium.write_at(*base + offset as u64, from)
         {
             panic!("the NVRAM image can't be written: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(nvram: &Nvram) -> [u8; 4] {
+        let mut bytes = [0; 4];
+        nvram.read(0, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn everything_written_stays_where_a_capacitor_stands_behind_it() {
+        let nvram = Nvram::volatile(4);
+        nvram.write(0, &[1, 2, 3, 4]);
+        nvram.power_off();
+        assert_eq!(read(&nvram), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn without_one_only_what_was_saved_and_not_touched_since_stays() {
+        let nvram = Nvram::volatile(4);
+        nvram.keep_only_saved(2);
+        nvram.write(0, &[1, 2, 3, 4]);
+        nvram.save();
+        nvram.power_off();
+        assert_eq!(read(&nvram), [1, 2, 3, 4]);
+        // A write that reaches over the bound: its first byte lies below it.
+        nvram.write(1, &[9, 8]);
+        assert_eq!(read(&nvram), [1, 9, 8, 4]);
+        nvram.power_off();
+        assert_eq!(read(&nvram), [0, 0, 8, 4], "what was saved is older than the truth");
     }
 }

@@ -222,6 +222,9 @@ fn yes() -> bool {
 pub struct BoardProfile {
     /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
     pub dram_mb_per_s: u64,
+    /// A capacitor stands behind the NVRAM: it keeps what it holds when the power goes without a shutdown.
+    #[serde(default)]
+    pub nvram_kept: bool,
     /// Buses between DRAM, processor and controllers.
     #[serde(default)]
     pub buses: BusesProfile,
@@ -323,6 +326,8 @@ pub struct CostsProfile {
     pub complete: u64,
     /// FTL: moving a page in garbage collection.
     pub move_page: u64,
+    /// FTL: replaying an entry of the log in recovery.
+    pub replay: u64,
     /// Flash: taking a request.
     pub flash_request: u64,
     /// Flash: building and enqueueing a transaction.
@@ -458,6 +463,9 @@ pub struct FtlProfile {
     /// Pages that garbage collection of a LUN has in flight.
     #[serde(default = "default_gc_depth")]
     pub gc_depth: u8,
+    /// Pages of data programmed between two stored maps; 0 for 256 times as many as the map takes.
+    #[serde(default)]
+    pub checkpoint_pages: u32,
 }
 
 fn default_workers() -> u16 {

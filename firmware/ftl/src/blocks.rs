@@ -1,7 +1,14 @@
+mod listing;
+mod map_blocks;
+mod safety;
+
+use crate::config::FtlConfig;
+use crate::log_page::{Entry, Pending};
+use crate::unsettled::Unsettled;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{BlockAddr, Geometry, LunIndex, Ppa};
+use aster_units::{BlockAddr, Lpn, LunIndex, Ppa};
 
 /// A block over the whole drive: `lun · blocks per LUN + block`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +37,8 @@ pub(crate) enum BlockState {
     Retired,
     /// Holds the stored map.
     Map,
+    /// Set aside for the log.
+    Log,
 }
 
 /// Who fills an open block. Data of different age is kept apart.
@@ -45,13 +54,32 @@ struct Open {
     next: u16,
 }
 
+/// Where a stream's next program goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// To this page.
+    Page(Ppa),
+    /// To a block that the log must name first.
+    Unlisted,
+    /// The stream has no room.
+    None,
+}
+
 struct Lun {
     free: VecDeque<BlockIndex>,
+    // The first of the free blocks: those that a log page names, for recovery to look into them.
+    listed: usize,
+    // As many of them will be, once the log page in work is written.
+    naming: usize,
     // Free blocks kept for the stored map: it must find room when failures have eaten everything else.
     for_map: VecDeque<BlockIndex>,
     in_map: usize,
     open: [Option<Open>; 2],
     failing: VecDeque<BlockIndex>,
+    // Blocks with a page that a loss of power has torn.
+    torn: VecDeque<BlockIndex>,
+    // What garbage collection has moved out of the block that it is emptying.
+    held: Vec<(Lpn, Ppa)>,
     programs: u32,
     good: u32,
     exhausted: bool,
@@ -59,6 +87,13 @@ struct Lun {
 
 /// Times erased beyond this are no block's: half of what the table's 32 bits hold, so that none overflows in use.
 pub(crate) const ERASES_MAX: u32 = 1 << 31;
+
+/// Programs of a LUN that are not safe yet, for which there is room from the beginning.
+const UNSETTLED_EXPECTED: usize = 64;
+/// Free blocks of a LUN that a log page names at most.
+pub(crate) const LISTED_MAX: usize = 8;
+/// A LUN asks for another log page when fewer of its free blocks are named.
+const LISTED_MIN: usize = 3;
 
 // A block that can't be a victim.
 const NO_VICTIM: u16 = u16::MAX;
@@ -68,6 +103,8 @@ const NO_VICTIM: u16 = u16::MAX;
 pub(crate) struct Blocks {
     blocks_per_lun: u32,
     pages_per_block: u32,
+    // Pages that are lost together when the program of the last of them is cut off.
+    pages_per_line: u32,
     reserve: usize,
     map_share: usize,
     states: Vec<BlockState>,
@@ -86,6 +123,13 @@ pub(crate) struct Blocks {
     // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where it can be
     // read: the free blocks are for what is buffered, and for the map.
     evacuates: bool,
+    // Blocks must be named by the log before they are written.
+    needs_listing: bool,
+    // Free blocks that recovery has not found erased itself, one bit each.
+    suspects: Vec<u64>,
+    pub(crate) unsettled: Unsettled,
+    /// What the log does not say yet.
+    pub(crate) pending: Pending,
 }
 
 /// A block as the stored table keeps it.
@@ -101,17 +145,24 @@ pub(crate) struct BlockEntry {
 }
 
 impl Blocks {
-    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs. Of each LUN `reserve` free blocks
-    /// are left to garbage collection, and `map_share` blocks hold stored maps or are kept free for them.
-    pub(crate) fn new(geometry: &Geometry, reserve: u32, map_share: u64) -> Self {
+    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs.
+    pub(crate) fn of(config: &FtlConfig) -> Self {
+        let geometry = &config.geometry;
+        let map_share = config.metadata_blocks_per_lun();
+        // What host and garbage collection have in flight in a LUN, and as many word lines that wait to be completed.
+        let depth = usize::from(config.slice_workers).min(UNSETTLED_EXPECTED);
         let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
         let per_lun = geometry.blocks_per_lun as usize;
         let lun = |_| Lun {
             free: VecDeque::with_capacity(per_lun),
+            listed: 0,
+            naming: 0,
             for_map: VecDeque::with_capacity(per_lun),
             in_map: 0,
             open: [None; 2],
             failing: VecDeque::with_capacity(per_lun),
+            torn: VecDeque::new(),
+            held: Vec::with_capacity(geometry.pages_per_block.into()),
             programs: 0,
             good: 0,
             exhausted: false,
@@ -119,7 +170,8 @@ impl Blocks {
         Blocks {
             blocks_per_lun: geometry.blocks_per_lun,
             pages_per_block: u32::from(geometry.pages_per_block),
-            reserve: reserve as usize,
+            pages_per_line: u32::from(config.pages_per_word_line),
+            reserve: config.gc_reserve_blocks as usize,
             map_share: map_share as usize,
             states: vec![BlockState::Bad; blocks],
             valid: vec![0; blocks],
@@ -133,6 +185,10 @@ impl Blocks {
             luns: (0..geometry.total_luns()).map(lun).collect(),
             exhausted: 0,
             evacuates: true,
+            needs_listing: true,
+            suspects: vec![0; blocks.div_ceil(64)],
+            unsettled: Unsettled::new(geometry.total_luns(), depth),
+            pending: Pending::default(),
         }
     }
 
@@ -166,6 +222,7 @@ impl Blocks {
                 self.settle(block);
             }
             BlockState::Map => self.luns[lun].in_map += 1,
+            BlockState::Log => {}
         }
         self.luns[lun].good += 1;
         Ok(())
@@ -179,7 +236,9 @@ impl Blocks {
                 ppa.0 % self.pages_per_block < u32::from(entry.next)
             }
             BlockState::Closed | BlockState::Failing => true,
-            BlockState::Free | BlockState::Bad | BlockState::Retired | BlockState::Map => false,
+            BlockState::Free | BlockState::Bad | BlockState::Retired | BlockState::Map | BlockState::Log => {
+                false
+            }
         }
     }
     /// A block as it is to be stored.
@@ -225,29 +284,44 @@ impl Blocks {
 
     // ---- taking pages ----
 
-    /// The page that the stream's next program goes to; it is the same until [`Blocks::take_page`]. `None` when there is
-    /// no room: the host leaves the reserve alone.
+    /// The page that the stream's next program goes to; it is the same until [`Blocks::take_page`]. The host leaves the
+    /// reserve alone.
     #[inline]
-    pub(crate) fn next_page(&mut self, lun: LunIndex, stream: Stream) -> Option<Ppa> {
-        let open = match self.luns[lun.index()].open[stream as usize] {
-            Some(open) => open,
-            None => self.open_block(lun, stream)?,
-        };
-        Some(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
+    pub(crate) fn next_page(&mut self, lun: LunIndex, stream: Stream) -> Next {
+        match self.luns[lun.index()].open[stream as usize] {
+            Some(open) => self.page_of(open),
+            None => self.open_block(lun, stream),
+        }
+    }
+    fn page_of(&self, open: Open) -> Next {
+        Next::Page(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
+    }
+    /// The next page of a stream's word line, when one is begun.
+    pub(crate) fn next_of_line(&self, lun: LunIndex, stream: Stream) -> Option<Ppa> {
+        let open = self.luns[lun.index()].open[stream as usize]?;
+        let begun = !u32::from(open.next).is_multiple_of(self.pages_per_line);
+        begun.then_some(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
     }
     #[cold]
-    fn open_block(&mut self, lun: LunIndex, stream: Stream) -> Option<Open> {
+    fn open_block(&mut self, lun: LunIndex, stream: Stream) -> Next {
         let reserve = if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 };
         let lun = &mut self.luns[lun.index()];
         if lun.free.len() <= reserve {
             // Garbage collection that lost its reserve to failures goes on where the host writes.
-            return if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
+            let open = if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
+            return open.map_or(Next::None, |open| self.page_of(open));
         }
-        let block = lun.free.pop_front()?;
+        if lun.listed == 0 && self.needs_listing {
+            return Next::Unlisted;
+        }
+        let Some(block) = lun.free.pop_front() else { return Next::None };
+        lun.listed = lun.listed.saturating_sub(1);
+        lun.naming = lun.naming.saturating_sub(1);
+        self.pending.push(Entry::Opened(block));
         self.states[block.at()] = BlockState::Open;
         let open = Open { block, next: 0 };
         lun.open[stream as usize] = Some(open);
-        Some(open)
+        self.page_of(open)
     }
     /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way. True when that closed the block.
     #[inline]
@@ -257,6 +331,8 @@ impl Blocks {
         self.programs[block.at()] += 1;
         let lun = &mut self.luns[index];
         lun.programs += 1;
+        let is_host = lun.open[Stream::Host as usize].is_some_and(|open| open.block == block);
+        self.unsettled.begin(LunIndex(index as u32), ppa, is_host);
         let slot = lun.open.iter_mut().find(|o| o.is_some_and(|o| o.block == block));
         let slot = slot.expect("a page is taken from an open block");
         let open = slot.as_mut().expect("found as open");
@@ -281,6 +357,7 @@ impl Blocks {
         let lun = self.lun_of(block).index();
         self.programs[block.at()] -= 1;
         self.luns[lun].programs -= 1;
+        self.unsettled.end(LunIndex(lun as u32), ppa);
         if failed {
             self.fail(block);
         }
@@ -368,11 +445,36 @@ impl Blocks {
         self.luns[lun.index()].free.len()
     }
     pub(crate) fn has_failing(&self, lun: LunIndex) -> bool {
-        self.evacuates && !self.luns[lun.index()].failing.is_empty()
+        let lun = &self.luns[lun.index()];
+        self.evacuates && !(lun.failing.is_empty() && lun.torn.is_empty())
     }
     /// Lets data stay in blocks in which a program failed.
     pub(crate) fn stop_evacuating(&mut self) {
         self.evacuates = false;
+    }
+    /// A page that still counts in the block that would be collected next.
+    pub(crate) fn page_to_copy(&self, lun: LunIndex) -> Option<Ppa> {
+        let block = self.best_victim(lun)?;
+        let first = block.0 * self.pages_per_block;
+        let mut pages = (first..first + self.pages_per_block).map(Ppa);
+        pages.find(|&ppa| self.is_valid(ppa) && !self.is_replaced(ppa))
+    }
+    fn best_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
+        let start = lun.0 * self.blocks_per_lun;
+        let range = start as usize..(start + self.blocks_per_lun) as usize;
+        let fewest = *self.victims[range.clone()].iter().min()?;
+        if u32::from(fewest) >= self.pages_per_block {
+            return None;
+        }
+        let oldest = range.filter(|&b| self.victims[b] == fewest).min_by_key(|&b| self.closed_at[b])?;
+        Some(BlockIndex(oldest as u32))
+    }
+    /// A closed block is to be collected soon, whatever it holds: the power went while it was written.
+    pub(crate) fn evacuate(&mut self, block: BlockIndex) {
+        let lun = self.lun_of(block).index();
+        if self.states[block.at()] == BlockState::Closed {
+            self.luns[lun].torn.push_back(block);
+        }
     }
     /// Takes the next block to collect out of the candidates: one that is going bad, else the closed block with the fewest
     /// valid pages, the oldest of several (P5). `None` when nothing would be gained.
@@ -382,21 +484,32 @@ impl Blocks {
         {
             return Some(block);
         }
-        let start = lun.0 * self.blocks_per_lun;
-        let range = start as usize..(start + self.blocks_per_lun) as usize;
-        let fewest = *self.victims[range.clone()].iter().min()?;
-        if u32::from(fewest) >= self.pages_per_block {
-            return None;
+        // Evacuating may take a free block: what can be erased at once comes first.
+        let best = self.best_victim(lun)?;
+        let empty = self.valid[best.at()] == 0;
+        while self.evacuates
+            && !empty
+            && let Some(block) = self.luns[lun.index()].torn.pop_front()
+        {
+            if self.victims[block.at()] != NO_VICTIM {
+                self.victims[block.at()] = NO_VICTIM;
+                return Some(block);
+            }
         }
-        let oldest = range.filter(|&b| self.victims[b] == fewest).min_by_key(|&b| self.closed_at[b])?;
-        self.victims[oldest] = NO_VICTIM;
-        Some(BlockIndex(oldest as u32))
+        let block = self.best_victim(lun)?;
+        self.victims[block.at()] = NO_VICTIM;
+        Some(block)
     }
     /// True when [`Blocks::take_victim`] would find one.
     pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         let victims = &self.victims[start..start + self.blocks_per_lun as usize];
         self.has_failing(lun) || victims.iter().any(|&valid| u32::from(valid) < self.pages_per_block)
+    }
+    /// True when a closed block of the LUN holds nothing any more.
+    pub(crate) fn has_empty(&self, lun: LunIndex) -> bool {
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        self.victims[start..start + self.blocks_per_lun as usize].contains(&0)
     }
     /// Puts a victim back that could not be emptied.
     pub(crate) fn return_victim(&mut self, block: BlockIndex) {
@@ -407,16 +520,22 @@ impl Blocks {
         assert_eq!(self.valid[block.at()], 0, "an erased block had valid pages");
         self.erases[block.at()] += 1;
         self.states[block.at()] = BlockState::Free;
+        self.pending.push(Entry::Erased(block));
         let lun = self.lun_of(block).index();
         self.luns[lun].free.push_back(block);
         self.keep_for_map(self.lun_of(block));
         let before = core::mem::replace(&mut self.luns[lun].exhausted, false);
         self.exhausted -= u32::from(before);
     }
+    /// A block of the log has been erased.
+    pub(crate) fn log_erased(&mut self, block: BlockIndex) {
+        self.erases[block.at()] += 1;
+    }
     /// A block has gone bad. Gives the good blocks left in its LUN.
     pub(crate) fn retire(&mut self, block: BlockIndex) -> u32 {
         assert_eq!(self.valid[block.at()], 0, "a retired block had valid pages");
         self.states[block.at()] = BlockState::Retired;
+        self.pending.push(Entry::Retired(block));
         let lun = self.lun_of(block).index();
         self.luns[lun].good -= 1;
         self.luns[lun].good
@@ -443,70 +562,5 @@ impl Blocks {
     }
     pub(crate) fn any_exhausted(&self) -> bool {
         self.exhausted > 0
-    }
-
-    // ---- the stored map's blocks ----
-
-    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps its reserve
-    /// without them. For after boot; each erased block is looked at by itself.
-    pub(crate) fn keep_for_map(&mut self, lun: LunIndex) {
-        let lun = &mut self.luns[lun.index()];
-        while lun.in_map + lun.for_map.len() < self.map_share && lun.free.len() > self.reserve + 1 {
-            lun.for_map.extend(lun.free.pop_back());
-        }
-    }
-    /// Takes a free block for the stored map: one set aside for it, else another, leaving one to garbage
-    /// collection while that has use for it.
-    pub(crate) fn take_for_map(&mut self, lun: LunIndex) -> Option<BlockIndex> {
-        let lun = &mut self.luns[lun.index()];
-        let block = match lun.for_map.pop_front() {
-            Some(block) => block,
-            None if lun.free.len() < 2 && self.evacuates => return None,
-            None => lun.free.pop_front()?,
-        };
-        lun.in_map += 1;
-        self.states[block.at()] = BlockState::Map;
-        Some(block)
-    }
-    /// Takes a block that holds nothing any more out of the candidates for collection, to be erased at once.
-    pub(crate) fn take_empty(&mut self) -> Option<BlockIndex> {
-        let block = self.victims.iter().position(|&valid| valid == 0)?;
-        self.victims[block] = NO_VICTIM;
-        Some(BlockIndex(block as u32))
-    }
-    /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or not.
-    pub(crate) fn next_used(&self, lun: LunIndex, first: BlockAddr) -> Option<BlockIndex> {
-        let used = |&block: &BlockIndex| {
-            !matches!(self.states[block.at()], BlockState::Free | BlockState::Map | BlockState::Bad)
-        };
-        (first.0..self.blocks_per_lun).map(|block| self.block_index(lun, BlockAddr(block))).find(used)
-    }
-    /// Takes a used block, which holds no valid page, out of all lists: to be erased at once.
-    pub(crate) fn take_used(&mut self, block: BlockIndex) {
-        self.victims[block.at()] = NO_VICTIM;
-        let lun = self.lun_of(block).index();
-        let lun = &mut self.luns[lun];
-        lun.failing.retain(|&failing| failing != block);
-        for open in &mut lun.open {
-            if open.is_some_and(|o| o.block == block) {
-                *open = None;
-            }
-        }
-    }
-    /// A block of a map that is no longer needed: to be erased like any block without valid pages.
-    pub(crate) fn release_from_map(&mut self, block: BlockIndex) {
-        self.leave_map(block);
-        self.close(block, BlockState::Closed);
-        self.settle(block);
-    }
-    /// A program of the stored map failed in this block.
-    pub(crate) fn fail_map_block(&mut self, block: BlockIndex) {
-        self.leave_map(block);
-        self.close(block, BlockState::Failing);
-        self.settle(block);
-    }
-    fn leave_map(&mut self, block: BlockIndex) {
-        let lun = self.lun_of(block).index();
-        self.luns[lun].in_map -= 1;
     }
 }

@@ -1,32 +1,29 @@
-//! Power-on: what the root record says decides how the drive learns its state.
+//! Power-on: how the drive learns its state.
 //!
-//! | root record | step |
-//! |---|---|
-//! | none | each LUN is scanned for factory bad blocks, all other blocks are free |
-//! | clean | the stored map and block table are read |
-//! | not clean | refused: only a clean shutdown can be continued |
+//! | NVRAM says | NAND holds | the drive |
+//! |---|---|---|
+//! | shut down | a stored map | reads it |
+//! | anything else | a log | recovers (see `recover`) |
+//! | | no whole log, but data | looks at every page (see `rebuild`) |
+//! | | nothing | is from the factory: finds its bad blocks and stores an empty map |
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks, Stream};
 use crate::drive::Drive;
+use crate::log::Log;
+use crate::map::Map;
+use crate::oob::{OobRecord, PageKind};
+use crate::recover::NoRecovery;
 use crate::root::{Root, Stored};
-use crate::stats::DriveState;
+use crate::stats::{Boot, DriveState};
 use alloc::rc::Rc;
-use aster_ports::flash::{FlashError, FlashStatus};
-use aster_units::{BlockAddr, LunIndex, Ppa};
+use aster_ports::flash::FlashError;
+use aster_units::{BlockAddr, BufferId, Instant, LunIndex};
 use core::fmt;
-
-/// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
-/// A byte with so many zero bits is a mark: fewer come from bit errors, since it is read without correction.
-const BAD_MARK_ZEROES: u32 = 4;
 
 /// Why a drive can't serve.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BootError {
-    /// The drive was not shut down.
-    Unclean,
-    /// Both copies of the root record are damaged.
-    RootDamaged,
-    /// The root record belongs to a drive of another shape.
+    /// What is stored belongs to a drive of another shape.
     OtherDrive,
     /// A page of the stored map can't be read.
     MapUnreadable {
@@ -61,16 +58,15 @@ pub enum BootError {
 impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BootError::Unclean => f.write_str(
-                "the drive was not shut down: its map was not stored, and recovery from a sudden loss of power is not there yet",
-            ),
-            BootError::RootDamaged => f.write_str("both copies of the root record in NVRAM are damaged"),
             BootError::OtherDrive => {
                 f.write_str("the image belongs to a drive of another geometry, capacity, assigner or content")
             }
             BootError::MapUnreadable { page } => write!(f, "page {page} of the stored map can't be read"),
             BootError::MapInvalid { why } => {
-                write!(f, "the stored map contradicts itself ({why}): the image is damaged; use a copy of it, or a new image")
+                write!(
+                    f,
+                    "the stored map contradicts itself ({why}): the image is damaged; use a copy of it, or a new image"
+                )
             }
             BootError::TooFewBlocks { lun, good, needed } => write!(
                 f,
@@ -86,30 +82,107 @@ impl fmt::Display for BootError {
 }
 impl core::error::Error for BootError {}
 
-/// Decides how to boot and begins; a fresh drive is scanned by the LUNs' own workers.
+/// Begins to boot.
 pub(crate) fn start(drive: &Rc<Drive>) {
-    match Root::load(&drive.nvram) {
-        Stored::Fresh => drive.fresh.set(true),
-        Stored::Damaged => drive.finish_boot(Err(BootError::RootDamaged)),
-        Stored::Root(root) if !root.clean => drive.finish_boot(Err(BootError::Unclean)),
-        Stored::Root(root) => {
-            let booting = Rc::clone(drive);
-            drive.core.spawn(async move {
-                let loaded = booting.load_checkpoint(&root).await;
-                booting.finish_boot(loaded);
-            });
-        }
-    }
+    let booting = Rc::clone(drive);
+    drive.core.spawn(async move {
+        let result = booting.boot().await;
+        booting.finish_boot(result);
+    });
 }
 
 impl Drive {
-    fn finish_boot(&self, result: Result<(), BootError>) {
-        let result = result.and_then(|()| self.check_good_blocks());
+    async fn boot(&self) -> Result<Boot, BootError> {
+        self.forget_everything();
+        let root = match Root::load(&self.nvram) {
+            Stored::Root(root) => Some(root),
+            Stored::Empty | Stored::Damaged => None,
+        };
+        if let Some(root) = root.as_ref().filter(|root| root.clean) {
+            match self.load_clean(root).await {
+                Err(BootError::MapUnreadable { .. }) => self.forget_everything(),
+                loaded => return loaded.map(|()| Boot::Clean),
+            }
+        }
+        let hint =
+            root.as_ref().filter(|root| !root.clean && root.shape == self.shape()).map(|root| &root.log);
+        // A hint that leads nowhere is no reason to give up.
+        for hint in [hint, None].into_iter().skip(usize::from(hint.is_none())) {
+            match self.recover(hint).await {
+                Ok(()) => {
+                    self.mark_dirty();
+                    if self.log_is_half_full() {
+                        self.store_map(false).await;
+                    }
+                    return Ok(Boot::Recovered);
+                }
+                Err(NoRecovery::Other(error)) => return Err(error),
+                Err(NoRecovery::NoLog | NoRecovery::Unreadable) => self.forget_everything(),
+            }
+        }
+        let boot = self.scan().await?;
+        self.mark_dirty();
+        if boot == Boot::Fresh {
+            // Said now, since a drive whose bad blocks leave too few others stores nothing.
+            self.check_good_blocks(boot)?;
+        }
+        if self.store_map(true).await && boot == Boot::Fresh {
+            self.store_root(true);
+            self.nvram.save();
+            self.marked_dirty.set(false);
+        }
+        Ok(boot)
+    }
+    /// As before any boot: what an attempt that failed has left is gone.
+    fn forget_everything(&self) {
+        self.map.replace(Map::new(self.logical_pages));
+        self.blocks.replace(Blocks::of(&self.config));
+        self.log.replace(Log::default());
+        self.lay_out_log(|_| true);
+        let padding = OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0 };
+        padding.encode(self.dram.borrow_mut().oob_mut(BufferId(self.config.padding_buffer())));
+    }
+    /// Takes over the state that a shutdown has left.
+    async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
+        if root.shape != self.shape() {
+            return Err(BootError::OtherDrive);
+        }
+        self.sequence.set(root.sequence);
+        let table = self.load_map(&root.stored).await?;
+        self.adopt_table(&table)?;
+        self.count_valid_pages()?;
+        self.stored.replace(root.stored.clone());
+        let blocks = self.blocks.borrow();
+        self.lay_out_log(|block| blocks.state(block) == BlockState::Log);
+        drop(blocks);
+        let mut log = self.log.borrow_mut();
+        let place = &root.log;
+        (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
+        log.dead = place.dead;
+        log.at =
+            place.at.map(|(slot, line)| (slot as usize, line)).filter(|(slot, _)| *slot < log.slots.len());
+        log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
+        for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
+            slot.last = last;
+        }
+        if log.dead {
+            self.blocks.borrow_mut().list_nothing();
+        }
+        Ok(())
+    }
+
+    fn finish_boot(&self, result: Result<Boot, BootError>) {
+        let result = result.and_then(|boot| Ok((boot, self.check_good_blocks(boot)?)));
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
             self.blocks.borrow_mut().keep_for_map(lun);
         }
+        let boot_nanos = self.core.now().since(Instant::ZERO).as_nanos();
+        self.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {
-            Ok(state) => self.set_state(state),
+            Ok((boot, state)) => {
+                self.count(|s| s.boot = boot);
+                self.set_state(if self.log.borrow().dead { DriveState::ReadOnly } else { state });
+            }
             Err(error) => {
                 *self.boot_error.borrow_mut() = Some(error);
                 self.set_state(DriveState::Failed);
@@ -118,67 +191,21 @@ impl Drive {
         self.boot_waiters.wake_all(self.exec());
     }
     /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go bad.
-    fn check_good_blocks(&self) -> Result<DriveState, BootError> {
+    fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
         let needed = self.config.blocks_needed_per_lun();
         let blocks = self.blocks.borrow();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
             let good = blocks.lasting(lun);
             if u64::from(good) < needed {
                 let error = BootError::TooFewBlocks { lun, good, needed };
-                return if self.fresh.get() { Err(error) } else { Ok(DriveState::ReadOnly) };
+                return if boot == Boot::Fresh { Err(error) } else { Ok(DriveState::ReadOnly) };
             }
         }
         Ok(DriveState::Ready)
     }
-
-    /// Looks for factory bad blocks of a fresh drive's LUN. The last LUN's worker ends the boot.
-    pub(crate) async fn scan_if_fresh(&self, lun: LunIndex) {
-        if !self.fresh.get() {
-            return;
-        }
-        let result = self.scan(lun).await;
-        if let Err(error) = result {
-            *self.boot_error.borrow_mut() = Some(error);
-        }
-        self.luns_to_scan.set(self.luns_to_scan.get() - 1);
-        if self.luns_to_scan.get() == 0 {
-            let found = self.boot_error.take();
-            self.finish_boot(found.map_or(Ok(()), Err));
-        }
-    }
-    async fn scan(&self, lun: LunIndex) -> Result<(), BootError> {
-        let buffer = self.dram.borrow().metadata_buffer(lun.0);
-        for block in (0..self.geometry.blocks_per_lun).map(BlockAddr) {
-            let (index, first) = {
-                let blocks = self.blocks.borrow();
-                let index = blocks.block_index(lun, block);
-                (index, blocks.first_page(index))
-            };
-            // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
-            let last = Ppa(first.0 + u32::from(self.geometry.pages_per_block) - 1);
-            let bad = self.has_mark(lun, block, first, buffer).await?
-                || self.has_mark(lun, block, last, buffer).await?;
-            self.adopt_fresh(index, !bad);
-        }
-        Ok(())
-    }
-    async fn has_mark(
-        &self,
-        lun: LunIndex,
-        block: BlockAddr,
-        page: Ppa,
-        buffer: aster_units::BufferId,
-    ) -> Result<bool, BootError> {
-        let outcome = self.read_raw(page, buffer).await;
-        match outcome.status {
-            FlashStatus::Error => Err(BootError::Scan { lun, block, error: self.last_fault(lun) }),
-            _ => Ok(self.dram.borrow().oob(buffer)[0].count_zeros() >= BAD_MARK_ZEROES),
-        }
-    }
-    fn adopt_fresh(&self, block: BlockIndex, good: bool) {
-        let state = if good { BlockState::Free } else { BlockState::Bad };
-        self.count(|s| s.factory_bad_blocks += u64::from(!good));
+    /// An entry of a block of which only the state is known.
+    pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0 };
-        self.blocks.borrow_mut().adopt(block, entry).expect("a fresh block contradicts none");
+        self.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

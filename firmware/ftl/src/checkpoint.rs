@@ -1,26 +1,34 @@
-//! Storing the map and the block table on NAND at shutdown, and reading them back.
+//! Storing the map and the block table on NAND, and reading them back.
 //!
-//! The pages of the map come first, those of the block table follow. Page `i` stands in block `i mod n` of the `n`
-//! blocks that the root record lists, so that the LUNs work side by side. The blocks of the generation before become
-//! ordinary blocks without valid pages, which garbage collection erases when it needs them.
+//! The pages of the block table come first, those of the map follow; pages of the map on which nothing is mapped are left
+//! out, and the table begins with a bit for each page of the map that is there. Page `i` stands in block `i mod n` of the
+//! `n` blocks that hold a stored map, so that the LUNs work side by side.
+//!
+//! A map is stored while the drive serves: its pages are of different moments. That does no harm, since recovery replays
+//! from the log what has happened from the beginning of the storing on. It counts once a log page names it; then the
+//! blocks of the one before become ordinary blocks without valid pages, which garbage collection erases when it needs them.
 
 use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::boot::BootError;
 use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use crate::drive::Drive;
 use crate::flash::Cause;
+use crate::log_page::StoredMap;
 use crate::oob::{OobRecord, PageKind};
-use crate::root::Root;
+use crate::root::{LogPlace, Root};
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, LunIndex, Ppa, SectorRange, mix64};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, mix64};
 
 /// Times that storing the map begins anew after a block failed under it. Without the map nothing is found again, so there
 /// are as many as a medium can need of which half of the programs fail.
 const STORE_ATTEMPTS: u32 = 64;
+/// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
+const PAGES_A_MAP_PAGE: u64 = 256;
 
 /// Why a stored map could not be written.
 enum StoreError {
@@ -28,24 +36,40 @@ enum StoreError {
     Failed(BlockIndex),
 }
 
+/// A map on its way to NAND.
+struct Storing {
+    blocks: Vec<BlockIndex>,
+    // Pages of the map on which something is mapped.
+    present: Vec<u32>,
+}
+
 impl Drive {
-    /// Marks the stored map as outdated, before the first change after it was stored or loaded.
+    /// Marks what NVRAM says as outdated, before the first change after a shutdown or power-on.
     #[inline]
     pub(crate) fn mark_dirty(&self) {
         if !self.marked_dirty.replace(true) {
-            self.root(false, 0).store(&self.nvram);
+            self.store_root(false);
         }
     }
-    fn root(&self, clean: bool, checksum: u32) -> Root {
-        Root {
+    /// Writes the root record into NVRAM.
+    pub(crate) fn store_root(&self, clean: bool) {
+        let log = self.log.borrow();
+        let place = LogPlace {
+            number: log.number,
+            commit: log.commit,
+            replay_from: log.replay_from,
+            at: log.at.map(|(slot, line)| (slot as u32, line)),
+            dead: log.dead,
+            slots: log.slots.iter().map(|slot| slot.last).collect(),
+        };
+        let root = Root {
             clean,
-            generation: self.generation.get(),
             sequence: self.sequence.get(),
             shape: self.shape(),
-            pages: self.map_pages() + self.table_pages(),
-            checksum,
-            blocks: self.map_blocks.borrow().clone(),
-        }
+            stored: self.stored.borrow().clone(),
+            log: place,
+        };
+        root.store(&self.nvram);
     }
     /// A number that differs between drives whose stored maps don't fit each other.
     pub(crate) fn shape(&self) -> u64 {
@@ -67,33 +91,91 @@ impl Drive {
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }
+    fn entries_per_page(&self) -> usize {
+        self.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
+    }
     fn map_pages(&self) -> u32 {
-        (u64::from(self.logical_pages) * MAP_ENTRY_BYTES).div_ceil(u64::from(self.geometry.page_bytes)) as u32
+        (self.logical_pages as usize).div_ceil(self.entries_per_page()) as u32
+    }
+    // The bits before the block table, in bytes.
+    fn present_bytes(&self) -> usize {
+        (self.map_pages() as usize).div_ceil(64) * 8
     }
     fn table_pages(&self) -> u32 {
-        let bytes = u64::from(self.blocks.borrow().total()) * BLOCK_ENTRY_BYTES;
+        let bytes = u64::from(self.blocks.borrow().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
         bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
     }
-
-    fn blocks_wanted(&self) -> u32 {
-        (self.map_pages() + self.table_pages()).div_ceil(u32::from(self.geometry.pages_per_block))
+    fn blocks_for(&self, pages: u32) -> u32 {
+        pages.div_ceil(u32::from(self.geometry.pages_per_block))
+    }
+    /// Pages of data after which the map is stored again.
+    pub(crate) fn checkpoint_pages(&self) -> u64 {
+        match self.config.checkpoint_pages {
+            0 => PAGES_A_MAP_PAGE * u64::from(self.map_pages() + self.table_pages()),
+            pages => u64::from(pages),
+        }
     }
 
-    /// Stores the map, unless what is stored is still the truth. Nothing else may be in work.
+    // ---- storing it ----
+
+    /// Stores the map and says in NVRAM that it is the truth, unless it is so already. Nothing else may be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if !self.marked_dirty.get() {
             return HostStatus::Success;
         }
         self.release_gc();
-        self.collect_ahead(self.blocks_wanted().div_ceil(self.geometry.total_luns())).await;
+        let blocks = self.blocks_for(self.map_pages() + self.table_pages());
+        self.collect_ahead(blocks.div_ceil(self.geometry.total_luns())).await;
         self.hold_gc().await;
-        let mut reclaimed = false;
+        self.lock_storing().await;
+        let stored = self.store_map(true).await;
+        if stored {
+            self.store_root(true);
+            self.nvram.save();
+            self.marked_dirty.set(false);
+        }
+        self.unlock_storing();
+        if stored {
+            return HostStatus::Success;
+        }
+        self.release_gc();
+        HostStatus::WriteFault
+    }
+    /// Stores the map if that is still due, among other work. A log that runs out of room because that fails is given up.
+    pub(crate) async fn store_while_serving(&self) {
+        self.lock_storing().await;
+        if self.checkpoint_is_due() && !self.store_map(false).await && self.log_runs_short() {
+            self.give_up_log().await;
+        }
+        self.unlock_storing();
+    }
+    async fn lock_storing(&self) {
+        self.log_waiters.wait(self.exec(), || (!self.storing.replace(true)).then_some(())).await;
+    }
+    fn unlock_storing(&self) {
+        self.storing.set(false);
+        self.log_waiters.wake_all(self.exec());
+    }
+
+    /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do where there is no
+    /// log, and what the last stored map takes may be given up for the new one.
+    pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
+        let (mut reclaimed, mut old_given_up) = (false, false);
         for _ in 0..STORE_ATTEMPTS {
+            let replay_from = self.checkpoint_begins();
+            let begun = self.blocks.borrow().unsettled.begun();
             match self.store_once().await {
-                Ok(checksum) => {
-                    self.root(true, checksum).store(&self.nvram);
-                    self.marked_dirty.set(false);
-                    return HostStatus::Success;
+                Ok(stored) => {
+                    // What began before could otherwise come to light after the map says that it is void.
+                    while !self.blocks.borrow().unsettled.all_ended(begun) {
+                        self.wait_once(&self.flash_waiters).await;
+                    }
+                    let committed = self.write_log(Some((stored.clone(), replay_from))).await;
+                    let counts = committed || shutdown;
+                    let given_up = if counts { self.stored.replace(stored).blocks } else { stored.blocks };
+                    self.release_map_blocks(&given_up);
+                    self.count(|s| s.checkpoints += u64::from(counts));
+                    return counts;
                 }
                 Err(StoreError::Failed(block)) => {
                     self.blocks.borrow_mut().fail_map_block(block);
@@ -104,16 +186,21 @@ impl Drive {
                     self.erase_empty_blocks().await;
                     reclaimed = true;
                 }
+                Err(StoreError::NoRoom) if shutdown && !old_given_up => {
+                    let old = core::mem::take(&mut self.stored.borrow_mut().blocks);
+                    self.release_map_blocks(&old);
+                    (old_given_up, reclaimed) = (true, false);
+                }
                 Err(StoreError::NoRoom) => break,
             }
         }
-        self.release_gc();
-        HostStatus::WriteFault
+        false
     }
 
     /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to: it does nothing
     /// for a LUN where it once found no room.
     async fn erase_empty_blocks(&self) {
+        self.log_trims().await;
         let buffer = self.dram.borrow().metadata_buffer(0);
         loop {
             let Some(block) = self.blocks.borrow_mut().take_empty() else { return };
@@ -128,23 +215,27 @@ impl Drive {
         }
     }
 
-    async fn store_once(&self) -> Result<u32, StoreError> {
+    async fn store_once(&self) -> Result<StoredMap, StoreError> {
+        let present = {
+            let (map, per_page) = (self.map.borrow(), self.entries_per_page());
+            (0..self.map_pages()).filter(|&page| !map.is_empty(page as usize * per_page, per_page)).collect()
+        };
+        let mut storing = Storing { blocks: Vec::new(), present };
+        let pages = self.table_pages() + storing.present.len() as u32;
+        storing.blocks = self.take_map_blocks(self.blocks_for(pages))?;
         self.generation.set(self.generation.get() + 1);
-        self.take_map_blocks()?;
-        let pages = self.map_pages() + self.table_pages();
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
-        let mut checksum = 0;
-        let mut failed = None;
+        let (mut checksum, mut failed) = (0, None);
         for page in 0..pages {
-            if in_flight.len() == self.config.metadata_buffers() as usize {
+            if in_flight.len() == self.geometry.total_luns() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
                 break;
             }
             let buffer = self.map_buffer(page);
-            checksum = self.encode_page(page, buffer, checksum);
-            let at = self.map_page_at(page);
+            checksum = self.encode_page(&storing, page, buffer, checksum);
+            let at = self.map_page_at(&storing.blocks, page);
             let block = self.blocks.borrow().block_of(at);
             in_flight.push_back((self.begin_map_program(at, buffer).await, block));
         }
@@ -152,7 +243,17 @@ impl Drive {
             let one = self.map_page_stored(&mut in_flight).await;
             failed = failed.or(one);
         }
-        failed.map_or(Ok(checksum), |block| Err(StoreError::Failed(block)))
+        let Some(block) = failed else {
+            return Ok(StoredMap {
+                generation: self.generation.get(),
+                pages,
+                checksum,
+                blocks: storing.blocks,
+            });
+        };
+        storing.blocks.retain(|&of| of != block);
+        self.release_map_blocks(&storing.blocks);
+        Err(StoreError::Failed(block))
     }
     /// Waits for the oldest program; gives its block if it failed.
     async fn map_page_stored(&self, in_flight: &mut VecDeque<(Tag, BlockIndex)>) -> Option<BlockIndex> {
@@ -161,16 +262,14 @@ impl Drive {
         (outcome.status != FlashStatus::Done).then_some(block)
     }
 
-    /// Takes the blocks for a new generation, in turn from all LUNs, and gives up those of the one before.
-    fn take_map_blocks(&self) -> Result<(), StoreError> {
-        let wanted = self.blocks_wanted();
+    /// Takes blocks for a stored map, in turn from all LUNs.
+    fn take_map_blocks(&self, wanted: u32) -> Result<Vec<BlockIndex>, StoreError> {
         let luns = self.geometry.total_luns();
-        let mut blocks = self.blocks.borrow_mut();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
         let (mut at, mut refused) = (start, 0);
         while (new.len() as u32) < wanted && refused < luns {
-            match blocks.take_for_map(LunIndex(at)) {
+            match self.blocks.borrow_mut().take_for_map(LunIndex(at)) {
                 Some(block) => {
                     new.push(block);
                     refused = 0;
@@ -179,78 +278,112 @@ impl Drive {
             }
             at = (at + 1) % luns;
         }
-        let enough = new.len() as u32 == wanted;
-        let old = self.map_blocks.replace(new);
-        for block in old {
+        if new.len() as u32 == wanted {
+            return Ok(new);
+        }
+        self.release_map_blocks(&new);
+        Err(StoreError::NoRoom)
+    }
+    fn release_map_blocks(&self, given_up: &[BlockIndex]) {
+        let mut blocks = self.blocks.borrow_mut();
+        for &block in given_up {
             if blocks.state(block) == BlockState::Map {
                 blocks.release_from_map(block);
             }
         }
-        if enough { Ok(()) } else { Err(StoreError::NoRoom) }
     }
-    fn map_page_at(&self, page: u32) -> Ppa {
-        let map_blocks = self.map_blocks.borrow();
+    fn map_page_at(&self, map_blocks: &[BlockIndex], page: u32) -> Ppa {
         let count = map_blocks.len() as u32;
         let first = self.blocks.borrow().first_page(map_blocks[(page % count) as usize]);
         Ppa(first.0 + page / count)
     }
     fn map_buffer(&self, page: u32) -> BufferId {
-        self.dram.borrow().metadata_buffer(page % self.config.metadata_buffers())
+        self.dram.borrow().metadata_buffer(page % self.geometry.total_luns())
     }
 
-    fn encode_page(&self, page: u32, buffer: BufferId, checksum: u32) -> u32 {
+    fn encode_page(&self, storing: &Storing, page: u32, buffer: BufferId, checksum: u32) -> u32 {
         let mut dram = self.dram.borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
-        match page.checked_sub(self.map_pages()) {
-            None => {
-                self.map.borrow().store(page as usize * content.len() / MAP_ENTRY_BYTES as usize, content)
-            }
-            Some(page) => self.encode_table(page, content),
+        match page.checked_sub(self.table_pages()) {
+            None => self.encode_table(&storing.present, page, content),
+            Some(nth) => self.encode_map(storing.present[nth as usize], content),
         }
         let sequence = self.generation.get();
         OobRecord { kind: PageKind::Map, lpn: page, sequence, lost_sectors: 0 }.encode(oob);
         crc32c_of([&checksum.to_le_bytes()[..], content])
     }
-    fn encode_table(&self, page: u32, content: &mut [u8]) {
-        let blocks = self.blocks.borrow();
-        let first = page * (content.len() as u32 / BLOCK_ENTRY_BYTES as u32);
+    /// A page of the map as the log has it: without what a loss of power could still undo.
+    fn encode_map(&self, page: u32, content: &mut [u8]) {
+        let per_page = self.entries_per_page();
+        let first = page as usize * per_page;
+        self.map.borrow().store(first, content);
+        for (lpn, from) in self.blocks.borrow().unsettled.to_undo() {
+            if let Some(at) = lpn.index().checked_sub(first).filter(|&at| at < per_page) {
+                let bytes = MAP_ENTRY_BYTES as usize;
+                content[at * bytes..(at + 1) * bytes].copy_from_slice(&(!from.0).to_le_bytes());
+            }
+        }
+    }
+    fn encode_table(&self, present: &[u32], page: u32, content: &mut [u8]) {
         content.fill(0);
-        for (block, into) in (first..blocks.total()).zip(content.chunks_exact_mut(BLOCK_ENTRY_BYTES as usize))
-        {
-            into.copy_from_slice(&encode_entry(blocks.entry(BlockIndex(block))));
+        let blocks = self.blocks.borrow();
+        let entry_bytes = BLOCK_ENTRY_BYTES as usize;
+        let present_words = self.present_bytes() / entry_bytes;
+        let first = page as usize * (content.len() / entry_bytes);
+        for (word, into) in (first..).zip(content.chunks_exact_mut(entry_bytes)) {
+            if word < present_words {
+                let bits = present.iter().filter(|&&page| page as usize / 64 == word);
+                let bits = bits.fold(0u64, |all, page| all | 1 << (page % 64));
+                into.copy_from_slice(&bits.to_le_bytes());
+            } else if word - present_words < blocks.total() as usize {
+                let block = BlockIndex((word - present_words) as u32);
+                into.copy_from_slice(&encode_entry(blocks.entry(block)));
+            }
         }
     }
 
     // ---- reading it back ----
 
-    /// Takes over the state that a clean root record points to.
-    pub(crate) async fn load_checkpoint(&self, root: &Root) -> Result<(), BootError> {
-        let pages = self.map_pages() + self.table_pages();
+    /// Reads a stored map: the map comes to its place, the block table back.
+    pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
         let total = self.blocks.borrow().total();
-        if root.shape != self.shape() || root.pages != pages {
-            return Err(BootError::OtherDrive);
-        }
-        let capacity = root.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
-        if u64::from(pages) > capacity || root.blocks.iter().any(|block| block.0 >= total) {
+        let capacity = stored.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
+        if u64::from(stored.pages) > capacity
+            || stored.pages < self.table_pages()
+            || stored.blocks.iter().any(|block| block.0 >= total)
+        {
             return invalid("its root record names blocks that can't hold it");
         }
-        self.map_blocks.replace(root.blocks.clone());
-        self.generation.set(root.generation);
-        self.sequence.set(root.sequence);
-        let checksum = self.load_pages(pages).await?;
-        if checksum != root.checksum {
+        let mut loading = Loading {
+            table: Vec::with_capacity(total as usize),
+            present: vec![0; self.present_bytes() / 8],
+            pages: Vec::new(),
+            checksum: 0,
+        };
+        self.generation.set(stored.generation);
+        self.load_pages(stored, &mut loading).await?;
+        if loading.table.len() != total as usize || loading.checksum != stored.checksum {
             return invalid("its checksum is another");
         }
-        self.count_valid_pages()
+        // The table was stored when the blocks of the map before it were not given up yet.
+        for entry in loading.table.iter_mut().filter(|entry| entry.state == BlockState::Map) {
+            entry.state = BlockState::Closed;
+        }
+        for block in &stored.blocks {
+            loading.table[block.0 as usize].state = BlockState::Map;
+        }
+        Ok(loading.table)
     }
-    async fn load_pages(&self, pages: u32) -> Result<u32, BootError> {
+    async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
         let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let mut in_flight = VecDeque::new();
-        let (mut next, mut checksum, mut result) = (0, 0, Ok(()));
+        let (mut next, mut result) = (0, Ok(()));
         loop {
-            while next < pages && result.is_ok() && in_flight.len() < self.config.metadata_buffers() as usize
+            while next < stored.pages
+                && result.is_ok()
+                && in_flight.len() < self.geometry.total_luns() as usize
             {
-                let at = self.map_page_at(next);
+                let at = self.map_page_at(&stored.blocks, next);
                 let tag = self.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
@@ -259,38 +392,61 @@ impl Drive {
             let outcome = self.flash_done(tag).await;
             let (lost, record) = self.judge(&outcome, whole, self.map_buffer(page));
             let expected =
-                |r: OobRecord| (r.kind, r.lpn, r.sequence) == (PageKind::Map, page, self.generation.get());
+                |r: OobRecord| (r.kind, r.lpn, r.sequence) == (PageKind::Map, page, stored.generation);
             if lost != 0 || !record.is_some_and(expected) {
                 result = Err(BootError::MapUnreadable { page });
             }
             if result.is_ok() {
-                result = self.decode_page(page, &mut checksum);
+                result = self.decode_page(page, stored.pages, loading);
             }
         }
-        result.map(|()| checksum)
+        result
     }
-    fn decode_page(&self, page: u32, checksum: &mut u32) -> Result<(), BootError> {
+    fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
         let dram = self.dram.borrow();
-        let content = dram.page(dram.metadata_buffer(page % self.config.metadata_buffers()));
-        *checksum = crc32c_of([&checksum.to_le_bytes()[..], content]);
-        let Some(page) = page.checked_sub(self.map_pages()) else {
-            self.map.borrow_mut().load(page as usize * content.len() / MAP_ENTRY_BYTES as usize, content);
+        let content = dram.page(self.map_buffer(page));
+        loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
+        let Some(nth) = page.checked_sub(self.table_pages()) else {
+            self.decode_table(page, content, loading)?;
+            if page + 1 == self.table_pages() {
+                let bit = |&page: &u32| loading.present[page as usize / 64] >> (page % 64) & 1 == 1;
+                loading.pages = (0..self.map_pages()).filter(bit).collect();
+                if loading.pages.len() as u32 != pages - self.table_pages() {
+                    return invalid("its table tells of other pages than there are");
+                }
+            }
             return Ok(());
         };
-        let mut blocks = self.blocks.borrow_mut();
-        let first = page * (content.len() as u32 / BLOCK_ENTRY_BYTES as u32);
-        for (block, bytes) in (first..blocks.total()).zip(content.chunks_exact(BLOCK_ENTRY_BYTES as usize)) {
-            let unknown = BootError::MapInvalid { why: "a block is in no state that there is" };
-            let entry = decode_entry(bytes).ok_or(unknown)?;
-            blocks.adopt(BlockIndex(block), entry).map_err(|why| BootError::MapInvalid { why })?;
+        let page = loading.pages[nth as usize] as usize;
+        self.map.borrow_mut().load(page * self.entries_per_page(), content);
+        Ok(())
+    }
+    fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
+        let total = self.blocks.borrow().total() as usize;
+        let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
+        for (word, bytes) in (page as usize * words.len()..).zip(words) {
+            if let Some(present) = loading.present.get_mut(word) {
+                *present = u64::from_le_bytes(*bytes);
+            } else if loading.table.len() < total {
+                let unknown = BootError::MapInvalid { why: "a block is in no state that there is" };
+                loading.table.push(decode_entry(bytes).ok_or(unknown)?);
+            }
         }
         Ok(())
     }
-    fn count_valid_pages(&self) -> Result<(), BootError> {
+    /// Puts all blocks where the table says.
+    pub(crate) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
+        let mut blocks = self.blocks.borrow_mut();
+        for (block, &entry) in (0..).map(BlockIndex).zip(table) {
+            blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
+        }
+        Ok(())
+    }
+    pub(crate) fn count_valid_pages(&self) -> Result<(), BootError> {
         let map = self.map.borrow();
         let mut blocks = self.blocks.borrow_mut();
         for lpn in 0..map.len() {
-            let ppa = map.get(aster_units::Lpn(lpn));
+            let ppa = map.get(Lpn(lpn));
             if !ppa.is_some() {
                 continue;
             }
@@ -309,7 +465,16 @@ impl Drive {
     }
 }
 
-fn invalid(why: &'static str) -> Result<(), BootError> {
+/// A stored map on its way back.
+struct Loading {
+    table: Vec<BlockEntry>,
+    // A bit for each page of the map that is there, then those pages' numbers.
+    present: Vec<u64>,
+    pages: Vec<u32>,
+    checksum: u32,
+}
+
+fn invalid<T>(why: &'static str) -> Result<T, BootError> {
     Err(BootError::MapInvalid { why })
 }
 
@@ -322,6 +487,7 @@ fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
         BlockState::Bad => 4,
         BlockState::Map => 5,
         BlockState::Retired => 6,
+        BlockState::Log => 7,
     };
     let [n0, n1] = entry.next.to_le_bytes();
     let [e0, e1, e2, e3] = entry.erases.to_le_bytes();
@@ -338,6 +504,7 @@ fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
         4 => BlockState::Bad,
         5 => BlockState::Map,
         6 => BlockState::Retired,
+        7 => BlockState::Log,
         _ => return None,
     };
     let stream = if stream == 0 { Stream::Host } else { Stream::Gc };

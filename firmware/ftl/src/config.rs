@@ -45,6 +45,8 @@ pub struct FtlCosts {
     pub complete: u64,
     /// Moving a page in garbage collection.
     pub move_page: u64,
+    /// Replaying an entry of the log in recovery.
+    pub replay: u64,
 }
 
 /// Everything that can be chosen about the FTL. Checked by [`FtlConfig::validate`], constant afterwards.
@@ -72,6 +74,11 @@ pub struct FtlConfig {
     pub gc_free_blocks: u32,
     /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
     pub gc_depth: u8,
+    /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes those before it on
+    /// its line along; 1 if it doesn't. 1 to 4.
+    pub pages_per_word_line: u16,
+    /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map takes.
+    pub checkpoint_pages: u32,
     /// What firmware steps cost.
     pub costs: FtlCosts,
 }
@@ -85,6 +92,9 @@ pub(crate) const BLOCK_ENTRY_BYTES: u64 = 8;
 /// Bytes of a page's entry in the stored map.
 pub(crate) const MAP_ENTRY_BYTES: u64 = 4;
 const MERGE_BUFFERS_MAX: u32 = 64;
+/// Blocks set aside for the log in all, where the array is not too small.
+const LOG_BLOCKS: u64 = 8;
+const LOG_LINES_MIN: u64 = 8;
 
 /// Why a configuration is refused. Every variant names the key.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -154,6 +164,12 @@ impl FtlConfig {
             "gc_free_blocks",
             "at least gc_reserve_blocks and below blocks_per_lun",
         )?;
+        check((1..=4).contains(&self.pages_per_word_line), "pages_per_word_line", "from 1 to 4")?;
+        check(
+            self.log_lines() >= LOG_LINES_MIN,
+            "geometry",
+            "such that its log has 8 pages: more LUNs, more blocks, or more pages a block",
+        )?;
         match self.capacity {
             Capacity::Pages(pages) => check(pages > 0, "capacity", "at least one page")?,
             Capacity::OverProvisioning(percent) => check(
@@ -183,13 +199,25 @@ impl FtlConfig {
             }
         }
     }
-    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's.
+    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's, padding.
     pub fn data_buffers(&self) -> u32 {
-        self.gc_buffer(self.geometry.total_luns(), 0)
+        self.padding_buffer() + 1
     }
-    /// Metadata buffers that the DRAM must have: one a LUN.
+    /// Metadata buffers that the DRAM must have: one a LUN, the log's, and one for single pages.
     pub fn metadata_buffers(&self) -> u32 {
+        self.geometry.total_luns() + 2
+    }
+    /// The metadata buffer in which log pages are made.
+    pub(crate) fn log_buffer(&self) -> u32 {
         self.geometry.total_luns()
+    }
+    /// The metadata buffer for single pages.
+    pub(crate) fn scratch_buffer(&self) -> u32 {
+        self.geometry.total_luns() + 1
+    }
+    /// The data buffer whose page completes word lines.
+    pub(crate) fn padding_buffer(&self) -> u32 {
+        self.gc_buffer(self.geometry.total_luns(), 0)
     }
 
     /// Buffers in which old and new sectors of a page meet, and in which host data is compared.
@@ -213,7 +241,7 @@ impl FtlConfig {
         let g = &self.geometry;
         let page = u64::from(g.page_bytes).max(SECTOR_BYTES as u64);
         let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
-        (g.total_pages() * MAP_ENTRY_BYTES).div_ceil(page) + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page)
+        (g.total_pages() * MAP_ENTRY_BYTES).div_ceil(page) + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page) + 1
     }
     /// Blocks that one generation of the stored map takes.
     pub(crate) fn map_blocks(&self) -> u64 {
@@ -223,9 +251,20 @@ impl FtlConfig {
     pub(crate) fn metadata_blocks_per_lun(&self) -> u64 {
         (2 * self.map_blocks()).div_ceil(u64::from(self.geometry.total_luns().max(1)))
     }
+    /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad.
+    pub(crate) fn log_blocks_per_lun(&self) -> u64 {
+        let wanted = LOG_BLOCKS.div_ceil(u64::from(self.geometry.total_luns().max(1)));
+        wanted.min(u64::from(self.geometry.blocks_per_lun) / 8).max(1)
+    }
+    fn log_lines(&self) -> u64 {
+        let copies = u64::from(self.pages_per_word_line.max(2));
+        let blocks = self.log_blocks_per_lun() * u64::from(self.geometry.total_luns());
+        blocks * (u64::from(self.geometry.pages_per_block) / copies)
+    }
     fn data_pages(&self) -> u64 {
         let g = &self.geometry;
-        let blocks = u64::from(g.blocks_per_lun).saturating_sub(self.metadata_blocks_per_lun());
+        let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun();
+        let blocks = u64::from(g.blocks_per_lun).saturating_sub(kept);
         u64::from(g.total_luns()) * blocks * u64::from(g.pages_per_block)
     }
     /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks are its
@@ -234,6 +273,9 @@ impl FtlConfig {
     pub(crate) fn blocks_needed_per_lun(&self) -> u64 {
         let share = self.logical_pages().div_ceil(u64::from(self.geometry.total_luns()));
         let full = share / u64::from(self.geometry.pages_per_block) + 1;
-        full + self.metadata_blocks_per_lun() + u64::from(self.gc_reserve_blocks) + 1
+        full + self.metadata_blocks_per_lun()
+            + self.log_blocks_per_lun()
+            + u64::from(self.gc_reserve_blocks)
+            + 1
     }
 }

@@ -1,9 +1,11 @@
-use crate::blocks::{BlockIndex, Blocks};
+use crate::blocks::Blocks;
 use crate::boot::{self, BootError};
 use crate::buffer::{DataBuffer, EntryId};
 use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES, RANDOM_ROUNDS};
 use crate::gc;
 use crate::intake::{self, Commands};
+use crate::log::{self, Log};
+use crate::log_page::StoredMap;
 use crate::map::Map;
 use crate::oob::OOB_BYTES;
 use crate::slice::{self, Slices};
@@ -44,6 +46,8 @@ impl Ftl {
         let drive = Rc::new(Drive::new(core, config, dram, host, flash, nvram, recorder));
         boot::start(&drive);
         core.spawn(intake::run(Rc::clone(&drive)));
+        core.spawn(log::run(Rc::clone(&drive)));
+        core.spawn(log::run_checkpoints(Rc::clone(&drive)));
         for worker in 0..config.slice_workers {
             core.spawn(slice::run(Rc::clone(&drive), worker));
         }
@@ -58,7 +62,10 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) ->
     let dram = dram.borrow();
     let check = |ok, what| if ok { Ok(()) } else { Err(ConfigError::Dram { what }) };
     check(dram.data_buffers() >= config.data_buffers(), "has fewer data buffers than the FTL needs")?;
-    check(dram.metadata_buffers() >= config.metadata_buffers(), "has less than one metadata buffer a LUN")?;
+    check(
+        dram.metadata_buffers() >= config.metadata_buffers(),
+        "has fewer metadata buffers than the FTL needs",
+    )?;
     check(dram.content() == config.content, "keeps content in another way than the FTL")?;
     check(
         dram.sectors() == usize::from(config.geometry.sectors_per_page()),
@@ -148,13 +155,22 @@ pub(crate) struct Drive {
     pub(crate) generation: Cell<u64>,
     // The root record in NVRAM says that NAND does not hold the map as it is.
     pub(crate) marked_dirty: Cell<bool>,
-    pub(crate) map_blocks: RefCell<Vec<BlockIndex>>,
+    pub(crate) stored: RefCell<StoredMap>,
+    // A map is on its way to NAND.
+    pub(crate) storing: Cell<bool>,
+    pub(crate) log: RefCell<Log>,
+    pub(crate) log_wanted: WaitCell,
+    pub(crate) checkpoint_wanted: WaitCell,
+    // Waiting for a log page, or for the end of the storing of a map.
+    pub(crate) log_waiters: WaitQueue,
+    // Waiting for a LUN's programs to be safe from a loss of power.
+    pub(crate) settle_waiters: Box<[WaitQueue]>,
+    // Flushes waiting for their slices.
+    pub(crate) flush_waiters: WaitQueue,
     pub(crate) stats: RefCell<Stats>,
     pub(crate) boot_error: RefCell<Option<BootError>>,
     media_watcher: RefCell<Option<MediaWatcher>>,
     pub(crate) boot_waiters: WaitQueue,
-    pub(crate) fresh: Cell<bool>,
-    pub(crate) luns_to_scan: Cell<u32>,
     pub(crate) entry_waiters: Box<[WaitQueue]>,
     // Waiting for any entry to be let go of, or to become clean.
     pub(crate) pool_waiters: WaitQueue,
@@ -203,29 +219,30 @@ impl Drive {
             lun_order: lun_order(&geometry, config.assigner),
             lun_of_row: (0..luns).map(|l| geometry.lun_addr(LunIndex(l)).lun).collect(),
             map: RefCell::new(Map::new(logical_pages)),
-            blocks: RefCell::new(Blocks::new(
-                &geometry,
-                config.gc_reserve_blocks,
-                config.metadata_blocks_per_lun(),
-            )),
+            blocks: RefCell::new(Blocks::of(&config)),
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             commands: RefCell::new(Commands::new(config.command_slots)),
             slices: Slices::new(config.slice_workers),
             sequence: Cell::new(0),
             generation: Cell::new(0),
             marked_dirty: Cell::new(false),
-            map_blocks: RefCell::new(Vec::with_capacity(config.map_blocks() as usize)),
+            stored: RefCell::default(),
+            storing: Cell::new(false),
+            log: RefCell::default(),
+            log_wanted: WaitCell::default(),
+            checkpoint_wanted: WaitCell::default(),
+            log_waiters: WaitQueue::with_capacity(workers + luns as usize + 2),
+            settle_waiters: queues(luns, workers.min(64)),
+            flush_waiters: WaitQueue::with_capacity(workers),
             stats: RefCell::default(),
             boot_error: RefCell::new(None),
             media_watcher: RefCell::new(None),
             boot_waiters: WaitQueue::with_capacity(luns as usize + 1),
-            fresh: Cell::new(false),
-            luns_to_scan: Cell::new(luns),
             entry_waiters: queues(config.buffer_entries, 4),
             pool_waiters: WaitQueue::with_capacity(workers),
             merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
             merge_waiters: WaitQueue::with_capacity(workers),
-            flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 1),
+            flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 4),
             room_waiters: queues(luns, workers.min(64)),
             gc_waiters: cells(luns),
             read_waiters: cells(luns),

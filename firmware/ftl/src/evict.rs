@@ -5,6 +5,7 @@ use crate::buffer::{EntryId, Flush, Granules};
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::oob::{OobRecord, PageKind};
+use crate::unsettled::Change;
 use aster_events::Event;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
@@ -19,7 +20,7 @@ impl Drive {
     ///
     /// # Errors
     /// When there is no room, or no block takes the page; the entry stays dirty.
-    pub(crate) async fn evict(&self, entry: EntryId) -> Result<(), HostStatus> {
+    pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         self.fill(entry, self.whole_page(), Cause::Merge).await;
         let (lpn, lost) = {
             let buffer = self.buffer.borrow();
@@ -34,7 +35,7 @@ impl Drive {
         self.entry_changed(entry);
         let ppa = written?;
         self.emit(|| Event::PageEvicted { lpn: lpn.0, ppa: ppa.0 });
-        Ok(())
+        Ok(ppa)
     }
 
     /// Writes a page that has lost granules. They are noted in a copy: the entry may be read meanwhile.
@@ -58,7 +59,7 @@ impl Drive {
         for _ in 0..PROGRAM_ATTEMPTS {
             let (ppa, tag) = self.begin_host_program(lun, from).await?;
             if self.program_done(ppa, tag).await {
-                self.remap(lpn, ppa);
+                self.moved(lpn, ppa);
                 return Ok(ppa);
             }
         }
@@ -77,33 +78,43 @@ impl Drive {
             self.wait_once(&self.room_waiters[lun.index()]).await;
         }
     }
-    /// Waits for a program; a failed one closes its block. True when it succeeded.
+    /// Waits for a program; a failed one closes its block. True when it succeeded: then [`Drive::moved`] or
+    /// [`Drive::settle_line`] must follow at once.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
         let outcome = self.flash_done(tag).await;
         let done = outcome.status == FlashStatus::Done;
-        let (settled, lun) = {
+        let (ended, settled, lun) = {
             let mut blocks = self.blocks.borrow_mut();
             let block = blocks.block_of(ppa);
-            (blocks.program_ended(ppa, !done), blocks.lun_of(block))
+            let ended = blocks.program_ended(ppa, !done);
+            (ended, !done && blocks.settle_block(block), blocks.lun_of(block))
         };
-        if settled {
+        if ended || settled {
             self.gc_waiters[lun.index()].wake(self.exec());
+        }
+        if settled {
+            self.settle_waiters[lun.index()].wake_all(self.exec());
         }
         done
     }
-    /// Points a logical page at its new place.
-    pub(crate) fn remap(&self, lpn: Lpn, ppa: Ppa) {
+    /// Points a logical page at its new place, where it has just been programmed.
+    pub(crate) fn moved(&self, lpn: Lpn, to: Ppa) {
         self.core.charge(self.config.costs.translate);
-        let old = self.map.borrow_mut().set(lpn, ppa);
-        let mut blocks = self.blocks.borrow_mut();
-        if old.is_some() {
-            blocks.clear_valid(old);
+        let from = self.map.borrow_mut().set(lpn, to);
+        self.blocks.borrow_mut().moved(Change { lpn, from, to });
+        self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
+        self.settle_line(to);
+    }
+    /// A program of the word line of `ppa` has ended.
+    pub(crate) fn settle_line(&self, ppa: Ppa) {
+        let (settled, lun) = {
+            let mut blocks = self.blocks.borrow_mut();
+            let block = blocks.block_of(ppa);
+            (blocks.settle_line(ppa), blocks.lun_of(block))
+        };
+        if settled {
+            self.settle_waiters[lun.index()].wake_all(self.exec());
         }
-        if ppa.is_some() {
-            blocks.set_valid(ppa);
-        }
-        drop(blocks);
-        self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: ppa.0 });
     }
 
     /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.
@@ -116,6 +127,6 @@ impl Drive {
             }
             self.wait_once(&self.entry_waiters[entry.index()]).await;
         }
-        self.evict(entry).await
+        self.evict(entry).await.map(|_| ())
     }
 }

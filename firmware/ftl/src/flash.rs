@@ -1,6 +1,6 @@
 //! Flash operations of the FTL, counted by cause.
 
-use crate::blocks::Stream;
+use crate::blocks::{Next, Stream};
 use crate::drive::Drive;
 use crate::stats::FlashCounts;
 use aster_events::Event;
@@ -14,6 +14,14 @@ pub(crate) enum Cause {
     Gc,
     Metadata,
     Merge,
+    Padding,
+}
+
+/// What came of beginning a program.
+enum Begun {
+    Program(Ppa, Tag),
+    Unlisted,
+    NoRoom,
 }
 
 impl Cause {
@@ -23,6 +31,7 @@ impl Cause {
             Cause::Gc => &mut counts.gc,
             Cause::Metadata => &mut counts.metadata,
             Cause::Merge => &mut counts.merge,
+            Cause::Padding => &mut counts.padding,
         }
     }
 }
@@ -44,7 +53,7 @@ impl Drive {
         let row = self.geometry.row(self.lun_of_row[lun.index()], block, page);
         FlashRequest::single(phase, lun, Target { row, sectors, buffer })
     }
-    fn whole(&self) -> SectorRange {
+    pub(crate) fn whole(&self) -> SectorRange {
         SectorRange::whole(self.geometry.sectors_per_page())
     }
     async fn submit(&self, request: FlashRequest) -> Tag {
@@ -82,16 +91,15 @@ impl Drive {
         let tag = self.begin_read(ppa, sectors, into, cause).await;
         self.flash_done(tag).await
     }
-    /// Reads the first spare bytes of a page as they are (P4) into the buffer's OOB.
-    pub(crate) async fn read_raw(&self, ppa: Ppa, into: BufferId) -> Outcome {
+    /// Begins to read the first spare bytes of a page as they are (P4) into the buffer's OOB.
+    pub(crate) async fn begin_read_raw(&self, ppa: Ppa, into: BufferId) -> Tag {
         let mut request = self.request(Phase::Read, ppa, self.whole(), into);
         request.flags.raw = true;
         self.count(|s| s.flash_reads.metadata += 1);
-        let tag = self.submit(request).await;
-        self.flash_done(tag).await
+        self.submit(request).await
     }
     /// Begins to program the next page of a LUN's open block; nothing may come between the choice of the page and the
-    /// submission. `None` when the LUN has no room; `prepare` gets the page before it is sent.
+    /// submission. `None` when the LUN has no room.
     pub(crate) async fn begin_program(
         &self,
         lun: LunIndex,
@@ -100,19 +108,54 @@ impl Drive {
         cause: Cause,
     ) -> Option<(Ppa, Tag)> {
         self.core.settle().await;
-        self.flash_waiters
-            .wait(self.exec(), || {
-                let Some(ppa) = self.blocks.borrow_mut().next_page(lun, stream) else { return Some(None) };
+        loop {
+            let begun = self.flash_waiters.wait(self.exec(), || self.try_program(lun, stream, from)).await;
+            match begun {
+                Begun::Program(ppa, tag) => {
+                    self.count_program(cause);
+                    self.after_program(lun);
+                    return Some((ppa, tag));
+                }
+                Begun::Unlisted => self.next_log_page().await,
+                Begun::NoRoom => return None,
+            }
+        }
+    }
+    fn try_program(&self, lun: LunIndex, stream: Stream, from: BufferId) -> Option<Begun> {
+        let next = self.blocks.borrow_mut().next_page(lun, stream);
+        match next {
+            Next::Page(ppa) => {
                 let request = self.request(Phase::Program, ppa, self.whole(), from);
                 let tag = self.flash.submit(request)?;
                 self.tell(&request);
-                if self.blocks.borrow_mut().take_page(ppa) {
-                    self.gc_waiters[lun.index()].wake(self.exec());
-                }
+                self.took_page(lun, ppa);
+                Some(Begun::Program(ppa, tag))
+            }
+            Next::Unlisted => Some(Begun::Unlisted),
+            Next::None => Some(Begun::NoRoom),
+        }
+    }
+    fn took_page(&self, lun: LunIndex, ppa: Ppa) {
+        if self.blocks.borrow_mut().take_page(ppa) {
+            self.gc_waiters[lun.index()].wake(self.exec());
+        }
+    }
+    /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when none is begun.
+    pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
+        let from = BufferId(self.config.padding_buffer());
+        let begun = self
+            .flash_waiters
+            .wait(self.exec(), || {
+                let next = self.blocks.borrow().next_of_line(lun, stream);
+                let Some(ppa) = next else { return Some(None) };
+                let request = self.request(Phase::Program, ppa, self.whole(), from);
+                let tag = self.flash.submit(request)?;
+                self.tell(&request);
+                self.took_page(lun, ppa);
                 Some(Some((ppa, tag)))
             })
-            .await
-            .inspect(|_| self.count_program(cause))
+            .await;
+        begun.inspect(|_| self.count_program(Cause::Padding))
     }
     fn count_program(&self, cause: Cause) {
         self.mark_dirty();

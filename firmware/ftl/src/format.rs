@@ -55,8 +55,7 @@ impl Drive {
     /// Whether anything can still be read from a block: one that fails to erase has mostly lost its content all the same.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let (lun, _) = self.place_of(block);
-        let buffer = self.dram.borrow().metadata_buffer(lun.0);
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
         let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let first = self.blocks.borrow().first_page(block);
         for page in 0..u32::from(self.geometry.pages_per_block) {

@@ -43,16 +43,26 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
         in_flight: VecDeque::with_capacity(depth as usize),
         buffers: (0..depth).map(|slot| BufferId(drive.config.gc_buffer(lun.0, slot))).collect(),
     };
-    drive.scan_if_fresh(lun).await;
     drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
     loop {
         let victim = drive.gc_waiters[lun.index()].wait(drive.exec(), || drive.begin_victim(lun)).await;
         let emptied = drive.empty(lun, victim, &mut moves).await;
         match emptied {
-            Ok(()) => drive.reuse(lun, victim).await,
+            Ok(()) => {
+                drive.let_go_of(lun, victim, &mut moves).await;
+                drive.blocks.borrow_mut().tell_moves(lun);
+                drive.reuse(lun, victim).await;
+            }
             Err(NoRoom) => {
-                drive.blocks.borrow_mut().return_victim(victim);
-                drive.exhaust(lun);
+                // A block that has lost its last valid page meanwhile makes room yet.
+                let hope = {
+                    let mut blocks = drive.blocks.borrow_mut();
+                    blocks.return_victim(victim);
+                    blocks.has_empty(lun)
+                };
+                if !hope {
+                    drive.exhaust(lun);
+                }
             }
         }
         drive.gc_active.set(drive.gc_active.get() - 1);
@@ -109,7 +119,11 @@ impl Drive {
             {
                 let from = Ppa(next);
                 next += 1;
-                if self.blocks.borrow().is_valid(from) {
+                let wanted = {
+                    let blocks = self.blocks.borrow();
+                    blocks.is_valid(from) && !blocks.is_replaced(from)
+                };
+                if wanted {
                     moves.buffers.pop_front();
                     let whole = SectorRange::whole(self.geometry.sectors_per_page());
                     let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
@@ -150,8 +164,10 @@ impl Drive {
             Stage::Programming { lpn, to, attempt } => {
                 if self.program_done(to, at.tag).await {
                     // The host may have written or unmapped the page meanwhile: then the copy is garbage.
-                    if self.map.borrow().get(lpn) == at.from {
-                        self.remap(lpn, to);
+                    if self.map.borrow().get(lpn) != at.from {
+                        self.settle_line(to);
+                    } else {
+                        self.moved(lpn, to);
                         self.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
                     return Ok(None);
@@ -184,15 +200,18 @@ impl Drive {
         let map = self.map.borrow();
         let named =
             record.kind == PageKind::Data && record.lpn < map.len() && map.get(Lpn(record.lpn)) == from;
-        named || !self.blocks.borrow().is_valid(from)
+        let blocks = self.blocks.borrow();
+        named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
 
     /// Whose page it is that was read from a victim; `None` when it is nobody's any more. A page with lost sectors gets a
     /// record that says so, for the damage to stay visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
-        if !self.blocks.borrow().is_valid(from) {
+        let blocks = self.blocks.borrow();
+        if !blocks.is_valid(from) || blocks.is_replaced(from) {
             return None;
         }
+        drop(blocks);
         let map = self.map.borrow();
         let record = match record {
             Some(record) => record,
@@ -209,6 +228,35 @@ impl Drive {
         Some(lpn)
     }
 
+    /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line. A line that
+    /// garbage collection has begun itself is completed by a page that has to be copied sooner or later, else by padding.
+    async fn let_go_of(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
+        while self.blocks.borrow().valid(victim) > 0 {
+            let begun = self.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
+            if !begun {
+                self.wait_once(&self.settle_waiters[lun.index()]).await;
+            } else if !self.copy_one(lun, moves).await {
+                self.pad_line(lun, Stream::Gc).await;
+            }
+        }
+    }
+    /// Moves one page out of the next block to collect. False when there is none that can be moved.
+    async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
+        let from = self.blocks.borrow().page_to_copy(lun);
+        let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
+        let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
+        let mut at = Move { buffer, from, tag, stage: Stage::Reading };
+        let mut copied = false;
+        loop {
+            match self.advance(lun, &at).await {
+                Ok(Some(further)) => (at, copied) = (further, true),
+                Ok(None) => return copied,
+                Err(NoRoom) => return false,
+            }
+        }
+    }
+
     /// Erases an emptied block, or retires it.
     async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
         self.read_waiters[lun.index()]
@@ -218,6 +266,8 @@ impl Drive {
             let blocks = self.blocks.borrow();
             (blocks.state(block), blocks.block_addr(block))
         };
+        // What was trimmed in it must not seem to be there after a loss of power.
+        self.log_trims().await;
         let erased = state == BlockState::Closed && {
             let buffer = BufferId(self.config.gc_buffer(lun.0, 0));
             self.erase(lun, addr, buffer).await.status == FlashStatus::Done
@@ -272,7 +322,10 @@ impl Drive {
     /// Lets no victim begin and waits until none is in work.
     pub(crate) async fn hold_gc(&self) {
         self.gc_held.set(true);
+        // Garbage collection waits for word lines that nobody else may be about to complete.
+        self.pad_lines().await;
         self.gc_idle.wait(self.exec(), || (self.gc_active.get() == 0).then_some(())).await;
+        self.pad_lines().await;
     }
     pub(crate) fn release_gc(&self) {
         self.gc_held.set(false);

@@ -101,6 +101,7 @@ impl Drive {
     /// A part of a command has ended; with the last the command completes.
     pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
         let ended = self.commands.borrow_mut().end(id, status);
+        self.flush_waiters.wake_all(self.exec());
         if let Some(status) = ended {
             self.core.charge(self.config.costs.complete);
             self.core.settle().await;
@@ -195,7 +196,7 @@ impl Drive {
         let mut lpn = (whole_from / page_bytes) as u32;
         while lpn < last {
             let pages = (last - lpn).min(UNMAP_RUN);
-            let work = Work::Unmap { pages };
+            let work = Work::Unmap { pages, fua };
             self.send(Slice { command, work, lpn: Lpn(lpn), start: 0, bytes: 0, data_offset: 0 }).await;
             lpn += pages;
         }
@@ -205,6 +206,11 @@ impl Drive {
     /// A slice for each entry that is dirty now or by the time its turn comes: what was dirty when the command came
     /// either still is, or is being evicted, or is on flash.
     async fn cut_flush(&self, command: CommandId) {
+        self.cut_evictions(command).await;
+        let work = Work::Settle;
+        self.send(Slice { command, work, lpn: Lpn(0), start: 0, bytes: 0, data_offset: 0 }).await;
+    }
+    async fn cut_evictions(&self, command: CommandId) {
         let entries = self.buffer.borrow().len();
         for entry in (0..entries).map(EntryId) {
             let (dirty, lpn) = {
@@ -217,11 +223,15 @@ impl Drive {
             }
         }
     }
+    /// True when a command's slices have ended but for one, and it has been cut to its end.
+    pub(crate) fn is_last_slice(&self, command: CommandId) -> bool {
+        self.commands.borrow().slots[usize::from(command.0)].left == 1
+    }
 
     /// Flushes, waits until nothing is in work, and stores the map. No command is taken meanwhile.
     async fn shut_down(&self, command: CommandId) -> HostStatus {
         self.wait_until_alone().await;
-        self.cut_flush(command).await;
+        self.cut_evictions(command).await;
         self.wait_for_slices(command).await;
         let flushed = self.commands.borrow().slots[usize::from(command.0)].status;
         // What could not be flushed is lost and told; what is on flash must be found again.

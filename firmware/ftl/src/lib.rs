@@ -17,7 +17,9 @@
 //! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
 //! | `format` | erasing all that the host wrote |
-//! | `root`, `checkpoint`, `boot` | clean shutdown and power-on |
+//! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
+//! | `log`, `log_page`, `checkpoint`, `root` | what is stored to find everything again |
+//! | `boot`, `recover`, `rebuild` | power-on, after a shutdown or without one |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -31,19 +33,25 @@ mod buffer;
 mod checkpoint;
 mod config;
 mod drive;
+mod durable;
 mod evict;
 mod flash;
 mod format;
 mod gc;
 mod intake;
+mod log;
+mod log_page;
 mod lost;
 mod map;
 mod oob;
 mod read;
+mod rebuild;
+mod recover;
 mod root;
 mod slice;
 mod stats;
 mod unmap;
+mod unsettled;
 mod write;
 
 pub use boot::BootError;
@@ -52,7 +60,7 @@ pub use config::{
 };
 pub use drive::{Ftl, FtlHandle, MediaState};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};
-pub use stats::{DriveState, FlashCounts, Stats};
+pub use stats::{Boot, DriveState, FlashCounts, Stats};
 
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,11 @@ impl Map {
     pub(crate) fn find(&self, ppa: Ppa) -> Option<Lpn> {
         self.0.iter().position(|&entry| entry == !ppa.0).map(|lpn| Lpn(lpn as u32))
     }
+    /// True when none of `count` logical pages from `first` on is mapped.
+    pub(crate) fn is_empty(&self, first: usize, count: usize) -> bool {
+        let entries = self.0.get(first..).unwrap_or_default();
+        entries.iter().take(count).all(|&entry| entry == 0)
+    }
     /// Little-endian entries from `first` on, as far as `into` reaches; entries behind the last are zero.
     pub(crate) fn store(&self, first: usize, into: &mut [u8]) {
         let mut entries = self.0.get(first..).unwrap_or_default().iter();

@@ -14,6 +14,10 @@ pub enum PageKind {
     Data,
     /// A page of the stored map.
     Map,
+    /// A page of the log.
+    Log,
+    /// Nothing: it completes a word line.
+    Padding,
 }
 
 /// The OOB record of a page.
@@ -41,6 +45,8 @@ impl OobRecord {
         into[10] = match self.kind {
             PageKind::Data => 1,
             PageKind::Map => 2,
+            PageKind::Log => 3,
+            PageKind::Padding => 4,
         };
         into[11..13].copy_from_slice(&self.lost_sectors.to_le_bytes());
         let crc = crc32c(&into[..CHECKED]);
@@ -55,6 +61,8 @@ impl OobRecord {
         let kind = match record[10] {
             1 => PageKind::Data,
             2 => PageKind::Map,
+            3 => PageKind::Log,
+            4 => PageKind::Padding,
             _ => return None,
         };
         let mut sequence = [0; 8];

@@ -49,9 +49,13 @@ impl Drive {
     /// is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the hold, which lets no writer in before it is read.
     async fn hold_filled(&self, slice: &Slice, fua: bool) -> Result<EntryId, HostStatus> {
         let entry = self.hold_to_read(slice).await?;
-        if fua && let Err(status) = self.flush_entry(entry, slice.lpn).await {
-            self.let_go(entry, Hold::Shared);
-            return Err(status);
+        if fua {
+            if let Err(status) = self.flush_entry(entry, slice.lpn).await {
+                self.let_go(entry, Hold::Shared);
+                return Err(status);
+            }
+            let at = self.map.borrow().get(slice.lpn);
+            if at.is_some() { self.settled(at).await } else { self.log_trims().await }
         }
         Ok(entry)
     }

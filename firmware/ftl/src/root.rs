@@ -1,47 +1,63 @@
-//! The root record: where a drive's stored map is, and whether it is the truth. It stands twice in NVRAM.
+//! The root record: where a drive's stored map and its log are, and whether the map is the truth. It stands twice in
+//! NVRAM. Recovery does without it; with it, it need not look for the log.
 
 use crate::blocks::BlockIndex;
+use crate::log_page::StoredMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_ports::medium::Nvram;
 
 /// Bytes of one copy.
-pub(crate) const ROOT_BYTES: usize = 4096;
+pub(crate) const ROOT_BYTES: usize = 8192;
 /// Blocks of a stored map that a root record can list.
 pub(crate) const MAP_BLOCKS_MAX: usize = 1000;
+/// Slots of a log that a root record can list.
+pub(crate) const SLOTS_MAX: usize = 256;
 const MAGIC: [u8; 4] = *b"ASTF";
-const VERSION: u32 = 1;
-const BLOCKS_AT: usize = 56;
+const VERSION: u32 = 2;
+const BLOCKS_AT: usize = 96;
+const SLOTS_AT: usize = BLOCKS_AT + 4 * MAP_BLOCKS_MAX;
 /// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
 const COUNT_MAX: u64 = 1 << 47;
 const CRC_AT: usize = ROOT_BYTES - 4;
-const _: () = assert!(BLOCKS_AT + 4 * MAP_BLOCKS_MAX <= CRC_AT);
+const _: () = assert!(SLOTS_AT + 8 * SLOTS_MAX <= CRC_AT);
+
+/// Where the log stood.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LogPlace {
+    /// Of its last page.
+    pub(crate) number: u64,
+    /// Of the page that names the stored map, and of the first that the map may not know.
+    pub(crate) commit: u64,
+    pub(crate) replay_from: u64,
+    /// The slot in use and the next line in it.
+    pub(crate) at: Option<(u32, u32)>,
+    /// There is none any more.
+    pub(crate) dead: bool,
+    /// The greatest number of each slot's pages.
+    pub(crate) slots: Vec<u64>,
+}
 
 /// The root record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Root {
     /// The stored map is what the drive held when it stopped.
     pub(crate) clean: bool,
-    /// Counts stored maps.
-    pub(crate) generation: u64,
     /// The last sequence number given out.
     pub(crate) sequence: u64,
     /// Of geometry and capacity: a drive is opened as what it was.
     pub(crate) shape: u64,
-    /// Pages of the stored map and block table.
-    pub(crate) pages: u32,
-    /// Over their content, page after page.
-    pub(crate) checksum: u32,
-    /// The blocks they are in, interleaved.
-    pub(crate) blocks: Vec<BlockIndex>,
+    /// The map stored last.
+    pub(crate) stored: StoredMap,
+    pub(crate) log: LogPlace,
 }
 
 /// What NVRAM says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Stored {
-    /// Never written: a drive from the factory.
-    Fresh,
+    /// Nothing: a drive from the factory, or one that lost its power.
+    Empty,
     /// A record.
     Root(Root),
     /// Neither copy is readable.
@@ -61,24 +77,32 @@ impl Root {
         let mut copies = vec![0; 2 * ROOT_BYTES];
         nvram.read(0, &mut copies);
         if copies.iter().all(|&b| b == 0) {
-            return Stored::Fresh;
+            return Stored::Empty;
         }
         copies.chunks_exact(ROOT_BYTES).find_map(Root::decode).map_or(Stored::Damaged, Stored::Root)
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; ROOT_BYTES];
+        let Root { clean, sequence, shape, stored, log } = self;
+        let (slot, line) = log.at.unwrap_or((u32::MAX, 0));
+        let slots = if log.slots.len() <= SLOTS_MAX { &log.slots[..] } else { &[] };
         bytes[0..4].copy_from_slice(&MAGIC);
-        bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.sequence.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.shape.to_le_bytes());
-        bytes[32..36].copy_from_slice(&self.pages.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.checksum.to_le_bytes());
-        bytes[40..44].copy_from_slice(&(self.blocks.len() as u32).to_le_bytes());
-        bytes[44] = u8::from(self.clean);
-        for (into, block) in bytes[BLOCKS_AT..CRC_AT].chunks_exact_mut(4).zip(&self.blocks) {
+        let words =
+            [VERSION, u32::from(*clean), u32::from(log.dead), stored.pages, stored.checksum, slot, line];
+        let words = words.into_iter().chain([stored.blocks.len() as u32, slots.len() as u32]);
+        for (into, word) in bytes[4..40].chunks_exact_mut(4).zip(words) {
+            into.copy_from_slice(&word.to_le_bytes());
+        }
+        let wide = [*sequence, *shape, stored.generation, log.number, log.commit, log.replay_from];
+        for (into, word) in bytes[40..88].chunks_exact_mut(8).zip(wide) {
+            into.copy_from_slice(&word.to_le_bytes());
+        }
+        for (into, block) in bytes[BLOCKS_AT..SLOTS_AT].chunks_exact_mut(4).zip(&stored.blocks) {
             into.copy_from_slice(&block.0.to_le_bytes());
+        }
+        for (into, last) in bytes[SLOTS_AT..CRC_AT].chunks_exact_mut(8).zip(slots) {
+            into.copy_from_slice(&last.to_le_bytes());
         }
         let crc = crc32c(&bytes[..CRC_AT]);
         bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
@@ -87,25 +111,26 @@ impl Root {
     fn decode(bytes: &[u8]) -> Option<Root> {
         let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let count = u32_at(40)? as usize;
-        if bytes[..4] != MAGIC
-            || u32_at(4)? != VERSION
-            || u32_at(CRC_AT)? != crc32c(&bytes[..CRC_AT])
-            || count > MAP_BLOCKS_MAX
-            || u64_at(8)? > COUNT_MAX
-            || u64_at(16)? > COUNT_MAX
-        {
+        if bytes[..4] != MAGIC || u32_at(4)? != VERSION || u32_at(CRC_AT)? != crc32c(&bytes[..CRC_AT]) {
             return None;
         }
+        let (blocks, slots) = (u32_at(32)? as usize, u32_at(36)? as usize);
+        let counts = [u64_at(40)?, u64_at(56)?, u64_at(64)?, u64_at(72)?, u64_at(80)?];
+        if blocks > MAP_BLOCKS_MAX || slots > SLOTS_MAX || counts.iter().any(|&count| count > COUNT_MAX) {
+            return None;
+        }
+        let [sequence, generation, number, commit, replay_from] = counts;
+        let (slot, line) = (u32_at(24)?, u32_at(28)?);
         let block = |n| u32_at(BLOCKS_AT + 4 * n).map(BlockIndex);
+        let blocks = (0..blocks).map(block).collect::<Option<_>>()?;
+        let slots = (0..slots).map(|n| u64_at(SLOTS_AT + 8 * n)).collect::<Option<_>>()?;
+        let at = (slot != u32::MAX).then_some((slot, line));
         Some(Root {
-            clean: bytes[44] == 1,
-            generation: u64_at(8)?,
-            sequence: u64_at(16)?,
-            shape: u64_at(24)?,
-            pages: u32_at(32)?,
-            checksum: u32_at(36)?,
-            blocks: (0..count).map(block).collect::<Option<_>>()?,
+            clean: u32_at(8)? == 1,
+            sequence,
+            shape: u64_at(48)?,
+            stored: StoredMap { generation, pages: u32_at(16)?, checksum: u32_at(20)?, blocks },
+            log: LogPlace { number, commit, replay_from, at, dead: u32_at(12)? == 1, slots },
         })
     }
 }
@@ -115,20 +140,26 @@ mod tests {
     use super::*;
 
     fn root() -> Root {
+        let blocks = (0..MAP_BLOCKS_MAX as u32).map(BlockIndex).collect();
         Root {
             clean: true,
-            generation: 3,
             sequence: 1 << 40,
             shape: 77,
-            pages: 9,
-            checksum: 5,
-            blocks: (0..MAP_BLOCKS_MAX as u32).map(BlockIndex).collect(),
+            stored: StoredMap { generation: 3, pages: 9, checksum: 5, blocks },
+            log: LogPlace {
+                number: 12,
+                commit: 11,
+                replay_from: 10,
+                at: Some((3, 1)),
+                dead: false,
+                slots: (0..SLOTS_MAX as u64).collect(),
+            },
         }
     }
 
     #[test]
-    fn an_empty_nvram_is_a_fresh_drive() {
-        assert_eq!(Root::load(&Nvram::volatile(2 * ROOT_BYTES)), Stored::Fresh);
+    fn an_empty_nvram_says_nothing() {
+        assert_eq!(Root::load(&Nvram::volatile(2 * ROOT_BYTES)), Stored::Empty);
     }
 
     #[test]
@@ -145,7 +176,8 @@ mod tests {
 
     #[test]
     fn counters_beyond_any_drives_are_damage_not_a_start() {
-        for spoil in [|r: &mut Root| r.sequence = COUNT_MAX + 1, |r: &mut Root| r.generation = COUNT_MAX + 1]
+        for spoil in
+            [|r: &mut Root| r.sequence = COUNT_MAX + 1, |r: &mut Root| r.stored.generation = COUNT_MAX + 1]
         {
             let mut root = root();
             spoil(&mut root);

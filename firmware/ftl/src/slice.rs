@@ -33,11 +33,14 @@ pub(crate) enum Work {
     /// Unmaps whole pages.
     Unmap {
         pages: u32,
+        fua: bool,
     },
     /// Brings an entry to flash if it still holds the slice's page and is dirty.
     Evict {
         entry: EntryId,
     },
+    /// The end of a flush: what its other slices, and all before, brought to flash is made safe.
+    Settle,
 }
 
 /// A part of a command within one mapping unit (but for [`Work::Unmap`]).
@@ -133,8 +136,12 @@ pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
             Work::Write { fua } => drive.write_slice(&slice, fua).await,
             Work::Compare { fua } => drive.compare_slice(&slice, fua).await,
             Work::Zero { fua } => drive.zero_slice(&slice, fua).await,
-            Work::Unmap { pages } => drive.unmap_slice(&slice, pages).await,
+            Work::Unmap { pages, fua } => drive.unmap_slice(&slice, pages, fua).await,
             Work::Evict { entry } => drive.flush_entry(entry, slice.lpn).await,
+            Work::Settle => {
+                drive.settle_flush(slice.command).await;
+                Ok(())
+            }
         };
         drive.emit(|| Event::SliceEnded { task: drive.task() });
         drive.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;

@@ -5,16 +5,18 @@ pub struct FlashCounts {
     pub host: u64,
     /// For garbage collection.
     pub gc: u64,
-    /// For the stored map, and the scan for bad blocks.
+    /// For the stored map, the log, recovery, and the scan for bad blocks.
     pub metadata: u64,
     /// To complete a page that was written in part.
     pub merge: u64,
+    /// To complete a word line, so that what stands on it is safe.
+    pub padding: u64,
 }
 
 impl FlashCounts {
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.host + self.gc + self.metadata + self.merge
+        self.host + self.gc + self.metadata + self.merge + self.padding
     }
 }
 
@@ -30,6 +32,22 @@ pub enum DriveState {
     ReadOnly,
     /// Could not boot.
     Failed,
+}
+
+/// How a drive came up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Boot {
+    /// It has not yet.
+    #[default]
+    None,
+    /// From the factory.
+    Fresh,
+    /// After a shutdown.
+    Clean,
+    /// After a sudden loss of power, from the stored map and the log.
+    Recovered,
+    /// After a sudden loss of power, from what stands on every page.
+    Rebuilt,
 }
 
 /// What the FTL has done since power-on.
@@ -69,6 +87,16 @@ pub struct Stats {
     pub grown_bad_blocks: u64,
     /// 4 KiB sectors found uncorrectable, each time one was met.
     pub uncorrectable_sectors: u64,
+    /// Maps stored while the drive served, or by a shutdown.
+    pub checkpoints: u64,
+    /// Log pages written.
+    pub log_pages: u64,
+    /// How the drive came up.
+    pub boot: Boot,
+    /// From power to service, in nanoseconds of simulated time; 0 while booting.
+    pub boot_nanos: u64,
+    /// Pages read until then.
+    pub boot_reads: u64,
 }
 
 impl Stats {

@@ -3,12 +3,14 @@
 use crate::buffer::{EntryId, Want};
 use crate::drive::Drive;
 use crate::slice::Slice;
+use aster_events::Event;
 use aster_ports::host::HostStatus;
 use aster_units::{Lpn, Ppa};
 
 impl Drive {
     /// Unmaps pages from the slice's on; they read as zeroes afterwards.
-    pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32) -> Result<(), HostStatus> {
+    /// With force unit access a loss of power doesn't bring back what was there.
+    pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
         for lpn in (slice.lpn.0..slice.lpn.0 + pages).map(Lpn) {
             let buffered = self.buffer.borrow().find(lpn).is_some();
             if buffered {
@@ -19,6 +21,9 @@ impl Drive {
                 self.unmap(lpn);
             }
         }
+        if fua {
+            self.log_trims().await;
+        }
         Ok(())
     }
     fn drop_entry(&self, entry: EntryId) {
@@ -26,9 +31,21 @@ impl Drive {
         self.entry_changed(entry);
     }
     fn unmap(&self, lpn: Lpn) {
-        if self.map.borrow().get(lpn).is_some() {
-            self.mark_dirty();
-            self.remap(lpn, Ppa::NONE);
+        if !self.map.borrow().get(lpn).is_some() {
+            return;
         }
+        self.mark_dirty();
+        self.core.charge(self.config.costs.translate);
+        let sequence = self.next_sequence();
+        let from = self.map.borrow_mut().set(lpn, Ppa::NONE);
+        {
+            let mut blocks = self.blocks.borrow_mut();
+            let lun = self.lun_of(lpn);
+            blocks.unsettled.unmapped(lun, lpn);
+            blocks.clear_valid(from);
+            blocks.trimmed(lpn, 1, sequence);
+        }
+        self.after_program(self.lun_of(lpn));
+        self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });
     }
 }

@@ -49,6 +49,9 @@ impl Drive {
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         if self.buffer.borrow().find(slice.lpn).is_none() && !self.map.borrow().get(slice.lpn).is_some() {
+            if fua {
+                self.log_trims().await;
+            }
             return Ok(());
         }
         let entry = self.hold_to_change(slice).await?;
@@ -73,7 +76,9 @@ impl Drive {
             }
             let oldest = self.buffer.borrow_mut().evict_oldest();
             match oldest {
-                Some(entry) => self.evict(entry).await?,
+                Some(entry) => {
+                    self.evict(entry).await?;
+                }
                 None => self.wait_once(&self.pool_waiters).await,
             }
         }
@@ -86,7 +91,9 @@ impl Drive {
         }
         if fua {
             self.buffer.borrow_mut().evict_held(entry);
-            return self.evict(entry).await;
+            let at = self.evict(entry).await?;
+            self.settled(at).await;
+            return Ok(());
         }
         self.let_go(entry, Hold::Exclusive);
         Ok(())

@@ -59,9 +59,6 @@ pub enum ServeError {
     /// The drive's firmware can't go on.
     #[error("the drive reports: {0}")]
     Drive(String),
-    /// The drive lost its power before it was shut down, and its firmware can't go on from there.
-    #[error("the drive reports: {0}")]
-    NotShutDown(String),
 }
 
 fn system(what: &'static str) -> impl Fn(Errno) -> ServeError {
@@ -189,7 +186,6 @@ impl Server {
 
     fn check_drive(&self) -> Result<(), ServeError> {
         match self.device.fault() {
-            Some(fault) if self.device.was_not_shut_down() => Err(ServeError::NotShutDown(fault)),
             Some(fault) => Err(ServeError::Drive(fault)),
             None => Ok(()),
         }

@@ -23,9 +23,6 @@ pub enum RunError {
     /// The drive could not be taken into service by its own firmware.
     #[error("the drive reports: {0}")]
     Drive(String),
-    /// The drive lost its power before it was shut down, and its firmware can't go on from there.
-    #[error("the drive reports: {0}")]
-    NotShutDown(String),
     /// The driver gave up.
     #[error("driver: {0}")]
     Driver(#[from] DriverError),
@@ -142,7 +139,6 @@ impl Machine {
     }
     fn check_drive(&self) -> Result<(), RunError> {
         match self.device.fault() {
-            Some(fault) if self.device.was_not_shut_down() => Err(RunError::NotShutDown(fault)),
             Some(fault) => Err(RunError::Drive(fault)),
             None => Ok(()),
         }

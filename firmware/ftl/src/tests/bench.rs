@@ -45,6 +45,8 @@ pub fn config(content: Content) -> FtlConfig {
         gc_reserve_blocks: 1,
         gc_free_blocks: 2,
         gc_depth: 2,
+        pages_per_word_line: 1,
+        checkpoint_pages: 0,
         costs: FtlCosts::default(),
     }
 }
@@ -134,8 +136,9 @@ impl Bench {
         );
         let host = CommandPort::new(&exec, config.command_slots, 2 * config.command_slots);
         // Few slots, so that waiting for one is part of most tests.
-        let depth = config.slice_workers + 2;
+        let depth = config.slice_workers + config.geometry.total_luns() as u16 + 2;
         let flash = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
+        nvram.keep_only_saved(NVRAM_BYTES);
         serve(&core, &cells, &flash, &dram);
         let front = Rc::new(Front {
             exec: exec.clone(),
@@ -157,10 +160,12 @@ impl Bench {
         let free = RefCell::new((0..config.command_slots).rev().collect());
         Bench { exec, config, cells, nvram, ftl, recorder, front, free }
     }
-    /// Cuts the power and switches it on again.
+    /// Cuts the power, whatever is going on, and switches it on again.
     pub fn restart(self) -> Bench {
         let (config, cells, nvram) = (self.config, self.cells.clone(), self.nvram.clone());
         drop(self);
+        cells.borrow_mut().cut_off(config.pages_per_word_line);
+        nvram.power_off();
         Bench::power_on(config, cells, nvram)
     }
     pub fn capacity(&self) -> u64 {

@@ -10,7 +10,8 @@ use aster_units::{Content, Lpn, Ppa, Rng};
 use std::vec;
 use std::vec::Vec;
 
-/// The stored map and block table of a drive that was shut down: 4 bytes a logical page, then, on pages of their own, 8 a block.
+/// The stored map and block table of a drive that was shut down: 8 bytes a block, then, on pages of their own, 4 a
+/// logical page.
 struct StoredMap {
     map: Vec<u8>,
     table: Vec<u8>,
@@ -46,21 +47,24 @@ fn boot_with(change: impl FnOnce(&mut StoredMap)) -> Bench {
     }
     assert_eq!(bench.shut_down(), HostStatus::Success);
     let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
-    let count = root.blocks.len() as u32;
-    let at = |page: u32| Ppa(root.blocks[(page % count) as usize].0 * 4 + page / count);
+    let count = root.stored.blocks.len() as u32;
+    let at = |page: u32| Ppa(root.stored.blocks[(page % count) as usize].0 * 4 + page / count);
     {
         let mut cells = bench.cells.borrow_mut();
-        let pages: Vec<_> = (0..root.pages).map(|page| cells.content(at(page)).unwrap()).collect();
-        let map_pages = (bench.ftl.logical_pages() * 4).div_ceil(8192) as usize;
-        let mut stored = StoredMap { map: pages[..map_pages].concat(), table: pages[map_pages..].concat() };
+        let pages: Vec<_> = (0..root.stored.pages).map(|page| cells.content(at(page)).unwrap()).collect();
+        // One page of each; before the table's entries stands which pages of the map are there.
+        let mut stored = StoredMap { map: pages[1].clone(), table: pages[0][8..].to_vec() };
+        assert_eq!((pages.len(), pages[0][0]), (2, 1));
         change(&mut stored);
-        root.checksum = 0;
-        for (page, content) in stored.map.chunks(8192).chain(stored.table.chunks(8192)).enumerate() {
+        stored.table = [&pages[0][..8], &stored.table].concat();
+        root.stored.checksum = 0;
+        for (page, content) in [&stored.table, &stored.map].into_iter().enumerate() {
             cells.set_content(at(page as u32), content);
-            root.checksum = crc32c_of([&root.checksum.to_le_bytes()[..], content]);
+            root.stored.checksum = crc32c_of([&root.stored.checksum.to_le_bytes()[..], content]);
         }
     }
     root.store(&bench.nvram);
+    bench.nvram.save();
     let bench = bench.restart();
     bench.settle();
     bench
@@ -111,7 +115,7 @@ fn each_other_contradiction_of_a_stored_map_is_refused_by_name() {
             s.entry(7)[4..].copy_from_slice(&(ERASES_MAX + 1).to_le_bytes());
         }),
         ("a block was erased more often than any can be", |s| s.entry(9)[4..].fill(0xFF)),
-        ("a block is in no state that there is", |s| s.entry(5)[0] = 7),
+        ("a block is in no state that there is", |s| s.entry(5)[0] = 9),
         ("a full block is open", |s| {
             let open = s.find(|entry| entry[0] == StoredMap::OPEN);
             s.entry(open)[2] = 4;

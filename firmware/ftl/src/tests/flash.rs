@@ -44,6 +44,9 @@ pub struct Cells {
     pub faults: Faults,
     rng: Rng,
     pub erases: Vec<u32>,
+    // What each LUN is doing, and whether that has taken effect.
+    working: BTreeMap<u32, (FlashRequest, bool)>,
+    half_erased: Vec<bool>,
     /// Polls of the tasks that serve the port.
     pub polls: u64,
 }
@@ -65,6 +68,8 @@ impl Cells {
             faults: Faults::default(),
             rng: Rng::new(seed),
             erases: vec![0; blocks],
+            working: BTreeMap::new(),
+            half_erased: vec![false; blocks],
             polls: 0,
         }))
     }
@@ -93,17 +98,29 @@ impl Cells {
         }
     }
     fn read_raw(&self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
-        let usual = if self.factory_bad[self.block(ppa)] { 0 } else { 0xFF };
+        let written = self.pages[ppa.0 as usize].is_some() || self.half_erased[self.block(ppa)];
+        let usual = match self.factory_bad[self.block(ppa)] {
+            true => 0,
+            false if written => 0x5A,
+            false => 0xFF,
+        };
         let mark = self.marks.get(&ppa.0).copied().unwrap_or(usual);
         dram.borrow_mut().oob_mut(target.buffer).fill(mark);
         Outcome::default()
     }
     fn read(&self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
+        if self.half_erased[self.block(ppa)] {
+            let failed_sectors = target.sectors.mask();
+            let status = FlashStatus::Uncorrectable;
+            return Outcome { status, failed_sectors, oob_failed: true, ..Outcome::default() };
+        }
         let Some(page) = &self.pages[ppa.0 as usize] else {
             return Outcome { erased: true, ..Outcome::default() };
         };
         let mut dram = dram.borrow_mut();
-        assert_eq!(dram.content_of(target.buffer), page.content, "a page is read as it was written");
+        if dram.content_of(target.buffer) != page.content {
+            return Outcome { status: FlashStatus::Error, ..Outcome::default() };
+        }
         let len = page.content.sector_len();
         let (bytes, oob) = dram.page_and_oob_mut(target.buffer);
         let failed = self.uncorrectable.get(&ppa.0).copied().unwrap_or(0) & target.sectors.mask();
@@ -127,6 +144,7 @@ impl Cells {
         let block = self.block(ppa);
         let page = (ppa.0 % u32::from(self.geometry.pages_per_block)) as u16;
         assert!(!self.factory_bad[block], "a factory bad block is programmed");
+        assert!(!self.half_erased[block], "block {block} is programmed, but only half erased");
         assert_eq!(self.next[block], page, "block {block} is programmed out of order or twice");
         assert_eq!(target.sectors.count, self.geometry.sectors_per_page(), "part of a page is programmed");
         self.next[block] += 1;
@@ -152,6 +170,7 @@ impl Cells {
             return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
         }
         self.next[block] = 0;
+        self.half_erased[block] = false;
         for page in self.pages_of(block) {
             self.pages[page as usize] = None;
             self.uncorrectable.remove(&page);
@@ -199,6 +218,44 @@ impl Cells {
     }
 }
 
+impl Cells {
+    /// The power goes: what is in work is torn, and a program takes the pages before it on its word line along.
+    pub fn cut_off(&mut self, pages_per_word_line: u16) {
+        for (lun, (request, took_effect)) in std::mem::take(&mut self.working) {
+            let ppa = self.ppa(LunIndex(lun), &request.targets()[0]);
+            let block = self.block(ppa);
+            let page = (ppa.0 % u32::from(self.geometry.pages_per_block)) as u16;
+            match request.phase {
+                Phase::Program if !self.bad[block] => {
+                    if !took_effect {
+                        assert_eq!(self.next[block], page);
+                        self.next[block] += 1;
+                        // Its record may be legible even so.
+                        let like = page.checked_sub(1).and_then(|_| self.pages[ppa.0 as usize - 1].as_ref());
+                        let sectors = usize::from(self.geometry.sectors_per_page());
+                        let torn = match like {
+                            Some(p) => Page { oob: p.oob.clone(), ..Page::noise(p.content, p.bytes.len()) },
+                            None => Page::noise(Content::Full, sectors * 4096),
+                        };
+                        self.pages[ppa.0 as usize] = Some(torn);
+                    }
+                    for torn in page - page % pages_per_word_line..=page {
+                        self.uncorrectable.insert(ppa.0 - u32::from(page - torn), u16::MAX);
+                    }
+                }
+                Phase::Erase if !self.bad[block] => self.half_erased[block] = true,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Page {
+    fn noise(content: Content, len: usize) -> Page {
+        Page { content, bytes: vec![0xA5; len].into(), oob: vec![0x3C; 16].into() }
+    }
+}
+
 /// Serves the port: a task a LUN, one request at a time, in order.
 pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &SharedDram) {
     let luns = cells.borrow().geometry.total_luns();
@@ -217,9 +274,12 @@ pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &Shar
                 };
                 // Half before, half after: content is taken in the middle, so that whoever changes a buffer too early
                 // is found out.
+                cells.borrow_mut().working.insert(lun.0, (request, false));
                 exec.sleep(Duration::from_micros(micros / 2)).await;
                 let outcome = cells.borrow_mut().execute(&request, &dram);
+                cells.borrow_mut().working.insert(lun.0, (request, true));
                 exec.sleep(Duration::from_micros(micros / 2)).await;
+                cells.borrow_mut().working.remove(&lun.0);
                 let mut outcomes = [Outcome::default(); 4];
                 outcomes[0] = outcome;
                 port.complete(tag, outcomes);

@@ -8,4 +8,5 @@ mod faults;
 mod flash;
 mod format;
 mod oracle;
+mod power;
 mod speed;

@@ -1,0 +1,84 @@
+//! Which blocks the log names, for recovery to look into.
+
+use super::{BlockIndex, BlockState, Blocks, LISTED_MIN};
+use crate::log_page::Entry;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use aster_units::LunIndex;
+
+impl Blocks {
+    /// The blocks with pages that no entry tells of, and their first such page: open ones, those with unsafe pages, and those
+    /// of the entries in `unlogged`.
+    pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a Entry>) -> Vec<(BlockIndex, u32)> {
+        let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut note = |block: BlockIndex, page: u32| {
+            let first = ranges.entry(block.0).or_insert(page);
+            *first = page.min(*first);
+        };
+        for lun in (0..self.luns.len() as u32).map(LunIndex) {
+            for open in self.luns[lun.index()].open.iter().flatten() {
+                note(open.block, u32::from(open.next) / self.pages_per_line * self.pages_per_line);
+            }
+            for ppa in self.unsettled.pages(lun) {
+                let (line, _) = self.line_of(ppa);
+                note(self.block_of(ppa), line.start % self.pages_per_block);
+            }
+            for (_, ppa) in &self.luns[lun.index()].held {
+                note(self.block_of(*ppa), ppa.0 % self.pages_per_block);
+            }
+        }
+        for entry in unlogged {
+            match *entry {
+                Entry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
+                Entry::Opened(block) => note(block, 0),
+                Entry::Trim { .. } | Entry::Erased(_) | Entry::Retired(_) => {}
+            }
+        }
+        ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
+    }
+    /// The LUN's first `most` free blocks, for a log page to name.
+    pub(crate) fn to_list(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
+        let lun = &mut self.luns[lun.index()];
+        lun.naming = lun.free.len().min(most);
+        lun.free.iter().copied().take(most)
+    }
+    /// The log page that names what [`Blocks::to_list`] gave is written.
+    pub(crate) fn listed(&mut self) {
+        for lun in &mut self.luns {
+            lun.listed = lun.naming.max(lun.listed);
+        }
+    }
+    /// True when the LUN will soon write blocks that no log page names, and has them.
+    pub(crate) fn wants_listing(&self, lun: LunIndex) -> bool {
+        let lun = &self.luns[lun.index()];
+        self.needs_listing && lun.listed < LISTED_MIN && lun.free.len() > lun.listed
+    }
+    /// Blocks need no naming any more: there is no log to do it.
+    pub(crate) fn list_nothing(&mut self) {
+        self.needs_listing = false;
+    }
+    /// Says that a free block's pages have not been looked at since power was lost.
+    pub(crate) fn suspect(&mut self, block: BlockIndex) {
+        self.suspects[block.at() / 64] |= 1 << (block.at() % 64);
+    }
+    /// A suspect among the LUN's first `most` free blocks.
+    pub(crate) fn first_suspect(&self, lun: LunIndex, most: usize) -> Option<BlockIndex> {
+        let is_suspect = |b: &BlockIndex| self.suspects[b.at() / 64] >> (b.at() % 64) & 1 == 1;
+        self.luns[lun.index()].free.iter().copied().take(most).find(is_suspect)
+    }
+    /// A suspect has been looked at. One that is not erased is to be collected like any block without valid pages.
+    pub(crate) fn clear_suspect(&mut self, block: BlockIndex, erased: bool) {
+        self.suspects[block.at() / 64] &= !(1 << (block.at() % 64));
+        if erased {
+            return;
+        }
+        let lun = self.lun_of(block).index();
+        let lun = &mut self.luns[lun];
+        if let Some(at) = lun.free.iter().position(|&free| free == block) {
+            lun.free.remove(at);
+            (lun.listed, lun.naming) = (lun.listed.min(at), lun.naming.min(at));
+            self.close(block, BlockState::Closed);
+            self.settle(block);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The blocks of the stored map, and those that are erased or formatted outside of garbage collection.
+
+use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
+use crate::log_page::Entry;
+use aster_units::{BlockAddr, LunIndex};
+
+impl Blocks {
+    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps its reserve
+    /// without them. For after boot; each erased block is looked at by itself.
+    pub(crate) fn keep_for_map(&mut self, lun: LunIndex) {
+        let at = lun.index();
+        while self.luns[at].in_map + self.luns[at].for_map.len() < self.map_share
+            && self.luns[at].free.len() > self.reserve
+        {
+            let Some(block) = self.take_last_free(lun) else { return };
+            self.luns[at].for_map.push_back(block);
+        }
+    }
+    // The last free block that is known to be erased.
+    fn take_last_free(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+        let known = |b: &BlockIndex| self.suspects[b.at() / 64] >> (b.at() % 64) & 1 == 0;
+        let lun = &mut self.luns[lun.index()];
+        let at = lun.free.iter().rposition(known)?;
+        (lun.listed, lun.naming) = (lun.listed.min(at), lun.naming.min(at));
+        lun.free.remove(at)
+    }
+    /// Takes a free block for the stored map: one set aside for it, else another, leaving one to garbage
+    /// collection while that has use for it.
+    pub(crate) fn take_for_map(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+        let at = lun.index();
+        let block = match self.luns[at].for_map.pop_front() {
+            Some(block) => block,
+            None if self.luns[at].free.len() < 2 && self.evacuates => return None,
+            None => self.take_last_free(lun)?,
+        };
+        let lun = &mut self.luns[at];
+        lun.in_map += 1;
+        self.pending.push(Entry::Opened(block));
+        self.states[block.at()] = BlockState::Map;
+        Some(block)
+    }
+    /// Takes a block that holds nothing any more out of the candidates for collection, to be erased at once.
+    pub(crate) fn take_empty(&mut self) -> Option<BlockIndex> {
+        let block = self.victims.iter().position(|&valid| valid == 0)?;
+        self.victims[block] = NO_VICTIM;
+        Some(BlockIndex(block as u32))
+    }
+    /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or not.
+    pub(crate) fn next_used(&self, lun: LunIndex, first: BlockAddr) -> Option<BlockIndex> {
+        let used = |&block: &BlockIndex| {
+            !matches!(
+                self.states[block.at()],
+                BlockState::Free | BlockState::Map | BlockState::Log | BlockState::Bad
+            )
+        };
+        (first.0..self.blocks_per_lun).map(|block| self.block_index(lun, BlockAddr(block))).find(used)
+    }
+    /// Takes a used block, which holds no valid page, out of all lists: to be erased at once.
+    pub(crate) fn take_used(&mut self, block: BlockIndex) {
+        self.victims[block.at()] = NO_VICTIM;
+        let lun = self.lun_of(block).index();
+        let lun = &mut self.luns[lun];
+        lun.failing.retain(|&failing| failing != block);
+        for open in &mut lun.open {
+            if open.is_some_and(|o| o.block == block) {
+                *open = None;
+            }
+        }
+    }
+    /// A block of a map that is no longer needed: to be erased like any block without valid pages.
+    pub(crate) fn release_from_map(&mut self, block: BlockIndex) {
+        self.leave_map(block);
+        self.close(block, BlockState::Closed);
+        self.settle(block);
+    }
+    /// A program of the stored map failed in this block.
+    pub(crate) fn fail_map_block(&mut self, block: BlockIndex) {
+        self.leave_map(block);
+        self.close(block, BlockState::Failing);
+        self.settle(block);
+    }
+    fn leave_map(&mut self, block: BlockIndex) {
+        let lun = self.lun_of(block).index();
+        self.luns[lun].in_map -= 1;
+    }
+}

@@ -1,0 +1,91 @@
+//! What FLUSH and force unit access promise: no loss of power takes it back.
+//!
+//! A page that is programmed can still be lost with its word line (see `unsettled`), until the line is complete. Where
+//! nothing else comes to complete it, padding does.
+
+use crate::blocks::Stream;
+use crate::drive::Drive;
+use crate::unsettled::Safety;
+use alloc::vec::Vec;
+use aster_ports::flash::Tag;
+use aster_ports::host::CommandId;
+use aster_units::{LunIndex, Ppa};
+
+const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
+
+impl Drive {
+    /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before, have written.
+    pub(crate) async fn settle_flush(&self, command: CommandId) {
+        self.flush_waiters.wait(self.exec(), || self.is_last_slice(command).then_some(())).await;
+        let order = self.blocks.borrow().unsettled.begun();
+        let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
+        let luns: Vec<LunIndex> = (0..self.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
+        let mut begun = Vec::with_capacity(luns.len());
+        for &lun in &luns {
+            begun.extend(self.begin_padding(lun, Stream::Host).await);
+        }
+        self.padded(begun).await;
+        for lun in luns {
+            while !self.is_safe(lun, order) {
+                // Others may have begun another line, or pages of one are still in flight.
+                match self.begin_padding(lun, Stream::Host).await {
+                    Some(padding) => self.padded([padding]).await,
+                    None => self.wait_once(&self.settle_waiters[lun.index()]).await,
+                }
+            }
+        }
+        self.log_trims().await;
+    }
+    fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
+        self.blocks.borrow().unsettled.all_safe(lun, order)
+    }
+    async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
+        for (ppa, tag) in begun {
+            if self.program_done(ppa, tag).await {
+                self.settle_line(ppa);
+            }
+        }
+    }
+
+    /// Waits until a loss of power can't undo a page that the host wrote, completing its word line where nothing else does.
+    pub(crate) async fn settled(&self, ppa: Ppa) {
+        let lun = {
+            let blocks = self.blocks.borrow();
+            blocks.lun_of(blocks.block_of(ppa))
+        };
+        loop {
+            let safety = self.blocks.borrow().safety(ppa);
+            match safety {
+                Safety::Safe => return,
+                Safety::Pending => self.wait_once(&self.settle_waiters[lun.index()]).await,
+                Safety::Open => match self.begin_padding(lun, Stream::Host).await {
+                    Some(padding) => self.padded([padding]).await,
+                    // Garbage collection's own line: what it copies stays where it was until that is complete.
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// Completes the word line that a stream has begun in a LUN, if any, with padding.
+    pub(crate) async fn pad_line(&self, lun: LunIndex, stream: Stream) {
+        while let Some(padding) = self.begin_padding(lun, stream).await {
+            self.padded([padding]).await;
+        }
+    }
+    /// Completes all word lines that are begun. Nothing else may be in work.
+    pub(crate) async fn pad_lines(&self) {
+        loop {
+            let mut begun = Vec::new();
+            for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+                for stream in STREAMS {
+                    begun.extend(self.begin_padding(lun, stream).await);
+                }
+            }
+            if begun.is_empty() {
+                return;
+            }
+            self.padded(begun).await;
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The log: what recovery needs to know beyond the stored map.
+//!
+//! Log pages stand in blocks set aside for them, the same number in each LUN, used in turn: their slots. Every page is
+//! written to a whole word line, so that a program that is cut off takes no log page along that was whole before. A slot
+//! is erased and used again when the stored map knows all that its pages say.
+//!
+//! A log page carries the changes since the page before, and names the blocks that may be written without another word:
+//! recovery looks into those, and into no others. Nothing waits for the log but who needs a block that it does not name,
+//! and who must know a trim to be safe.
+
+use crate::blocks::{BlockIndex, LISTED_MAX};
+use crate::drive::Drive;
+use crate::flash::Cause;
+use crate::log_page::{ENTRIES_BYTES_MIN, Header, StoredMap};
+use crate::oob::{OobRecord, PageKind};
+use crate::root::SLOTS_MAX;
+use crate::stats::DriveState;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_ports::flash::FlashStatus;
+use aster_units::{BufferId, LunIndex, Ppa, SectorRange};
+
+/// Copies of a log page at least: of two, one may become unreadable.
+const COPIES_MIN: u32 = 2;
+/// Lines that only a page that ends a stored map may take.
+const LINES_FOR_COMMIT: u32 = 1;
+
+/// A block set aside for the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub(crate) block: BlockIndex,
+    /// The greatest number of its pages; 0 when there are none.
+    pub(crate) last: u64,
+    pub(crate) good: bool,
+}
+
+/// Where the log stands.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) slots: Vec<Slot>,
+    /// The slot in use, and the next line in it; none before the first page since a loss of power.
+    pub(crate) at: Option<(usize, u32)>,
+    /// The slot after which to look for the next one.
+    pub(crate) turn: usize,
+    /// Of the last page.
+    pub(crate) number: u64,
+    pub(crate) commit: u64,
+    pub(crate) replay_from: u64,
+    lines_per_slot: u32,
+    writing: bool,
+    asked: bool,
+    /// No log page can be written any more.
+    pub(crate) dead: bool,
+    /// It was read back after a loss of power: a map stored soon makes the next recovery short.
+    pub(crate) recovered: bool,
+    /// The newest slot found then, and its first erased line: to be gone on with where there is no spare slot.
+    pub(crate) rest: Option<(usize, u32)>,
+    // Entries since power-on that log pages have.
+    logged: u64,
+    // Data pages programmed when the stored map was begun.
+    programs_then: u64,
+}
+
+impl Log {
+    fn is_spare(&self, slot: &Slot) -> bool {
+        slot.good && (slot.last == 0 || slot.last < self.replay_from)
+    }
+    /// Lines that can be written before a newer map is stored.
+    pub(crate) fn free_lines(&self) -> u32 {
+        let here = self.at.map_or(0, |(_, line)| self.lines_per_slot - line);
+        let current = self.at.map(|(slot, _)| slot);
+        let spare = |&(n, slot): &(usize, &Slot)| Some(n) != current && self.is_spare(slot);
+        here + self.lines_per_slot * self.slots.iter().enumerate().filter(spare).count() as u32
+    }
+    fn lines(&self) -> u32 {
+        self.lines_per_slot * self.slots.iter().filter(|slot| slot.good).count() as u32
+    }
+    /// So few lines are left that a newer map should be stored.
+    fn runs_short(&self) -> bool {
+        self.free_lines() <= (self.lines() / 4).max(LINES_FOR_COMMIT + 1)
+    }
+    /// A page that names no stored map may be written. One slot stays spare: after a loss of power a map can be stored with it.
+    fn has_room(&self) -> bool {
+        let spare = self.slots.iter().enumerate();
+        let spare =
+            spare.filter(|&(n, slot)| self.at.is_none_or(|(at, _)| at != n) && self.is_spare(slot)).count();
+        let here = self.at.map_or(0, |(_, line)| self.lines_per_slot - line);
+        here > LINES_FOR_COMMIT || spare > 1 || (here == LINES_FOR_COMMIT && spare > 0)
+    }
+    fn next_spare(&self) -> Option<usize> {
+        let count = self.slots.len();
+        (1..=count)
+            .map(|n| (self.turn + n) % count)
+            .find(|&n| self.at.is_none_or(|(current, _)| current != n) && self.is_spare(&self.slots[n]))
+    }
+}
+
+/// Writes log pages whenever one is due, for ever.
+pub(crate) async fn run(drive: Rc<Drive>) {
+    loop {
+        drive.log_wanted.wait(drive.exec(), || drive.log_is_due().then_some(())).await;
+        drive.write_log(None).await;
+    }
+}
+
+/// Stores the map whenever that is due, for ever.
+pub(crate) async fn run_checkpoints(drive: Rc<Drive>) {
+    loop {
+        drive.checkpoint_wanted.wait(drive.exec(), || drive.checkpoint_is_due().then_some(())).await;
+        drive.store_while_serving().await;
+    }
+}
+
+impl Drive {
+    /// Copies of a log page, one word line in all.
+    pub(crate) fn log_copies(&self) -> u32 {
+        u32::from(self.config.pages_per_word_line).max(COPIES_MIN)
+    }
+    /// The blocks set aside for the log, in the order of their use; whether each is good is `good`'s to say.
+    pub(crate) fn lay_out_log(&self, good: impl Fn(BlockIndex) -> bool) {
+        let luns = self.geometry.total_luns();
+        let blocks = self.blocks.borrow();
+        let slot = |n: u32| {
+            let block = blocks.block_index(LunIndex(n % luns), aster_units::BlockAddr(n / luns));
+            Slot { block, last: 0, good: good(block) }
+        };
+        let slots = (luns * self.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
+        let mut log = self.log.borrow_mut();
+        log.slots = (0..slots).map(slot).collect();
+        log.turn = log.slots.len() - 1;
+        log.lines_per_slot = u32::from(self.geometry.pages_per_block) / self.log_copies();
+    }
+    fn data_programs(&self) -> u64 {
+        let programs = self.stats.borrow().flash_programs;
+        programs.host + programs.gc
+    }
+    fn entries_room(&self) -> usize {
+        self.geometry.page_bytes as usize / 2
+    }
+    fn log_is_due(&self) -> bool {
+        self.log.borrow().asked && !self.log.borrow().dead && self.state() != DriveState::Booting
+    }
+    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free again.
+    pub(crate) fn log_is_half_full(&self) -> bool {
+        let log = self.log.borrow();
+        log.free_lines() < log.lines() / 2
+    }
+    pub(crate) fn log_runs_short(&self) -> bool {
+        self.log.borrow().runs_short()
+    }
+    pub(crate) fn checkpoint_is_due(&self) -> bool {
+        let log = self.log.borrow();
+        let since = self.data_programs() - log.programs_then;
+        let due = log.recovered || log.runs_short() || since >= self.checkpoint_pages();
+        due && !log.dead && self.marked_dirty.get() && self.state() != DriveState::Booting
+    }
+    /// The stored map's programs counted from here on.
+    pub(crate) fn checkpoint_begins(&self) -> u64 {
+        let programs = self.data_programs();
+        let mut log = self.log.borrow_mut();
+        log.programs_then = programs;
+        log.number + 1
+    }
+    /// A program has begun: looks whether the log should be written, or the map stored.
+    #[inline]
+    pub(crate) fn after_program(&self, lun: LunIndex) {
+        let due = {
+            let blocks = self.blocks.borrow();
+            let listing = blocks.wants_listing(lun) && !self.log.borrow().runs_short();
+            listing || blocks.pending.bytes() >= self.entries_room()
+        };
+        if due {
+            self.ask_for_log();
+        }
+        if self.checkpoint_is_due() {
+            self.checkpoint_wanted.wake(self.exec());
+        }
+    }
+    fn ask_for_log(&self) {
+        self.log.borrow_mut().asked = true;
+        self.log_wanted.wake(self.exec());
+    }
+    /// Waits until another log page has been written, or none can be.
+    pub(crate) async fn next_log_page(&self) {
+        let before = self.log.borrow().number;
+        self.ask_for_log();
+        let done = || {
+            let log = self.log.borrow();
+            (log.number > before || log.dead).then_some(())
+        };
+        self.log_waiters.wait(self.exec(), done).await;
+    }
+    /// Waits until the log knows all trims so far.
+    pub(crate) async fn log_trims(&self) {
+        let last = self.blocks.borrow().pending.last_trim();
+        loop {
+            let logged = self.log.borrow().logged >= last || self.log.borrow().dead;
+            if logged {
+                return;
+            }
+            self.next_log_page().await;
+        }
+    }
+
+    /// Writes a log page, one that names the stored map if there is a new one. False when no log page can be written any
+    /// more: then the drive takes no more writes.
+    pub(crate) async fn write_log(&self, stored: Option<(StoredMap, u64)>) -> bool {
+        let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(stored.is_some())).await;
+        if !ready {
+            return false;
+        }
+        self.look_at_suspects().await;
+        let (buffer, last) = self.encode_log_page(stored.as_ref());
+        let written = loop {
+            let Some(line) = self.next_log_line().await else { break false };
+            if self.program_log_line(line, buffer).await {
+                break true;
+            }
+        };
+        self.end_log_page(stored, written.then_some(last));
+        if !written {
+            self.give_up_log().await;
+        }
+        self.log_waiters.wake_all(self.exec());
+        written
+    }
+    fn begin_log_page(&self, commit: bool) -> Option<bool> {
+        let mut log = self.log.borrow_mut();
+        if log.dead {
+            return Some(false);
+        }
+        if log.writing {
+            return None;
+        }
+        if !commit && !log.has_room() {
+            self.checkpoint_wanted.wake(self.exec());
+            return None;
+        }
+        (log.writing, log.asked) = (true, false);
+        Some(true)
+    }
+    fn end_log_page(&self, stored: Option<(StoredMap, u64)>, written: Option<u64>) {
+        let mut log = self.log.borrow_mut();
+        log.writing = false;
+        let Some(logged) = written else {
+            log.dead = true;
+            self.blocks.borrow_mut().list_nothing();
+            return;
+        };
+        log.number += 1;
+        log.logged = logged;
+        if let Some((_, replay_from)) = stored {
+            (log.commit, log.replay_from) = (log.number, replay_from);
+            log.recovered = false;
+        }
+        self.count(|s| s.log_pages += 1);
+        if let Some((slot, line)) = log.at.as_mut() {
+            *line += 1;
+            let (slot, number) = (*slot, log.number);
+            log.slots[slot].last = number;
+        }
+        self.blocks.borrow_mut().listed();
+    }
+
+    /// Free blocks that were free when power went may hold what was begun just before: each is looked at before it is named.
+    async fn look_at_suspects(&self) {
+        let buffer = self.log_buffer();
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            loop {
+                let suspect = self.blocks.borrow().first_suspect(lun, LISTED_MAX);
+                let Some(block) = suspect else { break };
+                let first = self.blocks.borrow().first_page(block);
+                let outcome = self.read(first, self.one_sector(), buffer, Cause::Metadata).await;
+                let erased = outcome.status == FlashStatus::Done && outcome.erased;
+                self.blocks.borrow_mut().clear_suspect(block, erased);
+            }
+        }
+    }
+    pub(crate) fn one_sector(&self) -> SectorRange {
+        SectorRange { first: 0, count: 1 }
+    }
+    fn log_buffer(&self) -> BufferId {
+        self.dram.borrow().metadata_buffer(self.config.log_buffer())
+    }
+
+    /// Puts the next log page into its buffer; gives how many entries the log has with it.
+    fn encode_log_page(&self, stored: Option<&(StoredMap, u64)>) -> (BufferId, u64) {
+        let buffer = self.log_buffer();
+        let mut blocks = self.blocks.borrow_mut();
+        let mut usable = Vec::new();
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            usable.extend(blocks.to_list(lun, LISTED_MAX));
+        }
+        let log = self.log.borrow();
+        let mut header = Header {
+            shape: self.shape(),
+            number: log.number + 1,
+            sequence: self.sequence.get(),
+            commit: if stored.is_some() { log.number + 1 } else { log.commit },
+            replay_from: stored.map_or(log.replay_from, |(_, from)| *from),
+            stored: stored.map(|(map, _)| map.clone()),
+            ranges: Vec::new(),
+            usable,
+        };
+        let page_bytes = self.geometry.page_bytes as usize;
+        // Fewer entries need more ranges, which leave less room for entries: begin with what surely fits.
+        header.ranges = blocks.ranges(blocks.pending.entries().iter());
+        let room = page_bytes.saturating_sub(header.bytes());
+        assert!(
+            room >= ENTRIES_BYTES_MIN,
+            "the lists of a log page have outgrown it: {} bytes",
+            header.bytes()
+        );
+        let count = blocks.pending.fitting(room);
+        header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(count));
+        let mut dram = self.dram.borrow_mut();
+        let (content, oob) = dram.page_and_oob_mut(buffer);
+        header.encode(blocks.pending.entries(), count, content);
+        let number = header.number;
+        OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0 }.encode(oob);
+        (buffer, blocks.pending.take(count))
+    }
+
+    /// The first page of the next line; a slot that is full makes way for another.
+    async fn next_log_line(&self) -> Option<Ppa> {
+        loop {
+            let (current, next) = {
+                let log = self.log.borrow();
+                let current =
+                    log.at.filter(|&(slot, line)| log.slots[slot].good && line < log.lines_per_slot);
+                (current.map(|(slot, line)| (log.slots[slot].block, line)), log.next_spare())
+            };
+            if let Some((block, line)) = current {
+                return Some(Ppa(self.blocks.borrow().first_page(block).0 + line * self.log_copies()));
+            }
+            let Some(slot) = next else {
+                let mut log = self.log.borrow_mut();
+                let rest =
+                    log.rest.take().filter(|&(slot, line)| log.slots[slot].good && line < log.lines_per_slot);
+                log.at = Some(rest?);
+                continue;
+            };
+            let block = self.log.borrow().slots[slot].block;
+            let (lun, addr) = {
+                let blocks = self.blocks.borrow();
+                (blocks.lun_of(block), blocks.block_addr(block))
+            };
+            let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
+            let erased = self.flash_done(tag).await.status == FlashStatus::Done;
+            {
+                let mut log = self.log.borrow_mut();
+                (log.at, log.turn) = (Some((slot, 0)), slot);
+                log.slots[slot].last = 0;
+            }
+            self.store_root(false);
+            if erased {
+                self.blocks.borrow_mut().log_erased(block);
+            } else {
+                self.fail_slot();
+            }
+        }
+    }
+    fn fail_slot(&self) {
+        let failed = {
+            let mut log = self.log.borrow_mut();
+            let Some((slot, _)) = log.at.take() else { return };
+            log.slots[slot].good = false;
+            log.slots[slot].block
+        };
+        let lun = self.blocks.borrow().lun_of(failed);
+        self.retire(lun, failed);
+    }
+    async fn program_log_line(&self, line: Ppa, buffer: BufferId) -> bool {
+        for copy in 0..self.log_copies() {
+            let tag = self.begin_map_program(Ppa(line.0 + copy), buffer).await;
+            if self.flash_done(tag).await.status != FlashStatus::Done {
+                self.fail_slot();
+                return false;
+            }
+        }
+        true
+    }
+    /// No slot takes a page any more. What the slots say must not be taken for the truth after a loss of power: without them
+    /// recovery looks at every page.
+    #[cold]
+    pub(crate) async fn give_up_log(&self) {
+        self.log_waiters.wait(self.exec(), || (!self.log.borrow().writing).then_some(())).await;
+        self.log.borrow_mut().dead = true;
+        self.blocks.borrow_mut().list_nothing();
+        let slots = self.log.borrow().slots.clone();
+        for slot in slots {
+            let (lun, addr) = {
+                let blocks = self.blocks.borrow();
+                (blocks.lun_of(slot.block), blocks.block_addr(slot.block))
+            };
+            let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
+            if self.flash_done(tag).await.status == FlashStatus::Done {
+                self.blocks.borrow_mut().log_erased(slot.block);
+            }
+        }
+        self.log_waiters.wake_all(self.exec());
+        if self.state() == DriveState::Ready {
+            self.set_state(DriveState::ReadOnly);
+        }
+    }
+}

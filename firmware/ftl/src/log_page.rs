@@ -1,0 +1,339 @@
+//! A page of the log: what has changed since the stored map, and where to look for what the log does not know yet.
+
+use crate::blocks::BlockIndex;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use aster_codec::checksum::crc32c;
+use aster_units::{Lpn, Ppa};
+
+const MAGIC: [u8; 4] = *b"ALG1";
+const CRC_AT: usize = 4;
+const CHECKED_FROM: usize = 8;
+/// Bytes before the lists.
+const HEADER_BYTES: usize = 88;
+/// Room that a page keeps for entries, whatever its lists take.
+pub(crate) const ENTRIES_BYTES_MIN: usize = 1024;
+
+/// Something that recovery must know, in the order in which it happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entry {
+    /// A logical page lies here now.
+    Map { lpn: Lpn, ppa: Ppa },
+    /// Logical pages are unmapped; what was written with this sequence number or before is void.
+    Trim { first: Lpn, count: u32, sequence: u64 },
+    /// A free block was taken to be written.
+    Opened(BlockIndex),
+    /// A block was erased.
+    Erased(BlockIndex),
+    /// A block has gone bad.
+    Retired(BlockIndex),
+}
+
+impl Entry {
+    fn bytes(self) -> usize {
+        match self {
+            Entry::Map { .. } => 9,
+            Entry::Trim { .. } => 17,
+            Entry::Opened(_) | Entry::Erased(_) | Entry::Retired(_) => 5,
+        }
+    }
+    fn encode(self, into: &mut Writer<'_>) {
+        match self {
+            Entry::Map { lpn, ppa } => {
+                into.put(&[1]);
+                into.u32(lpn.0);
+                into.u32(ppa.0);
+            }
+            Entry::Trim { first, count, sequence } => {
+                into.put(&[2]);
+                into.u32(first.0);
+                into.u32(count);
+                into.u64(sequence);
+            }
+            Entry::Opened(block) => into.tagged(3, block),
+            Entry::Erased(block) => into.tagged(4, block),
+            Entry::Retired(block) => into.tagged(5, block),
+        }
+    }
+    fn decode(from: &mut Reader<'_>) -> Option<Entry> {
+        let [kind] = from.take()?;
+        Some(match kind {
+            1 => Entry::Map { lpn: Lpn(from.u32()?), ppa: Ppa(from.u32()?) },
+            2 => Entry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
+            3 => Entry::Opened(BlockIndex(from.u32()?)),
+            4 => Entry::Erased(BlockIndex(from.u32()?)),
+            5 => Entry::Retired(BlockIndex(from.u32()?)),
+            _ => return None,
+        })
+    }
+}
+
+/// The stored map that the log goes on from.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct StoredMap {
+    /// Counts stored maps.
+    pub(crate) generation: u64,
+    /// Pages of the block table and the map.
+    pub(crate) pages: u32,
+    /// Over their content, page after page.
+    pub(crate) checksum: u32,
+    /// The blocks they are in, interleaved.
+    pub(crate) blocks: Vec<BlockIndex>,
+}
+
+/// What a log page says beside its entries.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Header {
+    /// Of geometry and capacity: a drive is opened as what it was.
+    pub(crate) shape: u64,
+    /// Counts log pages over the drive's life.
+    pub(crate) number: u64,
+    /// The last sequence number given out.
+    pub(crate) sequence: u64,
+    /// The log page that says where the stored map is.
+    pub(crate) commit: u64,
+    /// The first log page whose entries the stored map may not know.
+    pub(crate) replay_from: u64,
+    /// Where the stored map is, if this is the page that says so.
+    pub(crate) stored: Option<StoredMap>,
+    /// Blocks with pages that no entry up to here tells of, and the first such page.
+    pub(crate) ranges: Vec<(BlockIndex, u32)>,
+    /// Erased blocks that may be written after this page without a further word.
+    pub(crate) usable: Vec<BlockIndex>,
+}
+
+struct Writer<'a> {
+    page: &'a mut [u8],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.page[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+    fn u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+    fn u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+    fn tagged(&mut self, tag: u8, block: BlockIndex) {
+        self.put(&[tag]);
+        self.u32(block.0);
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*first)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+}
+
+impl Header {
+    /// Bytes of header and lists.
+    pub(crate) fn bytes(&self) -> usize {
+        let stored = self.stored.as_ref().map_or(0, |stored| stored.blocks.len());
+        HEADER_BYTES + 4 * stored + 8 * self.ranges.len() + 4 * self.usable.len()
+    }
+
+    /// Writes header, lists and `entries` over `page`. They must fit.
+    pub(crate) fn encode(&self, entries: &VecDeque<Entry>, count: usize, page: &mut [u8]) {
+        page.fill(0);
+        let mut w = Writer { page, at: CHECKED_FROM };
+        let none = StoredMap::default();
+        let stored = self.stored.as_ref().unwrap_or(&none);
+        for wide in [self.shape, self.number, self.sequence, self.commit, self.replay_from, stored.generation]
+        {
+            w.u64(wide);
+        }
+        w.u32(stored.pages);
+        w.u32(stored.checksum);
+        w.u32(u32::from(self.stored.is_some()));
+        let lists = [stored.blocks.len(), self.ranges.len(), self.usable.len(), count];
+        lists.into_iter().for_each(|length| w.u32(length as u32));
+        w.at = HEADER_BYTES;
+        stored.blocks.iter().for_each(|block| w.u32(block.0));
+        for (block, page) in &self.ranges {
+            w.u32(block.0);
+            w.u32(*page);
+        }
+        self.usable.iter().for_each(|block| w.u32(block.0));
+        entries.iter().take(count).for_each(|entry| entry.encode(&mut w));
+        page[..4].copy_from_slice(&MAGIC);
+        let crc = crc32c(&page[CHECKED_FROM..]);
+        page[CRC_AT..CHECKED_FROM].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// Reads a page; `None` when it is no log page, or damaged.
+    pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<Entry>)> {
+        let crc = page.get(CRC_AT..CHECKED_FROM)?;
+        if page[..4] != MAGIC || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
+            return None;
+        }
+        let mut r = Reader(page.get(CHECKED_FROM..)?);
+        let mut wide = || r.u64();
+        let [shape, number, sequence, commit, replay_from] = [wide()?, wide()?, wide()?, wide()?, wide()?];
+        let (generation, pages, checksum, is_stored) = (r.u64()?, r.u32()?, r.u32()?, r.u32()?);
+        let [blocks, ranges, usable, entries] = [r.u32()?, r.u32()?, r.u32()?, r.u32()?];
+        let mut r = Reader(page.get(HEADER_BYTES..)?);
+        // No list can be longer than what is left of the page.
+        let fits = |count: u32| (count as usize <= page.len()).then_some(count);
+        let blocks = (0..fits(blocks)?).map(|_| r.u32().map(BlockIndex)).collect::<Option<_>>()?;
+        let range = |r: &mut Reader<'_>| Some((BlockIndex(r.u32()?), r.u32()?));
+        let ranges = (0..fits(ranges)?).map(|_| range(&mut r)).collect::<Option<_>>()?;
+        let usable = (0..fits(usable)?).map(|_| r.u32().map(BlockIndex)).collect::<Option<_>>()?;
+        let entries = (0..fits(entries)?).map(|_| Entry::decode(&mut r)).collect::<Option<_>>()?;
+        let stored = StoredMap { generation, pages, checksum, blocks };
+        let stored = (is_stored == 1).then_some(stored);
+        Some((Header { shape, number, sequence, commit, replay_from, stored, ranges, usable }, entries))
+    }
+}
+
+/// The entries that no log page has yet.
+#[derive(Default)]
+pub(crate) struct Pending {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    // Entries that went in and came out so far, and the number of the last trim among them.
+    pushed: u64,
+    taken: u64,
+    last_trim: u64,
+}
+
+impl Pending {
+    pub(crate) fn push(&mut self, entry: Entry) {
+        if let Entry::Trim { first, count, sequence } = entry {
+            // A run of pages trimmed one after the other, with no sequence number given out between, is one entry.
+            if let Some(Entry::Trim { first: before, count: length, sequence: last }) =
+                self.entries.back_mut()
+                && before.0 + *length == first.0
+                && *last + 1 == sequence
+            {
+                (*length, *last) = (*length + count, sequence);
+                return;
+            }
+            self.last_trim = self.pushed + 1;
+        }
+        self.pushed += 1;
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+    }
+    /// Bytes that all entries take in a log page.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// How many of the oldest entries fit `bytes`.
+    pub(crate) fn fitting(&self, bytes: usize) -> usize {
+        let mut left = bytes;
+        let fits = |entry: &&Entry| match left.checked_sub(entry.bytes()) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        };
+        self.entries.iter().take_while(fits).count()
+    }
+    pub(crate) fn entries(&self) -> &VecDeque<Entry> {
+        &self.entries
+    }
+    /// Takes the oldest entries out: a log page has them. Gives how many it is since power-on.
+    pub(crate) fn take(&mut self, count: usize) -> u64 {
+        for entry in self.entries.drain(..count) {
+            self.bytes -= entry.bytes();
+        }
+        self.taken += count as u64;
+        self.taken
+    }
+    /// The number of the last trim, counted among all entries since power-on; 0 before the first.
+    pub(crate) fn last_trim(&self) -> u64 {
+        self.last_trim
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    fn header() -> Header {
+        Header {
+            shape: 7,
+            number: 9,
+            sequence: 1 << 40,
+            commit: 5,
+            replay_from: 4,
+            stored: Some(StoredMap {
+                generation: 3,
+                pages: 2,
+                checksum: 77,
+                blocks: vec![BlockIndex(4), BlockIndex(9)],
+            }),
+            ranges: vec![(BlockIndex(3), 2), (BlockIndex(8), 0)],
+            usable: vec![BlockIndex(11)],
+        }
+    }
+    fn entry(kind: u8, a: u32, b: u32) -> Entry {
+        match kind % 5 {
+            0 => Entry::Map { lpn: Lpn(a), ppa: Ppa(b) },
+            1 => Entry::Trim { first: Lpn(a), count: 1 + b % 1000, sequence: u64::from(b) << 8 },
+            2 => Entry::Opened(BlockIndex(a)),
+            3 => Entry::Erased(BlockIndex(a)),
+            _ => Entry::Retired(BlockIndex(a)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pages_round_trip(words in prop::collection::vec((any::<u8>(), 0u32..1 << 30, any::<u32>()), 0..100), commit: bool) {
+            let mut pending = Pending::default();
+            words.iter().for_each(|&(kind, a, b)| pending.push(entry(kind, a, b)));
+            let mut header = header();
+            if !commit {
+                header.stored = None;
+            }
+            let mut page = vec![0xEE; 4096];
+            let count = pending.fitting(4096 - header.bytes());
+            header.encode(pending.entries(), count, &mut page);
+            let (read, entries) = Header::decode(&page).expect("a whole page");
+            prop_assert_eq!(&read, &header);
+            prop_assert_eq!(&entries[..], &pending.entries().iter().copied().take(count).collect::<Vec<_>>()[..]);
+        }
+
+        #[test]
+        fn a_flipped_bit_is_noticed(bit in 0usize..8 * 4096) {
+            let mut page = vec![0; 4096];
+            let mut pending = Pending::default();
+            pending.push(Entry::Opened(BlockIndex(5)));
+            header().encode(pending.entries(), 1, &mut page);
+            page[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Header::decode(&page).is_none());
+        }
+    }
+
+    #[test]
+    fn trims_in_a_row_are_one_entry_until_a_number_comes_between() {
+        let mut pending = Pending::default();
+        let trim = |first: u32, sequence| Entry::Trim { first: Lpn(first), count: 4, sequence };
+        [trim(0, 10), trim(4, 11), trim(8, 13), trim(12, 14), trim(40, 15)]
+            .into_iter()
+            .for_each(|t| pending.push(t));
+        let runs: Vec<_> = pending.entries().iter().copied().collect();
+        let run = |first: u32, count, sequence| Entry::Trim { first: Lpn(first), count, sequence };
+        assert_eq!(runs, [run(0, 8, 11), run(8, 8, 14), run(40, 4, 15)]);
+        assert_eq!(pending.last_trim(), 3);
+        assert_eq!((pending.take(3), pending.bytes()), (3, 0));
+    }
+}

@@ -1,0 +1,130 @@
+//! Looking at every block: of a drive from the factory for its bad blocks, of one whose log is lost for everything.
+//!
+//! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
+
+use crate::blocks::{BlockIndex, BlockState};
+use crate::boot::BootError;
+use crate::drive::Drive;
+use crate::flash::Cause;
+use crate::recover::Look;
+use crate::stats::Boot;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_ports::flash::{FlashStatus, Tag};
+use aster_units::{BlockAddr, LunIndex, Ppa};
+
+/// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
+/// A byte with so many zero bits is a mark, or was programmed: fewer come from bit errors, since it is read without correction.
+const BAD_MARK_ZEROES: u32 = 4;
+
+/// What the spare bytes of a block's first and last page say, as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Spare {
+    /// Something in the first page's is not as in an erased block.
+    written: bool,
+    /// A first byte is no FFh.
+    marked: bool,
+    /// A first byte is 00h, as makers mark.
+    zero: bool,
+}
+
+/// A raw read on its way: the first or the last page of a block.
+struct Step {
+    lun: LunIndex,
+    block: BlockAddr,
+    last: bool,
+    tag: Tag,
+}
+
+impl Drive {
+    /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
+    pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
+        let spares = self.read_spares().await?;
+        let in_doubt = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
+        let in_doubt: Vec<_> = (0..).zip(&spares).filter(in_doubt).map(|(b, _)| (BlockIndex(b), 0)).collect();
+        let look = self.look_into(&in_doubt).await;
+        let fresh = look.readable.is_empty();
+        self.settle_found(&look);
+        let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
+            let readable = look.readable.contains(&block.0);
+            let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
+            let state = match () {
+                () if bad => BlockState::Bad,
+                () if slots.contains(&block) => BlockState::Log,
+                () if look.used.contains(&block.0) => BlockState::Closed,
+                () => BlockState::Free,
+            };
+            self.adopt_as(block, state);
+            self.count(|s| s.factory_bad_blocks += u64::from(bad));
+            for slot in self.log.borrow_mut().slots.iter_mut().filter(|slot| slot.block == block) {
+                slot.good = !bad;
+            }
+        }
+        self.count_valid_pages()?;
+        Ok(if fresh { Boot::Fresh } else { Boot::Rebuilt })
+    }
+    /// The newest version of each logical page is the one that counts; numbers go on behind all that were met.
+    fn settle_found(&self, look: &Look) {
+        let mut versions = look.versions.clone();
+        versions.sort_unstable();
+        let mut map = self.map.borrow_mut();
+        versions.iter().for_each(|version| {
+            map.set(version.lpn, version.ppa);
+        });
+        self.sequence.set(look.sequence);
+        self.generation.set(look.generation);
+        self.log.borrow_mut().number = look.log_number;
+    }
+
+    async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
+        let mut spares = vec![Spare::default(); self.blocks.borrow().total() as usize];
+        let luns = self.geometry.total_luns();
+        let mut in_flight = VecDeque::with_capacity(luns as usize);
+        for lun in (0..luns).map(LunIndex) {
+            in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
+        }
+        while let Some(Step { lun, block, last, tag }) = in_flight.pop_front() {
+            let outcome = self.flash_done(tag).await;
+            let index = self.blocks.borrow().block_index(lun, block);
+            let spare = &mut spares[index.0 as usize];
+            if outcome.status == FlashStatus::Error {
+                // A page whose bytes can't be shown as they are may be read all the same.
+                let first = self.blocks.borrow().first_page(index);
+                let read =
+                    self.read(first, self.whole(), self.data_buffer(lun.index()), Cause::Metadata).await;
+                let other =
+                    self.read(first, self.whole(), self.look_buffer(lun.index()), Cause::Metadata).await;
+                if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
+                    return Err(BootError::Scan { lun, block, error: self.last_fault(lun) });
+                }
+                spare.written = true;
+            } else {
+                self.note_spare(spare, lun, last);
+            }
+            let next = if last { BlockAddr(block.0 + 1) } else { block };
+            if next.0 < self.geometry.blocks_per_lun {
+                in_flight.push_back(self.begin_step(lun, next, !last).await);
+            }
+        }
+        Ok(spares)
+    }
+    async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> Step {
+        let first = {
+            let blocks = self.blocks.borrow();
+            blocks.first_page(blocks.block_index(lun, block))
+        };
+        // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
+        let page = if last { u32::from(self.geometry.pages_per_block) - 1 } else { 0 };
+        let tag = self.begin_read_raw(Ppa(first.0 + page), self.look_buffer(lun.index())).await;
+        Step { lun, block, last, tag }
+    }
+    fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
+        let dram = self.dram.borrow();
+        let bytes = dram.oob(self.look_buffer(lun.index()));
+        spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
+        spare.zero |= bytes[0] == 0;
+        spare.written |= !last && bytes.iter().any(|byte| byte.count_zeros() >= BAD_MARK_ZEROES);
+    }
+}

@@ -1,0 +1,66 @@
+//! Whole drives that lose their power: what the host flushed is there, and the drive goes on.
+
+use aster_device::profile::Profile;
+use aster_device::{DriveStats, Media};
+use aster_events::Recorder;
+use aster_tests::{cases, drive, job, machine, profile, run, versioned};
+use aster_units::Content;
+use aster_workload::{Access, Job, Mix};
+
+/// Writes, trims, flushes, loses its power, comes back: what the drive has done until it serves again.
+fn lost_and_back(profile: &Profile, content: Option<Content>, rounds: u64) -> Vec<DriveStats> {
+    let (mut media, mut kept, mut stats) = (Media::fresh(), None, Vec::new());
+    for round in 0..rounds {
+        let m = machine(profile, content, media, &Recorder::default());
+        if round > 0 {
+            stats.push(m.device().stats());
+        }
+        let contents = kept.take().unwrap_or_else(|| versioned(&m));
+        let work = |name, mix, block, requests| Job {
+            seed: round,
+            ..job(name, Access::Random, mix, block, requests)
+        };
+        let read =
+            job("read back", Access::Sequential, Mix::Read, 64 << 10, drive(&m).bytes.div_ceil(64 << 10));
+        let write = work("write", Mix::Write, 16 << 10, 300);
+        let trim = work("trim", Mix::Trim, 32 << 10, 20);
+        // The last command is a flush: everything before it must be there.
+        let flush = Job { flush_every: 1, ..work("flush", Mix::Write, 4 << 10, 1) };
+        kept = Some(run(&m, &[read, write, trim, flush], contents));
+        media = m.cut_power();
+    }
+    stats
+}
+
+#[test]
+fn what_was_flushed_is_there_after_each_loss_of_power() {
+    for (pair_loss, content) in [(false, Content::Full), (true, Content::Full), (true, Content::Fingerprint)]
+    {
+        let profile = profile("tiny", |p| {
+            p.package.pair_loss = pair_loss;
+            p.host.block_bytes = 4096;
+        });
+        for stats in lost_and_back(&profile, Some(content), cases(4, 40)) {
+            assert_eq!(format!("{:?} {:?}", stats.ftl.boot, stats.ftl.state), "Recovered Ready");
+        }
+    }
+}
+
+#[test]
+fn nvram_with_a_capacitor_behind_it_spares_recovery_the_search_for_the_log() {
+    let reads = |nvram_kept| {
+        let profile = profile("tiny", |p| p.board.nvram_kept = nvram_kept);
+        lost_and_back(&profile, None, 3).iter().map(|stats| stats.ftl.boot_reads).collect::<Vec<_>>()
+    };
+    let (without, with) = (reads(false), reads(true));
+    assert!(with.iter().zip(&without).all(|(with, without)| with < without), "{with:?} {without:?}");
+}
+
+#[test]
+fn replaying_the_log_takes_the_time_that_its_entries_cost() {
+    let took = |replay| {
+        let profile = profile("tiny", |p| p.costs.replay = replay);
+        lost_and_back(&profile, None, 2)[0].ftl.boot_nanos
+    };
+    assert!(took(10_000) > took(0) + 100_000);
+}
