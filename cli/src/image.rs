@@ -55,6 +55,9 @@ fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
         _ => Content::Full,
     };
     let found = check_image(&args.image, &profile, Some(content))?;
+    if let Some(recovery) = &found.recovery {
+        console::line(recovery)?;
+    }
     console::line(&format!(
         "sound: {} blocks, {} program/erase cycles; the drive comes up",
         found.blocks, found.erases

@@ -22,6 +22,7 @@ mod serve;
 mod set;
 mod sideband;
 mod spans;
+mod torture;
 mod traces;
 mod wave;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),
+        Command::Torture(args) => torture::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {

@@ -94,6 +94,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let progress = RefCell::new(Progress::new());
+    let mut recovery = None;
     progress.borrow_mut().begin(if args.precondition.is_some() { "precondition" } else { "run" });
     let (report, machine) = own::run(
         &setup,
@@ -115,6 +116,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
                 }
             }
             if moment == Moment::Booted {
+                recovery = machine.device().recovery();
                 return;
             }
             if args.precondition.is_some() {
@@ -156,6 +158,9 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     }
     shut_down?;
 
+    if let Some(recovery) = recovery {
+        console::note(&recovery);
+    }
     match which {
         None => print(args, &report, spans.as_ref())?,
         Some(which) => tell(args, explanation.as_ref(), which)?,

@@ -11,7 +11,7 @@ use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::Recorder;
 use aster_exec::{Core, CoreStats, Exec};
-use aster_ftl::{Ftl, FtlHandle};
+use aster_ftl::{Boot, Ftl, FtlHandle};
 use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
 use aster_ports::channel::BusTap;
@@ -455,6 +455,17 @@ impl Device {
     /// True while the firmware reads what it needs to know: commands wait.
     pub fn is_booting(&self) -> bool {
         self.ftl.state() == aster_ftl::DriveState::Booting
+    }
+    /// What coming back from a sudden loss of power took, in words; `None` while the drive boots and after any other boot.
+    pub fn recovery(&self) -> Option<String> {
+        let ftl = self.ftl.stats();
+        let how = match ftl.boot {
+            Boot::Recovered => "recovered",
+            Boot::Rebuilt => "rebuilt from every page, since its log is lost,",
+            Boot::None | Boot::Fresh | Boot::Clean => return None,
+        };
+        let (millis, reads) = (ftl.boot_nanos as f64 / 1e6, ftl.boot_reads);
+        Some(format!("the power was lost: {how} in {millis:.3} ms, simulated, with {reads} page reads"))
     }
     /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written any more.
     pub fn fault(&self) -> Option<String> {

@@ -17,6 +17,7 @@ pub mod profile;
 mod wiring;
 
 pub use aster_board::BAR0_BYTES;
+pub use aster_ftl::{Boot, DriveState};
 pub use aster_hostif::{DoorbellBuffer, History};
 pub use build::{BuildError, nand_image_bytes};
 pub use carried::FreshErrors;

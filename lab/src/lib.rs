@@ -12,6 +12,7 @@ pub mod measure;
 pub mod own;
 pub mod perfetto;
 pub mod report;
+pub mod torture;
 mod tree;
 pub mod wave;
 

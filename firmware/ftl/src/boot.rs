@@ -176,6 +176,7 @@ impl Drive {
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
             self.blocks.borrow_mut().keep_for_map(lun);
         }
+        self.log.borrow_mut().note_slots();
         let boot_nanos = self.core.now().since(Instant::ZERO).as_nanos();
         self.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {

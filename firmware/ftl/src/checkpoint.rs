@@ -8,21 +8,18 @@
 //! from the log what has happened from the beginning of the storing on. It counts once a log page names it; then the
 //! blocks of the one before become ordinary blocks without valid pages, which garbage collection erases when it needs them.
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
-use crate::boot::BootError;
+use crate::blocks::{BlockEntry, BlockIndex, BlockState};
 use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use crate::drive::Drive;
-use crate::flash::Cause;
 use crate::log_page::StoredMap;
 use crate::oob::{OobRecord, PageKind};
 use crate::root::{LogPlace, Root};
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, mix64};
+use aster_units::{BufferId, LunIndex, Ppa, mix64};
 
 /// Times that storing the map begins anew after a block failed under it. Without the map nothing is found again, so there
 /// are as many as a medium can need of which half of the programs fail.
@@ -91,17 +88,17 @@ impl Drive {
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }
-    fn entries_per_page(&self) -> usize {
+    pub(crate) fn entries_per_page(&self) -> usize {
         self.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
     }
-    fn map_pages(&self) -> u32 {
+    pub(crate) fn map_pages(&self) -> u32 {
         (self.logical_pages as usize).div_ceil(self.entries_per_page()) as u32
     }
     // The bits before the block table, in bytes.
-    fn present_bytes(&self) -> usize {
+    pub(crate) fn present_bytes(&self) -> usize {
         (self.map_pages() as usize).div_ceil(64) * 8
     }
-    fn table_pages(&self) -> u32 {
+    pub(crate) fn table_pages(&self) -> u32 {
         let bytes = u64::from(self.blocks.borrow().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
         bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
     }
@@ -141,13 +138,17 @@ impl Drive {
         self.release_gc();
         HostStatus::WriteFault
     }
-    /// Stores the map if that is still due, among other work. A log that runs out of room because that fails is given up.
-    pub(crate) async fn store_while_serving(&self) {
+    /// Stores the map if that is still due, among other work. A log that runs out of room because that fails is given up. False
+    /// when there was no room for the map, and the log lasts yet.
+    pub(crate) async fn store_while_serving(&self) -> bool {
         self.lock_storing().await;
-        if self.checkpoint_is_due() && !self.store_map(false).await && self.log_runs_short() {
+        let mut stored = !self.checkpoint_is_due() || self.store_map(false).await;
+        if (!stored || self.log_is_worn_out()) && !self.log_has_room() {
             self.give_up_log().await;
+            stored = true;
         }
         self.unlock_storing();
+        stored
     }
     async fn lock_storing(&self) {
         self.log_waiters.wait(self.exec(), || (!self.storing.replace(true)).then_some(())).await;
@@ -166,8 +167,9 @@ impl Drive {
             let begun = self.blocks.borrow().unsettled.begun();
             match self.store_once().await {
                 Ok(stored) => {
-                    // What began before could otherwise come to light after the map says that it is void.
-                    while !self.blocks.borrow().unsettled.all_ended(begun) {
+                    // What began before could otherwise come to light after the map says that it is void. A log without room is not
+                    // waited for: whoever has begun it may itself wait for the log.
+                    while self.log_has_room() && !self.blocks.borrow().unsettled.all_ended(begun) {
                         self.wait_once(&self.flash_waiters).await;
                     }
                     let committed = self.write_log(Some((stored.clone(), replay_from))).await;
@@ -200,7 +202,9 @@ impl Drive {
     /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to: it does nothing
     /// for a LUN where it once found no room.
     async fn erase_empty_blocks(&self) {
-        self.log_trims().await;
+        if !self.log_trims_if_room().await {
+            return;
+        }
         let buffer = self.dram.borrow().metadata_buffer(0);
         loop {
             let Some(block) = self.blocks.borrow_mut().take_empty() else { return };
@@ -292,12 +296,12 @@ impl Drive {
             }
         }
     }
-    fn map_page_at(&self, map_blocks: &[BlockIndex], page: u32) -> Ppa {
+    pub(crate) fn map_page_at(&self, map_blocks: &[BlockIndex], page: u32) -> Ppa {
         let count = map_blocks.len() as u32;
         let first = self.blocks.borrow().first_page(map_blocks[(page % count) as usize]);
         Ppa(first.0 + page / count)
     }
-    fn map_buffer(&self, page: u32) -> BufferId {
+    pub(crate) fn map_buffer(&self, page: u32) -> BufferId {
         self.dram.borrow().metadata_buffer(page % self.geometry.total_luns())
     }
 
@@ -341,141 +345,6 @@ impl Drive {
             }
         }
     }
-
-    // ---- reading it back ----
-
-    /// Reads a stored map: the map comes to its place, the block table back.
-    pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
-        let total = self.blocks.borrow().total();
-        let capacity = stored.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
-        if u64::from(stored.pages) > capacity
-            || stored.pages < self.table_pages()
-            || stored.blocks.iter().any(|block| block.0 >= total)
-        {
-            return invalid("its root record names blocks that can't hold it");
-        }
-        let mut loading = Loading {
-            table: Vec::with_capacity(total as usize),
-            present: vec![0; self.present_bytes() / 8],
-            pages: Vec::new(),
-            checksum: 0,
-        };
-        self.generation.set(stored.generation);
-        self.load_pages(stored, &mut loading).await?;
-        if loading.table.len() != total as usize || loading.checksum != stored.checksum {
-            return invalid("its checksum is another");
-        }
-        // The table was stored when the blocks of the map before it were not given up yet.
-        for entry in loading.table.iter_mut().filter(|entry| entry.state == BlockState::Map) {
-            entry.state = BlockState::Closed;
-        }
-        for block in &stored.blocks {
-            loading.table[block.0 as usize].state = BlockState::Map;
-        }
-        Ok(loading.table)
-    }
-    async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
-        let mut in_flight = VecDeque::new();
-        let (mut next, mut result) = (0, Ok(()));
-        loop {
-            while next < stored.pages
-                && result.is_ok()
-                && in_flight.len() < self.geometry.total_luns() as usize
-            {
-                let at = self.map_page_at(&stored.blocks, next);
-                let tag = self.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
-                in_flight.push_back((next, tag));
-                next += 1;
-            }
-            let Some((page, tag)) = in_flight.pop_front() else { break };
-            let outcome = self.flash_done(tag).await;
-            let (lost, record) = self.judge(&outcome, whole, self.map_buffer(page));
-            let expected =
-                |r: OobRecord| (r.kind, r.lpn, r.sequence) == (PageKind::Map, page, stored.generation);
-            if lost != 0 || !record.is_some_and(expected) {
-                result = Err(BootError::MapUnreadable { page });
-            }
-            if result.is_ok() {
-                result = self.decode_page(page, stored.pages, loading);
-            }
-        }
-        result
-    }
-    fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        let dram = self.dram.borrow();
-        let content = dram.page(self.map_buffer(page));
-        loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
-        let Some(nth) = page.checked_sub(self.table_pages()) else {
-            self.decode_table(page, content, loading)?;
-            if page + 1 == self.table_pages() {
-                let bit = |&page: &u32| loading.present[page as usize / 64] >> (page % 64) & 1 == 1;
-                loading.pages = (0..self.map_pages()).filter(bit).collect();
-                if loading.pages.len() as u32 != pages - self.table_pages() {
-                    return invalid("its table tells of other pages than there are");
-                }
-            }
-            return Ok(());
-        };
-        let page = loading.pages[nth as usize] as usize;
-        self.map.borrow_mut().load(page * self.entries_per_page(), content);
-        Ok(())
-    }
-    fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
-        let total = self.blocks.borrow().total() as usize;
-        let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
-        for (word, bytes) in (page as usize * words.len()..).zip(words) {
-            if let Some(present) = loading.present.get_mut(word) {
-                *present = u64::from_le_bytes(*bytes);
-            } else if loading.table.len() < total {
-                let unknown = BootError::MapInvalid { why: "a block is in no state that there is" };
-                loading.table.push(decode_entry(bytes).ok_or(unknown)?);
-            }
-        }
-        Ok(())
-    }
-    /// Puts all blocks where the table says.
-    pub(crate) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.blocks.borrow_mut();
-        for (block, &entry) in (0..).map(BlockIndex).zip(table) {
-            blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
-        }
-        Ok(())
-    }
-    pub(crate) fn count_valid_pages(&self) -> Result<(), BootError> {
-        let map = self.map.borrow();
-        let mut blocks = self.blocks.borrow_mut();
-        for lpn in 0..map.len() {
-            let ppa = map.get(Lpn(lpn));
-            if !ppa.is_some() {
-                continue;
-            }
-            if u64::from(ppa.0) >= self.geometry.total_pages() {
-                return invalid("a logical page lies beyond the drive");
-            }
-            if blocks.is_valid(ppa) {
-                return invalid("two logical pages lie on the same physical page");
-            }
-            if !blocks.may_hold_data(ppa) {
-                return invalid("a logical page lies where nothing is programmed");
-            }
-            blocks.set_valid(ppa);
-        }
-        Ok(())
-    }
-}
-
-/// A stored map on its way back.
-struct Loading {
-    table: Vec<BlockEntry>,
-    // A bit for each page of the map that is there, then those pages' numbers.
-    present: Vec<u64>,
-    pages: Vec<u32>,
-    checksum: u32,
-}
-
-fn invalid<T>(why: &'static str) -> Result<T, BootError> {
-    Err(BootError::MapInvalid { why })
 }
 
 fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
@@ -492,22 +361,4 @@ fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
     let [n0, n1] = entry.next.to_le_bytes();
     let [e0, e1, e2, e3] = entry.erases.to_le_bytes();
     [state, entry.stream as u8, n0, n1, e0, e1, e2, e3]
-}
-
-fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
-    let &[state, stream, n0, n1, e0, e1, e2, e3] = bytes else { return None };
-    let state = match state {
-        0 => BlockState::Free,
-        1 => BlockState::Open,
-        2 => BlockState::Closed,
-        3 => BlockState::Failing,
-        4 => BlockState::Bad,
-        5 => BlockState::Map,
-        6 => BlockState::Retired,
-        7 => BlockState::Log,
-        _ => return None,
-    };
-    let stream = if stream == 0 { Stream::Host } else { Stream::Gc };
-    let (next, erases) = (u16::from_le_bytes([n0, n1]), u32::from_le_bytes([e0, e1, e2, e3]));
-    Some(BlockEntry { state, stream, next, erases })
 }

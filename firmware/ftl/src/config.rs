@@ -92,9 +92,11 @@ pub(crate) const BLOCK_ENTRY_BYTES: u64 = 8;
 /// Bytes of a page's entry in the stored map.
 pub(crate) const MAP_ENTRY_BYTES: u64 = 4;
 const MERGE_BUFFERS_MAX: u32 = 64;
-/// Blocks set aside for the log in all, where the array is not too small.
+/// Blocks set aside for the log in all at least, where the array is not too small.
 const LOG_BLOCKS: u64 = 8;
 const LOG_LINES_MIN: u64 = 8;
+/// Copies of a log page at least: of two, one may become unreadable.
+const LOG_COPIES_MIN: u16 = 2;
 
 /// Why a configuration is refused. Every variant names the key.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -251,15 +253,27 @@ impl FtlConfig {
     pub(crate) fn metadata_blocks_per_lun(&self) -> u64 {
         (2 * self.map_blocks()).div_ceil(u64::from(self.geometry.total_luns().max(1)))
     }
-    /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad.
+    /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad; in a large drive so
+    /// many that they are worn out no sooner than the others.
     pub(crate) fn log_blocks_per_lun(&self) -> u64 {
-        let wanted = LOG_BLOCKS.div_ceil(u64::from(self.geometry.total_luns().max(1)));
-        wanted.min(u64::from(self.geometry.blocks_per_lun) / 8).max(1)
+        let g = &self.geometry;
+        let luns = u64::from(g.total_luns().max(1));
+        // A log page is due after so many programs of data, or when a LUN has used up the free blocks that the last one named:
+        // some two. Those programs have all other blocks to go to.
+        let filled = u64::from(g.page_bytes) / 2 / crate::log_page::MAP_CHANGE_BYTES;
+        let used_up = 2 * luns * u64::from(g.pages_per_block);
+        let between = filled.min(used_up).max(1);
+        let as_worn = (u64::from(g.blocks_per_lun) * u64::from(self.log_copies())).div_ceil(between);
+        let most = (u64::from(g.blocks_per_lun) / 8).min(crate::root::SLOTS_MAX as u64 / luns);
+        LOG_BLOCKS.div_ceil(luns).max(as_worn).min(most).max(1)
+    }
+    /// Copies of a log page, one word line in all.
+    pub(crate) fn log_copies(&self) -> u32 {
+        u32::from(self.pages_per_word_line.max(LOG_COPIES_MIN))
     }
     fn log_lines(&self) -> u64 {
-        let copies = u64::from(self.pages_per_word_line.max(2));
         let blocks = self.log_blocks_per_lun() * u64::from(self.geometry.total_luns());
-        blocks * (u64::from(self.geometry.pages_per_block) / copies)
+        blocks * (u64::from(self.geometry.pages_per_block) / u64::from(self.log_copies()))
     }
     fn data_pages(&self) -> u64 {
         let g = &self.geometry;

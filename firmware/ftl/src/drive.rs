@@ -161,6 +161,8 @@ pub(crate) struct Drive {
     pub(crate) log: RefCell<Log>,
     pub(crate) log_wanted: WaitCell,
     pub(crate) checkpoint_wanted: WaitCell,
+    // Storing the map found no room: waits for an erased block, or for the log to run full.
+    pub(crate) map_room: WaitCell,
     // Waiting for a log page, or for the end of the storing of a map.
     pub(crate) log_waiters: WaitQueue,
     // Waiting for a LUN's programs to be safe from a loss of power.
@@ -231,6 +233,7 @@ impl Drive {
             log: RefCell::default(),
             log_wanted: WaitCell::default(),
             checkpoint_wanted: WaitCell::default(),
+            map_room: WaitCell::default(),
             log_waiters: WaitQueue::with_capacity(workers + luns as usize + 2),
             settle_waiters: queues(luns, workers.min(64)),
             flush_waiters: WaitQueue::with_capacity(workers),

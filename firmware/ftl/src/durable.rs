@@ -30,6 +30,8 @@ impl Drive {
                 // Others may have begun another line, or pages of one are still in flight.
                 match self.begin_padding(lun, Stream::Host).await {
                     Some(padding) => self.padded([padding]).await,
+                    // The line may have been completed, and even settled, while this one waited for the LUN's queue.
+                    None if self.is_safe(lun, order) => break,
                     None => self.wait_once(&self.settle_waiters[lun.index()]).await,
                 }
             }
@@ -58,13 +60,21 @@ impl Drive {
             match safety {
                 Safety::Safe => return,
                 Safety::Pending => self.wait_once(&self.settle_waiters[lun.index()]).await,
-                Safety::Open => match self.begin_padding(lun, Stream::Host).await {
-                    Some(padding) => self.padded([padding]).await,
-                    // Garbage collection's own line: what it copies stays where it was until that is complete.
-                    None => return,
-                },
+                Safety::Open if !self.is_hosts_line(lun, ppa) => return,
+                // `None` when others have completed the line while this one waited for the LUN's queue.
+                Safety::Open => {
+                    if let Some(padding) = self.begin_padding(lun, Stream::Host).await {
+                        self.padded([padding]).await;
+                    }
+                }
             }
         }
+    }
+    /// False for garbage collection's own line: what it copies stays where it was until that is complete.
+    fn is_hosts_line(&self, lun: LunIndex, ppa: Ppa) -> bool {
+        let blocks = self.blocks.borrow();
+        let next = blocks.next_of_line(lun, Stream::Host);
+        next.is_some_and(|next| blocks.block_of(next) == blocks.block_of(ppa))
     }
 
     /// Completes the word line that a stream has begun in a LUN, if any, with padding.

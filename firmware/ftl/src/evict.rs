@@ -92,7 +92,7 @@ impl Drive {
         if ended || settled {
             self.gc_waiters[lun.index()].wake(self.exec());
         }
-        if settled {
+        if !done {
             self.settle_waiters[lun.index()].wake_all(self.exec());
         }
         done
@@ -105,16 +105,16 @@ impl Drive {
         self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
         self.settle_line(to);
     }
-    /// A program of the word line of `ppa` has ended.
+    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not complete: it may
+    /// be theirs to complete now.
     pub(crate) fn settle_line(&self, ppa: Ppa) {
-        let (settled, lun) = {
+        let lun = {
             let mut blocks = self.blocks.borrow_mut();
+            blocks.settle_line(ppa);
             let block = blocks.block_of(ppa);
-            (blocks.settle_line(ppa), blocks.lun_of(block))
+            blocks.lun_of(block)
         };
-        if settled {
-            self.settle_waiters[lun.index()].wake_all(self.exec());
-        }
+        self.settle_waiters[lun.index()].wake_all(self.exec());
     }
 
     /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.

@@ -281,6 +281,7 @@ impl Drive {
             self.retire(lun, block);
         }
         self.room_waiters[lun.index()].wake_all(self.exec());
+        self.map_room.wake(self.exec());
     }
 
     /// Takes a bad block out of use; without enough good ones left the drive becomes read-only.

@@ -19,7 +19,8 @@
 //! | `format` | erasing all that the host wrote |
 //! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
 //! | `log`, `log_page`, `checkpoint`, `root` | what is stored to find everything again |
-//! | `boot`, `recover`, `rebuild` | power-on, after a shutdown or without one |
+//! | `boot`, `map_load` | power-on after a shutdown |
+//! | `recover`, `log_read`, `rebuild` | power-on without one |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -41,8 +42,10 @@ mod gc;
 mod intake;
 mod log;
 mod log_page;
+mod log_read;
 mod lost;
 mod map;
+mod map_load;
 mod oob;
 mod read;
 mod rebuild;

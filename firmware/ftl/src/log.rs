@@ -20,11 +20,6 @@ use alloc::vec::Vec;
 use aster_ports::flash::FlashStatus;
 use aster_units::{BufferId, LunIndex, Ppa, SectorRange};
 
-/// Copies of a log page at least: of two, one may become unreadable.
-const COPIES_MIN: u32 = 2;
-/// Lines that only a page that ends a stored map may take.
-const LINES_FOR_COMMIT: u32 = 1;
-
 /// A block set aside for the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
@@ -49,6 +44,8 @@ pub(crate) struct Log {
     lines_per_slot: u32,
     writing: bool,
     asked: bool,
+    /// It runs short of lines. Asked for at every program, while slots are many.
+    short: bool,
     /// No log page can be written any more.
     pub(crate) dead: bool,
     /// It was read back after a loss of power: a map stored soon makes the next recovery short.
@@ -65,27 +62,41 @@ impl Log {
     fn is_spare(&self, slot: &Slot) -> bool {
         slot.good && (slot.last == 0 || slot.last < self.replay_from)
     }
-    /// Lines that can be written before a newer map is stored.
-    pub(crate) fn free_lines(&self) -> u32 {
-        let here = self.at.map_or(0, |(_, line)| self.lines_per_slot - line);
+    fn good_slots(&self) -> u32 {
+        self.slots.iter().filter(|slot| slot.good).count() as u32
+    }
+    fn spare_slots(&self) -> u32 {
         let current = self.at.map(|(slot, _)| slot);
         let spare = |&(n, slot): &(usize, &Slot)| Some(n) != current && self.is_spare(slot);
-        here + self.lines_per_slot * self.slots.iter().enumerate().filter(spare).count() as u32
+        self.slots.iter().enumerate().filter(spare).count() as u32
+    }
+    /// Slots that stay spare for the page that names a stored map: after a loss of power, and when others go bad.
+    fn kept_slots(&self) -> u32 {
+        (self.good_slots() / 4).max(1)
+    }
+    fn lines_here(&self) -> u32 {
+        self.at.map_or(0, |(_, line)| self.lines_per_slot - line)
+    }
+    /// Lines that can be written before a newer map is stored.
+    pub(crate) fn free_lines(&self) -> u32 {
+        self.lines_here() + self.lines_per_slot * self.spare_slots()
     }
     fn lines(&self) -> u32 {
-        self.lines_per_slot * self.slots.iter().filter(|slot| slot.good).count() as u32
+        self.lines_per_slot * self.good_slots()
     }
     /// So few lines are left that a newer map should be stored.
     fn runs_short(&self) -> bool {
-        self.free_lines() <= (self.lines() / 4).max(LINES_FOR_COMMIT + 1)
+        let ahead = (self.lines_per_slot / 2).max(2);
+        self.free_lines() <= self.lines_per_slot * self.kept_slots() + ahead || !self.has_room()
     }
-    /// A page that names no stored map may be written. One slot stays spare: after a loss of power a map can be stored with it.
+    /// Looks through the slots, after they have changed.
+    pub(crate) fn note_slots(&mut self) {
+        self.short = self.runs_short();
+    }
+    /// A page that names no stored map may be written.
     fn has_room(&self) -> bool {
-        let spare = self.slots.iter().enumerate();
-        let spare =
-            spare.filter(|&(n, slot)| self.at.is_none_or(|(at, _)| at != n) && self.is_spare(slot)).count();
-        let here = self.at.map_or(0, |(_, line)| self.lines_per_slot - line);
-        here > LINES_FOR_COMMIT || spare > 1 || (here == LINES_FOR_COMMIT && spare > 0)
+        let (spare, kept) = (self.spare_slots(), self.kept_slots());
+        spare > kept || (spare == kept && self.lines_here() > 0)
     }
     fn next_spare(&self) -> Option<usize> {
         let count = self.slots.len();
@@ -107,14 +118,19 @@ pub(crate) async fn run(drive: Rc<Drive>) {
 pub(crate) async fn run_checkpoints(drive: Rc<Drive>) {
     loop {
         drive.checkpoint_wanted.wait(drive.exec(), || drive.checkpoint_is_due().then_some(())).await;
-        drive.store_while_serving().await;
+        if !drive.store_while_serving().await {
+            // Garbage collection may make room, as long as the log has room to say so.
+            let mut waited = false;
+            let once = || core::mem::replace(&mut waited, true).then_some(());
+            drive.map_room.wait(drive.exec(), once).await;
+        }
     }
 }
 
 impl Drive {
     /// Copies of a log page, one word line in all.
     pub(crate) fn log_copies(&self) -> u32 {
-        u32::from(self.config.pages_per_word_line).max(COPIES_MIN)
+        self.config.log_copies()
     }
     /// The blocks set aside for the log, in the order of their use; whether each is good is `good`'s to say.
     pub(crate) fn lay_out_log(&self, good: impl Fn(BlockIndex) -> bool) {
@@ -145,13 +161,19 @@ impl Drive {
         let log = self.log.borrow();
         log.free_lines() < log.lines() / 2
     }
-    pub(crate) fn log_runs_short(&self) -> bool {
-        self.log.borrow().runs_short()
+    pub(crate) fn log_has_room(&self) -> bool {
+        self.log.borrow().has_room()
+    }
+    /// One slot is in use, another must be spare: with fewer no map that is stored makes room.
+    pub(crate) fn log_is_worn_out(&self) -> bool {
+        self.log.borrow().good_slots() < 2
     }
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let log = self.log.borrow();
         let since = self.data_programs() - log.programs_then;
-        let due = log.recovered || log.runs_short() || since >= self.checkpoint_pages();
+        // A map stored just now has made all the room there is to make, unless somebody waits for more.
+        let short = log.short && (log.number > log.commit || log.asked);
+        let due = log.recovered || short || since >= self.checkpoint_pages();
         due && !log.dead && self.marked_dirty.get() && self.state() != DriveState::Booting
     }
     /// The stored map's programs counted from here on.
@@ -166,7 +188,7 @@ impl Drive {
     pub(crate) fn after_program(&self, lun: LunIndex) {
         let due = {
             let blocks = self.blocks.borrow();
-            let listing = blocks.wants_listing(lun) && !self.log.borrow().runs_short();
+            let listing = blocks.wants_listing(lun) && !self.log.borrow().short;
             listing || blocks.pending.bytes() >= self.entries_room()
         };
         if due {
@@ -201,6 +223,29 @@ impl Drive {
             self.next_log_page().await;
         }
     }
+    /// As [`Drive::log_trims`] for whoever is storing a map: false when the log has no room for them before that is done.
+    pub(crate) async fn log_trims_if_room(&self) -> bool {
+        let last = self.blocks.borrow().pending.last_trim();
+        let full = |log: &Log| !log.writing && !log.has_room();
+        loop {
+            let before = {
+                let log = self.log.borrow();
+                if log.logged >= last || log.dead {
+                    return true;
+                }
+                if full(&log) {
+                    return false;
+                }
+                log.number
+            };
+            self.ask_for_log();
+            let done = || {
+                let log = self.log.borrow();
+                (log.number > before || log.dead || full(&log)).then_some(())
+            };
+            self.log_waiters.wait(self.exec(), done).await;
+        }
+    }
 
     /// Writes a log page, one that names the stored map if there is a new one. False when no log page can be written any
     /// more: then the drive takes no more writes.
@@ -233,7 +278,9 @@ impl Drive {
             return None;
         }
         if !commit && !log.has_room() {
+            log.asked = true;
             self.checkpoint_wanted.wake(self.exec());
+            self.map_room.wake(self.exec());
             return None;
         }
         (log.writing, log.asked) = (true, false);
@@ -243,7 +290,7 @@ impl Drive {
         let mut log = self.log.borrow_mut();
         log.writing = false;
         let Some(logged) = written else {
-            log.dead = true;
+            (log.dead, log.short) = (true, true);
             self.blocks.borrow_mut().list_nothing();
             return;
         };
@@ -259,6 +306,7 @@ impl Drive {
             let (slot, number) = (*slot, log.number);
             log.slots[slot].last = number;
         }
+        log.note_slots();
         self.blocks.borrow_mut().listed();
     }
 
@@ -289,7 +337,7 @@ impl Drive {
         let mut blocks = self.blocks.borrow_mut();
         let mut usable = Vec::new();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            usable.extend(blocks.to_list(lun, LISTED_MAX));
+            usable.extend(blocks.name_free(lun, LISTED_MAX));
         }
         let log = self.log.borrow();
         let mut header = Header {
@@ -365,6 +413,7 @@ impl Drive {
             let mut log = self.log.borrow_mut();
             let Some((slot, _)) = log.at.take() else { return };
             log.slots[slot].good = false;
+            log.note_slots();
             log.slots[slot].block
         };
         let lun = self.blocks.borrow().lun_of(failed);

@@ -14,6 +14,9 @@ const HEADER_BYTES: usize = 88;
 /// Room that a page keeps for entries, whatever its lists take.
 pub(crate) const ENTRIES_BYTES_MIN: usize = 1024;
 
+/// Bytes of the entry that says that a logical page has moved.
+pub(crate) const MAP_CHANGE_BYTES: u64 = 9;
+
 /// Something that recovery must know, in the order in which it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
@@ -32,7 +35,7 @@ pub(crate) enum Entry {
 impl Entry {
     fn bytes(self) -> usize {
         match self {
-            Entry::Map { .. } => 9,
+            Entry::Map { .. } => MAP_CHANGE_BYTES as usize,
             Entry::Trim { .. } => 17,
             Entry::Opened(_) | Entry::Erased(_) | Entry::Retired(_) => 5,
         }

@@ -9,11 +9,11 @@ use aster_codec::checksum::crc32c;
 use aster_ports::medium::Nvram;
 
 /// Bytes of one copy.
-pub(crate) const ROOT_BYTES: usize = 8192;
+pub(crate) const ROOT_BYTES: usize = 24 << 10;
 /// Blocks of a stored map that a root record can list.
 pub(crate) const MAP_BLOCKS_MAX: usize = 1000;
 /// Slots of a log that a root record can list.
-pub(crate) const SLOTS_MAX: usize = 256;
+pub(crate) const SLOTS_MAX: usize = 2048;
 const MAGIC: [u8; 4] = *b"ASTF";
 const VERSION: u32 = 2;
 const BLOCKS_AT: usize = 96;

@@ -30,6 +30,7 @@ mod memory;
 mod queue;
 mod waiting;
 
+pub use aster_wire::nvme::dsm::Range;
 pub use bar::Bar;
 pub use buffers::{Data, DataMut};
 pub use config::{CompletionMode, Config, ConfigError};

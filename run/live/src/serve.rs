@@ -115,7 +115,7 @@ impl Server {
     }
 
     /// Serves one client after the other until `stop` says so. `tell` is called once a second, and `notice` with what a
-    /// person should know: clients that come and go, and why.
+    /// person should know: what recovery took, clients that come and go, and why.
     ///
     /// # Errors
     /// When the drive or the system can't go on.
@@ -126,6 +126,7 @@ impl Server {
         mut notice: impl FnMut(&str),
     ) -> Result<(), ServeError> {
         let mut turn = 0u32;
+        let mut booting = true;
         while !stop() {
             turn = turn.wrapping_add(1);
             let mut busy = self.session.doorbells.poll(&self.device, &self.session.memory);
@@ -141,6 +142,12 @@ impl Server {
             }
             if turn.is_multiple_of(TURNS_A_LOOK) || self.slept {
                 self.slept = false;
+                if booting && !self.device.is_booting() {
+                    booting = false;
+                    if let Some(recovery) = self.device.recovery() {
+                        notice(&recovery);
+                    }
+                }
                 self.meter.look(self.device.commands_in_flight());
                 if self.meter.is_due() {
                     self.check_drive()?;

@@ -37,12 +37,12 @@ impl Blocks {
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
     }
     /// The LUN's first `most` free blocks, for a log page to name.
-    pub(crate) fn to_list(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
+    pub(crate) fn name_free(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
         let lun = &mut self.luns[lun.index()];
         lun.naming = lun.free.len().min(most);
         lun.free.iter().copied().take(most)
     }
-    /// The log page that names what [`Blocks::to_list`] gave is written.
+    /// The log page that names what [`Blocks::name_free`] gave is written.
     pub(crate) fn listed(&mut self) {
         for lun in &mut self.luns {
             lun.listed = lun.naming.max(lun.listed);

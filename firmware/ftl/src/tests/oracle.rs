@@ -127,7 +127,7 @@ impl Oracle {
             Op::Compare { wrong: true } => HostStatus::CompareFailure,
             _ => HostStatus::Success,
         };
-        assert_eq!(completion.status, expected, "{request:?}");
+        assert_eq!(completion.status, expected, "{request:?}: {}", bench.dump());
         match request.op {
             Op::Read => {
                 let wanted = self.images(request.first, self.versions[range].iter().copied());

@@ -125,12 +125,14 @@ impl Medium for Overlay {
 const BOOT_WITHIN: Duration = Duration::from_millis(600_000);
 
 /// What [`check_image`] found sound.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImageCheck {
     /// Block entries, each with a right checksum.
     pub blocks: u64,
     /// Program/erase cycles of all of them.
     pub erases: u64,
+    /// What coming back from a sudden loss of power took, in words, if that was how it lost it.
+    pub recovery: Option<String>,
 }
 
 /// Checks the image at `path` as the drive of `profile`: file, header, every block entry and page record, and then whether a
@@ -170,7 +172,8 @@ pub fn check_image(
     let g = *device.geometry();
     let erases = device.stats().erases;
     let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
-    Ok(ImageCheck { blocks, erases: (erases.mean * blocks as f64).round() as u64 })
+    let erases = (erases.mean * blocks as f64).round() as u64;
+    Ok(ImageCheck { blocks, erases, recovery: device.recovery() })
 }
 
 /// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a second name for

@@ -1,0 +1,144 @@
+//! kill -9 of a server is a power cut: the drive comes back from its image alone.
+
+use crate::place::Place;
+use aster_tests::live::{Host, Queue, Ring, transfer};
+use aster_units::Rng;
+use aster_wire::nvme::io::IoCommand;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Child, Stdio};
+
+const MEMORY: u64 = 4 << 20;
+/// Blocks of 512 bytes in a slot, of which there are so many.
+const BLOCKS: u32 = 16;
+const BLOCK_BYTES: usize = 512;
+const SLOTS: u64 = 600;
+/// Writes in flight when the server is killed, and between two flushes.
+const IN_FLIGHT: u64 = 12;
+
+/// A block that says where it belongs and which write it comes from.
+fn block(slot: u64, nth: u64, version: u64) -> Vec<u8> {
+    [slot ^ nth << 32, version].map(u64::to_le_bytes).concat().repeat(BLOCK_BYTES / 16)
+}
+
+/// Versions of a block that may be found: from the last flushed one to the last one sent.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    flushed: u64,
+    sent: u64,
+}
+
+/// By slot, then by block in it.
+type Slots = BTreeMap<u64, [Held; BLOCKS as usize]>;
+
+struct Session {
+    server: Child,
+    host: Host,
+    queue: Queue,
+    buffers: Vec<u64>,
+}
+
+fn serve(place: &Place) -> Session {
+    // Whoever is killed can't remove its socket.
+    let _ = std::fs::remove_file(place.path("s"));
+    let arguments = ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast"];
+    let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while !place.path("s").exists() {
+        if let Some(status) = server.try_wait().unwrap() {
+            let mut said = String::new();
+            server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("the server ended with {status}: {said}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut host = Host::connect(&place.path("s"), Ring::Messages, MEMORY);
+    host.enable();
+    let queue = host.create_queue(1, 32);
+    let buffers = (0..IN_FLIGHT).map(|_| host.alloc(u64::from(BLOCKS) * BLOCK_BYTES as u64)).collect();
+    Session { server, host, queue, buffers }
+}
+
+impl Session {
+    /// What was flushed is there, every other block one of its versions, whole.
+    fn verify(&mut self, held: &mut Slots) {
+        let mut bytes = vec![0; BLOCKS as usize * BLOCK_BYTES];
+        for (&slot, blocks) in held.iter_mut() {
+            let read = transfer(false, slot * u64::from(BLOCKS), BLOCKS, self.buffers[0]);
+            assert!(self.host.send(&mut self.queue, read).status().is_success(), "slot {slot}");
+            self.host.read(self.buffers[0], &mut bytes);
+            let found = (0..).zip(bytes.chunks_exact(BLOCK_BYTES));
+            for ((nth, found), held) in found.zip(blocks) {
+                let version = u64::from_le_bytes(found[8..16].try_into().unwrap());
+                let whole = if version == 0 { vec![0; BLOCK_BYTES] } else { block(slot, nth, version) };
+                assert!(found == whole, "block {nth} of slot {slot} is torn");
+                assert!(
+                    (held.flushed..=held.sent).contains(&version),
+                    "block {nth} of slot {slot} holds version {version}, not {} to {}",
+                    held.flushed,
+                    held.sent
+                );
+                // What was read once is read from now on.
+                *held = Held { flushed: version, sent: version };
+            }
+        }
+    }
+    fn push_write(&mut self, buffer: usize, slot: u64, version: u64) {
+        let content: Vec<u8> = (0..u64::from(BLOCKS)).flat_map(|nth| block(slot, nth, version)).collect();
+        self.host.write(self.buffers[buffer], &content);
+        let write = transfer(true, slot * u64::from(BLOCKS), BLOCKS, self.buffers[buffer]);
+        self.host.push(&mut self.queue, write);
+    }
+    /// Writes a round of different slots at once.
+    fn write_some(&mut self, held: &mut Slots, rng: &mut Rng, version: &mut u64) {
+        let mut slots = Vec::new();
+        while slots.len() < IN_FLIGHT as usize {
+            let slot = rng.below(SLOTS);
+            if !slots.contains(&slot) {
+                slots.push(slot);
+            }
+        }
+        for (buffer, &slot) in slots.iter().enumerate() {
+            *version += 1;
+            held.entry(slot).or_default().iter_mut().for_each(|held| held.sent = *version);
+            self.push_write(buffer, slot, *version);
+        }
+        self.host.ring(&self.queue);
+    }
+    fn wait_for_writes(&mut self) {
+        for _ in 0..IN_FLIGHT {
+            assert!(self.host.wait(&mut self.queue).status().is_success());
+        }
+    }
+    fn flush(&mut self, held: &mut Slots) {
+        let flush = IoCommand::Flush.to_sqe(1, 0, 0, 0);
+        assert!(self.host.send(&mut self.queue, flush).status().is_success());
+        held.values_mut().flatten().for_each(|held| held.flushed = held.sent);
+    }
+    fn kill(mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+}
+
+#[test]
+fn what_was_flushed_is_there_each_time_the_server_was_killed() {
+    let place = Place::new();
+    let (mut held, mut version) = (Slots::new(), 0);
+    for seed in 0..aster_tests::cases(4, 40) {
+        let mut session = serve(&place);
+        session.verify(&mut held);
+        let mut rng = Rng::new(seed);
+        for _ in 0..1 + rng.below(12) {
+            session.write_some(&mut held, &mut rng, &mut version);
+            session.wait_for_writes();
+            if rng.below(3) == 0 {
+                session.flush(&mut held);
+            }
+        }
+        session.write_some(&mut held, &mut rng, &mut version);
+        session.kill();
+    }
+    let checked = place.aster(&["image", "check", "d.aster", "tiny"]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+    assert!(checked.out.contains("the power was lost: recovered in"), "{}", checked.out);
+}

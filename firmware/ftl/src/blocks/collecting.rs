@@ -1,0 +1,130 @@
+//! Which block is collected next, and what becomes of it.
+
+use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
+use crate::log_page::Entry;
+use aster_units::{LunIndex, Ppa};
+
+impl Blocks {
+    pub(crate) fn free(&self, lun: LunIndex) -> usize {
+        self.luns[lun.index()].free.len()
+    }
+    pub(crate) fn has_failing(&self, lun: LunIndex) -> bool {
+        let lun = &self.luns[lun.index()];
+        self.evacuates && !(lun.failing.is_empty() && lun.torn.is_empty())
+    }
+    /// Lets data stay in blocks in which a program failed.
+    pub(crate) fn stop_evacuating(&mut self) {
+        self.evacuates = false;
+    }
+    /// A page that still counts in the block that would be collected next.
+    pub(crate) fn page_to_copy(&self, lun: LunIndex) -> Option<Ppa> {
+        let block = self.best_victim(lun)?;
+        let first = block.0 * self.pages_per_block;
+        let mut pages = (first..first + self.pages_per_block).map(Ppa);
+        pages.find(|&ppa| self.is_valid(ppa) && !self.is_replaced(ppa))
+    }
+    fn best_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
+        let start = lun.0 * self.blocks_per_lun;
+        let range = start as usize..(start + self.blocks_per_lun) as usize;
+        let fewest = *self.victims[range.clone()].iter().min()?;
+        if u32::from(fewest) >= self.pages_per_block {
+            return None;
+        }
+        let oldest = range.filter(|&b| self.victims[b] == fewest).min_by_key(|&b| self.closed_at[b])?;
+        Some(BlockIndex(oldest as u32))
+    }
+    /// A closed block is to be collected soon, whatever it holds: the power went while it was written.
+    pub(crate) fn evacuate(&mut self, block: BlockIndex) {
+        let lun = self.lun_of(block).index();
+        if self.states[block.at()] == BlockState::Closed {
+            self.luns[lun].torn.push_back(block);
+        }
+    }
+    /// Takes the next block to collect out of the candidates: one that holds nothing, else one that is going bad, else the closed block with the fewest
+    /// valid pages, the oldest of several (P5). `None` when nothing would be gained.
+    pub(crate) fn take_victim(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+        // What can be erased at once comes first: evacuating may take a free block.
+        let best = self.best_victim(lun);
+        if let Some(empty) = best.filter(|block| self.valid[block.at()] == 0) {
+            self.victims[empty.at()] = NO_VICTIM;
+            return Some(empty);
+        }
+        if self.evacuates {
+            if let Some(block) = self.luns[lun.index()].failing.pop_front() {
+                return Some(block);
+            }
+            while let Some(block) = self.luns[lun.index()].torn.pop_front() {
+                if self.victims[block.at()] != NO_VICTIM {
+                    self.victims[block.at()] = NO_VICTIM;
+                    return Some(block);
+                }
+            }
+        }
+        let block = best?;
+        self.victims[block.at()] = NO_VICTIM;
+        Some(block)
+    }
+    /// True when [`Blocks::take_victim`] would find one.
+    pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        let victims = &self.victims[start..start + self.blocks_per_lun as usize];
+        self.has_failing(lun) || victims.iter().any(|&valid| u32::from(valid) < self.pages_per_block)
+    }
+    /// True when a closed block of the LUN holds nothing any more.
+    pub(crate) fn has_empty(&self, lun: LunIndex) -> bool {
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        self.victims[start..start + self.blocks_per_lun as usize].contains(&0)
+    }
+    /// Puts a victim back that could not be emptied.
+    pub(crate) fn return_victim(&mut self, block: BlockIndex) {
+        self.settle(block);
+    }
+    /// A block has been erased.
+    pub(crate) fn erased(&mut self, block: BlockIndex) {
+        assert_eq!(self.valid[block.at()], 0, "an erased block had valid pages");
+        self.erases[block.at()] += 1;
+        self.states[block.at()] = BlockState::Free;
+        self.pending.push(Entry::Erased(block));
+        let lun = self.lun_of(block).index();
+        self.luns[lun].free.push_back(block);
+        self.keep_for_map(self.lun_of(block));
+        let before = core::mem::replace(&mut self.luns[lun].exhausted, false);
+        self.exhausted -= u32::from(before);
+    }
+    /// A block of the log has been erased.
+    pub(crate) fn log_erased(&mut self, block: BlockIndex) {
+        self.erases[block.at()] += 1;
+    }
+    /// A block has gone bad. Gives the good blocks left in its LUN.
+    pub(crate) fn retire(&mut self, block: BlockIndex) -> u32 {
+        assert_eq!(self.valid[block.at()], 0, "a retired block had valid pages");
+        self.states[block.at()] = BlockState::Retired;
+        self.pending.push(Entry::Retired(block));
+        let lun = self.lun_of(block).index();
+        self.luns[lun].good -= 1;
+        self.luns[lun].good
+    }
+    /// The LUN's good blocks, without those that are about to go bad.
+    pub(crate) fn lasting(&self, lun: LunIndex) -> u32 {
+        let lun = &self.luns[lun.index()];
+        lun.good - lun.failing.len() as u32
+    }
+    pub(crate) fn good(&self, lun: LunIndex) -> u32 {
+        self.luns[lun.index()].good
+    }
+    /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing to gain.
+    pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
+        let l = &self.luns[lun.index()];
+        l.programs == 0 && !self.has_failing(lun) && l.open[0].is_none() && l.free.len() <= self.reserve
+    }
+    pub(crate) fn set_exhausted(&mut self, lun: LunIndex) {
+        let before = core::mem::replace(&mut self.luns[lun.index()].exhausted, true);
+        self.exhausted += u32::from(!before);
+    }
+    pub(crate) fn is_exhausted(&self, lun: LunIndex) -> bool {
+        self.luns[lun.index()].exhausted
+    }
+    pub(crate) fn any_exhausted(&self) -> bool {
+        self.exhausted > 0
+    }
+}

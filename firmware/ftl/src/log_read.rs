@@ -1,0 +1,176 @@
+//! Reading the log back after a loss of power.
+
+use crate::blocks::BlockIndex;
+use crate::boot::BootError;
+use crate::drive::Drive;
+use crate::flash::Cause;
+use crate::log_page::{Entry, Header, StoredMap};
+use crate::oob::{OobRecord, PageKind};
+use crate::recover::NoRecovery;
+use crate::root::LogPlace;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use aster_ports::flash::{FlashStatus, Outcome};
+use aster_units::{BufferId, Ppa};
+
+/// Lines of the log read ahead.
+const LINES_AHEAD: usize = 8;
+
+/// The log as far as recovery needs it, oldest page first.
+pub(crate) struct LogRead {
+    pub(crate) pages: VecDeque<(Header, Vec<Entry>)>,
+    pub(crate) stored: StoredMap,
+    /// The slots read, newest first, with the number of their last page and the first erased line.
+    pub(crate) slots: Vec<(usize, u64, u32)>,
+}
+
+impl Drive {
+    pub(crate) async fn read_log(&self, hint: Option<&LogPlace>) -> Result<LogRead, NoRecovery> {
+        let mut slots = match hint.and_then(|hint| self.slots_by_hint(hint)) {
+            Some(slots) => slots,
+            None => self.find_slots().await?,
+        };
+        let mut pages: VecDeque<(Header, Vec<Entry>)> = VecDeque::new();
+        let mut read = Vec::new();
+        while let Some(slot) = slots.pop() {
+            let (here, erased) = self.read_slot(slot).await;
+            let Some((header, _)) = here.last() else { continue };
+            if header.shape != self.shape() {
+                return Err(NoRecovery::Other(BootError::OtherDrive));
+            }
+            read.push((slot, header.number, erased));
+            here.into_iter().rev().for_each(|page| pages.push_front(page));
+            let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else { continue };
+            let wanted = last.replay_from.min(last.commit);
+            if oldest.number <= wanted {
+                break;
+            }
+        }
+        let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else {
+            return Err(NoRecovery::NoLog);
+        };
+        let (commit, replay_from) = (last.commit, last.replay_from);
+        let contiguous =
+            pages.iter().zip(pages.iter().skip(1)).all(|((a, _), (b, _))| a.number + 1 == b.number);
+        if oldest.number > replay_from.min(commit) || !contiguous {
+            return Err(NoRecovery::Unreadable);
+        }
+        let stored = pages.iter().find(|(header, _)| header.number == commit);
+        let stored = stored.and_then(|(header, _)| header.stored.clone()).ok_or(NoRecovery::Unreadable)?;
+        pages.retain(|(header, _)| header.number >= replay_from);
+        Ok(LogRead { pages, stored, slots: read })
+    }
+    /// The slots in use, oldest first, as NVRAM has them.
+    fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<usize>> {
+        let current = hint.at?.0 as usize;
+        let log = self.log.borrow();
+        if hint.slots.len() != log.slots.len() || current >= hint.slots.len() {
+            return None;
+        }
+        let wanted = hint.replay_from.min(hint.commit);
+        let in_use = |&slot: &usize| slot != current && hint.slots[slot] >= wanted;
+        let mut slots: Vec<usize> = (0..hint.slots.len()).filter(in_use).collect();
+        slots.sort_by_key(|&slot| hint.slots[slot]);
+        slots.push(current);
+        Some(slots)
+    }
+    /// The slots with log pages, by the number of their first.
+    async fn find_slots(&self) -> Result<Vec<usize>, NoRecovery> {
+        let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        let luns = self.geometry.total_luns() as usize;
+        let mut found = Vec::new();
+        // A slot a LUN: those of one round are read side by side.
+        for (round, blocks) in slots.chunks(luns).enumerate() {
+            let mut tags = Vec::with_capacity(luns);
+            for (n, &block) in blocks.iter().enumerate() {
+                let first = self.blocks.borrow().first_page(block);
+                tags.push(self.begin_read(first, self.whole(), self.look_buffer(n), Cause::Metadata).await);
+            }
+            for (n, tag) in tags.into_iter().enumerate() {
+                let outcome = self.flash_done(tag).await;
+                let slot = round * luns + n;
+                let mut page = self.log_page_in(&outcome, self.look_buffer(n));
+                if page.is_none() && !outcome.erased {
+                    page = self.read_line(slots[slot], 0, 1).await;
+                }
+                if let Some((header, _)) = page {
+                    found.push((header.number, slot));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Err(NoRecovery::NoLog);
+        }
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(_, slot)| slot).collect())
+    }
+    /// All pages of a slot, and its first erased line. Lines that were being written when the power went are left out.
+    async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {
+        let block = self.log.borrow().slots[slot].block;
+        let first = self.blocks.borrow().first_page(block);
+        let copies = self.log_copies();
+        let lines = u32::from(self.geometry.pages_per_block) / copies;
+        let ahead = LINES_AHEAD.min(self.geometry.total_luns() as usize);
+        let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
+        loop {
+            while next < lines && in_flight.len() < ahead && erased == lines {
+                let buffer = self.look_buffer(next as usize % ahead);
+                let at = Ppa(first.0 + next * copies);
+                in_flight.push_back((next, self.begin_read(at, self.whole(), buffer, Cause::Metadata).await));
+                next += 1;
+            }
+            let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
+            let outcome = self.flash_done(tag).await;
+            if outcome.erased {
+                erased = erased.min(line);
+            }
+            if erased < lines {
+                continue;
+            }
+            let page = match self.log_page_in(&outcome, self.look_buffer(line as usize % ahead)) {
+                Some(page) => Some(page),
+                None => self.read_line(block, line, 1).await,
+            };
+            pages.extend(page);
+        }
+    }
+    /// Reads a line's copies from the `from`th on until one is whole.
+    #[cold]
+    async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
+        let first = self.blocks.borrow().first_page(block);
+        for copy in from..self.log_copies() {
+            let at = Ppa(first.0 + line * self.log_copies() + copy);
+            let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
+            let page = self.log_page_in(&outcome, buffer);
+            if page.is_some() {
+                return page;
+            }
+        }
+        None
+    }
+    fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
+        let dram = self.dram.borrow();
+        let record = OobRecord::decode(dram.oob(buffer))?;
+        let whole = outcome.status == FlashStatus::Done && !outcome.erased;
+        if !whole || record.kind != PageKind::Log {
+            return None;
+        }
+        Header::decode(dram.page(buffer)).filter(|(header, _)| header.number == record.sequence)
+    }
+    /// Goes on behind the last page, in another slot: this one may have a torn line.
+    pub(crate) fn take_over_log(&self, read: &LogRead, last: &Header) {
+        let mut log = self.log.borrow_mut();
+        (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
+        (log.at, log.recovered) = (None, true);
+        for slot in &mut log.slots {
+            slot.last = 0;
+        }
+        for (n, &(slot, number, erased)) in read.slots.iter().enumerate() {
+            log.slots[slot].last = number;
+            if n == 0 {
+                (log.turn, log.rest) = (slot, Some((slot, erased)));
+            }
+        }
+    }
+}

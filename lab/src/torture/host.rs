@@ -1,0 +1,323 @@
+//! The host of a tortured drive: tasks that send seeded commands, and read everything back.
+
+use super::oracle::{Change, Oracle};
+use aster_run_virtual::VirtualBar;
+use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range};
+use aster_units::{Content, Duration, Rng};
+use aster_workload::content::{Identity, fill, tag, version_of, version_of_tag};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The queue pair that the host uses.
+const QUEUE: QueueId = QueueId(1);
+/// Bytes of one command when everything is written or read back.
+pub(super) const CHUNK_BYTES: u64 = 128 << 10;
+
+/// What a command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Write { forced: bool },
+    Zero,
+    Trim,
+    Read,
+    Flush,
+}
+
+/// How a round's commands are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mix {
+    /// Of a thousand commands.
+    flushes: u64,
+    forced: u64,
+    trims: u64,
+    zeroes: u64,
+    reads: u64,
+    /// Blocks that half of the commands go to, and where they begin.
+    hot: (u64, u64),
+    /// Most blocks of a command.
+    blocks_max: u64,
+    /// Longest pause before a command.
+    pause: Duration,
+}
+
+impl Mix {
+    /// A mix for a drive of so many blocks.
+    pub(super) fn draw(rng: &mut Rng, blocks: u64, block_bytes: u64) -> Mix {
+        let hot = (blocks / [1, 4, 16, 64][rng.below(4) as usize]).max(1);
+        let most = (CHUNK_BYTES / block_bytes).min(blocks);
+        Mix {
+            flushes: [0, 5, 30, 150][rng.below(4) as usize],
+            forced: [0, 20, 100, 400][rng.below(4) as usize],
+            trims: [0, 20, 100][rng.below(3) as usize],
+            zeroes: [0, 20][rng.below(2) as usize],
+            reads: [0, 100][rng.below(2) as usize],
+            hot: (rng.below(blocks - hot + 1), hot),
+            blocks_max: [1, 8, 32, most][rng.below(4) as usize].min(most),
+            pause: Duration::from_micros([0, 0, 50, 500][rng.below(4) as usize]),
+        }
+    }
+}
+
+/// What the tasks of a host share.
+pub(super) struct Host {
+    pub(super) oracle: Oracle,
+    /// Commands sent, flushes and forced writes that completed.
+    pub(super) commands: u64,
+    pub(super) durable: u64,
+    /// What a command brought that it must not.
+    pub(super) wrong: Option<String>,
+    seed: u64,
+    block_bytes: u64,
+    content: Content,
+    /// Blocks of commands in flight: first block, and the one behind the last.
+    busy: BTreeMap<u64, u64>,
+}
+
+pub(super) type SharedHost = Rc<RefCell<Host>>;
+
+/// A command, drawn and noted.
+struct Command {
+    kind: Kind,
+    first: u64,
+    blocks: u64,
+    change: Option<Change>,
+}
+
+impl Host {
+    pub(super) fn new(seed: u64, blocks: u64, block_bytes: u64, content: Content) -> SharedHost {
+        Rc::new(RefCell::new(Host {
+            oracle: Oracle::new(blocks),
+            commands: 0,
+            durable: 0,
+            wrong: None,
+            seed,
+            block_bytes,
+            content,
+            busy: BTreeMap::new(),
+        }))
+    }
+    /// The power is gone: nothing is in flight any more.
+    pub(super) fn power_lost(&mut self) {
+        self.busy.clear();
+    }
+    /// Blocks of one command when everything is written or read back.
+    pub(super) fn chunk_blocks(&self) -> u64 {
+        CHUNK_BYTES / self.block_bytes
+    }
+    fn is_busy(&self, first: u64, blocks: u64) -> bool {
+        self.busy.range(..first + blocks).next_back().is_some_and(|(_, &end)| end > first)
+    }
+    /// `None` when another command names one of the blocks.
+    fn draw(&mut self, mix: &Mix, rng: &mut Rng) -> Option<Command> {
+        let mut left = rng.below(1000);
+        let mut is = |share: u64| match left.checked_sub(share) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
+        };
+        let kind = match () {
+            () if is(mix.flushes) => Kind::Flush,
+            () if is(mix.forced) => Kind::Write { forced: true },
+            () if is(mix.trims) => Kind::Trim,
+            () if is(mix.zeroes) => Kind::Zero,
+            () if is(mix.reads) => Kind::Read,
+            () => Kind::Write { forced: false },
+        };
+        if kind == Kind::Flush {
+            return Some(Command { kind, first: 0, blocks: 0, change: None });
+        }
+        let all = self.oracle.blocks();
+        let (from, among) = if rng.below(2) == 0 { mix.hot } else { (0, all) };
+        let first = from + rng.below(among);
+        // Deallocated ranges reach over many pages, as file systems send them.
+        let most = if kind == Kind::Trim { 4 * mix.blocks_max } else { mix.blocks_max };
+        let blocks = (1 + rng.below(most)).min(all - first);
+        if self.is_busy(first, blocks) {
+            return None;
+        }
+        Some(self.begin(kind, first, blocks))
+    }
+    fn begin(&mut self, kind: Kind, first: u64, blocks: u64) -> Command {
+        self.busy.insert(first, first + blocks);
+        let version = match kind {
+            Kind::Write { .. } => self.oracle.next_version(),
+            Kind::Zero | Kind::Trim | Kind::Read | Kind::Flush => 0,
+        };
+        let changes = !matches!(kind, Kind::Read | Kind::Flush);
+        let change = changes.then(|| self.oracle.send(first, blocks, version));
+        Command { kind, first, blocks, change }
+    }
+    fn end(&mut self, command: &Command) {
+        self.busy.remove(&command.first);
+        let forced = command.kind == Kind::Write { forced: true };
+        self.durable += u64::from(forced);
+        if let Some(change) = command.change {
+            self.oracle.complete(change, forced);
+        }
+    }
+    fn blame(&mut self, wrong: String) {
+        self.wrong.get_or_insert(wrong);
+    }
+    fn bytes_of(&self, command: &Command) -> Vec<u8> {
+        let version = command.change.map_or(0, |change| change.version);
+        let mut bytes = vec![0; (command.blocks * self.block_bytes) as usize];
+        let blocks = bytes.chunks_exact_mut(self.block_bytes as usize);
+        for (block, into) in (command.first..).zip(blocks) {
+            fill(into, Identity { block, version, seed: self.seed });
+        }
+        bytes
+    }
+    fn tags_of(&self, command: &Command) -> Vec<[u8; 8]> {
+        let version = command.change.map_or(0, |change| change.version);
+        let tag_of = |block| tag(block, version).to_le_bytes();
+        (command.first..command.first + command.blocks).map(tag_of).collect()
+    }
+}
+
+/// What a range of blocks holds: a version each.
+struct Held {
+    first: u64,
+    versions: Vec<Result<u32, String>>,
+}
+
+async fn read(
+    host: &SharedHost,
+    driver: &Driver<VirtualBar>,
+    first: u64,
+    blocks: u64,
+) -> Result<Held, DriverError> {
+    let (content, block_bytes, seed) = {
+        let host = host.borrow();
+        (host.content, host.block_bytes as usize, host.seed)
+    };
+    let versions = match content {
+        Content::Full => {
+            let mut bytes = vec![0xE7; blocks as usize * block_bytes];
+            driver.read(QUEUE, first, &mut bytes).await?;
+            let chunks = bytes.chunks_exact(block_bytes);
+            (first..).zip(chunks).map(|(b, held)| version_of(held, b, seed)).collect::<Vec<_>>()
+        }
+        Content::Fingerprint => {
+            let mut tags = vec![[0xE7; 8]; blocks as usize];
+            driver.read_tags(QUEUE, first, &mut tags).await?;
+            (first..).zip(&tags).map(|(b, held)| version_of_tag(u64::from_le_bytes(*held), b)).collect()
+        }
+    };
+    let versions = versions.into_iter().map(|held| held.map_err(|wrong| wrong.to_string())).collect();
+    Ok(Held { first, versions })
+}
+
+async fn carry_out(
+    host: &SharedHost,
+    driver: &Driver<VirtualBar>,
+    command: &Command,
+) -> Result<(), DriverError> {
+    let Command { kind, first, blocks, .. } = *command;
+    let content = host.borrow().content;
+    match kind {
+        Kind::Write { forced } => match content {
+            Content::Full => {
+                let bytes = host.borrow().bytes_of(command);
+                driver.write(QUEUE, first, &bytes, forced).await?;
+            }
+            Content::Fingerprint => {
+                let tags = host.borrow().tags_of(command);
+                driver.write_tags(QUEUE, first, &tags, forced).await?;
+            }
+        },
+        Kind::Zero => driver.write_zeroes(QUEUE, first, blocks, false).await?,
+        Kind::Trim => driver.deallocate(QUEUE, &[Range::new(first, blocks as u32)]).await?,
+        Kind::Read => {
+            let held = read(host, driver, first, blocks).await?;
+            let mut host = host.borrow_mut();
+            for (block, version) in (held.first..).zip(held.versions) {
+                let right = version.and_then(|v| host.oracle.read(block, v).map_err(|w| w.to_string()));
+                if let Err(wrong) = right {
+                    host.blame(format!("while it served: {wrong}"));
+                }
+            }
+        }
+        Kind::Flush => {
+            let mark = host.borrow().oracle.send_flush();
+            driver.flush(QUEUE).await?;
+            let mut host = host.borrow_mut();
+            host.oracle.complete_flush(mark);
+            host.durable += 1;
+        }
+    }
+    if kind != Kind::Flush {
+        host.borrow_mut().end(command);
+    }
+    Ok(())
+}
+
+/// Sends one command after the other, as `mix` has it, until something goes wrong or the power does.
+pub(super) async fn work(host: SharedHost, driver: Rc<Driver<VirtualBar>>, mix: Mix, mut rng: Rng) {
+    loop {
+        if !mix.pause.is_zero() {
+            let pause = Duration::from_nanos(rng.below(mix.pause.as_nanos() + 1));
+            driver.exec().sleep(pause).await;
+        }
+        let command = host.borrow_mut().draw(&mix, &mut rng);
+        let Some(command) = command else {
+            // Blocks in use by another command: that one needs time.
+            driver.exec().sleep(Duration::from_micros(1)).await;
+            continue;
+        };
+        host.borrow_mut().commands += 1;
+        if let Err(error) = carry_out(&host, &driver, &command).await {
+            host.borrow_mut().blame(format!("{:?} failed: {error}", command.kind));
+            return;
+        }
+    }
+}
+
+/// Writes every block once, in order.
+pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
+    let (all, step) = {
+        let host = host.borrow();
+        (host.oracle.blocks(), host.chunk_blocks())
+    };
+    let mut first = 0;
+    while first < all {
+        let blocks = step.min(all - first);
+        let command = {
+            let mut host = host.borrow_mut();
+            host.commands += 1;
+            host.begin(Kind::Write { forced: false }, first, blocks)
+        };
+        if let Err(error) = carry_out(&host, &driver, &command).await {
+            host.borrow_mut().blame(format!("filling the drive failed: {error}"));
+            return;
+        }
+        first += blocks;
+    }
+}
+
+/// Reads everything, and what a loss of power has left open once more.
+///
+/// # Errors
+/// What is wrong with the first block that holds what it must not.
+pub(super) async fn verify(host: SharedHost, driver: Rc<Driver<VirtualBar>>) -> Result<(), String> {
+    let (all, step, undecided) = {
+        let host = host.borrow();
+        (host.oracle.blocks(), host.chunk_blocks(), host.oracle.undecided())
+    };
+    let mut again: Vec<u64> = undecided.iter().map(|block| block / step * step).collect();
+    again.dedup();
+    let chunks = (0..all).step_by(step as usize).map(|first| (first, "after the loss of power"));
+    let again = again.into_iter().map(|first| (first, "read again"));
+    for (first, when) in chunks.chain(again) {
+        let held = read(&host, &driver, first, step.min(all - first)).await;
+        let held = held.map_err(|error| format!("{when}: reading at block {first} failed: {error}"))?;
+        let mut host = host.borrow_mut();
+        for (block, version) in (held.first..).zip(held.versions) {
+            let version = version.map_err(|wrong| format!("{when}: {wrong}"))?;
+            host.oracle.found(block, version).map_err(|wrong| format!("{when}: {wrong}"))?;
+        }
+    }
+    Ok(())
+}

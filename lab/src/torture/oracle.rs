@@ -1,0 +1,210 @@
+//! What each logical block may hold after a sudden loss of power.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A version of a block that the host sent after the one that is safe.
+#[derive(Clone, Copy, Debug)]
+struct Later {
+    version: u32,
+    /// When its command completed, counted in completions.
+    completed: Option<u64>,
+    command: u64,
+}
+
+/// A block that holds what it must not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Wrong {
+    block: u64,
+    found: u32,
+    allowed: Vec<u32>,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |version: &u32| match version {
+            0 => "nothing".to_owned(),
+            version => format!("version {version}"),
+        };
+        let allowed: Vec<String> = self.allowed.iter().map(name).collect();
+        write!(f, "block {} holds {}, but must hold {}", self.block, name(&self.found), allowed.join(" or "))
+    }
+}
+
+/// Which versions the blocks of a drive may hold. Version 0 is nothing: never written, or deallocated.
+///
+/// Two commands that are in flight at once never name the same block: the host sees to that, as NVMe gives them no order.
+pub(super) struct Oracle {
+    /// The version of each block that no loss of power takes back.
+    safe: Vec<u32>,
+    /// What was sent after it, oldest first.
+    later: BTreeMap<u64, Vec<Later>>,
+    latest: u32,
+    commands: u64,
+    completions: u64,
+}
+
+/// A command that changes blocks, on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    command: u64,
+    first: u64,
+    blocks: u64,
+    pub(super) version: u32,
+}
+
+/// A flush on its way: what had completed before it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlushMark(u64);
+
+impl Oracle {
+    /// Of a drive from the factory.
+    pub(super) fn new(blocks: u64) -> Self {
+        Oracle {
+            safe: vec![0; blocks as usize],
+            later: BTreeMap::new(),
+            latest: 0,
+            commands: 0,
+            completions: 0,
+        }
+    }
+    /// Logical blocks.
+    pub(super) fn blocks(&self) -> u64 {
+        self.safe.len() as u64
+    }
+    /// A version that no block has had.
+    pub(super) fn next_version(&mut self) -> u32 {
+        self.latest += 1;
+        self.latest
+    }
+    /// Blocks will hold `version`: the command that says so is being sent.
+    pub(super) fn send(&mut self, first: u64, blocks: u64, version: u32) -> Change {
+        self.commands += 1;
+        let later = Later { version, completed: None, command: self.commands };
+        for block in first..first + blocks {
+            self.later.entry(block).or_default().push(later);
+        }
+        Change { command: self.commands, first, blocks, version }
+    }
+    /// The command has completed; with `forced` its blocks were forced onto the media.
+    pub(super) fn complete(&mut self, change: Change, forced: bool) {
+        self.completions += 1;
+        for block in change.first..change.first + change.blocks {
+            let Some(later) = self.later.get_mut(&block) else { continue };
+            let Some(at) = later.iter().position(|l| l.command == change.command) else { continue };
+            later[at].completed = Some(self.completions);
+            if forced {
+                self.make_safe(block, at);
+            }
+        }
+    }
+    fn make_safe(&mut self, block: u64, at: usize) {
+        let Some(later) = self.later.get_mut(&block) else { return };
+        self.safe[block as usize] = later[at].version;
+        later.drain(..=at);
+        if later.is_empty() {
+            self.later.remove(&block);
+        }
+    }
+    /// A flush is being sent.
+    pub(super) fn send_flush(&self) -> FlushMark {
+        FlushMark(self.completions)
+    }
+    /// The flush has completed: what had completed before it was sent is safe.
+    pub(super) fn complete_flush(&mut self, mark: FlushMark) {
+        let flushed = |later: &Later| later.completed.is_some_and(|at| at <= mark.0);
+        let due: Vec<(u64, usize)> = self
+            .later
+            .iter()
+            .filter_map(|(&block, later)| Some((block, later.iter().rposition(flushed)?)))
+            .collect();
+        due.into_iter().for_each(|(block, at)| self.make_safe(block, at));
+    }
+    /// A block that no command in flight names was read.
+    ///
+    /// # Errors
+    /// When it isn't the version sent last.
+    pub(super) fn read(&self, block: u64, found: u32) -> Result<(), Wrong> {
+        let newest =
+            self.later.get(&block).and_then(|l| l.last()).map_or(self.safe[block as usize], |l| l.version);
+        match found == newest {
+            true => Ok(()),
+            false => Err(Wrong { block, found, allowed: vec![newest] }),
+        }
+    }
+    /// A block was read after a loss of power. What it holds now it must hold from now on.
+    ///
+    /// # Errors
+    /// When it is none of the versions from the safe one to the one sent last.
+    pub(super) fn found(&mut self, block: u64, found: u32) -> Result<(), Wrong> {
+        let safe = self.safe[block as usize];
+        let Some(later) = self.later.remove(&block) else {
+            return match found == safe {
+                true => Ok(()),
+                false => Err(Wrong { block, found, allowed: vec![safe] }),
+            };
+        };
+        if found != safe && !later.iter().any(|l| l.version == found) {
+            let allowed = [safe].into_iter().chain(later.iter().map(|l| l.version)).collect();
+            return Err(Wrong { block, found, allowed });
+        }
+        self.safe[block as usize] = found;
+        Ok(())
+    }
+    /// Blocks of which a loss of power leaves one of several versions.
+    pub(super) fn undecided(&self) -> Vec<u64> {
+        self.later.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oracle() -> Oracle {
+        Oracle::new(8)
+    }
+
+    #[test]
+    fn any_version_after_the_safe_one_may_be_found_and_then_only_that() {
+        let mut oracle = oracle();
+        let first = oracle.send(2, 2, 1);
+        oracle.complete(first, false);
+        oracle.send(2, 1, 2);
+        assert_eq!(oracle.undecided(), [2, 3]);
+        assert!(oracle.read(2, 2).is_ok() && oracle.read(2, 1).is_err());
+        let wrong = oracle.found(2, 3).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "block 2 holds version 3, but must hold nothing or version 1 or version 2"
+        );
+        let mut again = super::tests::oracle();
+        again.send(2, 1, 1);
+        assert!(again.found(2, 1).is_ok());
+        assert!(again.found(2, 0).is_err(), "what was read once must be read again");
+    }
+
+    #[test]
+    fn a_flush_makes_safe_what_had_completed_when_it_was_sent() {
+        let mut oracle = oracle();
+        let before = oracle.send(0, 1, 1);
+        oracle.complete(before, false);
+        let beside = oracle.send(1, 1, 2);
+        let mark = oracle.send_flush();
+        oracle.complete(beside, false);
+        oracle.complete_flush(mark);
+        assert!(oracle.found(0, 0).is_err(), "it was flushed");
+        assert!(oracle.found(1, 0).is_ok(), "it was in flight when the flush was sent");
+    }
+
+    #[test]
+    fn forced_writes_are_safe_alone_and_replace_what_came_before() {
+        let mut oracle = oracle();
+        let old = oracle.send(5, 1, 1);
+        oracle.complete(old, false);
+        let forced = oracle.send(5, 1, 2);
+        oracle.complete(forced, true);
+        assert!(oracle.undecided().is_empty());
+        assert!(oracle.found(5, 1).is_err() && oracle.found(5, 2).is_ok());
+    }
+}
