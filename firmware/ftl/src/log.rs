@@ -281,6 +281,7 @@ impl Drive {
             log.asked = true;
             self.checkpoint_wanted.wake(self.exec());
             self.map_room.wake(self.exec());
+            self.flash_waiters.wake_all(self.exec());
             return None;
         }
         (log.writing, log.asked) = (true, false);
