@@ -165,11 +165,15 @@ impl Drive {
         for _ in 0..STORE_ATTEMPTS {
             let replay_from = self.checkpoint_begins();
             let begun = self.blocks.borrow().unsettled.begun();
+            let victims = self.victims_in_work();
             match self.store_once().await {
                 Ok(stored) => {
-                    // What began before could otherwise come to light after the map says that it is void. A log without room is not
+                    // What began before could otherwise come to light after the map says that it is void: a program, or what was
+                    // copied out of a victim and is looked at until the log knows where it is. A log without room is not
                     // waited for: whoever has begun it may itself wait for the log.
-                    while self.log_has_room() && !self.blocks.borrow().unsettled.all_ended(begun) {
+                    let in_work =
+                        || !self.blocks.borrow().unsettled.all_ended(begun) || self.any_in_work(&victims);
+                    while self.log_has_room() && in_work() {
                         self.wait_once(&self.flash_waiters).await;
                     }
                     let committed = self.write_log(Some((stored.clone(), replay_from))).await;

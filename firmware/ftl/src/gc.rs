@@ -8,6 +8,7 @@ use crate::oob::{OobRecord, PageKind};
 use crate::stats::DriveState;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_events::Event;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
@@ -67,6 +68,9 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
         }
         drive.gc_active.set(drive.gc_active.get() - 1);
         drive.gc_idle.wake(drive.exec());
+        drive.victims[lun.index()].set(None);
+        // Whoever stores a map waits for this victim.
+        drive.flash_waiters.wake_all(drive.exec());
     }
 }
 
@@ -94,6 +98,7 @@ impl Drive {
         drop(blocks);
         self.gc_active.set(self.gc_active.get() + 1);
         self.count(|s| s.gc_runs += 1);
+        self.victims[lun.index()].set(Some(self.stats.borrow().gc_runs));
         self.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
         Some(victim)
     }
@@ -104,6 +109,16 @@ impl Drive {
         self.set_state(DriveState::ReadOnly);
         self.room_waiters[lun.index()].wake_all(self.exec());
         self.pool_waiters.wake_all(self.exec());
+    }
+
+    /// The victims in work, each by its number.
+    pub(crate) fn victims_in_work(&self) -> Vec<(LunIndex, u64)> {
+        let victims = (0..).map(LunIndex).zip(&self.victims);
+        victims.filter_map(|(lun, victim)| Some((lun, victim.get()?))).collect()
+    }
+    /// True while one of them is in work.
+    pub(crate) fn any_in_work(&self, victims: &[(LunIndex, u64)]) -> bool {
+        victims.iter().any(|&(lun, victim)| self.victims[lun.index()].get() == Some(victim))
     }
 
     /// Moves all valid pages out of a block; reads run ahead of programs.

@@ -206,7 +206,7 @@ fn a_write_and_its_eviction_can_be_followed() {
     let moved = [TransferQueued, TransferEnded, SliceEnded, CommandFinished];
     let write = [&[CommandStarted, SliceStarted, BufferMissed], &moved[..]].concat();
     let evicted = [MapUpdated, PageEvicted, SliceEnded, SliceEnded, CommandFinished];
-    let flush = [&[CommandStarted, SliceStarted, SliceStarted, FlashQueued], &evicted[..]].concat();
+    let flush = [&[CommandStarted, SliceStarted, FlashQueued, SliceStarted], &evicted[..]].concat();
     let read = [&[CommandStarted, SliceStarted, BufferHit], &moved[..]].concat();
     assert_eq!(*kept.borrow(), [&write[..], &flush, &read].concat());
 }
