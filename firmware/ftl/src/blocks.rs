@@ -91,6 +91,8 @@ pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
 /// Programs of a LUN that are not safe yet, for which there is room from the beginning.
 const UNSETTLED_EXPECTED: usize = 64;
+/// Blocks that may be opened before the log tells of them: one for so many bytes of a log page, where each takes eight.
+const OPENED_SHARE: usize = 32;
 /// Free blocks of a LUN that a log page names at most.
 pub(crate) const LISTED_MAX: usize = 8;
 /// A LUN asks for another log page when fewer of its free blocks are named.
@@ -126,6 +128,8 @@ pub(crate) struct Blocks {
     evacuates: bool,
     // Blocks must be named by the log before they are written.
     needs_listing: bool,
+    // Blocks that may be opened before the log has told of the first of them.
+    opened_max: usize,
     // Free blocks that recovery has not found erased itself, one bit each.
     suspects: Vec<u64>,
     pub(crate) unsettled: Unsettled,
@@ -187,6 +191,7 @@ impl Blocks {
             exhausted: 0,
             evacuates: true,
             needs_listing: true,
+            opened_max: geometry.page_bytes as usize / OPENED_SHARE,
             suspects: vec![0; blocks.div_ceil(64)],
             unsettled: Unsettled::new(geometry.total_luns(), depth),
             pending: Pending::default(),
@@ -312,7 +317,9 @@ impl Blocks {
             let open = if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
             return open.map_or(Next::None, |open| self.page_of(open));
         }
-        if lun.listed == 0 && self.needs_listing {
+        // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room in its pages.
+        let behind = self.pending.opened() >= self.opened_max;
+        if (lun.listed == 0 || behind) && self.needs_listing {
             return Next::Unlisted;
         }
         let Some(block) = lun.free.pop_front() else { return Next::None };

@@ -212,6 +212,8 @@ pub(crate) struct Pending {
     pushed: u64,
     taken: u64,
     last_trim: u64,
+    // Blocks opened among the entries.
+    opened: usize,
 }
 
 impl Pending {
@@ -229,12 +231,17 @@ impl Pending {
             self.last_trim = self.pushed + 1;
         }
         self.pushed += 1;
+        self.opened += usize::from(matches!(entry, Entry::Opened(_)));
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
     }
     /// Bytes that all entries take in a log page.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+    /// How many blocks were opened that no log page tells of.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened
     }
     /// How many of the oldest entries fit `bytes`.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
@@ -255,6 +262,7 @@ impl Pending {
     pub(crate) fn take(&mut self, count: usize) -> u64 {
         for entry in self.entries.drain(..count) {
             self.bytes -= entry.bytes();
+            self.opened -= usize::from(matches!(entry, Entry::Opened(_)));
         }
         self.taken += count as u64;
         self.taken

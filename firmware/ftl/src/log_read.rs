@@ -46,6 +46,10 @@ impl Drive {
                 break;
             }
         }
+        // A page that was not written well stands in the next slot as well.
+        pages.make_contiguous().sort_by_key(|(header, _)| header.number);
+        let mut before = None;
+        pages.retain(|(header, _)| before.replace(header.number) != Some(header.number));
         let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else {
             return Err(NoRecovery::NoLog);
         };
