@@ -468,11 +468,12 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         gc_depth: f.gc_depth,
-        pages_per_word_line: if profile.package.pair_loss {
+        pages_per_word_line: if profile.package.pair_loss || profile.scheduler.one_shot {
             CellMode::from(profile.package.cells).bits() as u16
         } else {
             1
         },
+        whole_lines: profile.scheduler.one_shot,
         checkpoint_pages: f.checkpoint_pages,
         costs: FtlCosts {
             command: c.command,
@@ -520,6 +521,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
         detached: profile.channel.controller != ControllerName::Software,
         read_retries: profile.scheduler.read_retries,
         read_levels: flash.variant.commands.read_retry,
+        one_shot: profile.scheduler.one_shot,
         costs: LoopCosts {
             pass: c.loop_pass,
             status: c.loop_status,
@@ -528,7 +530,12 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
             finish: c.loop_finish,
         },
         register_access: crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz),
-        give_up: [longest(flash.t_r), longest(flash.t_prog), flash.t_bers].map(patience),
+        give_up: [
+            longest(flash.t_r),
+            longest(flash.t_prog).max(flash.variant.one_shot_program),
+            flash.t_bers,
+        ]
+        .map(patience),
     }
 }
 

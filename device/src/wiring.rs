@@ -89,6 +89,8 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, looped: bool) -> FixedCo
         t_prog: flash.t_prog,
         t_bers: flash.t_bers,
         t_rst: flash.t_rst,
+        one_shot: flash.variant.commands.one_shot,
+        t_one_shot: flash.variant.one_shot_program,
         scramble: flash.scramble,
         clock_period: build::clock(profile).period,
         poll_interval: flash.poll.interval,

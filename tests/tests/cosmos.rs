@@ -2,7 +2,9 @@
 
 use aster_device::Media;
 use aster_device::big_loop::{LoopStats, OperationKind};
-use aster_device::profile::{ControllerName, Profile, RetryProfile, SchedulerPolicy};
+use aster_device::profile::{
+    CellUse, ControllerName, OneShotProfile, Profile, RetryProfile, SchedulerPolicy,
+};
 use aster_driver::QueueId;
 use aster_events::{Event, EventSink, Recorder};
 use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
@@ -90,6 +92,64 @@ const CHECK: u8 = OperationKind::StatusCheck.code();
 const TRIGGER: u8 = OperationKind::ReadTrigger.code();
 const WRITE: u8 = OperationKind::Write.code();
 const TRANSFER: u8 = OperationKind::ReadTransfer.code();
+
+/// A small drive of TLC whose word lines are programmed in one shot (C83).
+fn one_shot(change: impl FnOnce(&mut Profile)) -> Profile {
+    looped(|p| {
+        p.geometry.pages_per_block = 18;
+        p.geometry.blocks_per_lun = 48;
+        p.package.cells = CellUse::Tlc;
+        p.package.read_us = vec![58.0, 78.0, 102.0];
+        p.package.program_us = vec![481.0, 1_500.0, 2_295.0];
+        p.package.one_shot =
+            Some(OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 });
+        p.scheduler.one_shot = true;
+        p.ftl.gc_depth = 3;
+        p.ftl.buffer_entries = 96;
+        change(p);
+    })
+}
+
+/// The programs that a drive's arrays have been given, by the time that each took, in microseconds.
+#[derive(Clone, Default)]
+struct Programs(Rc<RefCell<BTreeMap<u64, u64>>>);
+
+impl EventSink for Programs {
+    fn event(&mut self, _: Instant, event: &Event) {
+        if let Event::ArrayBusy { kind: 1, picoseconds, .. } = *event {
+            *self.0.borrow_mut().entry(picoseconds / 1_000_000).or_default() += 1;
+        }
+    }
+}
+
+#[test]
+fn word_lines_are_programmed_in_one_shot_and_keep_every_byte() {
+    for controller in [ControllerName::Asynchronous, ControllerName::Synchronous, ControllerName::Software] {
+        let profile = one_shot(|p| {
+            p.channel.controller = controller;
+            p.package.page_deviation_us = 0.0;
+            p.package.die_deviation_us = 0.0;
+            p.package.program_failures_per_million = 200;
+        });
+        let (recorder, programs) = (Recorder::default(), Programs::default());
+        recorder.attach(programs.clone());
+        let m = machine(&profile, None, Media::fresh(), &recorder);
+        let pages = drive(&m).bytes / (16 << 10);
+        let contents = versioned(&m);
+        let rewrite = job("rewrite", Access::Random, Mix::Write, 16 << 10, 3 * pages);
+        let read = job("read", Access::Sequential, Mix::Read, 64 << 10, pages / 4);
+        run(&m, &[mixed("mixed", cases(800, 6_000), 1), rewrite, read], contents);
+        let stats = m.device().stats();
+        assert!(stats.ftl.gc_runs > 5, "{controller:?}: {:?}", stats.ftl);
+        // Nothing is programmed page by page.
+        let programs = programs.0.borrow();
+        let lines: u64 = programs.iter().filter(|(us, _)| **us == 1_600).map(|(_, n)| n).sum();
+        assert_eq!(programs.len(), 1, "{controller:?}: {programs:?}");
+        assert_eq!(3 * lines, stats.ftl.flash_programs.total(), "{controller:?}: {:?}", stats.ftl);
+        let share = stats.ftl.flash_programs.padding as f64 / stats.ftl.flash_programs.total() as f64;
+        assert!(share < 0.25, "{controller:?}: {share} of the pages are padding");
+    }
+}
 
 /// Figs 13 and 14 through the whole drive (C43): LPN 0 is read, LPNs 1 and 2 are written through to flash, all on one channel.
 /// The loop takes one command a pass (Algorithm 1), so that steps 2-1 and 2-2 come for each command.

@@ -1,15 +1,23 @@
 //! Every key of a profile does something: a drive with that one key changed differs from the same drive without.
 
 use aster_device::Media;
+use aster_device::bench::Bench;
+use aster_device::plug::operations::{
+    erase_with_read, resume_program, slc_erase, slc_program, slc_read, start_program, suspend_program,
+};
 use aster_device::profile::{
     ArbitrationName, AssignerName, CellUse, CommandName, ContentKind, ControllerName, DataModeName,
-    FactoryMarksName, PlacementName, Profile, RetryProfile, SchedulerPolicy, TransactionOrder,
+    FactoryMarksName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, RetryProfile,
+    SchedulerPolicy, SuspendProfile, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
+use aster_ports::flash::Target;
 use aster_run_virtual::Machine;
 use aster_tests::{config, drive, job, profile, run_with};
-use aster_units::{ChannelId, Instant, LunIndex};
+use aster_units::{
+    BlockAddr, BufferId, ChannelId, Content, Duration, Instant, LunIndex, PageInBlock, SectorRange,
+};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
@@ -29,6 +37,10 @@ enum Shows {
     Bus,
     /// In the memory that the cells' content takes.
     Memory,
+    /// In what a bench sees of vendor commands that no FTL sends, on the bus and in their results and times.
+    Vendor,
+    /// In how the drive comes back after a loss of power.
+    Recovery,
 }
 
 #[derive(Clone, Default)]
@@ -132,6 +144,53 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     Observed { run: events.value(), told, bus, memory: m.device().nand().memory_bytes() }
 }
 
+/// What vendor commands of a package do: a page programmed and read in a block used as SLC, a program and an erase that are
+/// suspended.
+fn vendor(profile: &Profile) -> Observed {
+    let bench = Bench::power_on(profile, 1, 16, Some(Content::Full), &Recorder::default())
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    let tap = WaveTap::new(ChannelId(0), 2, WaveFilter::Everything);
+    bench.set_tap(Some(Box::new(tap.clone())));
+    let (geometry, sectors) = (*bench.geometry(), bench.geometry().sectors_per_page());
+    let row = move |block, page| geometry.row(0, BlockAddr(block), PageInBlock(page));
+    let whole = SectorRange::whole(sectors);
+    let said = bench.operate(0, move |lun| async move {
+        let erased = slc_erase(&lun, row(2, 0)).await.unwrap();
+        let programmed = slc_program(&lun, row(2, 0), BufferId(0)).await.unwrap();
+        let read = slc_read(&lun, row(2, 0), whole, BufferId(1)).await.unwrap();
+        let since = start_program(&lun, row(4, 0), BufferId(0)).await.unwrap();
+        let program = suspend_program(&lun, row(4, 0), since).await.unwrap();
+        let resumed = resume_program(&lun, row(4, 0), program.worked).await.unwrap();
+        let progress = Duration::from_micros(500);
+        let from = Target { row: row(4, 0), sectors: whole, buffer: BufferId(2) };
+        let erase = erase_with_read(&lun, row(6, 0), progress, &from).await.unwrap();
+        format!("{erased:?} {programmed:?} {read:?} {program:?} {resumed:?} {erase:?}")
+    });
+    let (mut run, bus) = (Digest::default(), bytes_of(&tap));
+    write!(run, "{said} {:?} {bus:?}", bench.now()).unwrap();
+    bench.exec().shut_down();
+    Observed { run: run.value(), told: String::new(), bus, memory: 0 }
+}
+
+/// Writes, loses its power, and comes back.
+fn recover(profile: &Profile) -> Observed {
+    let power_on = |media| {
+        let recorder = Recorder::default();
+        let m = Machine::power_on("test", profile, None, media, &recorder, config(profile))
+            .unwrap_or_else(|e| panic!("power-on: {e}"));
+        m.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+        m
+    };
+    let m = power_on(Media::fresh());
+    let contents = Contents::unversioned(drive(&m), 1);
+    let write = job("write", Access::Random, Mix::Write, 16 << 10, 300);
+    run_with(&m, &[Job { verify: false, flush_every: 100, ..write }], contents, ());
+    let m = power_on(m.cut_power());
+    let mut run = Digest::default();
+    write!(run, "{:?} {:?}", m.device().stats(), m.now()).unwrap();
+    Observed { run: run.value(), told: String::new(), bus: Vec::new(), memory: 0 }
+}
+
 type Edit = fn(&mut Profile);
 
 struct Case {
@@ -177,6 +236,33 @@ fn looped_and_worn(p: &mut Profile) {
     looped(p);
     p.package.errors.fresh = 1.25e-3;
 }
+
+/// Word lines of TLC under the big loop, each programmed page by page or in one shot.
+fn by_pages(p: &mut Profile) {
+    looped(p);
+    triple_level(p);
+    p.geometry.blocks_per_lun = 48;
+    p.ftl.gc_depth = 3;
+    p.package.one_shot = Some(ONE_SHOT);
+}
+fn in_one_shot(p: &mut Profile) {
+    by_pages(p);
+    p.scheduler.one_shot = true;
+}
+const ONE_SHOT: OneShotProfile =
+    OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 };
+
+/// A package with the vendor's commands, on one channel.
+fn with_vendor_commands(p: &mut Profile) {
+    p.geometry.channels = 1;
+    p.package.errors.fresh = 1e-4;
+    p.package.slc = Some(SLC);
+    p.package.suspend = Some(SUSPEND);
+}
+const SLC: PseudoSlcProfile =
+    PseudoSlcProfile { prefix: 0xDA, read_us: 30.0, program_us: 350.0, erase_us: 3_000.0 };
+const SUSPEND: SuspendProfile =
+    SuspendProfile { erase: 0x61, erase_resume: 0xD2, program: 0x84, program_resume: 0x13, latency_us: 30.0 };
 
 /// Under the big loop, with a first read level that is wrong and others that are better.
 fn mislevelled(p: &mut Profile) {
@@ -256,6 +342,32 @@ const CASES: &[Case] = &cases! {
         => |p| p.package.retry = Some(RetryProfile { feature: 0x8A, levels_mv: vec![60, 20] }),
     "package.retry.levels_mv" Run on mislevelled;
         => |p| p.package.retry = Some(RetryProfile { feature: 0x89, levels_mv: vec![60, -20] }),
+    "package.errors.slc_factor" Vendor on with_vendor_commands; => |p| p.package.errors.slc_factor = 8.0,
+    "package.slc.prefix" Vendor on with_vendor_commands;
+        => |p| p.package.slc = Some(PseudoSlcProfile { prefix: 0xDB, ..SLC }),
+    "package.slc.read_us" Vendor on with_vendor_commands;
+        => |p| p.package.slc = Some(PseudoSlcProfile { read_us: 40.0, ..SLC }),
+    "package.slc.program_us" Vendor on with_vendor_commands;
+        => |p| p.package.slc = Some(PseudoSlcProfile { program_us: 450.0, ..SLC }),
+    "package.slc.erase_us" Vendor on with_vendor_commands;
+        => |p| p.package.slc = Some(PseudoSlcProfile { erase_us: 4_000.0, ..SLC }),
+    "package.suspend.erase" Vendor on with_vendor_commands;
+        => |p| p.package.suspend = Some(SuspendProfile { erase: 0x62, ..SUSPEND }),
+    "package.suspend.erase_resume" Vendor on with_vendor_commands;
+        => |p| p.package.suspend = Some(SuspendProfile { erase_resume: 0xD3, ..SUSPEND }),
+    "package.suspend.program" Vendor on with_vendor_commands;
+        => |p| p.package.suspend = Some(SuspendProfile { program: 0x86, ..SUSPEND }),
+    "package.suspend.program_resume" Vendor on with_vendor_commands;
+        => |p| p.package.suspend = Some(SuspendProfile { program_resume: 0x14, ..SUSPEND }),
+    "package.suspend.latency_us" Vendor on with_vendor_commands;
+        => |p| p.package.suspend = Some(SuspendProfile { latency_us: 60.0, ..SUSPEND }),
+    "package.one_shot.prefixes" Bus on in_one_shot;
+        => |p| p.package.one_shot = Some(OneShotProfile { prefixes: [1, 2, 4], ..ONE_SHOT }),
+    "package.one_shot.load_confirm" Bus on in_one_shot;
+        => |p| p.package.one_shot = Some(OneShotProfile { load_confirm: 0x1B, ..ONE_SHOT }),
+    "package.one_shot.program_us" Run on in_one_shot;
+        => |p| p.package.one_shot = Some(OneShotProfile { program_us: 1_700.0, ..ONE_SHOT }),
+    "scheduler.one_shot" Run on by_pages; => |p| p.scheduler.one_shot = true,
     "package.errors.neighbour" Run => |p| p.package.errors.neighbour = 2.0,
     "package.nv_ddr2_mode_max" Bus => |p| p.package.nv_ddr2_mode_max = 5,
     "package.commands" Bus => |p| p.package.commands = vec![CommandName::ReadCache],
@@ -278,6 +390,8 @@ const CASES: &[Case] = &cases! {
     "ecc.solver_channels" Run on |p| p.ecc.solver_ns = 1_000; => |p| p.ecc.solver_channels = 2,
     "ecc.solver_ns" Run on |p| p.ecc.solver_channels = 2; => |p| p.ecc.solver_ns = 2_000,
     "board.dram_mb_per_s" Run => |p| p.board.dram_mb_per_s = 200,
+    "board.nvram_kept" Recovery on |_| (); => |p| p.board.nvram_kept = true,
+    "costs.replay" Recovery on |_| (); => |p| p.costs.replay += 400,
     "link.generation" Run => |p| p.link.generation = 1,
     "link.lanes" Run => |p| p.link.lanes = 1,
     "link.unlimited" Run => |p| p.link.unlimited = true,
@@ -340,7 +454,7 @@ const CASES: &[Case] = &cases! {
 
 fn differs(shows: Shows, without: &Observed, with: &Observed) -> bool {
     match shows {
-        Shows::Run => without.run != with.run,
+        Shows::Run | Shows::Vendor | Shows::Recovery => without.run != with.run,
         Shows::Told => without.told != with.told,
         Shows::Bus => without.bus != with.bus,
         Shows::Memory => without.memory != with.memory,
@@ -359,13 +473,18 @@ fn each_key_changes_what_it_says() {
     let mut idle = Vec::new();
     for case in CASES {
         let watched = matches!(case.shows, Shows::Bus);
+        let seen = |profile: &Profile| match case.shows {
+            Shows::Vendor => vendor(profile),
+            Shows::Recovery => recover(profile),
+            _ => observe(profile, false, watched),
+        };
         let mut profile = base();
         let special = case.base.map(|edit| {
             edit(&mut profile);
-            observe(&profile, false, watched)
+            seen(&profile)
         });
         (case.change)(&mut profile);
-        let changed = observe(&profile, false, watched);
+        let changed = seen(&profile);
         if !differs(case.shows, special.as_ref().unwrap_or(&plain[usize::from(watched)]), &changed) {
             idle.push((case.key, case.shows));
         }
@@ -381,59 +500,31 @@ fn patience_decides_when_a_stuck_lun_is_given_up() {
     assert!(differs(Shows::Run, &patient, &observe(&profile, true, false)));
 }
 
+/// The keys that docs/profiles.md lists, which the schema's own test holds to the schema.
+fn listed() -> BTreeSet<String> {
+    let document = include_str!("../../docs/profiles.md");
+    let (_, tables) = document.split_once("<!-- keys:").expect("the tables are marked");
+    let (tables, _) = tables.split_once("<!-- end of keys -->").expect("their end, too");
+    let (mut keys, mut path) = (BTreeSet::new(), String::new());
+    for line in tables.lines() {
+        if let Some(table) = line.strip_prefix("### ") {
+            let named = table.strip_prefix("`[").and_then(|name| name.strip_suffix("]`"));
+            path = named.map_or(String::new(), |name| format!("{name}."));
+        } else if let Some((key, _)) = line.strip_prefix("| `").and_then(|row| row.split_once('`')) {
+            keys.insert(format!("{path}{key}"));
+        }
+    }
+    keys
+}
+
 /// A key that is added to the schema needs a case here.
 #[test]
 fn no_key_is_left_out() {
-    let schema = concat!(
-        include_str!("../../device/src/profile/schema.rs"),
-        include_str!("../../device/src/profile/package.rs")
-    );
-    let mut keys = BTreeSet::new();
-    let mut section = None;
-    for line in schema.lines() {
-        if let Some(name) = line.strip_prefix("pub struct ").and_then(|l| l.strip_suffix("Profile {")) {
-            section = Some(match name {
-                "" => String::new(),
-                "Buses" => "board.buses.".to_owned(),
-                "Errors" => "package.errors.".to_owned(),
-                "PseudoSlc" => "package.slc.".to_owned(),
-                "OneShot" => "package.one_shot.".to_owned(),
-                "Suspend" => "package.suspend.".to_owned(),
-                "Retry" => "package.retry.".to_owned(),
-                other => format!("{}.", other.to_lowercase()),
-            });
-        } else if line == "}" {
-            section = None;
-        } else if let (Some(section), Some(field)) = (&section, line.strip_prefix("    pub ")) {
-            let (key, kind) = field.split_once(": ").unwrap();
-            if !kind.ends_with("Profile,") && !kind.ends_with("Profile>,") {
-                keys.insert(format!("{section}{key}"));
-            }
-        }
-    }
-    // The description is for people who list profiles; it has no part in the drive. Patience has its own test. What only
-    // vendor commands show, which no FTL of ours issues, the profile's tests follow to package and firmware; what it does there
-    // the tests of the flash operations show.
-    let elsewhere = [
-        "description",
-        "poll.patience",
-        "package.slc.prefix",
-        "package.slc.read_us",
-        "package.slc.program_us",
-        "package.slc.erase_us",
-        "package.one_shot.prefixes",
-        "package.one_shot.load_confirm",
-        "package.one_shot.program_us",
-        "package.suspend.erase",
-        "package.suspend.erase_resume",
-        "package.suspend.program",
-        "package.suspend.program_resume",
-        "package.suspend.latency_us",
-        "package.errors.slc_factor",
-        // What happens after a loss of power: tests/power.rs.
-        "board.nvram_kept",
-        "costs.replay",
-    ];
+    // The description is for people who list profiles; it has no part in the drive. Patience has its own test.
+    let elsewhere = ["description", "poll.patience"];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
-    assert_eq!(keys, tested);
+    let keys = listed();
+    let (without_case, unknown): (Vec<_>, Vec<_>) =
+        (keys.difference(&tested).collect(), tested.difference(&keys).collect());
+    assert!(without_case.is_empty() && unknown.is_empty(), "no case: {without_case:?}, no key: {unknown:?}");
 }

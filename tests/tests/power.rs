@@ -1,6 +1,6 @@
 //! Whole drives that lose their power: what the host flushed is there, and the drive goes on.
 
-use aster_device::profile::Profile;
+use aster_device::profile::{CellUse, ControllerName, OneShotProfile, Profile, SchedulerPolicy};
 use aster_device::{DriveStats, Media};
 use aster_events::Recorder;
 use aster_tests::{cases, drive, job, machine, profile, run, versioned};
@@ -44,6 +44,29 @@ fn what_was_flushed_is_there_after_each_loss_of_power() {
         for stats in lost_and_back(&profile, Some(content), cases(4, 40)) {
             assert_eq!(format!("{:?} {:?}", stats.ftl.boot, stats.ftl.state), "Recovered Ready");
         }
+    }
+}
+
+/// C83: what a cut-off program takes along is a whole word line, of which nobody has been told anything.
+#[test]
+fn word_lines_in_one_shot_lose_nothing_that_was_flushed() {
+    let profile = profile("tiny", |p| {
+        p.geometry.luns = 1;
+        p.geometry.pages_per_block = 18;
+        p.geometry.blocks_per_lun = 48;
+        p.package.cells = CellUse::Tlc;
+        p.package.read_us = vec![58.0, 78.0, 102.0];
+        p.package.program_us = vec![481.0, 1_500.0, 2_295.0];
+        p.package.one_shot =
+            Some(OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 });
+        p.channel.controller = ControllerName::Asynchronous;
+        p.scheduler.policy = SchedulerPolicy::Cosmos;
+        p.scheduler.one_shot = true;
+        p.ftl.gc_depth = 3;
+        p.ftl.over_provisioning_percent = 45.0;
+    });
+    for stats in lost_and_back(&profile, None, cases(6, 60)) {
+        assert_eq!(format!("{:?} {:?}", stats.ftl.boot, stats.ftl.state), "Recovered Ready");
     }
 }
 

@@ -39,8 +39,9 @@ impl FlashKind {
     }
 }
 
-/// Operations of a LUN between issue and end: one, and the read that is begun behind it.
-const OPEN: usize = 2;
+/// Operations of a LUN between issue and end: one and the read that is begun behind it, or the pages of a word line that is
+/// programmed in one shot.
+const OPEN: usize = 3;
 
 #[derive(Clone, Copy, Default)]
 struct LunState {
@@ -194,6 +195,7 @@ mod tests {
         spans.event(us(1), &finish(5));
         spans.event(us(2), &Event::FlashIssued { lun: 0, kind: 0, row: 0 });
         spans.event(us(3), &Event::FlashIssued { lun: 0, kind: 2, row: 0 });
+        spans.event(us(3), &Event::FlashIssued { lun: 0, kind: 2, row: 2 });
         spans.event(us(4), &Event::FlashIssued { lun: 0, kind: 2, row: 1 });
         spans.event(us(9), &finish(0));
         assert_eq!(spans.lost(), 3);

@@ -14,7 +14,7 @@ use aster_units::{BufferId, Instant, LunIndex, RowAddr, SectorRange};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 
-/// Targets of one request at most: one a plane of the widest LUN.
+/// Targets of one request at most: one a plane of the widest LUN, or the pages of a word line.
 pub const MAX_TARGETS: usize = 4;
 
 /// What a request asks for. Compound phases run to their end; the others are the steps that a scheduler interleaves.
@@ -84,6 +84,8 @@ pub struct Flags {
     pub raw: bool,
     /// Use the block's cells as SLC.
     pub slc: bool,
+    /// The targets of a program are the three pages of one TLC word line, LSB first, and go to the array in one shot (C83).
+    pub one_shot: bool,
 }
 
 /// A feature of a package.
@@ -117,7 +119,7 @@ impl FlashRequest {
         FlashRequest {
             phase,
             lun,
-            flags: Flags { raw: false, slc: false },
+            flags: Flags { raw: false, slc: false, one_shot: false },
             feature: Feature { address: 0, value: 0 },
             targets: [target; MAX_TARGETS],
             count: 1,
@@ -128,7 +130,7 @@ impl FlashRequest {
         let none = Target { row, sectors: SectorRange::whole(0), buffer: BufferId(0) };
         FlashRequest { feature, ..Self::single(phase, lun, none) }
     }
-    /// A request with several targets, one a plane. `None` when there are none or too many.
+    /// A request with several targets: one a plane, or for [`Flags::one_shot`] the pages of a word line. `None` when there are none or too many.
     pub fn vector(phase: Phase, lun: LunIndex, targets: &[Target]) -> Option<Self> {
         let first = *targets.first()?;
         let mut request = Self::single(phase, lun, first);
@@ -139,7 +141,7 @@ impl FlashRequest {
     /// A read of one page through the stages: what a LUN's array can begin while the page before is still on its way.
     #[inline]
     pub fn is_page_read(&self) -> bool {
-        let Flags { raw, slc } = self.flags;
+        let Flags { raw, slc, .. } = self.flags;
         self.phase == Phase::Read && self.count == 1 && !raw && !slc
     }
     /// The targets.
@@ -346,6 +348,11 @@ impl FlashPort {
             None => self.interrupt.raise(&self.exec, &lane.worker),
         }
         Some(Tag(slot))
+    }
+    /// Requests that can be sent before one in flight is over.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.free.borrow().len()
     }
     /// Takes a request's results when they are there, and frees its slot.
     #[inline]

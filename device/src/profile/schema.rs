@@ -392,6 +392,9 @@ pub struct SchedulerProfile {
     /// Times that the big loop repeats a read which can't be corrected (C39).
     #[serde(default = "default_retries")]
     pub read_retries: u8,
+    /// The big loop packs the programs of a TLC word line into one (C83). Of a package with `one_shot`.
+    #[serde(default)]
+    pub one_shot: bool,
 }
 
 impl Default for SchedulerProfile {
@@ -401,6 +404,7 @@ impl Default for SchedulerProfile {
             package_operations_max: 0,
             transactions: TransactionOrder::default(),
             read_retries: default_retries(),
+            one_shot: false,
         }
     }
 }
@@ -697,6 +701,19 @@ impl Profile {
             let reason =
                 format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);
             return Err(("scheduler.policy", reason));
+        }
+        if self.scheduler.one_shot {
+            let needs = |ok, what: &str| match ok {
+                true => Ok(()),
+                false => Err(("scheduler.one_shot", format!("must stay false without {what}"))),
+            };
+            needs(self.scheduler.policy == SchedulerPolicy::Cosmos, "scheduler.policy = \"cosmos\"")?;
+            needs(p.one_shot.is_some(), "a package with one-shot programming, package.one_shot")?;
+            needs(
+                g.pages_per_block.is_multiple_of(3),
+                "whole word lines, geometry.pages_per_block a multiple of 3",
+            )?;
+            needs(self.ftl.gc_depth >= 3, "ftl.gc_depth of at least 3, the pages of a word line")?;
         }
         let b = &self.board.buses;
         for (key, mb_per_s) in [

@@ -5,6 +5,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("babol", include_str!("../../../profiles/babol.toml")),
     ("cosmos-board", include_str!("../../../profiles/cosmos-board.toml")),
     ("cosmos-plus", include_str!("../../../profiles/cosmos-plus.toml")),
+    ("cosmos-tlc", include_str!("../../../profiles/cosmos-tlc.toml")),
     ("ideal", include_str!("../../../profiles/ideal.toml")),
     ("pocket", include_str!("../../../profiles/pocket.toml")),
     ("tiny", include_str!("../../../profiles/tiny.toml")),

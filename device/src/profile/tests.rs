@@ -23,7 +23,7 @@ fn all_shipped_profiles_parse() {
 #[test]
 fn an_unknown_profile_lists_those_there_are() {
     let e = shipped("cosmos").unwrap_err();
-    assert!(e.to_string().contains("cosmos-plus, ideal, pocket, tiny"), "{e}");
+    assert!(e.to_string().contains("cosmos-plus, cosmos-tlc, ideal, pocket, tiny"), "{e}");
 }
 
 #[test]
@@ -229,6 +229,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[ftl]", "[poll]\npatience = 1\n[ftl]", "poll.patience"),
     ("[ftl]", "[scheduler]\nread_retries = 101\n[ftl]", "scheduler.read_retries"),
     ("[ftl]", "[scheduler]\npolicy = \"cosmos\"\n[ftl]", "scheduler.policy"),
+    ("[ftl]", "[scheduler]\none_shot = true\n[ftl]", "scheduler.one_shot"),
     (
         "factory_bad_per_mille = 20",
         "program_failures_per_million = 2000000",

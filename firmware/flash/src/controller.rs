@@ -1,8 +1,8 @@
 use crate::Lun;
 use crate::operations::{
-    erase_block, erase_planes, get_features, program_page, program_planes, read_begun, read_bytes, read_page,
-    read_planes, read_status, read_transfer, read_transfer_and_trigger, read_trigger, reset, set_features,
-    slc_erase, slc_program, slc_read,
+    erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes, read_begun,
+    read_bytes, read_page, read_planes, read_status, read_transfer, read_transfer_and_trigger, read_trigger,
+    reset, set_features, slc_erase, slc_program, slc_read,
 };
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
@@ -43,6 +43,14 @@ impl Controller {
         self.lun.core().charge(self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         let targets = request.targets();
+        if request.flags.one_shot {
+            let outcome = self.one_shot(request).await.unwrap_or_else(|error| {
+                fault(error);
+                Outcome { status: FlashStatus::Error, ..Outcome::default() }
+            });
+            outcomes[..targets.len()].fill(outcome);
+            return outcomes;
+        }
         if targets.len() > 1 && self.goes_together(request) {
             if let Err(error) = self.together(request.phase, targets, &mut outcomes).await {
                 fault(error);
@@ -107,6 +115,16 @@ impl Controller {
             // Each for itself, then, so that an error is that of the request which deserves it.
         }
         Ok((read_transfer(lun, row, sectors, buffer).await?, None))
+    }
+
+    /// Programs a word line in one shot (C83).
+    async fn one_shot(&self, request: &FlashRequest) -> Result<Outcome, FlashError> {
+        match (request.phase, request.targets()) {
+            (Phase::Program, &[lsb, csb, msb]) => {
+                Ok(of_status(program_one_shot(&self.lun, [lsb, csb, msb]).await?))
+            }
+            _ => Err(self.lun.unsupported("one-shot")),
+        }
     }
 
     /// Whether one multi-plane command serves all targets: whole operations on different planes, at the same page of each.

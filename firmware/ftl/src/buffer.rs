@@ -313,6 +313,24 @@ impl DataBuffer {
         (entry.evicting, entry.spent) = (true, true);
         Some(EntryId(id))
     }
+    /// As [`DataBuffer::evict_oldest`], of those whose page `fits`; only `search` entries are looked at.
+    pub(crate) fn evict_oldest_of(&mut self, search: u32, fits: impl Fn(Lpn) -> bool) -> Option<EntryId> {
+        let mut at = self.lists[DIRTY].tail;
+        for _ in 0..search {
+            if at == NONE {
+                return None;
+            }
+            let entry = &self.entries[at as usize];
+            if fits(entry.lpn) {
+                self.unlink(at);
+                let entry = &mut self.entries[at as usize];
+                (entry.evicting, entry.spent) = (true, true);
+                return Some(EntryId(at));
+            }
+            at = entry.previous;
+        }
+        None
+    }
     /// Marks an entry as being evicted if it holds `lpn`, is dirty, and nobody changes or evicts it.
     pub(crate) fn flush(&mut self, id: EntryId, lpn: Lpn) -> Flush {
         let entry = &self.entries[id.index()];

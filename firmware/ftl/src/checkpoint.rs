@@ -2,7 +2,7 @@
 //!
 //! The pages of the block table come first, those of the map follow; pages of the map on which nothing is mapped are left
 //! out, and the table begins with a bit for each page of the map that is there. Page `i` stands in block `i mod n` of the
-//! `n` blocks that hold a stored map, so that the LUNs work side by side.
+//! `n` blocks that hold a stored map, so that the LUNs work side by side; where whole word lines are programmed, line `i`.
 //!
 //! A map is stored while the drive serves: its pages are of different moments. That does no harm, since recovery replays
 //! from the log what has happened from the beginning of the storing on. It counts once a log page names it; then the
@@ -11,6 +11,7 @@
 use crate::blocks::{BlockEntry, BlockIndex, BlockState};
 use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use crate::drive::Drive;
+use crate::flash::Cause;
 use crate::log_page::StoredMap;
 use crate::oob::{OobRecord, PageKind};
 use crate::root::{LogPlace, Root};
@@ -84,7 +85,7 @@ impl Drive {
                 Assigner::WayFirst => 1,
                 Assigner::Random { seed } => mix64(seed) | 2,
             },
-            self.config.content as u64,
+            self.config.content as u64 | u64::from(self.config.pages_at_once() - 1) << 8,
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }
@@ -233,9 +234,9 @@ impl Drive {
         storing.blocks = self.take_map_blocks(self.blocks_for(pages))?;
         self.generation.set(self.generation.get() + 1);
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
-        let (mut checksum, mut failed) = (0, None);
+        let (mut checksum, mut failed, mut begun) = (0, None, 0);
         for page in 0..pages {
-            if in_flight.len() == self.geometry.total_luns() as usize {
+            if in_flight.len() == self.config.map_buffers() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
@@ -245,7 +246,15 @@ impl Drive {
             checksum = self.encode_page(&storing, page, buffer, checksum);
             let at = self.map_page_at(&storing.blocks, page);
             let block = self.blocks.borrow().block_of(at);
-            in_flight.push_back((self.begin_map_program(at, buffer).await, block));
+            in_flight.push_back((self.begin_map_program(at, buffer, Cause::Metadata).await, block));
+            begun = page + 1;
+        }
+        // A line that is begun is completed, whatever has failed: its pages wait for each other.
+        for page in begun..begun.next_multiple_of(self.config.pages_at_once()) {
+            let at = self.map_page_at(&storing.blocks, page);
+            let block = self.blocks.borrow().block_of(at);
+            let padding = BufferId(self.config.padding_buffer());
+            in_flight.push_back((self.begin_map_program(at, padding, Cause::Padding).await, block));
         }
         while !in_flight.is_empty() {
             let one = self.map_page_stored(&mut in_flight).await;
@@ -301,12 +310,13 @@ impl Drive {
         }
     }
     pub(crate) fn map_page_at(&self, map_blocks: &[BlockIndex], page: u32) -> Ppa {
-        let count = map_blocks.len() as u32;
-        let first = self.blocks.borrow().first_page(map_blocks[(page % count) as usize]);
-        Ppa(first.0 + page / count)
+        let (count, at_once) = (map_blocks.len() as u32, self.config.pages_at_once());
+        let (line, in_line) = (page / at_once, page % at_once);
+        let first = self.blocks.borrow().first_page(map_blocks[(line % count) as usize]);
+        Ppa(first.0 + line / count * at_once + in_line)
     }
     pub(crate) fn map_buffer(&self, page: u32) -> BufferId {
-        self.dram.borrow().metadata_buffer(page % self.geometry.total_luns())
+        self.dram.borrow().metadata_buffer(page % self.config.map_buffers())
     }
 
     fn encode_page(&self, storing: &Storing, page: u32, buffer: BufferId, checksum: u32) -> u32 {

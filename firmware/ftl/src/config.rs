@@ -77,12 +77,16 @@ pub struct FtlConfig {
     /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes those before it on
     /// its line along; 1 if it doesn't. 1 to 4.
     pub pages_per_word_line: u16,
+    /// Programs begin a word line at a time, completed with padding: what is below packs them into one operation (C83, G8).
+    pub whole_lines: bool,
     /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map takes.
     pub checkpoint_pages: u32,
     /// What firmware steps cost.
     pub costs: FtlCosts,
 }
 
+/// Pages of a word line at most.
+pub(crate) const PAGES_PER_WORD_LINE_MAX: usize = 4;
 /// Pages that garbage collection of a LUN has in flight at most.
 pub const GC_DEPTH_MAX: u8 = 16;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
@@ -160,13 +164,27 @@ impl FtlConfig {
         check((1..=4096).contains(&self.slice_workers), "slice_workers", "from 1 to 4096")?;
         check(self.command_slots > 0, "command_slots", "at least 1")?;
         check((1..=GC_DEPTH_MAX).contains(&self.gc_depth), "gc_depth", "from 1 to 16")?;
+        check(
+            u32::from(self.gc_depth) >= self.pages_at_once(),
+            "gc_depth",
+            "at least as many as a word line has pages where whole lines are programmed",
+        )?;
         check(self.gc_reserve_blocks > 0, "gc_reserve_blocks", "at least 1")?;
         check(
             (self.gc_reserve_blocks..self.geometry.blocks_per_lun).contains(&self.gc_free_blocks),
             "gc_free_blocks",
             "at least gc_reserve_blocks and below blocks_per_lun",
         )?;
-        check((1..=4).contains(&self.pages_per_word_line), "pages_per_word_line", "from 1 to 4")?;
+        check(
+            (1..=PAGES_PER_WORD_LINE_MAX as u16).contains(&self.pages_per_word_line),
+            "pages_per_word_line",
+            "from 1 to 4",
+        )?;
+        check(
+            u32::from(self.geometry.pages_per_block).is_multiple_of(self.pages_at_once()),
+            "pages_per_block",
+            "a multiple of pages_per_word_line where whole lines are programmed",
+        )?;
         check(
             self.log_lines() >= LOG_LINES_MIN,
             "geometry",
@@ -205,17 +223,25 @@ impl FtlConfig {
     pub fn data_buffers(&self) -> u32 {
         self.padding_buffer() + 1
     }
-    /// Metadata buffers that the DRAM must have: one a LUN, the log's, and one for single pages.
+    /// Metadata buffers that the DRAM must have: the map's, the log's, and one for single pages.
     pub fn metadata_buffers(&self) -> u32 {
-        self.geometry.total_luns() + 2
+        self.map_buffers() + 2
+    }
+    /// Metadata buffers in which pages of the map are made: one a LUN, and a whole line at least.
+    pub(crate) fn map_buffers(&self) -> u32 {
+        self.geometry.total_luns().max(self.pages_at_once())
     }
     /// The metadata buffer in which log pages are made.
     pub(crate) fn log_buffer(&self) -> u32 {
-        self.geometry.total_luns()
+        self.map_buffers()
     }
     /// The metadata buffer for single pages.
     pub(crate) fn scratch_buffer(&self) -> u32 {
-        self.geometry.total_luns() + 1
+        self.map_buffers() + 1
+    }
+    /// Pages whose programs begin together.
+    pub(crate) fn pages_at_once(&self) -> u32 {
+        if self.whole_lines { u32::from(self.pages_per_word_line) } else { 1 }
     }
     /// The data buffer whose page completes word lines.
     pub(crate) fn padding_buffer(&self) -> u32 {

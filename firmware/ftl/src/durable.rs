@@ -41,7 +41,8 @@ impl Drive {
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
         self.blocks.borrow().unsettled.all_safe(lun, order)
     }
-    async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
+    /// Waits for padding that has begun.
+    pub(crate) async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
         for (ppa, tag) in begun {
             if self.program_done(ppa, tag).await {
                 self.settle_line(ppa);

@@ -3,7 +3,7 @@
 use crate::blocks::Stream;
 use crate::buffer::{EntryId, Flush, Granules};
 use crate::drive::Drive;
-use crate::flash::Cause;
+use crate::flash::{Cause, Programs};
 use crate::oob::{OobRecord, PageKind};
 use crate::unsettled::Change;
 use aster_events::Event;
@@ -21,16 +21,35 @@ impl Drive {
     /// # Errors
     /// When there is no room, or no block takes the page; the entry stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
+        if self.config.pages_at_once() > 1 {
+            return self.evict_line(entry).await;
+        }
         self.fill(entry, self.whole_page(), Cause::Merge).await;
-        let (lpn, lost) = {
-            let buffer = self.buffer.borrow();
-            (buffer.lpn(entry), self.whole_page() & !buffer.valid(entry))
-        };
+        self.evict_filled(entry).await
+    }
+    /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
+    pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
+        let buffer = self.buffer.borrow();
+        (buffer.lpn(entry), self.whole_page() & !buffer.valid(entry))
+    }
+    /// As [`Drive::evict`] for an entry that has been filled, by itself.
+    pub(crate) async fn evict_filled(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
+        let (lpn, lost) = self.to_evict(entry);
         let written = if lost == 0 {
-            self.program_as(lpn, BufferId(entry.0), 0).await
+            self.note_owner(lpn, BufferId(entry.0), 0);
+            self.program_host(lpn, BufferId(entry.0)).await
         } else {
             self.program_with_losses(lpn, entry, lost).await
         };
+        self.evicted(entry, lpn, written)
+    }
+    /// An eviction has ended.
+    pub(crate) fn evicted(
+        &self,
+        entry: EntryId,
+        lpn: Lpn,
+        written: Result<Ppa, HostStatus>,
+    ) -> Result<Ppa, HostStatus> {
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
@@ -44,31 +63,42 @@ impl Drive {
         let copy = self.take_merge_buffer().await;
         self.copy_granules(BufferId(entry.0), copy, self.whole_page() & !lost);
         self.note_lost(copy, lost);
-        let written = self.program_as(lpn, copy, self.sectors_of(lost)).await;
+        self.note_owner(lpn, copy, self.sectors_of(lost));
+        let written = self.program_host(lpn, copy).await;
         self.give_merge_buffer(copy);
         written
     }
-    async fn program_as(&self, lpn: Lpn, from: BufferId, lost_sectors: u16) -> Result<Ppa, HostStatus> {
+    /// Writes the OOB record of a page that is about to be programmed.
+    pub(crate) fn note_owner(&self, lpn: Lpn, buffer: BufferId, lost_sectors: u16) {
         let record =
             OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: self.next_sequence(), lost_sectors };
-        record.encode(self.dram.borrow_mut().oob_mut(from));
-        self.program_host(lpn, from).await
+        record.encode(self.dram.borrow_mut().oob_mut(buffer));
     }
-    async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
+    /// Programs a page, in another block where one fails.
+    pub(crate) async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
         let lun = self.lun_of(lpn);
         for _ in 0..PROGRAM_ATTEMPTS {
-            let (ppa, tag) = self.begin_host_program(lun, from).await?;
-            if self.program_done(ppa, tag).await {
+            let programs = self.begin_host_programs(lun, &[from]).await?;
+            let (ppa, tag) = programs.first();
+            let done = self.program_done(ppa, tag).await;
+            if done {
                 self.moved(lpn, ppa);
+            }
+            self.padded(programs.padding()).await;
+            if done {
                 return Ok(ppa);
             }
         }
         Err(HostStatus::WriteFault)
     }
-    /// Waits for room in the LUN and begins a program there.
-    async fn begin_host_program(&self, lun: LunIndex, from: BufferId) -> Result<(Ppa, Tag), HostStatus> {
+    /// Waits for room in the LUN and begins programs there.
+    pub(crate) async fn begin_host_programs(
+        &self,
+        lun: LunIndex,
+        from: &[BufferId],
+    ) -> Result<Programs, HostStatus> {
         loop {
-            if let Some(begun) = self.begin_program(lun, Stream::Host, from, Cause::Host).await {
+            if let Some(begun) = self.begin_programs(lun, Stream::Host, from, Cause::Host).await {
                 return Ok(begun);
             }
             if self.blocks.borrow().is_exhausted(lun) {

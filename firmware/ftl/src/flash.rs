@@ -1,6 +1,7 @@
 //! Flash operations of the FTL, counted by cause.
 
 use crate::blocks::{Next, Stream};
+use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
 use crate::stats::FlashCounts;
 use aster_events::Event;
@@ -17,9 +18,36 @@ pub(crate) enum Cause {
     Padding,
 }
 
-/// What came of beginning a program.
+/// Programs that have begun together, of pages one after the other: one, or a whole word line.
+pub(crate) struct Programs {
+    first: Ppa,
+    tags: [Option<Tag>; PAGES_PER_WORD_LINE_MAX],
+    // How many of them hold data; the others are padding.
+    data: usize,
+}
+
+impl Programs {
+    fn all(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
+        let first = self.first.0;
+        (first..).zip(self.tags).map_while(|(page, tag)| Some((Ppa(page), tag?)))
+    }
+    /// Pages that hold data, in the order in which their buffers were given.
+    pub(crate) fn data(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
+        self.all().take(self.data)
+    }
+    /// The page that holds the first data.
+    pub(crate) fn first(&self) -> (Ppa, Tag) {
+        (self.first, self.tags[0].expect("programs that have begun are one at least"))
+    }
+    /// Pages that complete the line: to be waited for with [`Drive::padded`] once the data have been.
+    pub(crate) fn padding(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
+        self.all().skip(self.data)
+    }
+}
+
+/// What came of beginning programs.
 enum Begun {
-    Program(Ppa, Tag),
+    Programs(Programs),
     Unlisted,
     NoRoom,
 }
@@ -98,42 +126,53 @@ impl Drive {
         self.count(|s| s.flash_reads.metadata += 1);
         self.submit(request).await
     }
-    /// Begins to program the next page of a LUN's open block; nothing may come between the choice of the page and the
+    /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as begin together at
+    /// most; where whole lines begin, padding completes them. Nothing may come between the choice of the pages and their
     /// submission. `None` when the LUN has no room.
-    pub(crate) async fn begin_program(
+    pub(crate) async fn begin_programs(
         &self,
         lun: LunIndex,
         stream: Stream,
-        from: BufferId,
+        from: &[BufferId],
         cause: Cause,
-    ) -> Option<(Ppa, Tag)> {
+    ) -> Option<Programs> {
         self.core.settle().await;
         loop {
-            let begun = self.flash_waiters.wait(self.exec(), || self.try_program(lun, stream, from)).await;
+            let begun = self.flash_waiters.wait(self.exec(), || self.try_programs(lun, stream, from)).await;
             match begun {
-                Begun::Program(ppa, tag) => {
-                    self.count_program(cause);
+                Begun::Programs(programs) => {
+                    for at in 0..programs.all().count() {
+                        self.count_program(if at < from.len() { cause } else { Cause::Padding });
+                    }
                     self.after_program(lun);
-                    return Some((ppa, tag));
+                    return Some(programs);
                 }
                 Begun::Unlisted => self.next_log_page().await,
                 Begun::NoRoom => return None,
             }
         }
     }
-    fn try_program(&self, lun: LunIndex, stream: Stream, from: BufferId) -> Option<Begun> {
+    fn try_programs(&self, lun: LunIndex, stream: Stream, from: &[BufferId]) -> Option<Begun> {
+        let count = self.config.pages_at_once() as usize;
         let next = self.blocks.borrow_mut().next_page(lun, stream);
-        match next {
-            Next::Page(ppa) => {
-                let request = self.request(Phase::Program, ppa, self.whole(), from);
-                let tag = self.flash.submit(request)?;
-                self.tell(&request);
-                self.took_page(lun, ppa);
-                Some(Begun::Program(ppa, tag))
-            }
-            Next::Unlisted => Some(Begun::Unlisted),
-            Next::None => Some(Begun::NoRoom),
+        let first = match next {
+            Next::Page(first) => first,
+            Next::Unlisted => return Some(Begun::Unlisted),
+            Next::None => return Some(Begun::NoRoom),
+        };
+        if self.flash.room() < count {
+            return None;
         }
+        let padding = BufferId(self.config.padding_buffer());
+        let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
+        for (page, tag) in (first.0..).zip(&mut tags[..count]) {
+            let buffer = from.get((page - first.0) as usize).copied().unwrap_or(padding);
+            let request = self.request(Phase::Program, Ppa(page), self.whole(), buffer);
+            *tag = self.flash.submit(request);
+            self.tell(&request);
+            self.took_page(lun, Ppa(page));
+        }
+        Some(Begun::Programs(Programs { first, tags, data: from.len() }))
     }
     fn took_page(&self, lun: LunIndex, ppa: Ppa) {
         if self.blocks.borrow_mut().take_page(ppa) {
@@ -164,9 +203,9 @@ impl Drive {
             s.flash_bytes_written += u64::from(self.geometry.page_bytes);
         });
     }
-    /// Begins to program a page of the stored map.
-    pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId) -> Tag {
-        self.count_program(Cause::Metadata);
+    /// Begins to program a page of the stored map or of the log, or padding behind it.
+    pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
+        self.count_program(cause);
         self.submit(self.request(Phase::Program, ppa, self.whole(), from)).await
     }
     /// Begins to erase a block.

@@ -1,6 +1,7 @@
 //! Garbage collection: greedy, on demand, one worker a LUN, copies within the LUN (P5, G12).
 
 use crate::blocks::{BlockIndex, BlockState, Stream};
+use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
 use crate::evict::PROGRAM_ATTEMPTS;
 use crate::flash::Cause;
@@ -28,9 +29,29 @@ enum Stage {
     Programming { lpn: Lpn, to: Ppa, attempt: u32 },
 }
 
+/// What came of a step of a move.
+enum Step {
+    /// The page is nobody's any more, or has come to its new place.
+    Over,
+    /// It has been read, and is to be programmed for the so-many-th time.
+    Program { lpn: Lpn, attempt: u32 },
+}
+
+/// A page that has been read and waits for others to go with it.
+#[derive(Clone, Copy)]
+struct Ready {
+    buffer: BufferId,
+    from: Ppa,
+    lpn: Lpn,
+    attempt: u32,
+}
+
 /// A LUN's pages on the way, oldest first, and the buffers left for more.
 struct Moves {
     in_flight: VecDeque<Move>,
+    ready: VecDeque<Ready>,
+    // What completes the lines of those in flight.
+    padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
 }
 
@@ -42,6 +63,8 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
     let depth = u32::from(drive.config.gc_depth);
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
+        ready: VecDeque::with_capacity(depth as usize),
+        padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
         buffers: (0..depth).map(|slot| BufferId(drive.config.gc_buffer(lun.0, slot))).collect(),
     };
     drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
@@ -128,6 +151,9 @@ impl Drive {
         let end = first.0 + u32::from(self.geometry.pages_per_block);
         let mut result = Ok(());
         loop {
+            if moves.ready.len() >= self.config.pages_at_once() as usize {
+                result = result.and(self.program_ready(lun, moves).await);
+            }
             while next < end
                 && result.is_ok()
                 && let Some(&buffer) = moves.buffers.front()
@@ -145,21 +171,64 @@ impl Drive {
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
                 }
             }
+            if moves.in_flight.is_empty() && !moves.ready.is_empty() {
+                // What is left goes with a page that has to be copied sooner or later, else with padding.
+                if result.is_err() || !self.begin_one_more(lun, moves).await {
+                    result = result.and(self.program_ready(lun, moves).await);
+                }
+                continue;
+            }
             let Some(oldest) = moves.in_flight.pop_front() else { break };
-            match self.advance(lun, &oldest).await {
-                Ok(Some(further)) => moves.in_flight.push_back(further),
-                Ok(None) => moves.buffers.push_back(oldest.buffer),
+            match self.advance(&oldest).await {
+                Ok(Step::Over) => moves.buffers.push_back(oldest.buffer),
+                Ok(Step::Program { lpn, attempt }) => {
+                    let Move { buffer, from, .. } = oldest;
+                    moves.ready.push_back(Ready { buffer, from, lpn, attempt });
+                }
                 Err(NoRoom) => {
                     moves.buffers.push_back(oldest.buffer);
                     result = Err(NoRoom);
                 }
             }
+            if !matches!(oldest.stage, Stage::Reading) {
+                self.padded(moves.padding.drain(..)).await;
+            }
         }
         result
     }
+    /// Begins to read a page out of the next block to collect. False when there is none.
+    async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves) -> bool {
+        let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
+        let from = self.blocks.borrow().page_to_copy(lun, taken);
+        let Some(from) = from else { return false };
+        let Some(buffer) = moves.buffers.pop_front() else { return false };
+        let tag = self.begin_read(from, self.whole(), buffer, Cause::Gc).await;
+        moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
+        true
+    }
+    /// Begins to program pages that have been read, as many as go together.
+    async fn program_ready(&self, lun: LunIndex, moves: &mut Moves) -> Result<(), NoRoom> {
+        let count = moves.ready.len().min(self.config.pages_at_once() as usize);
+        let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
+        for (ready, buffer) in moves.ready.iter().zip(&mut buffers[..count]) {
+            *buffer = ready.buffer;
+        }
+        let begun = self.begin_programs(lun, Stream::Gc, &buffers[..count], Cause::Gc).await;
+        let going = moves.ready.drain(..count);
+        let Some(programs) = begun else {
+            moves.buffers.extend(going.map(|ready| ready.buffer));
+            return Err(NoRoom);
+        };
+        for (Ready { buffer, from, lpn, attempt }, (to, tag)) in going.zip(programs.data()) {
+            let stage = Stage::Programming { lpn, to, attempt };
+            moves.in_flight.push_back(Move { buffer, from, tag, stage });
+        }
+        moves.padding.extend(programs.padding());
+        Ok(())
+    }
 
-    /// Waits for a move's operation and begins its next one. `None` when the move is over.
-    async fn advance(&self, lun: LunIndex, at: &Move) -> Result<Option<Move>, NoRoom> {
+    /// Waits for a move's operation, and says what comes next.
+    async fn advance(&self, at: &Move) -> Result<Step, NoRoom> {
         match at.stage {
             Stage::Reading => {
                 let outcome = self.flash_done(at.tag).await;
@@ -170,11 +239,11 @@ impl Drive {
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
                     (lost, record) = (whole.mask(), None);
                 }
-                let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(None) };
+                let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(Step::Over) };
                 // What is lost since the page was written has no note yet.
                 let unreadable = if record.is_some() { outcome.failed_sectors } else { u16::MAX };
                 self.note_lost(at.buffer, self.granules_of(unreadable));
-                self.program_copy(lun, at, lpn, 0).await
+                Ok(Step::Program { lpn, attempt: 0 })
             }
             Stage::Programming { lpn, to, attempt } => {
                 if self.program_done(to, at.tag).await {
@@ -185,29 +254,15 @@ impl Drive {
                         self.moved(lpn, to);
                         self.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
-                    return Ok(None);
+                    return Ok(Step::Over);
                 }
-                if self.map.borrow().get(lpn) != at.from {
-                    return Ok(None);
-                }
-                if attempt + 1 == PROGRAM_ATTEMPTS {
-                    Err(NoRoom)
-                } else {
-                    self.program_copy(lun, at, lpn, attempt + 1).await
+                match attempt + 1 {
+                    _ if self.map.borrow().get(lpn) != at.from => Ok(Step::Over),
+                    PROGRAM_ATTEMPTS => Err(NoRoom),
+                    attempt => Ok(Step::Program { lpn, attempt }),
                 }
             }
         }
-    }
-    async fn program_copy(
-        &self,
-        lun: LunIndex,
-        at: &Move,
-        lpn: Lpn,
-        attempt: u32,
-    ) -> Result<Option<Move>, NoRoom> {
-        let begun = self.begin_program(lun, Stream::Gc, at.buffer, Cause::Gc).await;
-        let (to, tag) = begun.ok_or(NoRoom)?;
-        Ok(Some(Move { tag, stage: Stage::Programming { lpn, to, attempt }, ..*at }))
     }
 
     /// Whether a page's record says what the map says, where the map says anything.
@@ -257,16 +312,22 @@ impl Drive {
     }
     /// Moves one page out of the next block to collect. False when there is none that can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
-        let from = self.blocks.borrow().page_to_copy(lun);
+        let from = self.blocks.borrow().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
         let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: Stage::Reading };
         let mut copied = false;
         loop {
-            match self.advance(lun, &at).await {
-                Ok(Some(further)) => (at, copied) = (further, true),
-                Ok(None) => return copied,
+            match self.advance(&at).await {
+                Ok(Step::Over) => return copied,
+                Ok(Step::Program { lpn, attempt }) => {
+                    let begun = self.begin_programs(lun, Stream::Gc, &[buffer], Cause::Gc).await;
+                    // A line that is begun is one of pages that go by themselves: no padding comes with it.
+                    let Some(programs) = begun else { return false };
+                    let (to, tag) = programs.first();
+                    (at, copied) = (Move { tag, stage: Stage::Programming { lpn, to, attempt }, ..at }, true);
+                }
                 Err(NoRoom) => return false,
             }
         }

@@ -55,6 +55,7 @@ mod slice;
 mod stats;
 mod unmap;
 mod unsettled;
+mod word_line;
 mod write;
 
 pub use boot::BootError;

@@ -15,6 +15,7 @@ use crate::log_page::{ENTRIES_BYTES_MIN, Header, StoredMap};
 use crate::oob::{OobRecord, PageKind};
 use crate::root::SLOTS_MAX;
 use crate::stats::DriveState;
+use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_ports::flash::FlashStatus;
@@ -421,9 +422,17 @@ impl Drive {
         self.retire(lun, failed);
     }
     async fn program_log_line(&self, line: Ppa, buffer: BufferId) -> bool {
-        for copy in 0..self.log_copies() {
-            let tag = self.begin_map_program(Ppa(line.0 + copy), buffer).await;
-            if self.flash_done(tag).await.status != FlashStatus::Done {
+        let (copies, mut in_flight, mut written) = (self.log_copies(), VecDeque::new(), true);
+        // One copy after the other; all together where a line is programmed as a whole.
+        for copy in 0..copies {
+            in_flight.push_back(self.begin_map_program(Ppa(line.0 + copy), buffer, Cause::Metadata).await);
+            if self.config.whole_lines && copy + 1 < copies {
+                continue;
+            }
+            while let Some(tag) = in_flight.pop_front() {
+                written &= self.flash_done(tag).await.status == FlashStatus::Done;
+            }
+            if !written {
                 self.fail_slot();
                 return false;
             }

@@ -128,6 +128,7 @@ pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
         outstanding(report, plan),
         sizes(report),
         clock(report),
+        one_shot(report),
         controllers(report),
     ]
 }
@@ -219,6 +220,27 @@ fn clock(report: &CosmosReport) -> Figure {
         Panel { title, x: "MHz", y: "MB/s", series: series.collect() }
     });
     Figure { file: "fig27.svg", label: "Throughput by the core's clock", panels: panels.into() }
+}
+
+fn one_shot(report: &CosmosReport) -> Figure {
+    let series = super::one_shot::MODES.into_iter().flat_map(|mode| {
+        type Of = fn(&super::Utilisation) -> f64;
+        let of: [(&str, Of, bool); 2] =
+            [("", |u| u.utilisation, false), (", times alone", |u| u.ideal, true)];
+        of.map(|(suffix, of, paper)| Series {
+            name: format!("{}{suffix}", row_name(mode, true)),
+            points: report
+                .one_shot
+                .iter()
+                .filter(|u| u.mode == mode)
+                .map(|u| (f64::from(u.ways), of(u)))
+                .collect(),
+            paper,
+        })
+    });
+    let title = "large writes, 8 channels".to_owned();
+    let panel = Panel { title, x: "ways", y: "%", series: series.collect() };
+    Figure { file: "fig32.svg", label: "Channel utilisation by programs", panels: vec![panel] }
 }
 
 fn controllers(report: &CosmosReport) -> Figure {

@@ -20,6 +20,8 @@ pub enum Mode {
     Slc,
     /// LSB and MSB pages.
     Mlc,
+    /// The three pages of a TLC word line in one shot (C83).
+    OneShot,
 }
 
 /// LUNs of the paper's full drive.
@@ -62,7 +64,10 @@ impl Setup {
     }
     /// The plan's profile so varied.
     pub(super) fn profile(&self, plan: &Plan) -> Result<Profile, CosmosError> {
-        let mut p = plan.profile()?;
+        let mut p = match self.mode {
+            Mode::Slc | Mode::Mlc => plan.profile()?,
+            Mode::OneShot => plan.one_shot_profile()?,
+        };
         p.restrict.channels = Some(self.channels);
         p.restrict.ways = Some(self.ways);
         // Fewer LUNs have more blocks, so that every drive has room for the same work.

@@ -8,6 +8,7 @@ mod distribution;
 mod drive;
 mod grid;
 mod hardware;
+mod one_shot;
 mod plan;
 mod table_7;
 mod text;
@@ -19,6 +20,7 @@ pub use distribution::Distribution;
 pub use drive::{Found, Mode, Setup, Work};
 pub use grid::GridPoint;
 pub use hardware::{ArrayRow, BusRow};
+pub use one_shot::Utilisation;
 pub use plan::Plan;
 pub use table_7::{LatencyRow, Table7};
 pub use text::table;
@@ -45,6 +47,8 @@ pub struct CosmosReport {
     pub distribution: Vec<Distribution>,
     /// Fig 27, and the shares of 7.1.
     pub clock: Vec<ClockPoint>,
+    /// Fig 32.
+    pub one_shot: Vec<Utilisation>,
     /// BABOL's Fig 12.
     pub controllers: Vec<Exchange>,
 }
@@ -91,6 +95,7 @@ pub fn run(
         random: grid::measure(plan, true, &mut |share| told("Fig 22", share))?,
         distribution: distribution::measure(plan, &mut |share| told("Figs 25 and 26", share))?,
         clock: clock::measure(plan, &mut |share| told("Fig 27", share))?,
+        one_shot: one_shot::measure(plan, &mut |share| told("Fig 32", share))?,
         controllers: controllers::measure(plan, &mut |share| told("BABOL's Fig 12", share))?,
     })
 }

@@ -14,6 +14,8 @@ const TEXT: &str = include_str!("../../../experiments/cosmos.toml");
 pub struct Plan {
     /// The shipped profile that is varied.
     profile: String,
+    /// Fig 32: the shipped profile with one-shot programs.
+    one_shot_profile: String,
     /// Blocks of each LUN that the drives use (C31).
     pub blocks_per_lun: u32,
     /// Requests of a point with the most outstanding, pages of one with the most LUNs; others have fewer.
@@ -48,8 +50,18 @@ pub struct Paper {
     pub fig_21: PaperFig21,
     /// Section 7.1 (C78, C79).
     pub clock: PaperClock,
+    /// Section 7.4 (C84).
+    pub fig_32: PaperFig32,
     /// BABOL's Fig 12 (B26).
     pub babol_12: PaperBabol12,
+}
+
+/// What the text says of Fig 32's package.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFig32 {
+    /// tPROG of a word line, µs.
+    pub one_shot_us: f64,
 }
 
 /// 8 channels of 8 ways, MB/s.
@@ -152,7 +164,14 @@ impl Plan {
     pub fn profile(&self) -> Result<Profile, CosmosError> {
         Ok(shipped(&self.profile)?)
     }
-    /// Its file.
+    /// The profile with one-shot programs.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn one_shot_profile(&self) -> Result<Profile, CosmosError> {
+        Ok(shipped(&self.one_shot_profile)?)
+    }
+    /// The file of the profile that is varied.
     pub(super) fn profile_text(&self) -> Result<&'static str, CosmosError> {
         let named = SHIPPED.iter().find(|(name, _)| *name == self.profile);
         named.map(|(_, text)| *text).ok_or_else(|| {

@@ -16,6 +16,8 @@ pub(super) fn row_name(mode: Mode, write: bool) -> &'static str {
         (false, Mode::Mlc) => "R MLC",
         (true, Mode::Slc) => "W SLC",
         (true, Mode::Mlc) => "W MLC",
+        (false, Mode::OneShot) => "R TLC",
+        (true, Mode::OneShot) => "W TLC",
     }
 }
 
@@ -51,6 +53,7 @@ pub fn table(report: &CosmosReport, plan: &Plan) -> String {
     });
     distribution(&mut out, report);
     clock(&mut out, report, plan);
+    one_shot(&mut out, report);
     controllers(&mut out, report, plan);
     fitted(&mut out);
     out
@@ -196,6 +199,20 @@ fn clock(out: &mut String, report: &CosmosReport, plan: &Plan) {
         paper.loss_8_read_percent,
         paper.loss_8_write_percent
     );
+}
+
+fn one_shot(out: &mut String, report: &CosmosReport) {
+    let _ = writeln!(
+        out,
+        "\nFig 32, channel utilisation of large writes, 8 channels, %; after it what the times of bus and array come to (C84)"
+    );
+    for mode in super::one_shot::MODES {
+        let _ = write!(out, "{:<11}", row_name(mode, true));
+        for point in report.one_shot.iter().filter(|p| p.mode == mode) {
+            let _ = write!(out, "   {}w {:>5.1} / {:>5.1}", point.ways, point.utilisation, point.ideal);
+        }
+        out.push('\n');
+    }
 }
 
 fn controllers(out: &mut String, report: &CosmosReport, plan: &Plan) {

@@ -16,12 +16,12 @@ impl Blocks {
     pub(crate) fn stop_evacuating(&mut self) {
         self.evacuates = false;
     }
-    /// A page that still counts in the block that would be collected next.
-    pub(crate) fn page_to_copy(&self, lun: LunIndex) -> Option<Ppa> {
+    /// A page that still counts in the block that would be collected next, and is not `taken` already.
+    pub(crate) fn page_to_copy(&self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
         let block = self.best_victim(lun)?;
         let first = block.0 * self.pages_per_block;
         let mut pages = (first..first + self.pages_per_block).map(Ppa);
-        pages.find(|&ppa| self.is_valid(ppa) && !self.is_replaced(ppa))
+        pages.find(|&ppa| self.is_valid(ppa) && !self.is_replaced(ppa) && !taken(ppa))
     }
     fn best_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
         let start = lun.0 * self.blocks_per_lun;

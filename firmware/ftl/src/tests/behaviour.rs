@@ -311,11 +311,13 @@ proptest! {
         gc_free_blocks in 1u32..5,
         percent in 7.0..40.0,
         cycles in 0u64..3000,
-        pages_per_word_line in 1u16..4,
+        pages_per_word_line in 1u16..5,
+        whole_lines: bool,
         checkpoint_pages in prop::option::of(50u32..400),
         program_faults in prop::option::of(2500u64..5000),
     ) {
         let content = if full { Content::Full } else { Content::Fingerprint };
+        let pages_of_block = config(content).geometry.pages_per_block;
         let config = FtlConfig {
             partial_reads,
             assigner: if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst },
@@ -324,6 +326,7 @@ proptest! {
             gc_depth,
             gc_free_blocks,
             pages_per_word_line,
+            whole_lines: whole_lines && pages_of_block.is_multiple_of(pages_per_word_line) && u16::from(gc_depth) >= pages_per_word_line,
             checkpoint_pages: checkpoint_pages.unwrap_or(0),
             // Failing blocks need spare ones.
             capacity: Capacity::OverProvisioning(if program_faults.is_some() { 60.0 } else { percent }),

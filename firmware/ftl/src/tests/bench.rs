@@ -46,6 +46,7 @@ pub fn config(content: Content) -> FtlConfig {
         gc_free_blocks: 2,
         gc_depth: 2,
         pages_per_word_line: 1,
+        whole_lines: false,
         checkpoint_pages: 0,
         costs: FtlCosts::default(),
     }

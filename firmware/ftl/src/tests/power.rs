@@ -177,12 +177,14 @@ impl Torture {
 }
 
 /// Blocks of so few pages that everything happens often, in a drive that is nearly full.
-fn small(content: Content, pages_per_word_line: u16) -> FtlConfig {
+fn small(content: Content, pages_per_word_line: u16, whole_lines: bool) -> FtlConfig {
     let base = config(content);
     FtlConfig {
         geometry: aster_units::Geometry { blocks_per_lun: 24, pages_per_block: 12, ..base.geometry },
         capacity: Capacity::OverProvisioning(25.0),
         pages_per_word_line,
+        whole_lines,
+        gc_depth: if whole_lines { 3 } else { base.gc_depth },
         ..base
     }
 }
@@ -218,11 +220,12 @@ fn torture(config: FtlConfig, seed: u64, cuts: u32) {
 
 #[test]
 fn nothing_flushed_is_lost_and_nothing_else_torn_wherever_the_power_goes() {
-    for (n, pages_per_word_line) in [2, 1, 3, 2].into_iter().enumerate() {
+    let lines = [(2, false), (1, false), (3, false), (2, false), (3, true), (2, true)];
+    for (n, (pages_per_word_line, whole_lines)) in lines.into_iter().enumerate() {
         let content = if n % 2 == 0 { Content::Full } else { Content::Fingerprint };
         let seeds = if std::env::var("ASTER_LONG").is_ok_and(|long| long == "1") { 200 } else { 2 };
         for seed in 0..seeds {
-            torture(small(content, pages_per_word_line), seed * 10 + n as u64, 12);
+            torture(small(content, pages_per_word_line, whole_lines), seed * 10 + n as u64, 12);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::dependency::DependencyChecker;
 use super::operation::Operation;
+use super::packer::{OperationPacker, Packed};
 use super::priority::{Candidate, PriorityManager};
 use super::state::StateManager;
 use super::station::ReservationStation;
@@ -35,6 +36,7 @@ pub struct Ports {
 #[derive(Clone, Copy)]
 pub(super) enum Payload {
     Flash(Tag, FlashRequest),
+    Packed(Packed),
     Dma(DmaTag, DmaRequest),
 }
 
@@ -66,6 +68,7 @@ pub struct BigLoop {
     pub(super) config: LoopConfig,
     pub(super) ports: Ports,
     pub(super) recorder: Recorder,
+    pub(super) packer: OperationPacker,
     pub(super) checker: DependencyChecker,
     pub(super) station: ReservationStation,
     pub(super) states: StateManager,
@@ -117,6 +120,7 @@ impl BigLoop {
         BigLoop {
             core: core.clone(),
             recorder: recorder.clone(),
+            packer: OperationPacker::new(*geometry, usize::from(sets)),
             checker: DependencyChecker::new(sets),
             station: ReservationStation::new(ways, usize::from(sets).div_ceil(ways as usize)),
             states: StateManager::new(ways, config.read_retries),

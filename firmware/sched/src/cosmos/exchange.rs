@@ -2,6 +2,7 @@
 
 use super::big_loop::{BigLoop, Payload};
 use super::operation::{OperationKind, SetId};
+use super::packer::Packed;
 use aster_events::Event;
 use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Tag};
 use aster_ports::host::{DmaDirection, HostOp};
@@ -78,6 +79,14 @@ impl BigLoop {
         while !self.checker.is_full()
             && let Some((tag, request)) = self.ports.requests.try_collect()
         {
+            any = true;
+            if self.config.one_shot && self.packer.takes(&request) {
+                if let Some(packed) = self.packer.pack(tag, request) {
+                    let (lun, buffer) = (packed.request.lun, packed.request.targets()[0].buffer);
+                    self.deposit(&[OperationKind::Write], lun, buffer, Payload::Packed(packed));
+                }
+                continue;
+            }
             match operations(&request) {
                 Some(kinds) => {
                     let buffer = request.targets()[0].buffer;
@@ -85,7 +94,6 @@ impl BigLoop {
                 }
                 None => self.refuse(tag, &request),
             }
-            any = true;
         }
         self.deliver() | any
     }
@@ -126,9 +134,9 @@ impl BigLoop {
         self.payloads[set.index()].expect("a set in the checker's hands has a payload")
     }
     /// The flash request of a set.
-    pub(super) fn request(&self, set: SetId) -> (Tag, FlashRequest) {
+    pub(super) fn request(&self, set: SetId) -> FlashRequest {
         match self.payload(set) {
-            Payload::Flash(tag, request) => (tag, request),
+            Payload::Flash(_, request) | Payload::Packed(Packed { request, .. }) => request,
             Payload::Dma(..) => unreachable!("a way's queue holds flash operations"),
         }
     }

@@ -46,7 +46,7 @@ impl BigLoop {
             any = true;
             self.station.take_host();
             self.core.charge(self.config.costs.issue * u64::from(units));
-            self.access(head.kind.register_words() * u64::from(units));
+            self.access(head.kind.register_words(1) * u64::from(units));
             self.core.settle().await;
             self.send_units(head, &request);
         }
@@ -96,9 +96,9 @@ impl BigLoop {
     async fn issue_flash(&mut self, channel: usize, Candidate { lun, kind, .. }: Candidate) {
         let head = *self.station.head(lun).expect("a candidate is a way's head, or asks about one");
         self.core.charge(self.config.costs.issue);
-        self.access(kind.register_words());
+        let request = self.request(head.set);
+        self.access(kind.register_words(request.targets().len() as u64));
         self.core.settle().await;
-        let (_, request) = self.request(head.set);
         let phase = match kind {
             OperationKind::StatusCheck => Phase::Status,
             OperationKind::ReadTrigger => Phase::Trigger,
@@ -122,11 +122,13 @@ impl BigLoop {
         self.working[channel] += 1;
         self.states.begin(lun, tag, self.core.now());
         if !head.again && (head.kind != OperationKind::ReadTransfer || request.phase == Phase::Transfer) {
-            self.recorder.emit(self.core.now(), || Event::FlashIssued {
-                lun: lun.0,
-                kind: flash_kind(kind),
-                row: request.targets()[0].row.0,
-            });
+            for target in request.targets() {
+                self.recorder.emit(self.core.now(), || Event::FlashIssued {
+                    lun: lun.0,
+                    kind: flash_kind(kind),
+                    row: target.row.0,
+                });
+            }
         }
     }
 }

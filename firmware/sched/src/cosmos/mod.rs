@@ -8,6 +8,7 @@
 //! | module | Figs 8, 11 | |
 //! |---|---|---|
 //! | [`dependency`] | Dependency Checker | what of an operation set may go |
+//! | [`packer`] | operation packer (7.4) | the writes of a word line, packed into one operation |
 //! | [`station`] | Reservation Station | a queue for host DMA, one for each way |
 //! | [`state`] | State Manager | Fig 12's states, read retry |
 //! | `status` | Status Checker | registers, ready/busy bits, status-checks |
@@ -21,6 +22,7 @@ pub mod dependency;
 mod exchange;
 mod issue;
 pub mod operation;
+pub mod packer;
 pub mod priority;
 mod retry;
 pub mod state;
@@ -67,6 +69,8 @@ pub struct LoopConfig {
     pub read_retries: u8,
     /// The package's table of read levels: repetition after repetition goes down its rows, and begins again.
     pub read_levels: Option<ReadRetry>,
+    /// The writes of a TLC word line are packed into one operation (C83).
+    pub one_shot: bool,
     /// What steps cost.
     pub costs: LoopCosts,
     /// A register access: what the buses between core and controllers take (C55, C79).

@@ -164,7 +164,7 @@ impl BigLoop {
     }
     fn given_up(&mut self, channel: usize, lun: LunIndex) {
         let head = *self.station.head(lun).expect("a way that works has a head");
-        let (_, request) = self.request(head.set);
+        let request = self.request(head.set);
         let error = FlashError::NeverReady {
             transaction: request.phase.name(),
             row: request.targets()[0].row,
@@ -180,7 +180,7 @@ impl BigLoop {
         self.states.end(lun, outcome);
         let head = *self.station.head(lun).expect("a way that works has a head");
         self.finished(&head, self.states.issued(lun), status_code(outcome.status));
-        let (_, request) = self.request(head.set);
+        let request = self.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // Whoever sent a transfer alone reads again by itself.
         let repeats = reads && request.phase == Phase::Read;
@@ -214,7 +214,7 @@ impl BigLoop {
     /// The head has failed for good: what follows it in its set waits behind it in its queue, and goes with it.
     fn fail(&mut self, head: &Operation) -> bool {
         if head.kind == OperationKind::ReadTrigger {
-            let (_, request) = self.request(head.set);
+            let request = self.request(head.set);
             if request.phase == Phase::Read {
                 let transfer = self.station.release(head.lun);
                 assert_eq!(transfer.set, head.set, "a read-transfer follows its trigger");
@@ -226,7 +226,7 @@ impl BigLoop {
     }
     /// Tells the FTL how its request has ended, so that it can update its bad blocks.
     fn report(&mut self, head: Operation, outcome: Outcome) {
-        let (tag, request) = self.request(head.set);
+        let request = self.request(head.set);
         let status = status_code(outcome.status);
         if status != 0 {
             self.count(|s| s.reports += 1);
@@ -236,16 +236,25 @@ impl BigLoop {
                 self.ports.requests.note_fault(head.lun, error);
             }
         }
-        self.recorder.emit(self.core.now(), || Event::FlashFinished {
-            lun: head.lun.0,
-            kind: flash_kind(head.kind),
-            row: request.targets()[0].row.0,
-            status,
-            corrected: outcome.corrected,
-        });
+        for target in request.targets() {
+            self.recorder.emit(self.core.now(), || Event::FlashFinished {
+                lun: head.lun.0,
+                kind: flash_kind(head.kind),
+                row: target.row.0,
+                status,
+                corrected: outcome.corrected,
+            });
+        }
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         outcomes[0] = outcome;
-        self.ports.requests.complete(tag, outcomes);
+        // The pages of a one-shot program have one result.
+        match self.payload(head.set) {
+            Payload::Packed(packed) => {
+                packed.tags.into_iter().for_each(|tag| self.ports.requests.complete(tag, outcomes));
+            }
+            Payload::Flash(tag, _) => self.ports.requests.complete(tag, outcomes),
+            Payload::Dma(..) => unreachable!("host DMA of a flash request"),
+        }
     }
 
     /// Has the bell rung when the first way must be given up: nothing else may happen until then.

@@ -9,7 +9,11 @@ use aster_ports::flash::{
 use aster_ports::layout::PageLayout;
 use aster_units::{CellMode, Duration, Geometry, Instant, RowAddr};
 use aster_wire::onfi::Status;
+use aster_wire::onfi::command_set::OneShot;
 use aster_wire::onfi::feature::FeatureAddress;
+
+/// Pages of a TLC word line.
+const LINE_PAGES: usize = 3;
 
 /// What a fixed controller is built to know of its packages.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +32,11 @@ pub struct FixedConfig {
     pub t_bers: Duration,
     /// Typical reset time.
     pub t_rst: Duration,
+    /// The package's commands for programming a TLC word line in one shot, and the typical time of it; none when the controller
+    /// isn't built for that (C83).
+    pub one_shot: Option<OneShot>,
+    /// See `one_shot`.
+    pub t_one_shot: Duration,
     /// True when pages pass the scrambler.
     pub scramble: bool,
     /// The controller's clock: what it waits is whole cycles.
@@ -49,9 +58,11 @@ impl FixedConfig {
         match kind {
             SegmentKind::Trigger => self.t_r[page_type],
             SegmentKind::Program => self.t_prog[page_type],
+            SegmentKind::ProgramLine => self.t_one_shot,
             SegmentKind::Erase => self.t_bers,
             SegmentKind::Reset => self.t_rst,
-            SegmentKind::Transfer
+            SegmentKind::Load
+            | SegmentKind::Transfer
             | SegmentKind::TransferSpare
             | SegmentKind::Status
             | SegmentKind::SetFeatures
@@ -62,6 +73,9 @@ impl FixedConfig {
         self.clock_period * wait.cycles_up(self.clock_period)
     }
 }
+
+/// tPLPBSY's maximum (ONFI 5.1 §4.21), which vendors give for a load that waits for others.
+const T_LOAD: Duration = Duration::from_nanos(1_000);
 
 /// Where a module stands between its segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +94,8 @@ enum State {
     Look,
     /// A feature is on its way to or from the package.
     Feature,
+    /// A lower page of a word line is on its way, or the package puts it aside.
+    Load,
 }
 
 /// What a module wants next.
@@ -173,6 +189,10 @@ impl Module {
                 self.done(Outcome::from(result.frame), config, now, fault)
             }
             State::Look => self.done(of_status(status, Phase::Status), config, now, fault),
+            State::Load => {
+                self.target += 1;
+                self.next_target(config, now, fault)
+            }
             State::Feature => {
                 // Nothing comes back from setting one.
                 let outcome = Outcome { feature: result.mailbox as u32, ..Outcome::default() };
@@ -236,6 +256,13 @@ impl Module {
         let start = match request.phase {
             _ if flags.slc => None,
             Phase::Program if flags.raw => None,
+            Phase::Program if flags.one_shot => match self.line_segment(config) {
+                Some(SegmentKind::Load) => {
+                    self.state = State::Load;
+                    return self.send(SegmentKind::Load, config.cycles(T_LOAD));
+                }
+                last => last,
+            },
             Phase::Read | Phase::Trigger => Some(SegmentKind::Trigger),
             Phase::Program => Some(SegmentKind::Program),
             Phase::Erase => Some(SegmentKind::Erase),
@@ -268,6 +295,18 @@ impl Module {
         self.send(kind, linger)
     }
 
+    /// What a page of a one-shot program takes: the last of a word line starts the array. `None` for what is no word line, and
+    /// for a controller that isn't built for that.
+    fn line_segment(&self, config: &FixedConfig) -> Option<SegmentKind> {
+        let targets = self.current().0.targets();
+        let first = targets[0].row;
+        let (_, _, page) = config.geometry.split_row(first);
+        let in_turn = (first.0..).zip(targets).all(|(row, target)| target.row.0 == row);
+        let begins_line = page.index().is_multiple_of(LINE_PAGES) && targets.len() == LINE_PAGES;
+        let is_line = config.one_shot.is_some() && begins_line && in_turn;
+        let kind = if self.target + 1 < LINE_PAGES { SegmentKind::Load } else { SegmentKind::ProgramLine };
+        is_line.then_some(kind)
+    }
     fn send(&self, kind: SegmentKind, linger: Duration) -> Next {
         let (request, target) = self.current();
         Next::Send(Segment { kind, target: *target, feature: request.feature }, linger)
@@ -299,6 +338,11 @@ impl Module {
         self.outcomes[self.target] = outcome;
         self.target += 1;
         let (tag, request) = self.request.expect("a target of a request has ended");
+        if request.phase == Phase::Program && request.flags.one_shot {
+            // One result for all: that of the array, or of what kept it from starting.
+            self.outcomes = [outcome; MAX_TARGETS];
+            self.target = request.targets().len();
+        }
         if self.target < request.targets().len() {
             return self.next_target(config, now, fault);
         }

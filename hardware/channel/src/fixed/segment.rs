@@ -7,7 +7,8 @@ use aster_txn::{Descriptor, Direction, Txn};
 use aster_units::{Column, Duration, SectorRange};
 use aster_wire::onfi::{FEATURE_BYTES, command};
 
-/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, EFh, EEh, FFh).
+/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, EFh, EEh, FFh), and those of a TLC package
+/// that it was reconfigured for (C83, P19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentKind {
     /// READ: array to page register.
@@ -18,6 +19,10 @@ pub enum SegmentKind {
     TransferSpare,
     /// PROGRAM with the page's burst, through the stages.
     Program,
+    /// The same for a lower page of a TLC word line, behind the vendor's prefix: it waits in the package for the others (C83).
+    Load,
+    /// The word line's last page, behind its prefix: the array takes all three in one shot.
+    ProgramLine,
     /// BLOCK ERASE.
     Erase,
     /// READ STATUS.
@@ -31,7 +36,7 @@ pub enum SegmentKind {
 }
 
 /// Kinds of segments.
-pub const SEGMENT_KINDS: usize = 9;
+pub const SEGMENT_KINDS: usize = 11;
 
 impl SegmentKind {
     /// Every kind, in the order of its index.
@@ -40,6 +45,8 @@ impl SegmentKind {
         SegmentKind::Transfer,
         SegmentKind::TransferSpare,
         SegmentKind::Program,
+        SegmentKind::Load,
+        SegmentKind::ProgramLine,
         SegmentKind::Erase,
         SegmentKind::Status,
         SegmentKind::Reset,
@@ -58,6 +65,8 @@ impl SegmentKind {
             SegmentKind::Transfer => "read transfer",
             SegmentKind::TransferSpare => "read raw",
             SegmentKind::Program => "program",
+            SegmentKind::Load => "load word line",
+            SegmentKind::ProgramLine => "program word line",
             SegmentKind::Erase => "erase",
             SegmentKind::Status => "read status",
             SegmentKind::Reset => "reset",
@@ -151,16 +160,20 @@ impl Segment {
                 txn.describe(Descriptor::raw(Direction::Out, buffer, page_bytes));
                 txn.data_read(u32::from(config.layout.oob_bytes()));
             }
-            SegmentKind::Program => {
+            SegmentKind::Program | SegmentKind::Load | SegmentKind::ProgramLine => {
+                let (prefix, confirm) = self.line_commands(config);
                 let whole = SectorRange::whole(config.layout.sectors());
                 let mut descriptor = Descriptor::page(Direction::In, buffer, whole);
                 if config.scramble {
                     descriptor.immediate = u64::from(seed_of_row(row));
                 }
+                if let Some(prefix) = prefix {
+                    txn.cmd(prefix);
+                }
                 txn.cmd(command::PROGRAM).col_row(Column(0), row);
                 pause(txn, waits.address_to_data);
                 txn.describe(descriptor).data_write(config.layout.whole().length);
-                txn.cmd(command::PROGRAM_CONFIRM);
+                txn.cmd(confirm);
             }
             SegmentKind::Erase => {
                 txn.cmd(command::ERASE).row(row).cmd(command::ERASE_CONFIRM);
@@ -192,6 +205,16 @@ impl Segment {
         }
         pause(txn, waits.after);
         txn.end();
+    }
+
+    /// The command cycle before 80h, if there is one, and the one behind the data.
+    fn line_commands(&self, config: &FixedConfig) -> (Option<u8>, u8) {
+        let one_shot = config.one_shot.filter(|_| self.kind != SegmentKind::Program);
+        let Some(one_shot) = one_shot else { return (None, command::PROGRAM_CONFIRM) };
+        let (_, _, page) = config.geometry.split_row(self.target.row);
+        let prefix = one_shot.pages[config.cells.page_type(page) as usize];
+        let last = self.kind == SegmentKind::ProgramLine;
+        (Some(prefix), if last { command::PROGRAM_CONFIRM } else { one_shot.load_confirm })
     }
 
     fn select_column(&self, txn: &mut Txn, place: Place, column: Column) {

@@ -15,6 +15,7 @@ use aster_ports::flash::{
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_units::*;
+use aster_wire::onfi::command_set::OneShot;
 
 const US: Duration = Duration::from_micros(1);
 
@@ -37,6 +38,8 @@ fn config() -> FixedConfig {
         t_prog: [US * 481, US * 2_295, US * 2_295],
         t_bers: US * 5_000,
         t_rst: US * 5,
+        one_shot: None,
+        t_one_shot: US * 1_600,
         scramble: true,
         clock_period: Duration::from_nanos(10),
         poll_interval: Duration::from_nanos(1_004),
@@ -128,6 +131,46 @@ fn a_failed_program_is_told_and_the_next_target_follows() {
     assert_eq!(sent(bench.status(2_900, 0)).0, SegmentKind::Status);
     let outcomes = finished(bench.status(2_901, 0xe0));
     assert_eq!(outcomes.map(|o| o.status)[..2], [FlashStatus::Failed, FlashStatus::Done]);
+}
+
+/// What a controller is that was reconfigured for a TLC package (C83).
+fn tlc() -> Bench {
+    let mut bench = Bench::new();
+    bench.config.cells = CellMode::Tlc;
+    bench.config.geometry.pages_per_block = 18;
+    bench.config.one_shot = Some(OneShot { pages: [1, 2, 3], load_confirm: 0x1a });
+    bench
+}
+fn one_shot(rows: &[u32]) -> FlashRequest {
+    let mut request = request(Phase::Program, rows);
+    request.flags.one_shot = true;
+    request
+}
+
+#[test]
+fn a_word_line_is_two_loads_and_a_program_and_has_one_result() {
+    for (status, expected) in [(0xe0, FlashStatus::Done), (0xe1, FlashStatus::Failed)] {
+        let mut bench = tlc();
+        // The package puts a page aside for a microsecond at most.
+        assert_eq!(sent(bench.begin(one_shot(&[3, 4, 5]))), (SegmentKind::Load, US));
+        assert_eq!(sent(bench.status(92, 0)), (SegmentKind::Load, US));
+        assert_eq!(sent(bench.status(184, 0)), (SegmentKind::ProgramLine, US * 1_592));
+        assert_eq!(sent(bench.status(1_870, 0)).0, SegmentKind::Status);
+        assert_eq!(finished(bench.status(1_871, status)).map(|o| o.status)[..3], [expected; 3]);
+        assert!(bench.module.is_idle() && bench.faults.is_empty());
+    }
+}
+
+#[test]
+fn what_is_no_word_line_reaches_no_bus_in_one_shot() {
+    let lines: [&[u32]; 5] = [&[3, 4], &[4, 5, 6], &[3, 5, 4], &[3, 4, 5, 6], &[3]];
+    for rows in lines {
+        let mut bench = tlc();
+        assert_eq!(finished(bench.begin(one_shot(rows)))[0].status, FlashStatus::Error, "{rows:?}");
+        assert!(matches!(bench.faults[..], [FlashError::Unsupported { .. }]), "{:?}", bench.faults);
+    }
+    let mut plain = Bench::new();
+    assert_eq!(finished(plain.begin(one_shot(&[3, 4, 5])))[0].status, FlashStatus::Error);
 }
 
 #[test]

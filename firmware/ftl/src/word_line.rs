@@ -1,0 +1,101 @@
+//! Whole word lines: evictions that are programmed together (C83).
+//!
+//! Where the pages of a word line go to the array at once, a page by itself costs as much as three. So whoever evicts an entry
+//! takes others of its LUN along, the least recently used first, and only where there are none does padding complete the
+//! line (G8). Nobody waits for company: a line is submitted as a whole or not at all, and between two of them the LUN's open
+//! block stands at the beginning of a line.
+
+use crate::buffer::EntryId;
+use crate::config::PAGES_PER_WORD_LINE_MAX;
+use crate::drive::Drive;
+use crate::flash::Cause;
+use aster_ports::host::HostStatus;
+use aster_units::{BufferId, Ppa};
+
+/// Entries that are looked at for one to go along.
+const SEARCH_MAX: u32 = 512;
+
+/// Entries that are evicted together, the first of them on somebody's behalf.
+struct Together {
+    entries: [EntryId; PAGES_PER_WORD_LINE_MAX],
+    count: usize,
+}
+
+impl Together {
+    fn entries(&self) -> &[EntryId] {
+        &self.entries[..self.count]
+    }
+    fn push(&mut self, entry: EntryId) {
+        self.entries[self.count] = entry;
+        self.count += 1;
+    }
+}
+
+impl Drive {
+    /// As [`Drive::evict`], with others of the LUN on the same word line.
+    pub(crate) async fn evict_line(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
+        let mut line = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 0 };
+        let mut result = None;
+        for &one in self.with_companions(entry).entries() {
+            self.fill(one, self.whole_page(), Cause::Merge).await;
+            // What has lost something goes by itself: its notes are made in a buffer that others may be waiting for.
+            if self.to_evict(one).1 == 0 {
+                line.push(one);
+                continue;
+            }
+            let written = self.evict_filled(one).await;
+            if one == entry {
+                result = Some(written);
+            }
+        }
+        let of_line = self.evict_together(line.entries()).await;
+        result.or(of_line).expect("the entry goes by itself or with the line")
+    }
+
+    /// The entry, and others that may go along, all marked as being evicted.
+    fn with_companions(&self, entry: EntryId) -> Together {
+        let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
+        let mut buffer = self.buffer.borrow_mut();
+        let lun = self.lun_of(buffer.lpn(entry));
+        while together.count < self.config.pages_at_once() as usize {
+            self.core.charge(self.config.costs.buffer);
+            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.lun_of(lpn) == lun) else { break };
+            together.push(one);
+        }
+        together
+    }
+
+    /// Programs whole entries of one LUN on one word line. What became of the first of them.
+    async fn evict_together(&self, entries: &[EntryId]) -> Option<Result<Ppa, HostStatus>> {
+        let lun = self.lun_of(self.to_evict(*entries.first()?).0);
+        let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
+        for (&entry, buffer) in entries.iter().zip(&mut buffers) {
+            *buffer = BufferId(entry.0);
+            self.note_owner(self.to_evict(entry).0, *buffer, 0);
+        }
+        let begun = self.begin_host_programs(lun, &buffers[..entries.len()]).await;
+        let mut first = None;
+        let Ok(programs) = begun else {
+            let refused = begun.err().unwrap_or(HostStatus::WriteFault);
+            for &entry in entries {
+                let (lpn, _) = self.to_evict(entry);
+                let ended = self.evicted(entry, lpn, Err(refused));
+                first.get_or_insert(ended);
+            }
+            return first;
+        };
+        for (&entry, (ppa, tag)) in entries.iter().zip(programs.data()) {
+            let (lpn, _) = self.to_evict(entry);
+            let written = if self.program_done(ppa, tag).await {
+                self.moved(lpn, ppa);
+                Ok(ppa)
+            } else {
+                self.program_host(lpn, BufferId(entry.0)).await
+            };
+            let ended = self.evicted(entry, lpn, written);
+            first.get_or_insert(ended);
+        }
+        self.padded(programs.padding()).await;
+        first
+    }
+}
