@@ -19,6 +19,12 @@ pub(crate) struct Pace {
     window: Option<(Window, Instant)>,
 }
 
+/// A word's strobes, by the cycles of the first and behind the last.
+struct Word {
+    begin: u64,
+    end: u64,
+}
+
 impl Pace {
     pub(crate) fn new() -> Self {
         Pace {
@@ -55,25 +61,72 @@ impl Pace {
 
     /// A burst whose strobes may begin at `free`: when its first strobe comes and when they end.
     pub(crate) fn burst(&mut self, table: &CycleTable, out: bool, bytes: u32, free: u64) -> (u64, u64) {
-        let (window, start) = self.window.expect("a transaction has begun");
         let (mut left, mut first, mut end) = (u64::from(bytes), None, free);
         while left > 0 {
             let word = left.min(WORD_BYTES);
             left -= word;
-            self.bytes += word;
-            let passed = table.cycle_of(start, window.passed(self.bytes));
-            let strobes = table.strobes(out, table.transfers(word as u32, false));
-            // Where the bus doesn't wait, the word was there long before.
-            let ready = self.ready(out, passed);
-            let ready = if ready == 0 { 0 } else { ready + table.decided_ahead() };
-            let begin = table.step_from(end.max(ready), end);
-            end = begin + strobes;
-            first.get_or_insert(begin);
-            if out {
-                self.accept(passed, end);
+            let step = self.word(table, out, word, end);
+            first.get_or_insert(step.begin);
+            end = step.end;
+            // The last word may be a shorter one.
+            let whole = left.saturating_sub(1) / WORD_BYTES;
+            if whole > 0 && self.never_waits_again(table, out, &step) {
+                left -= whole * WORD_BYTES;
+                end = self.skip(table, out, whole, &step);
             }
         }
         (first.unwrap_or(free), end)
+    }
+
+    /// One word, whose strobes may begin at `free`.
+    fn word(&mut self, table: &CycleTable, out: bool, bytes: u64, free: u64) -> Word {
+        let (window, start) = self.window.expect("a transaction has begun");
+        self.bytes += bytes;
+        let passed = table.cycle_of(start, window.passed(self.bytes));
+        // Where the bus doesn't wait, the word was there long before.
+        let ready = self.ready(out, passed);
+        let ready = if ready == 0 { 0 } else { ready + table.decided_ahead() };
+        let begin = table.step_from(free.max(ready), free);
+        let end = begin + table.strobes(out, table.transfers(bytes as u32, false));
+        if out {
+            self.accept(passed, end);
+        }
+        Word { begin, end }
+    }
+
+    /// Whether the whole words behind `word` follow without a pause, memory being no slower than the strobes. Into a package: a
+    /// word that comes in time is followed by one that has passed no later than its turn. Out of one: memory has taken the word as
+    /// soon as it was there; the FIFO then empties as fast as it fills, and is never full, since each word in it was
+    /// accepted a cycle after the one before at least.
+    fn never_waits_again(&self, table: &CycleTable, out: bool, word: &Word) -> bool {
+        let (window, _) = self.window.expect("a transaction has begun");
+        let strobes = table.strobes(out, table.transfers(WORD_BYTES as u32, false));
+        let memory_is_faster = window.word() <= table.at(Instant::ZERO, strobes).since(Instant::ZERO);
+        let room = table.decided_ahead() + 1 < limits::FIFO_WORDS as u64;
+        memory_is_faster && (!out || (room && self.next_accepted == word.end + 1))
+    }
+
+    /// So many whole words behind `word` without a pause; when the last one's strobes end.
+    fn skip(&mut self, table: &CycleTable, out: bool, words: u64, word: &Word) -> u64 {
+        let (window, start) = self.window.expect("a transaction has begun");
+        let strobes = table.strobes(out, table.transfers(WORD_BYTES as u32, false));
+        let end = word.end + words * strobes;
+        self.bytes += words * WORD_BYTES;
+        if out {
+            // Each is accepted when its strobes end; the FIFO's size of them is kept.
+            let kept = words.min(limits::FIFO_WORDS as u64);
+            self.words_out += (words - kept) as usize;
+            for nth in words - kept + 1..=words {
+                self.accepted[self.words_out % limits::FIFO_WORDS] = word.end + nth * strobes;
+                self.words_out += 1;
+            }
+            self.next_accepted = end + 1;
+        } else {
+            // A word comes a cycle after the one before at the earliest, or when it has passed memory.
+            let passed = table.cycle_of(start, window.passed(self.bytes));
+            self.next_delivered = passed.max(self.next_delivered - 1 + words) + 1;
+        }
+        end
     }
 
     /// From when on the bus can have the next word: one to the package once memory has delivered it, one from the package
@@ -94,5 +147,81 @@ impl Pace {
         self.accepted[self.words_out % limits::FIFO_WORDS] = accepted;
         self.words_out += 1;
         self.next_accepted = accepted + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::{BusTiming, EngineClock};
+    use aster_ports::resource::Bandwidth;
+    use aster_units::Duration;
+    use aster_wire::onfi::{DataInterface, Timing};
+    use proptest::prelude::*;
+
+    fn table(interface: DataInterface, timing_mode: u8, period_ps: u64) -> CycleTable {
+        let timing = Timing::of(interface, timing_mode).unwrap();
+        let bus = BusTiming::of_onfi(&timing, Duration::from_nanos(300));
+        let clock = EngineClock { period: Duration::from_picos(period_ps), fifo_latency: 2, gap: 2 };
+        CycleTable::new(&bus, &clock).unwrap()
+    }
+
+    proptest! {
+        /// Word by word is what the RTL does; what is skipped must change nothing.
+        #[test]
+        fn skipped_words_are_those_that_nothing_delays(
+            which in 0usize..4,
+            period in prop_oneof![Just(10_000u64), 2_600..13_000u64],
+            rate in prop_oneof![Just(0u64), 50_000_000..6_000_000_000u64],
+            // Memory that is hardly faster than the strobes of one direction or the other, or hardly slower.
+            near in prop::option::of((any::<bool>(), prop_oneof![Just(10_000u64), 9_500..10_500u64])),
+            before in 0u64..40_000,
+            bursts in prop::collection::vec((any::<bool>(), 1u32..20_000, 0u64..400), 1..5),
+        ) {
+            let (interface, timing_mode) = [
+                (DataInterface::Sdr, 0),
+                (DataInterface::NvDdr, 5),
+                (DataInterface::NvDdr2, 4),
+                (DataInterface::NvDdr2, 7),
+            ][which];
+            let table = table(interface, timing_mode, period);
+            let rate = near.map_or(rate, |(out, share)| {
+                let strobes = table.strobes(out, WORD_BYTES);
+                (WORD_BYTES * 1_000_000_000_000).div_ceil(strobes * period) * share / 10_000
+            });
+            let memory = Bandwidth::new(rate);
+            // Somebody else's bytes pass first.
+            memory.reserve(Instant::ZERO, before);
+            let start = Instant::ZERO + Duration::from_nanos(500);
+            let all: u64 = bursts.iter().map(|(_, bytes, _)| u64::from(*bytes)).sum();
+            let window = memory.window(start, all);
+            let (mut skipping, mut stepping) = (Pace::new(), Pace::new());
+            skipping.begin(window, start);
+            stepping.begin(window, start);
+            let mut free = 20;
+            for (out, bytes, gap) in bursts {
+                free = table.step_from(free + gap, 0);
+                let skipped = skipping.burst(&table, out, bytes, free);
+                let (mut left, mut first, mut end) = (u64::from(bytes), None, free);
+                while left > 0 {
+                    let word = left.min(WORD_BYTES);
+                    left -= word;
+                    let step = stepping.word(&table, out, word, end);
+                    first.get_or_insert(step.begin);
+                    end = step.end;
+                }
+                prop_assert_eq!(skipped, (first.unwrap(), end));
+                prop_assert_eq!(skipping.over(), stepping.over());
+                prop_assert_eq!(skipping.next_delivered, stepping.next_delivered);
+                prop_assert_eq!(skipping.words_out, stepping.words_out);
+                free = end;
+            }
+            // The FIFO's words, as far as there have been so many.
+            let kept = stepping.words_out.min(limits::FIFO_WORDS);
+            for back in 1..=kept {
+                let at = (stepping.words_out - back) % limits::FIFO_WORDS;
+                prop_assert_eq!(skipping.accepted[at], stepping.accepted[at]);
+            }
+        }
     }
 }
