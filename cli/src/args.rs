@@ -185,7 +185,7 @@ pub(crate) enum ImageCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check an image: the checksums of its header, blocks and page records, and whether the drive comes up from it
+    /// Check an image: the checksums of its header, of all blocks and pages, and whether the drive comes up from it
     ///
     /// Nothing is written to it.
     Check(ImageCheckArgs),
@@ -204,6 +204,9 @@ pub(crate) struct ImageCheckArgs {
     pub(crate) image: PathBuf,
     /// The profile that it was made with: a shipped one's name or a TOML file
     pub(crate) profile: PathBuf,
+    /// Print what was found as JSON on standard output, of a damaged image as well
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Override a key of the profile; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

@@ -83,7 +83,12 @@ impl From<BenchError> for Failure {
 
 impl From<ImageError> for Failure {
     fn from(error: ImageError) -> Self {
-        Failure::usage(error)
+        match error {
+            ImageError::Interrupted => Failure::InterruptedEarly(error.to_string()),
+            // What a check is there to find.
+            error @ (ImageError::Damaged { .. } | ImageError::DamagedPages { .. }) => Failure::run(error),
+            error => Failure::usage(error),
+        }
     }
 }
 

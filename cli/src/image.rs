@@ -3,8 +3,11 @@
 use crate::args::{ImageCheckArgs, ImageCommand};
 use crate::console;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
-use aster_run_virtual::{ImageInfo, check_image, clone_image, image_info};
+use crate::progress::Progress;
+use aster_device::DamagedPage;
+use aster_run_virtual::{ImageError, ImageInfo, Stage, check_image, clone_image, image_info};
 use aster_units::Content;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,7 +21,18 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::Info { image, json } => info(image, *json),
         ImageCommand::Check(args) => check(args),
-        ImageCommand::Clone { image, to } => clone_image(image, to).map_err(Failure::from),
+        ImageCommand::Clone { image, to } => {
+            let interrupt = Interrupt::listen()?;
+            let mut progress = Progress::new();
+            progress.begin("copying");
+            let copied = clone_image(image, to, |share| {
+                progress.set(share);
+                !interrupt.asked()
+            });
+            copied.map_err(Failure::from)?;
+            progress.end();
+            Ok(())
+        }
     }
 }
 
@@ -26,23 +40,73 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct JsonInfo<'a> {
     bytes: u64,
+    bytes_when_made: u64,
+    cut_short: bool,
     bytes_on_disk: u64,
     in_use: bool,
     made_with: BTreeMap<&'a str, &'a str>,
 }
 
 fn info(image: &Path, json: bool) -> Result<(), Failure> {
-    let ImageInfo { made_with, bytes, bytes_on_disk, in_use } = image_info(image)?;
+    let info = image_info(image)?;
+    let cut_short = info.is_cut_short();
+    let ImageInfo { made_with, bytes, bytes_when_made, bytes_on_disk, in_use } = info;
+    let whole = if cut_short {
+        Err(ImageError::Truncated { path: image.to_owned(), found: bytes, needed: bytes_when_made }.into())
+    } else {
+        Ok(())
+    };
     if json {
         let made_with = made_with.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        return console::json(&JsonInfo { bytes, bytes_on_disk, in_use, made_with });
+        console::json(&JsonInfo { bytes, bytes_when_made, cut_short, bytes_on_disk, in_use, made_with })?;
+        return whole;
     }
     console::line(&format!("{bytes} bytes, {bytes_on_disk} of them on the disk"))?;
     if in_use {
         console::line("in use by another process")?;
     }
     console::line("made with")?;
-    made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))
+    made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))?;
+    whole
+}
+
+/// What `aster image check --json` prints. What isn't known of a damaged image is null.
+#[derive(Serialize, Default)]
+struct JsonCheck {
+    sound: bool,
+    blocks: Option<u64>,
+    program_erase_cycles: Option<u64>,
+    pages: Option<u64>,
+    /// How the drive comes back, if its power was lost.
+    recovery: Option<String>,
+    /// What is wrong, and where.
+    reason: Option<String>,
+    damaged_pages: Vec<JsonDamage>,
+}
+
+#[derive(Serialize)]
+struct JsonDamage {
+    /// In the file.
+    byte: u64,
+    lun: u32,
+    block: u32,
+    page: u16,
+}
+
+impl JsonCheck {
+    fn damaged(error: &ImageError) -> Self {
+        let pages = match error {
+            ImageError::DamagedPages { pages, .. } => &pages[..],
+            _ => &[],
+        };
+        let damage =
+            |p: &DamagedPage| JsonDamage { byte: p.offset, lun: p.lun.0, block: p.block.0, page: p.page.0 };
+        JsonCheck {
+            reason: Some(error.to_string()),
+            damaged_pages: pages.iter().map(damage).collect(),
+            ..JsonCheck::default()
+        }
+    }
 }
 
 fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
@@ -54,12 +118,46 @@ fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
         Some("fingerprint") => Content::Fingerprint,
         _ => Content::Full,
     };
-    let found = check_image(&args.image, &profile, Some(content))?;
+    let interrupt = Interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut at = None;
+    let found = check_image(&args.image, &profile, Some(content), |stage, share| {
+        if at != Some(stage) {
+            at = Some(stage);
+            progress.begin(match stage {
+                Stage::Pages => "reading every page",
+                Stage::Boot => "booting the drive",
+            });
+        }
+        progress.set(share);
+        !interrupt.asked()
+    });
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            drop(progress);
+            if args.json && !matches!(error, ImageError::Interrupted) {
+                console::json(&JsonCheck::damaged(&error))?;
+            }
+            return Err(error.into());
+        }
+    };
+    progress.end();
+    if args.json {
+        return console::json(&JsonCheck {
+            sound: true,
+            blocks: Some(found.blocks),
+            program_erase_cycles: Some(found.erases),
+            pages: Some(found.pages),
+            recovery: found.recovery,
+            ..JsonCheck::default()
+        });
+    }
     if let Some(recovery) = &found.recovery {
         console::line(recovery)?;
     }
     console::line(&format!(
-        "sound: {} blocks, {} program/erase cycles; the drive comes up",
-        found.blocks, found.erases
+        "sound: {} blocks, {} program/erase cycles, {} pages; the drive comes up",
+        found.blocks, found.erases, found.pages
     ))
 }

@@ -474,10 +474,10 @@ impl Device {
         // The image first: what it refuses, the firmware takes for cells that fail.
         self.image_fault().or_else(of_bring_up).or_else(of_boot)
     }
-    /// What the medium behind the NAND image said when it failed: a disk that is full, mostly. Until somebody stops it the drive
-    /// goes on as over bad blocks.
+    /// What the medium behind NAND or NVRAM said when it failed: a disk that is full, mostly; or which of its pages isn't what was
+    /// programmed any more. Until somebody stops it the drive goes on as over bad blocks.
     pub fn image_fault(&self) -> Option<String> {
-        let error = self.cells.inspect().medium_error()?;
+        let error = self.cells.inspect().medium_error().or_else(|| self.nvram.refused())?;
         Some(format!("its image can't be used any more, {error}"))
     }
     /// Shows a channel's bus activity to `tap` from now on.

@@ -35,6 +35,16 @@ impl Span {
     }
 }
 
+/// Which of `count` parts, `each` bytes long and one after the other from 0 on, have a byte in `from .. to`: bits, part 0 lowest.
+const fn parts_in(from: u32, to: u32, each: u32, count: u32) -> u16 {
+    if to <= from || each == 0 {
+        return 0;
+    }
+    let (first, end) = (from / each, to.div_ceil(each));
+    let end = if end < count { end } else { count };
+    if first >= end { 0 } else { ((1u32 << end) - (1 << first)) as u16 }
+}
+
 /// The format of a page: sectors cut into ECC chunks, their parity, the scrambler's seed and the OOB with its own parity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageLayout {
@@ -167,6 +177,25 @@ impl PageLayout {
         }
     }
 
+    /// The sectors of which data or parity lie in `span`, as bits, sector 0 lowest.
+    #[inline]
+    pub const fn sectors_in(&self, span: Span) -> u16 {
+        let (from, to) = (span.column.0 as u32, span.end());
+        let sectors = self.sectors as u32;
+        match self.placement {
+            Placement::Interleaved => {
+                let each = self.chunks_per_sector() as u32 * self.code_word_bytes();
+                parts_in(from, to, each, sectors)
+            }
+            Placement::Spare => {
+                let data = sectors * SECTOR_BYTES as u32;
+                let each = self.chunks_per_sector() as u32 * self.parity_bytes as u32;
+                parts_in(from, to, SECTOR_BYTES as u32, sectors)
+                    | parts_in(from.saturating_sub(data), to.saturating_sub(data), each, sectors)
+            }
+        }
+    }
+
     /// The bursts that bring the sectors of `range`, their parity and the OOB record, in column order; neighbours are
     /// joined. The OOB record always comes along since it carries the scrambler's seed.
     #[inline]
@@ -259,6 +288,26 @@ mod tests {
         let bursts = cosmos(Placement::Interleaved).bursts(SectorRange { first: 3, count: 1 });
         assert_eq!(bursts.as_slice().len(), 1);
         assert_eq!(bursts.as_slice()[0].length, 16 * 277 + 41);
+    }
+
+    #[test]
+    fn the_sectors_in_a_burst_are_those_whose_data_or_parity_it_brings() {
+        for placement in [Placement::Spare, Placement::Interleaved] {
+            let layout = cosmos(placement);
+            for (first, count) in [(0, 1), (1, 1), (1, 2), (3, 1), (0, 4)] {
+                let range = SectorRange { first, count };
+                let bursts = layout.bursts(range);
+                let bits = bursts.as_slice().iter().fold(0, |bits, span| bits | layout.sectors_in(*span));
+                assert_eq!(bits, range.mask(), "{placement:?} {range:?}");
+                // What a channel takes the data from.
+                assert_eq!(layout.sectors_in(bursts.as_slice()[0]), range.mask());
+            }
+            assert_eq!(layout.sectors_in(layout.oob_span()), 0);
+            assert_eq!(layout.sectors_in(Span { column: Column(4095), length: 0 }), 0);
+        }
+        // A byte of a chunk's parity stands for the sector that it is computed from.
+        let parity = Span { column: Column(16_384 + 335), length: 2 };
+        assert_eq!(cosmos(Placement::Spare).sectors_in(parity), 0b11);
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub struct Nvram {
     backing: RefCell<Option<(Box<dyn Medium>, u64)>>,
     // What the part without a capacitor has after a loss of power; empty when there is no such part.
     saved: RefCell<Vec<u8>>,
+    refused: RefCell<Option<MediumError>>,
 }
 
 /// The board's NVRAM, shared by what keeps things in it.
@@ -70,6 +71,7 @@ impl Nvram {
             bytes: RefCell::new(vec![0; size]),
             backing: RefCell::new(None),
             saved: RefCell::default(),
+            refused: RefCell::default(),
         })
     }
     /// The `size` bytes of `medium` from `offset` on; writes go through.
@@ -87,6 +89,7 @@ impl Nvram {
             bytes: RefCell::new(bytes),
             backing: RefCell::new(Some((medium, offset))),
             saved: RefCell::default(),
+            refused: RefCell::default(),
         }))
     }
     /// From now on the first `length` bytes keep only what was saved. What they hold now counts as saved.
@@ -122,7 +125,12 @@ impl Nvram {
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         into.copy_from_slice(&self.bytes.borrow()[offset..offset + into.len()]);
     }
-    /// Writes; panics outside, and when the backing fails, since the drive can't keep its promises then.
+    /// What the backing said when it first refused a write. What was written since is there until the power goes, and the backing
+    /// gets none of it, so that it stays as at one moment: a drive on it loses its power then, however long it goes on.
+    pub fn refused(&self) -> Option<MediumError> {
+        self.refused.borrow().clone()
+    }
+    /// Writes; panics outside.
     pub fn write(&self, offset: usize, from: &[u8]) {
         self.bytes.borrow_mut()[offset..offset + from.len()].copy_from_slice(from);
         let mut saved = self.saved.borrow_mut();
@@ -135,11 +143,12 @@ impl Nvram {
         self.write_through(offset + volatile, &from[volatile..]);
     }
     fn write_through(&self, offset: usize, from: &[u8]) {
+        let mut refused = self.refused.borrow_mut();
         if let Some((medium, base)) = self.backing.borrow_mut().as_mut()
             && !from.is_empty()
-            && let Err(error) = medium.write_at(*base + offset as u64, from)
+            && refused.is_none()
         {
-            panic!("the NVRAM image can't be written: {error}");
+            *refused = medium.write_at(*base + offset as u64, from).err();
         }
     }
 }
@@ -147,6 +156,45 @@ impl Nvram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A disk that is full after so many writes.
+    struct Full {
+        bytes: Rc<RefCell<Vec<u8>>>,
+        left: u32,
+    }
+
+    impl Medium for Full {
+        fn size(&self) -> u64 {
+            4
+        }
+        fn read_at(&mut self, _: u64, into: &mut [u8]) -> Result<(), MediumError> {
+            into.copy_from_slice(&self.bytes.borrow());
+            Ok(())
+        }
+        fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
+            let full = MediumError { offset, reason: "no space left".into() };
+            self.left = self.left.checked_sub(1).ok_or(full)?;
+            self.bytes.borrow_mut()[offset as usize..][..from.len()].copy_from_slice(from);
+            Ok(())
+        }
+        fn discard(&mut self, _: u64, _: u64) -> Result<(), MediumError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_backing_that_refuses_is_told_and_left_as_it_was_then() {
+        let bytes = Rc::new(RefCell::new(vec![0; 4]));
+        let medium = Box::new(Full { bytes: Rc::clone(&bytes), left: 1 });
+        let nvram = Nvram::on_medium(medium, 0, 4).unwrap();
+        nvram.write(0, &[1]);
+        assert_eq!(nvram.refused(), None);
+        nvram.write(1, &[2]);
+        nvram.write(2, &[3]);
+        assert_eq!(nvram.refused(), Some(MediumError { offset: 1, reason: "no space left".into() }));
+        assert_eq!(read(&nvram), [1, 2, 3, 0], "until the power goes");
+        assert_eq!(*bytes.borrow(), [1, 0, 0, 0]);
+    }
 
     fn read(nvram: &Nvram) -> [u8; 4] {
         let mut bytes = [0; 4];

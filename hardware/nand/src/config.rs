@@ -4,6 +4,7 @@ use crate::bus::BusConfig;
 use crate::errors::ErrorModel;
 use crate::faults::FailureModel;
 use crate::identity::Identity;
+use crate::store::DamagedPage;
 use crate::timing::ArrayTiming;
 use crate::variant::Variant;
 use aster_ports::layout::PageLayout;
@@ -75,6 +76,8 @@ pub enum NandError {
         /// What is wrong there.
         what: &'static str,
     },
+    /// A page's record was written whole and isn't any more.
+    Record(DamagedPage),
     /// The image belongs to an array that is configured otherwise.
     Mismatch {
         /// The field that differs.
@@ -105,6 +108,18 @@ impl fmt::Display for NandError {
             }
             NandError::Damaged { offset, what } => {
                 write!(f, "the NAND image is damaged at byte {offset}: {what}")
+            }
+            NandError::Record(page) => {
+                write!(
+                    f,
+                    "the NAND image is damaged {page}: its record's checksum is wrong, though pages behind it are whole"
+                )
+            }
+            NandError::Mismatch { field: "version", image, config } => {
+                write!(
+                    f,
+                    "the NAND image has format {image}, and this Aster reads format {config}: use the Aster that made it, or make a new image"
+                )
             }
             NandError::Mismatch { field, image, config } => {
                 write!(

@@ -4,7 +4,7 @@ use crate::array::NandCells;
 use crate::config::NandConfig;
 use crate::errors::settle_order;
 use crate::faults::Injected;
-use crate::store::{Die, Flags, Totals};
+use crate::store::{DamagedPage, Die, Flags, Totals};
 use alloc::vec::Vec;
 use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, LunIndex, PageInBlock, Rng};
@@ -145,10 +145,24 @@ impl NandInspect {
     pub fn programmed_pages(&self) -> u64 {
         self.cells.dies.iter().map(|die| die.borrow().programmed()).sum()
     }
-    /// What the image's medium objected to last. A page that could not be written ended with FAIL; one that could
+    /// What the image's medium, or a page's checksum, objected to first on a LUN. A page that could not be written ended with FAIL; one that could
     /// not be read came back uncorrectable.
     pub fn medium_error(&self) -> Option<MediumError> {
         self.cells.dies.iter().find_map(|die| die.borrow().medium_error().cloned())
+    }
+
+    /// Reads every page of a block whose bytes lie on an image, and adds those that aren't what was programmed to `damaged`. Gives
+    /// how many it read: none of a drive in memory.
+    ///
+    /// # Errors
+    /// When the medium fails.
+    pub fn verify(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        damaged: &mut Vec<DamagedPage>,
+    ) -> Result<u64, MediumError> {
+        self.die(lun).verify(block, damaged)
     }
 
     /// Hours that have passed for the array since it was made: what is programmed now ages with it.

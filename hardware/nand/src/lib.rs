@@ -45,7 +45,7 @@ pub use faults::{FactoryMarks, FailureModel};
 pub use identity::Identity;
 pub use inspect::{BadBlock, BlockInfo, EraseSpread, NandInspect};
 pub use package::NandPackage;
-pub use store::Totals;
+pub use store::{DamagedPage, Totals};
 pub use timing::{ArrayTiming, PerType, page_type};
 pub use variant::{Variant, slc_pages};
 

@@ -16,7 +16,9 @@ use crate::work::{Bank, Gathers, Job, Work};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_units::{Duration, Instant};
+use aster_ports::layout::{PageLayout, Span};
+use aster_ports::package::DataOut;
+use aster_units::{Column, Duration, Instant};
 use aster_wire::onfi::Status;
 use cached::Next;
 use core::cell::RefCell;
@@ -189,6 +191,12 @@ impl Lun {
         u8::from(!passed) << at.plane
     }
     fn erase(&mut self, at: PageAddr) -> u8 {
+        // What registers show of the block stays what it was.
+        for register in &mut self.registers {
+            if register.lying.is_some_and(|lying| lying.block == at.block) {
+                self.die.borrow_mut().fetch(u16::MAX, register);
+            }
+        }
         u8::from(!self.die.borrow_mut().erase(at.block)) << at.plane
     }
 
@@ -330,7 +338,7 @@ impl Lun {
             Work::Program(job) => {
                 for Job { at, bank } in core::iter::once(job).chain(others.iter().copied()) {
                     let index = bank as usize * self.planes + usize::from(at.plane);
-                    die.program(at, &self.registers[index], true);
+                    die.program(at, &mut self.registers[index], true);
                 }
             }
             Work::Erase(at) => {
@@ -353,6 +361,20 @@ impl Lun {
         };
         self.cut(at);
         self.start_other(at, takes)
+    }
+
+    /// What the plane that data out reads drives in `length` columns from `column` on; it must hold something. `layout` says which
+    /// sectors that asks the cells for.
+    #[inline]
+    pub fn out(&mut self, column: u32, length: u32, layout: &PageLayout) -> DataOut<'_> {
+        let register = &mut self.registers[usize::from(self.plane)];
+        if register.lying.is_some() && length > 0 {
+            let wanted = layout.sectors_in(Span { column: Column(column as u16), length });
+            if register.lacks(wanted) != 0 {
+                self.die.borrow_mut().fetch(wanted, register);
+            }
+        }
+        register.out(column, length)
     }
 
     pub fn register(&self, plane: u8) -> &Register {

@@ -176,7 +176,7 @@ impl NandPackage {
         }
         lun.column += length;
         self.waits.data_out(timing.last);
-        Ok(lun.register(lun.plane).out(column, length))
+        Ok(lun.out(column, length, &self.config.layout))
     }
 
     fn page_in(&mut self, loading: Loading, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
@@ -380,9 +380,9 @@ impl Package for NandPackage {
             }
             (View::Data, Source::Page) => {
                 let index = self.source_lun(at).ok()?;
-                let lun = &self.luns[usize::from(index)];
-                let left = self.config.geometry.raw_page_bytes() - lun.column;
-                Some(Shown { data: lun.register(lun.plane).out(lun.column, left), twice: false })
+                let lun = &mut self.luns[usize::from(index)];
+                let (column, left) = (lun.column, self.config.geometry.raw_page_bytes() - lun.column);
+                Some(Shown { data: lun.out(column, left, &self.config.layout), twice: false })
             }
             (View::Data, Source::Answer) => {
                 let left = self.answer.get(self.answer_at..)?;

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::layout::PageLayout;
 use aster_ports::package::{DataOut, PageData};
-use aster_units::{Column, Content};
+use aster_units::{BlockAddr, Column, Content, PageInBlock};
 
 /// What a page register holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,16 @@ pub(crate) enum Holds {
     Bytes,
 }
 
+/// Sectors that a register shows but which still lie in the cells: a read brings what the host asks for, not the whole page.
+/// What is programmed stays as it is until its block is erased, and before that they are fetched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lying {
+    pub block: BlockAddr,
+    pub page: PageInBlock,
+    /// Sectors not brought yet, as bits, sector 0 lowest; never none.
+    pub sectors: u16,
+}
+
 /// One page register with the bit errors of the read that filled it. Buffers grow to what a drive uses and stay.
 #[derive(Debug)]
 pub(crate) struct Register {
@@ -26,6 +36,8 @@ pub(crate) struct Register {
     /// The scale of `data`.
     pub content: Content,
     pub data: Vec<u8>,
+    /// What of `data` isn't there yet.
+    pub lying: Option<Lying>,
     pub oob: Vec<u8>,
     pub seed: u32,
     /// Literal bytes, whole raw page.
@@ -40,6 +52,7 @@ impl Register {
             holds: Holds::Nothing,
             content,
             data: vec![0; usize::from(layout.sectors()) * content.sector_len()],
+            lying: None,
             oob: vec![0; usize::from(layout.oob_bytes())],
             seed: 0,
             bytes: Vec::new(),
@@ -51,6 +64,7 @@ impl Register {
     #[inline]
     pub fn invalidate(&mut self) {
         self.holds = Holds::Nothing;
+        self.lying = None;
         self.flips.clear();
     }
 
@@ -58,6 +72,7 @@ impl Register {
     #[inline]
     pub fn clear(&mut self) {
         self.holds = Holds::Erased;
+        self.lying = None;
         self.flips.clear();
     }
 
@@ -66,6 +81,7 @@ impl Register {
     pub fn set_page(&mut self, page: &PageData<'_>) {
         self.holds = Holds::Page;
         self.content = page.content;
+        self.lying = None;
         copy(&mut self.data, page.data);
         copy(&mut self.oob, page.oob);
         self.seed = page.seed;
@@ -83,12 +99,19 @@ impl Register {
     /// Literal bytes, all `value`.
     pub fn fill_bytes(&mut self, raw_bytes: usize, value: u8) {
         self.holds = Holds::Bytes;
+        self.lying = None;
         self.bytes.clear();
         self.bytes.resize(raw_bytes, value);
         self.flips.clear();
     }
 
-    /// What it drives from `column` on. It must hold something.
+    /// The sectors of `wanted` that still lie in the cells.
+    #[inline]
+    pub fn lacks(&self, wanted: u16) -> u16 {
+        self.lying.map_or(0, |lying| lying.sectors & wanted)
+    }
+
+    /// What it drives from `column` on. It must hold something, and what the burst shows must have been fetched.
     #[inline]
     pub fn out(&self, column: u32, length: u32) -> DataOut<'_> {
         let burst = column as usize..(column + length) as usize;

@@ -95,7 +95,7 @@ pub(super) fn run(bytes: &[u8]) {
         image.file.set_len(end).expect("shorter");
     }
     // Whatever is said of it: it is said, and in words. An image that was not changed is a good one.
-    let said = check_image(&image.path, &small(), Some(Content::Full));
+    let said = check_image(&image.path, &small(), Some(Content::Full), |_, _| true);
     let _ = image_info(&image.path);
     if let Err(error) = &said {
         assert!(!error.to_string().is_empty());

@@ -1,20 +1,24 @@
 //! The NAND image: a byte-addressed medium that holds the cells of a drive.
 //!
 //! All offsets follow from the configuration, so that the image is sparse and needs no journal: an operation is there once its last
-//! write is, in the order that the write methods give. Integers are little-endian.
+//! write is, in the order that the write methods give. So a process that is killed leaves an image that lost its power, never a
+//! damaged one. An operating system that goes down may leave a damaged one, since nothing waits for the disk. Integers are little-endian.
 //!
 //! | offset | what |
 //! |---|---|
 //! | 0 | header: magic, version, the configuration's shape, age in hours, CRC-32C |
-//! | 4096 | block entries of 24 bytes, blocks of LUN 0 first: P/E cycles, reads, stamp, flags, CRC-32C |
-//! | next multiple of 4096 | page records, in the order of PPAs: P/E cycles + 1 when written, seed, form, OOB, fingerprints, CRC-32C |
+//! | 4096 | block entries of 32 bytes, blocks of LUN 0 first: P/E cycles, reads, stamp, flags, CRC-32C |
+//! | next multiple of 4096 | page records, in the order of PPAs: P/E cycles + 1 when written, seed, form, OOB, fingerprints, CRC-32C of each 4096 bytes of the slot, CRC-32C |
 //! | next multiple of 4096 | page slots in the same order, each the raw page's bytes rounded up to a multiple of 4096 |
 //!
 //! A page is programmed when its record carries its block's P/E count: an erase makes all records of a block stale by writing
 //! the block's entry alone. A block entry of zeroes is a block that was never used.
 
-use super::record::{BlockEntry, ENTRY_BYTES, OPENED, PageRecord, RECORD_FIXED, Records, u32_at};
-use super::{Die, NandConfig};
+use super::record::{
+    BlockEntry, ENTRY_BYTES, OPENED, PageRecord, RECORD_FIXED, RecordShape, Records, SUM_BYTES, SUMMED_BYTES,
+    u32_at,
+};
+use super::{DamagedPage, Die, NandConfig};
 use crate::config::NandError;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -27,9 +31,19 @@ use aster_units::{BlockAddr, CellMode, Content, LunIndex, PageInBlock};
 use core::cell::RefCell;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ASTRNAND");
-const VERSION: u64 = 1;
+/// 2: sums of the pages' bytes; entries of 32 bytes.
+const VERSION: u64 = 2;
 /// The header's place, and the alignment of what follows.
 const ALIGN: u64 = 4096;
+
+/// A part of a page on the image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// Its record.
+    Record,
+    /// Bytes of its slot, from this one on.
+    Slot(usize),
+}
 
 /// The medium shared by all LUNs.
 pub(crate) type SharedImage = Rc<RefCell<Image>>;
@@ -72,7 +86,7 @@ const HEADER_BYTES: usize = 8 * FIELDS + 8;
 struct Places {
     blocks_per_lun: u64,
     pages_per_block: u64,
-    record_bytes: u64,
+    record: RecordShape,
     records: u64,
     slot_bytes: u64,
     slots: u64,
@@ -86,16 +100,18 @@ impl Places {
             Content::Full => 0,
             Content::Fingerprint => usize::from(config.layout.sectors()) * config.content.sector_len(),
         };
-        let record_bytes =
-            (RECORD_FIXED + usize::from(config.layout.oob_bytes()) + small).next_multiple_of(8) as u64;
+        let slot_bytes = u64::from(g.raw_page_bytes()).next_multiple_of(ALIGN);
+        let sums = slot_bytes as usize / SUMMED_BYTES * SUM_BYTES;
+        let oob = usize::from(config.layout.oob_bytes());
+        let record =
+            RecordShape { record: (RECORD_FIXED + oob + small + sums).next_multiple_of(8), oob, small, sums };
         let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
         let records = (ALIGN + blocks * ENTRY_BYTES as u64).next_multiple_of(ALIGN);
-        let slots = (records + g.total_pages() * record_bytes).next_multiple_of(ALIGN);
-        let slot_bytes = u64::from(g.raw_page_bytes()).next_multiple_of(ALIGN);
+        let slots = (records + g.total_pages() * record.record as u64).next_multiple_of(ALIGN);
         Places {
             blocks_per_lun: g.blocks_per_lun.into(),
             pages_per_block: g.pages_per_block.into(),
-            record_bytes,
+            record,
             records,
             slot_bytes,
             slots,
@@ -112,7 +128,7 @@ impl Places {
         self.block(lun, block) * self.pages_per_block + u64::from(page.0)
     }
     fn record(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> u64 {
-        self.records + self.page(lun, block, page) * self.record_bytes
+        self.records + self.page(lun, block, page) * self.record.record as u64
     }
     fn slot(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> u64 {
         self.slots + self.page(lun, block, page) * self.slot_bytes
@@ -145,7 +161,7 @@ impl Image {
             return Err(NandError::Size { needed: places.end, found: medium.size() });
         }
         let age = check_header(&mut *medium, config)?;
-        let record = vec![0; places.record_bytes as usize];
+        let record = vec![0; places.record.record];
         let mut image = Image { medium, config: config.clone(), places, age_hours: age.unwrap_or(0), record };
         if age.is_none() {
             image.write_age(0)?;
@@ -173,7 +189,7 @@ impl Image {
         let mut entries = vec![0; blocks * ENTRY_BYTES];
         let first = self.places.entry(lun, BlockAddr(0));
         self.medium.read_at(first, &mut entries)?;
-        let mut records = vec![0; (self.places.pages_per_block * self.places.record_bytes) as usize];
+        let mut records = vec![0; self.places.pages_per_block as usize * self.places.record.record];
         for (index, bytes) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
             let block = BlockAddr(index as u32);
             let Some(entry) = BlockEntry::parse(bytes) else {
@@ -186,18 +202,24 @@ impl Image {
             } else {
                 &[]
             };
-            let oob_bytes = usize::from(self.config.layout.oob_bytes());
-            let record_bytes = self.places.record_bytes as usize;
-            let small_bytes = match self.config.content {
-                Content::Full => 0,
-                Content::Fingerprint => {
-                    usize::from(self.config.layout.sectors()) * self.config.content.sector_len()
-                }
-            };
-            let mut pages = Records::new(used, record_bytes, oob_bytes, small_bytes);
-            die.restore(block, &entry, &mut pages);
+            let cut_off = die
+                .restore(block, &entry, Records::new(used, self.places.record))
+                .map_err(|page| NandError::Record(self.damaged(lun, block, page, Part::Record)))?;
+            // From now on they are sound records of torn pages: what is programmed behind them proves nothing.
+            for page in cut_off {
+                self.tear_page(lun, block, page)?;
+            }
         }
         Ok(())
+    }
+
+    /// Says where a damaged page lies.
+    pub fn damaged(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock, part: Part) -> DamagedPage {
+        let at = match part {
+            Part::Record => self.places.record(lun, block, page),
+            Part::Slot(offset) => self.places.slot(lun, block, page) + offset as u64,
+        };
+        DamagedPage { lun, block, page, offset: self.medium.origin() + at }
     }
 
     /// Writes a block's entry.
@@ -222,11 +244,11 @@ impl Image {
         if !bytes.is_empty() {
             self.medium.write_at(self.places.slot(lun, block, page), bytes)?;
         }
-        record.write(&mut self.record);
+        record.write(&mut self.record, self.places.record.sums);
         self.medium.write_at(self.places.record(lun, block, page), &self.record)
     }
 
-    /// Marks a page that was written before as torn. Its record stays sound.
+    /// Marks a page whose program began as torn. Its record is sound then.
     pub fn tear_page(
         &mut self,
         lun: LunIndex,
@@ -239,15 +261,16 @@ impl Image {
         self.medium.write_at(at, &self.record)
     }
 
-    /// Reads the first bytes of a page's slot.
+    /// Reads bytes of a page's slot from `offset` on.
     pub fn read_slot(
         &mut self,
         lun: LunIndex,
         block: BlockAddr,
         page: PageInBlock,
+        offset: usize,
         into: &mut [u8],
     ) -> Result<(), MediumError> {
-        self.medium.read_at(self.places.slot(lun, block, page), into)
+        self.medium.read_at(self.places.slot(lun, block, page) + offset as u64, into)
     }
 
     /// Gives the space of an erased block's slots back.

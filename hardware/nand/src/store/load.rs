@@ -4,9 +4,9 @@ use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
 use crate::errors::{ReadOnce, Sensing, Stress, TORN_RATE, arrivals, settle_order};
 use crate::lun::PageAddr;
-use crate::register::{Holds, Register};
+use crate::register::{Holds, Lying, Register};
 use crate::timing::page_type;
-use aster_units::{BlockAddr, Content, PageInBlock, mix64};
+use aster_units::{BlockAddr, Content, PageInBlock, SECTOR_BYTES, mix64};
 
 impl Die {
     /// The array's side of a read at `level_mv`: fills `register` and adds to the block's reads.
@@ -27,7 +27,7 @@ impl Die {
         } else if flags.has(Flags::SIDE) && self.side.get(self.key(block, page)).is_some() {
             torn |= self.load_side(block, page, register);
         } else {
-            torn |= !self.load_plain(block, page, register);
+            self.load_plain(block, page, register);
         }
         // Read levels of one cell mode say nothing about cells in another.
         torn |= register.holds != Holds::Erased
@@ -61,9 +61,9 @@ impl Die {
         }
     }
 
-    /// Loads content in the drive's scale; false when the medium did not give it.
+    /// Loads content in the drive's scale. Where that is every byte, the sectors stay where they are until they are fetched.
     #[inline]
-    fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
+    fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
         let state = &self.blocks[block.index()];
         register.flips.clear();
         register.holds = Holds::Page;
@@ -71,19 +71,58 @@ impl Die {
         register.seed = self.derived_seed(block, page);
         if let Some(pages) = &state.pages {
             let at = self.stride * page.index();
-            let (data, oob) = pages[at..at + self.stride].split_at(self.inline_data);
-            register.oob.copy_from_slice(oob);
-            if self.inline_data > 0 {
+            let (data, rest) = pages[at..at + self.stride].split_at(self.inline_data);
+            register.oob.copy_from_slice(&rest[..self.oob_bytes]);
+            if self.config.content == Content::Fingerprint {
                 register.data.clear();
                 register.data.extend_from_slice(data);
             }
         }
-        if self.inline_data == 0 {
-            let length = usize::from(self.config.layout.sectors()) * self.config.content.sector_len();
-            register.data.resize(length, 0);
-            return self.read_slot(block, page, &mut register.data);
+        register.lying = None;
+        if self.config.content == Content::Full {
+            let sectors = self.config.layout.sectors();
+            register.data.resize(usize::from(sectors) * SECTOR_BYTES, 0);
+            register.lying = Some(Lying { block, page, sectors: u16::MAX >> (16 - sectors) });
         }
-        true
+    }
+
+    /// Brings those of the sectors `wanted` (bits) that `register` shows and which still lie in the cells. What the medium doesn't
+    /// give, or what isn't what was programmed, comes with more errors than any code corrects.
+    #[inline]
+    pub fn fetch(&mut self, wanted: u16, register: &mut Register) {
+        let mut due = register.lacks(wanted);
+        let Some(lying) = register.lying.filter(|_| due != 0) else { return };
+        let Lying { block, page, sectors } = lying;
+        let left = sectors & !due;
+        register.lying = (left != 0).then_some(Lying { sectors: left, ..lying });
+        let mut readable = true;
+        while due != 0 {
+            let first = due.trailing_zeros();
+            let count = (!(due >> first)).trailing_zeros();
+            due &= !(((1u32 << count) - 1) << first) as u16;
+            let (from, to) = (first as usize * SECTOR_BYTES, (first + count) as usize * SECTOR_BYTES);
+            let into = &mut register.data[from..to];
+            match &self.blocks[block.index()].pages {
+                Some(pages) if self.inline_data > 0 => {
+                    let at = self.stride * page.index();
+                    into.copy_from_slice(&pages[at + from..at + to]);
+                }
+                _ => readable &= self.read_slot(block, page, from, into),
+            }
+        }
+        if !readable {
+            self.spoil(block, page, register);
+        }
+    }
+
+    #[cold]
+    fn spoil(&self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
+        let state = &self.blocks[block.index()];
+        let seed = self.page_seed(block, page, state.erases);
+        let once = ReadOnce { noise: self.read_noise, seed: mix64(seed ^ u64::from(state.reads)) };
+        let bits = 8 * self.config.layout.whole().length;
+        arrivals(seed, TORN_RATE, bits, &once, &mut register.flips);
+        settle_order(&mut register.flips);
     }
 
     /// What lies on a page that has an entry in the side table; true when it is torn or the medium did not give it.
@@ -93,7 +132,10 @@ impl Die {
         let Some(entry) = self.side.get(key) else { unreachable!("looked up by the caller") };
         let (form, seed, torn) = (entry.form, entry.seed, entry.torn);
         let readable = match form {
-            Form::Plain => self.load_plain(block, page, register),
+            Form::Plain => {
+                self.load_plain(block, page, register);
+                true
+            }
             Form::Blank => {
                 register.clear();
                 true
@@ -105,6 +147,7 @@ impl Die {
             Form::Whole => {
                 // Seed and OOB as on any page; then the real bytes in place of fingerprints.
                 self.load_plain(block, page, register);
+                register.lying = None;
                 register.content = Content::Full;
                 register.data.resize(self.config.geometry.page_bytes as usize, 0);
                 self.side_bytes(key, block, page, &mut register.data)
@@ -125,15 +168,14 @@ impl Die {
                 into.copy_from_slice(bytes);
                 true
             }
-            None => self.read_slot(block, page, into),
+            None => self.read_slot(block, page, 0, into),
         }
     }
 
-    /// False when the medium fails: the page then reads as zeroes with more errors than any code corrects, so that nobody takes
-    /// it for good data.
-    fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> bool {
-        let Some(image) = &self.image else { unreachable!("bytes outside memory lie on the image") };
-        let read = image.borrow_mut().read_slot(self.lun, block, page, into);
+    /// False when the medium fails or gives something else than what was programmed: it then reads as zeroes with more errors
+    /// than any code corrects, so that nobody takes it for good data.
+    fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, offset: usize, into: &mut [u8]) -> bool {
+        let read = self.read_checked(block, page, offset, into);
         if read.is_err() {
             into.fill(0);
         }

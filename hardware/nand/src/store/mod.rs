@@ -8,8 +8,10 @@ mod restore;
 mod side;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 pub(crate) use image::{Image, SharedImage};
+pub use verify::DamagedPage;
 
 use crate::config::NandConfig;
 use crate::errors::Noise;
@@ -25,7 +27,7 @@ use aster_codec::seed_of_row;
 use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, Content, LunIndex, PageInBlock, mix64};
 pub(crate) use block::{Block, Flags};
-use record::{BlockEntry, PageRecord};
+use record::{BlockEntry, PageRecord, SUM_BYTES, SUMMED_BYTES, sums_of};
 use side::{Form, SideTable};
 
 /// Operations that a LUN has carried out since its cells were made or reopened.
@@ -58,9 +60,11 @@ pub(crate) struct Die {
     side: SideTable,
     // Page memory of erased blocks, to be used again.
     free: Vec<Box<[u8]>>,
-    // Bytes that a page takes in a block's page memory, and how many of them are data; the OOB follows.
+    // Bytes that a page takes in a block's page memory, and how many of them are data; the OOB follows, and the sums of the
+    // data's parts where an image keeps those.
     stride: usize,
     inline_data: usize,
+    oob_bytes: usize,
     image: Option<SharedImage>,
     // A neighbouring page's bytes, while they are counted.
     scratch: Vec<u8>,
@@ -84,6 +88,8 @@ impl Die {
         let content = usize::from(config.layout.sectors()) * config.content.sector_len();
         // An image keeps real bytes itself; fingerprints are small enough to stay in memory as well.
         let inline_data = if image.is_some() && config.content == Content::Full { 0 } else { content };
+        let oob_bytes = usize::from(config.layout.oob_bytes());
+        let inline_sums = if inline_data == 0 { content / SUMMED_BYTES * SUM_BYTES } else { 0 };
         let scratch =
             if config.errors.neighbour > 0.0 { config.geometry.raw_page_bytes() as usize } else { 0 };
         Die {
@@ -96,8 +102,9 @@ impl Die {
             blocks,
             side: SideTable::new(config.geometry.raw_page_bytes() as usize),
             free: Vec::new(),
-            stride: inline_data + usize::from(config.layout.oob_bytes()),
+            stride: inline_data + oob_bytes + inline_sums,
             inline_data,
+            oob_bytes,
             image,
             scratch: Vec::with_capacity(scratch),
             medium_error: None,
@@ -155,7 +162,8 @@ impl Die {
     }
 
     /// The array's side of a program: true when it passes. `cut` says that power or RESET interrupted it.
-    pub fn program(&mut self, at: PageAddr, register: &Register, cut: bool) -> bool {
+    pub fn program(&mut self, at: PageAddr, register: &mut Register, cut: bool) -> bool {
+        self.fetch(u16::MAX, register);
         let PageAddr { block, page, slc, .. } = at;
         self.totals.programs += 1;
         let state = &self.blocks[block.index()];
@@ -218,10 +226,14 @@ impl Die {
             && let Some(pages) = &mut state.pages
         {
             let at = self.stride * page.index();
-            let (data, oob) = pages[at..at + self.stride].split_at_mut(self.inline_data);
+            let (data, rest) = pages[at..at + self.stride].split_at_mut(self.inline_data);
+            let (oob, sums) = rest.split_at_mut(self.oob_bytes);
             oob.copy_from_slice(&register.oob);
             if form == Form::Plain && self.inline_data > 0 {
                 data.copy_from_slice(&register.data);
+            }
+            if form == Form::Plain {
+                sums_of(&register.data, sums);
             }
         }
         let bytes: &[u8] = match form {
@@ -234,8 +246,13 @@ impl Die {
         if form != Form::Plain || other_seed || torn || !flips.is_empty() {
             state.flags.set(Flags::SIDE);
             let key = self.key(block, page);
-            let bytes = if self.image.is_some() { &[] } else { bytes };
+            let (bytes, in_slot) = if self.image.is_some() { (&[][..], bytes) } else { (bytes, &[][..]) };
             self.side.put(key, form, other_seed.then_some(seed), torn, bytes);
+            if !in_slot.is_empty() {
+                let sums = &mut self.side.entry(key).sums;
+                sums.resize(in_slot.len().div_ceil(SUMMED_BYTES) * SUM_BYTES, 0);
+                sums_of(in_slot, sums);
+            }
             if !flips.is_empty() {
                 self.side.entry(key).injected.extend_from_slice(flips);
             }
@@ -273,6 +290,7 @@ impl Die {
             Form::Plain if self.inline_data == 0 => &register.data,
             Form::Plain | Form::Blank => &[],
         };
+        let sums = if bytes.is_empty() { &[] } else { self.sums(block, page) };
         let record = PageRecord {
             erases: self.blocks[block.index()].erases,
             seed: register.seed,
@@ -280,6 +298,7 @@ impl Die {
             torn,
             oob: &register.oob,
             small: if form == Form::Plain && self.inline_data > 0 { &register.data } else { &[] },
+            sums,
         };
         let written = image.borrow_mut().write_page(self.lun, block, page, bytes, &record);
         self.note(written)
@@ -289,7 +308,8 @@ impl Die {
         match result {
             Ok(()) => true,
             Err(error) => {
-                self.medium_error = Some(error);
+                // What came first is what the others follow from.
+                self.medium_error.get_or_insert(error);
                 false
             }
         }

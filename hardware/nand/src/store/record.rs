@@ -5,9 +5,11 @@ use super::side::Form;
 use aster_codec::checksum::crc32c;
 use core::slice::ChunksExact;
 
-/// Bytes of a block entry.
-pub(super) const ENTRY_BYTES: usize = 24;
-/// Bytes of a page record beside OOB and fingerprints.
+/// Bytes of a block entry: a divisor of 4096, since a process that is killed may end between two pages of a write, and half an
+/// entry would be none.
+pub(super) const ENTRY_BYTES: usize = 32;
+const ENTRY_CRC_AT: usize = ENTRY_BYTES - 4;
+/// Bytes of a page record beside OOB, fingerprints and the slot's sums.
 pub(super) const RECORD_FIXED: usize = 16;
 
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -44,12 +46,12 @@ impl BlockEntry {
     }
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
-        let words = [self.erases, self.reads, self.stamp, u32::from(self.flags.0), 0];
+        let words = [self.erases, self.reads, self.stamp, u32::from(self.flags.0)];
         for (into, word) in bytes.chunks_exact_mut(4).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
         }
-        let crc = crc32c(&bytes[..20]);
-        bytes[20..].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c(&bytes[..ENTRY_CRC_AT]);
+        bytes[ENTRY_CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
     /// `None` when the bytes are damaged.
@@ -61,7 +63,7 @@ impl BlockEntry {
             flags: Flags(u32_at(bytes, 12) as u8),
         };
         let unused = bytes[..ENTRY_BYTES].iter().all(|b| *b == 0);
-        (unused || u32_at(bytes, 20) == crc32c(&bytes[..20])).then_some(entry)
+        (unused || u32_at(bytes, ENTRY_CRC_AT) == crc32c(&bytes[..ENTRY_CRC_AT])).then_some(entry)
     }
 }
 
@@ -76,6 +78,26 @@ pub(crate) struct PageRecord<'a> {
     pub oob: &'a [u8],
     /// Fingerprints.
     pub small: &'a [u8],
+    /// CRC-32C of each 4096 bytes of the slot that the page has written, little-endian ([`sums_of`]).
+    pub sums: &'a [u8],
+}
+
+/// Bytes of a slot that have a sum of their own: a sector is read, and checked, without the others of its page.
+pub(super) const SUMMED_BYTES: usize = 4096;
+/// Bytes of a sum.
+pub(super) const SUM_BYTES: usize = 4;
+
+/// Puts the sums of a slot's `bytes` into `sums`, one for each [`SUMMED_BYTES`] of them, the last of what is left.
+pub(super) fn sums_of(bytes: &[u8], sums: &mut [u8]) {
+    for (part, sum) in bytes.chunks(SUMMED_BYTES).zip(sums.chunks_exact_mut(SUM_BYTES)) {
+        sum.copy_from_slice(&crc32c(part).to_le_bytes());
+    }
+}
+
+/// The first of `bytes`' parts that doesn't sum up to what `sums` says.
+pub(super) fn first_wrong(bytes: &[u8], sums: &[u8]) -> Option<usize> {
+    let mut parts = bytes.chunks(SUMMED_BYTES).zip(sums.chunks_exact(SUM_BYTES));
+    parts.position(|(part, sum)| crc32c(part).to_le_bytes() != sum)
 }
 
 const TORN_BIT: u8 = 0x80;
@@ -101,8 +123,8 @@ impl Form {
 }
 
 impl PageRecord<'_> {
-    /// `into` is a whole record; what the page has no value for is zero.
-    pub fn write(&self, into: &mut [u8]) {
+    /// `into` is a whole record, of which `sums_room` bytes are for sums; what the page has no value for is zero.
+    pub fn write(&self, into: &mut [u8], sums_room: usize) {
         into.fill(0);
         into[0..4].copy_from_slice(&self.erases.wrapping_add(1).to_le_bytes());
         into[4..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -110,10 +132,18 @@ impl PageRecord<'_> {
         into[12..12 + self.oob.len()].copy_from_slice(self.oob);
         let small = 12 + self.oob.len();
         into[small..small + self.small.len()].copy_from_slice(self.small);
+        // From the end: how many fingerprints a page has is not for a record to know.
+        let sums = into.len() - 4 - sums_room;
+        into[sums..sums + self.sums.len()].copy_from_slice(self.sums);
         Self::seal(into);
     }
-    /// Marks the page of a written record as torn.
+    /// Marks the page of a written record as torn. One that is no sound record belongs to a program that was cut off before it
+    /// had written it: it becomes one that says so, in its cycle.
     pub fn tear(record: &mut [u8]) {
+        if Form::from_code(record[8] & !TORN_BIT).is_none() || !is_whole(record) {
+            record[4..].fill(0);
+            record[8] = Form::Blank.code();
+        }
         record[8] |= TORN_BIT;
         Self::seal(record);
     }
@@ -124,36 +154,57 @@ impl PageRecord<'_> {
     }
 }
 
+/// What a record consists of, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordShape {
+    pub record: usize,
+    pub oob: usize,
+    /// Fingerprints.
+    pub small: usize,
+    pub sums: usize,
+}
+
 /// The records of a block, page by page.
 pub(crate) struct Records<'a> {
     bytes: ChunksExact<'a, u8>,
-    oob_bytes: usize,
-    small_bytes: usize,
+    shape: RecordShape,
+}
+
+/// True when a record's bytes are as they were written.
+fn is_whole(record: &[u8]) -> bool {
+    let crc_at = record.len() - 4;
+    u32_at(record, crc_at) == crc32c(&record[..crc_at])
 }
 
 impl<'a> Records<'a> {
-    /// The records in `bytes`, each of `record_bytes` bytes.
-    pub fn new(bytes: &'a [u8], record_bytes: usize, oob_bytes: usize, small_bytes: usize) -> Self {
-        Records { bytes: bytes.chunks_exact(record_bytes), oob_bytes, small_bytes }
+    /// The records in `bytes`.
+    pub fn new(bytes: &'a [u8], shape: RecordShape) -> Self {
+        Records { bytes: bytes.chunks_exact(shape.record), shape }
     }
     /// The next page's record, while pages are programmed in the block's cycle `erases`. A record that is damaged belongs to a
     /// program that was cut off: its page is torn.
-    pub fn next(&mut self, erases: u32) -> Option<PageRecord<'a>> {
+    /// True beside it when it is as it was written.
+    pub fn next(&mut self, erases: u32) -> Option<(PageRecord<'a>, bool)> {
         let bytes = self.bytes.next()?;
         if u32_at(bytes, 0) != erases.wrapping_add(1) {
             return None;
         }
-        let crc_at = bytes.len() - 4;
-        let sound = u32_at(bytes, crc_at) == crc32c(&bytes[..crc_at]);
-        let form = Form::from_code(bytes[8] & !TORN_BIT).filter(|_| sound);
-        let oob_end = 12 + self.oob_bytes;
-        Some(PageRecord {
+        let form = Form::from_code(bytes[8] & !TORN_BIT).filter(|_| is_whole(bytes));
+        let (oob_end, sums_end) = (12 + self.shape.oob, bytes.len() - 4);
+        let record = PageRecord {
             erases,
             seed: u32_at(bytes, 4),
             form: form.unwrap_or(Form::Blank),
             torn: form.is_none() || bytes[8] & TORN_BIT != 0,
             oob: &bytes[12..oob_end],
-            small: &bytes[oob_end..oob_end + self.small_bytes],
-        })
+            small: &bytes[oob_end..oob_end + self.shape.small],
+            sums: &bytes[sums_end - self.shape.sums..sums_end],
+        };
+        Some((record, form.is_some()))
+    }
+    /// True when a page behind those that [`Records::next`] gave has a sound record of the cycle: then what ended them was no
+    /// program that was cut off, since pages are programmed in order.
+    pub fn go_on(mut self, erases: u32) -> bool {
+        self.bytes.any(|bytes| u32_at(bytes, 0) == erases.wrapping_add(1) && is_whole(bytes))
     }
 }

@@ -4,18 +4,35 @@ use super::record::{BlockEntry, PageRecord, Records};
 use super::side::Form;
 use super::{Die, Flags};
 use alloc::vec;
+use alloc::vec::Vec;
 use aster_units::{BlockAddr, PageInBlock};
 
 impl Die {
-    /// Rebuilds a block from its image: state entry and page records.
-    pub fn restore(&mut self, block: BlockAddr, entry: &BlockEntry, records: &mut Records<'_>) {
+    /// Rebuilds a block from its image: state entry and page records. Gives the pages whose record was not written to its end.
+    ///
+    /// # Errors
+    /// The page whose record was written and isn't whole any more: pages behind it were programmed afterwards, and well.
+    pub fn restore(
+        &mut self,
+        block: BlockAddr,
+        entry: &BlockEntry,
+        mut records: Records<'_>,
+    ) -> Result<Vec<PageInBlock>, PageInBlock> {
         entry.apply(&mut self.blocks[block.index()]);
         let erases = self.blocks[block.index()].erases;
         let mut page = PageInBlock(0);
-        while let Some(record) = records.next(erases) {
+        let mut cut_off = Vec::new();
+        while let Some((record, sound)) = records.next(erases) {
+            match cut_off.first() {
+                // A program that is cut off tears the pages below it, which may be cut off in turn: what is torn proves nothing.
+                Some(&first) if sound && !record.torn => return Err(first),
+                _ if !sound => cut_off.push(page),
+                _ => {}
+            }
             self.restore_page(block, page, &record);
             page.0 += 1;
         }
+        if records.go_on(erases) { Err(page) } else { Ok(cut_off) }
     }
 
     fn restore_page(&mut self, block: BlockAddr, page: PageInBlock, record: &PageRecord<'_>) {
@@ -29,8 +46,11 @@ impl Die {
         let state = &mut self.blocks[block.index()];
         let memory = state.pages.get_or_insert_with(|| vec![0; self.stride * pages].into_boxed_slice());
         let at = self.stride * page.index();
-        let (data, oob) = memory[at..at + self.stride].split_at_mut(self.inline_data);
+        let (data, rest) = memory[at..at + self.stride].split_at_mut(self.inline_data);
+        let (oob, sums) = rest.split_at_mut(record.oob.len());
         oob.copy_from_slice(record.oob);
+        let plain = sums.len();
+        sums.copy_from_slice(&record.sums[..plain]);
         if record.form == Form::Plain && self.inline_data > 0 {
             data.copy_from_slice(record.small);
         }
@@ -39,7 +59,9 @@ impl Die {
         let other_seed = seeded && record.seed != derived;
         if record.form != Form::Plain || other_seed || record.torn {
             state.flags.set(Flags::SIDE);
+            let sums = if matches!(record.form, Form::Raw | Form::Whole) { record.sums } else { &[] };
             self.side.put(key, record.form, other_seed.then_some(record.seed), record.torn, &[]);
+            self.side.entry(key).sums.extend_from_slice(sums);
         }
     }
 }

@@ -26,14 +26,22 @@ pub(crate) struct Side {
     pub torn: bool,
     /// The bytes of [`Form::Raw`] and [`Form::Whole`]; on an image they lie in the page's slot.
     pub bytes: Option<Vec<u8>>,
+    /// The sums of those bytes' parts, where they lie in the slot.
+    pub sums: Vec<u8>,
     /// Bits that were made to read wrong.
     pub injected: Vec<u32>,
 }
 
 impl Side {
     /// A page without anything of its own.
-    const PLAIN: Side =
-        Side { form: Form::Plain, seed: None, torn: false, bytes: None, injected: Vec::new() };
+    const PLAIN: Side = Side {
+        form: Form::Plain,
+        seed: None,
+        torn: false,
+        bytes: None,
+        sums: Vec::new(),
+        injected: Vec::new(),
+    };
 }
 
 /// The entries of a LUN by page number in the LUN.
@@ -68,7 +76,8 @@ impl SideTable {
             buffer.extend_from_slice(bytes);
             buffer
         });
-        self.pages.insert(page, Side { form, seed, torn, bytes: kept, injected: Vec::new() });
+        self.pages
+            .insert(page, Side { form, seed, torn, bytes: kept, sums: Vec::new(), injected: Vec::new() });
     }
 
     /// Removes the entries of pages `first .. first + count`.
@@ -82,7 +91,8 @@ impl SideTable {
 
     pub fn memory_bytes(&self) -> u64 {
         let buffers = self.pages.values().filter(|s| s.bytes.is_some()).count() + self.spare.len();
-        let injected: usize = self.pages.values().map(|s| s.injected.capacity() * 4).sum();
+        let injected: usize =
+            self.pages.values().map(|s| s.injected.capacity() * 4 + s.sums.capacity()).sum();
         (buffers * self.buffer_bytes + injected + self.pages.len() * size_of::<(u32, Side)>()) as u64
     }
 }

@@ -1,5 +1,6 @@
 extern crate std;
 use super::*;
+use crate::config::NandError;
 use crate::tests::config;
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::PageData;
@@ -91,7 +92,7 @@ fn check(content: Content, ops: &[Op], mut reopen: impl FnMut(Option<Die>) -> Di
                 }
                 let (b, p) = (BlockAddr(block), PageInBlock(page));
                 fill_register(&mut register, content, form, fill, die.derived_seed(b, p));
-                let passed = die.program(PageAddr::new(b, p), &register, cut);
+                let passed = die.program(PageAddr::new(b, p), &mut register, cut);
                 let taken = usize::from(page) == state.pages.len() && !state.torn;
                 assert_eq!(passed, taken && !cut, "{op:?}");
                 if taken {
@@ -110,6 +111,9 @@ fn check(content: Content, ops: &[Op], mut reopen: impl FnMut(Option<Die>) -> Di
             Op::Read { block, page } => {
                 let state = model.entry(block).or_default();
                 die.load(PageAddr::new(BlockAddr(block), PageInBlock(page)), 0.0, &mut register);
+                // One sector, as a host asks for them; then the rest.
+                die.fetch(1 << (step % 2), &mut register);
+                die.fetch(u16::MAX, &mut register);
                 match state.pages.get(usize::from(page)) {
                     _ if state.torn && register.holds == Holds::Bytes => {}
                     Some((_, true)) if register.holds == Holds::Bytes => {}
@@ -159,6 +163,156 @@ proptest! {
     }
 }
 
+/// A drive on an image.
+struct OnImage {
+    config: Rc<NandConfig>,
+    medium: crate::tests::TestMedium,
+}
+
+impl OnImage {
+    fn new(content: Content) -> Self {
+        let config = Rc::new(config(content));
+        OnImage { medium: crate::tests::TestMedium::for_config(&config), config }
+    }
+    fn open(&self) -> Result<Die, NandError> {
+        let Some(boxed) = self.medium.boxed() else { unreachable!() };
+        let image = Rc::new(core::cell::RefCell::new(Image::open(boxed, &self.config)?));
+        let mut die = Die::new(&self.config, LunIndex(0), Some(image.clone()));
+        image.borrow_mut().restore(LunIndex(0), &mut die)?;
+        Ok(die)
+    }
+    fn register(&self) -> Register {
+        Register::new(&self.config.layout, self.config.content)
+    }
+    /// Where a page of block 1 has its bytes.
+    fn place(&self, page: u16, part: image::Part) -> u64 {
+        let Some(boxed) = self.medium.boxed() else { unreachable!() };
+        let image = Image::open(boxed, &self.config).unwrap();
+        image.damaged(LunIndex(0), BlockAddr(1), PageInBlock(page), part).offset
+    }
+    fn spoil(&self, at: u64) {
+        let mut pages = self.medium.pages.borrow_mut();
+        pages.get_mut(&(at / 4096)).expect("something is there")[(at % 4096) as usize] ^= 0x10;
+    }
+    /// Pages of block 1, each in one of the forms that a page can have.
+    fn write(&self, die: &mut Die, forms: &[u8]) {
+        let mut register = self.register();
+        for (page, &form) in forms.iter().enumerate() {
+            let (b, p) = (BlockAddr(1), PageInBlock(page as u16));
+            fill_register(&mut register, self.config.content, form, 7, die.derived_seed(b, p));
+            assert!(die.program(PageAddr::new(b, p), &mut register, false));
+        }
+    }
+}
+
+#[test]
+fn a_sector_that_something_else_wrote_to_reads_as_uncorrectable_and_is_told_by_its_place() {
+    let drive = OnImage::new(Content::Full);
+    let mut die = drive.open().unwrap();
+    drive.write(&mut die, &[0, 0, 3]);
+    let at = drive.place(1, image::Part::Slot(4096));
+    drive.spoil(at + 77);
+    drive.spoil(drive.place(2, image::Part::Slot(8192)) + 900);
+    let mut register = drive.register();
+    let page = PageAddr::new(BlockAddr(1), PageInBlock(1));
+    die.load(page, 0.0, &mut register);
+    die.fetch(1, &mut register);
+    assert!(register.flips.is_empty() && die.medium_error().is_none(), "the other sector is as it was");
+    die.fetch(2, &mut register);
+    assert!(register.flips.len() > 500, "uncorrectable");
+    let error = die.medium_error().expect("it is reported").clone();
+    assert_eq!(error.offset, at);
+    assert!(error.reason.starts_with("page 1 of block 1 on LUN 0 isn't what was programmed"), "{error}");
+    // Literal bytes have sums as well, and they outlast the process.
+    for mut die in [die, drive.open().unwrap()] {
+        die.load(PageAddr::new(BlockAddr(1), PageInBlock(2)), 0.0, &mut register);
+        assert!(die.medium_error().is_some());
+        let mut damaged = Vec::new();
+        assert_eq!(die.verify(BlockAddr(1), &mut damaged), Ok(3));
+        let found: Vec<(u16, u64)> = damaged.iter().map(|d| (d.page.0, d.offset)).collect();
+        assert_eq!(found, [(1, at), (2, drive.place(2, image::Part::Slot(8192)))]);
+    }
+}
+
+#[test]
+fn whole_pages_on_a_drive_of_fingerprints_have_sums_too() {
+    let drive = OnImage::new(Content::Fingerprint);
+    let mut die = drive.open().unwrap();
+    drive.write(&mut die, &[2, 3, 0]);
+    let mut damaged = Vec::new();
+    assert_eq!((die.verify(BlockAddr(1), &mut damaged), damaged.len()), (Ok(2), 0));
+    drive.spoil(drive.place(0, image::Part::Slot(0)));
+    drop(die);
+    let mut die = drive.open().unwrap();
+    assert_eq!((die.verify(BlockAddr(1), &mut damaged), damaged.len()), (Ok(2), 1));
+}
+
+#[test]
+fn a_record_that_something_else_wrote_to_is_no_program_that_was_cut_off() {
+    // Its cycle, its seed, its sums.
+    for byte in [1, 5, 34] {
+        let drive = OnImage::new(Content::Full);
+        drive.write(&mut drive.open().unwrap(), &[0, 0, 0]);
+        let at = drive.place(1, image::Part::Record);
+        drive.spoil(at + byte);
+        let Err(NandError::Record(damaged)) = drive.open() else { panic!("byte {byte} was taken for good") };
+        assert_eq!((damaged.block, damaged.page, damaged.offset), (BlockAddr(1), PageInBlock(1), at));
+        // The last record may have been cut off: its page is torn, not silently something else.
+        drive.spoil(at + byte);
+        drive.spoil(drive.place(2, image::Part::Record) + 5);
+        let mut die = drive.open().unwrap();
+        let mut register = drive.register();
+        die.load(PageAddr::new(BlockAddr(1), PageInBlock(2)), 0.0, &mut register);
+        assert!(register.flips.len() > 500, "torn");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// A kill ends a write between two pages of the file. Whatever it ends, the image has lost its power and is not damaged.
+    #[test]
+    fn killed_processes_leave_images_that_are_whole(
+        full in any::<bool>(),
+        lives in prop::collection::vec((0..160u64, prop::collection::vec(op(), 1..60)), 1..5),
+    ) {
+        // Blocks whose entries and records lie at the ends of the file's pages, in different ones.
+        const APART: [u32; 4] = [0, 127, 128, 170];
+        let mut config = config(if full { Content::Full } else { Content::Fingerprint });
+        config.geometry.blocks_per_lun = 192;
+        let config = Rc::new(config);
+        let drive = OnImage { medium: crate::tests::TestMedium::for_config(&config), config };
+        for (left, ops) in lives {
+            let mut die = drive.open().unwrap();
+            let mut register = drive.register();
+            drive.medium.lives.set(left);
+            for op in ops {
+                match op {
+                    Op::Program { block, form, fill, cut, .. } => {
+                        let b = BlockAddr(APART[block as usize]);
+                        let page = PageInBlock(die.block(b).next);
+                        if page.0 < 8 {
+                            fill_register(&mut register, drive.config.content, form, fill, die.derived_seed(b, page));
+                            die.program(PageAddr::new(b, page), &mut register, cut);
+                        }
+                    }
+                    Op::Erase { block } => drop(die.erase(BlockAddr(APART[block as usize]))),
+                    Op::HalfErase { block } => die.half_erase(BlockAddr(APART[block as usize])),
+                    Op::Read { .. } => {}
+                }
+            }
+            drop(die);
+            drive.medium.lives.set(u64::MAX);
+            let mut die = drive.open().unwrap_or_else(|error| panic!("{error}"));
+            let mut damaged = Vec::new();
+            for block in 0..drive.config.geometry.blocks_per_lun {
+                die.verify(BlockAddr(block), &mut damaged).unwrap();
+            }
+            prop_assert_eq!(damaged, []);
+        }
+    }
+}
+
 /// The drive of the memory bound: four sectors a page, 16 bytes of OOB.
 fn big(content: Content) -> NandConfig {
     let mut c = config(content);
@@ -194,7 +348,7 @@ fn a_fingerprint_page_takes_48_bytes_and_a_block_32() {
                 let seed = if round < 2 { seed_of_row(shared.geometry.row(0, b, p)) } else { 0 };
                 let page = PageData { content: Content::Fingerprint, data: &[7; 32], oob: &[1; 16], seed };
                 register.set_page(&page);
-                assert!(die.program(PageAddr::new(b, p), &register, false));
+                assert!(die.program(PageAddr::new(b, p), &mut register, false));
             }
         }
         let written = blocks.len() as u64 * 256;

@@ -248,16 +248,24 @@ pub fn one(config: NandConfig) -> (Bus, NandInspect) {
 pub const LUN: LunIndex = LunIndex(0);
 
 /// A sparse medium in memory. Clones share their bytes, as reopening a file does.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct TestMedium {
     pub pages: Rc<RefCell<alloc::collections::BTreeMap<u64, Box<[u8; 4096]>>>>,
     pub size: u64,
     pub fails: Rc<core::cell::Cell<bool>>,
+    /// Pages of 4096 bytes that are still written to before the process that writes is killed: what it then writes goes nowhere. The
+    /// system carries a write out page by page and looks for a kill between two of them.
+    pub lives: Rc<core::cell::Cell<u64>>,
 }
 
 impl TestMedium {
     pub fn for_config(config: &NandConfig) -> Self {
-        TestMedium { size: NandArray::image_bytes(config), ..Default::default() }
+        TestMedium {
+            pages: Rc::default(),
+            size: NandArray::image_bytes(config),
+            fails: Rc::default(),
+            lives: Rc::new(core::cell::Cell::new(u64::MAX)),
+        }
     }
     pub fn boxed(&self) -> Option<Box<dyn Medium>> {
         Some(Box::new(self.clone()))
@@ -289,6 +297,10 @@ impl Medium for TestMedium {
         let mut pages = self.pages.borrow_mut();
         for (i, byte) in from.iter().enumerate() {
             let at = offset + i as u64;
+            if i == 0 || at.is_multiple_of(4096) {
+                let Some(left) = self.lives.get().checked_sub(1) else { return Ok(()) };
+                self.lives.set(left);
+            }
             let page = pages.entry(at / 4096).or_insert_with(|| Box::new([0; 4096]));
             page[(at % 4096) as usize] = *byte;
         }
@@ -297,6 +309,9 @@ impl Medium for TestMedium {
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
         self.check(offset, length as usize)?;
         assert!(offset.is_multiple_of(4096) && length.is_multiple_of(4096), "discards whole pages");
+        if self.lives.get() == 0 {
+            return Ok(());
+        }
         self.pages.borrow_mut().retain(|page, _| !(offset..offset + length).contains(&(page * 4096)));
         Ok(())
     }

@@ -1,6 +1,8 @@
 use super::bench::*;
+use crate::NandArray;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Recorder;
 use aster_ports::package::{DataIn, DataMode, Package, PageData, ProtocolError};
 use aster_units::{BlockAddr, Content, Duration, Instant};
 
@@ -286,4 +288,40 @@ fn a_deselected_package_hears_nothing() {
     let now = bus.now;
     bus.package.select(now, true).unwrap();
     assert_eq!(bus.status(), 0xe0);
+}
+
+#[test]
+fn what_a_read_brought_stays_in_the_register_while_its_block_is_erased_and_written_again() {
+    let c = config(Content::Full);
+    let medium = TestMedium::for_config(&c);
+    for medium in [None, medium.boxed()] {
+        let mut array = NandArray::new(config(Content::Full), medium, &Recorder::default()).unwrap();
+        let mut bus = Bus::new(array.take_packages(0).remove(0));
+        bus.program(1, 0, 7);
+        bus.start_read(1, 0).until_ready();
+        // One sector is taken, the other lies in the cells until the block is erased.
+        let Out::Page { data, .. } = bus.cmd(0x00).out(4096) else { panic!("a page") };
+        assert_eq!(data[..4096], page_of(Content::Full, 7).0[..4096]);
+        bus.erase(1);
+        let whole = bus.cmd(0x05).addr(&[0, 0]).cmd(0xe0).out(9216);
+        expect_page(&whole, 7);
+        bus.program(1, 0, 9);
+        expect_page(&bus.read(1, 0), 9);
+    }
+}
+
+#[test]
+fn copyback_moves_a_page_of_which_nothing_was_taken_out() {
+    let c = rich(Content::Full);
+    let medium = TestMedium::for_config(&c);
+    for medium in [None, medium.boxed()] {
+        let mut array = NandArray::new(rich(Content::Full), medium, &Recorder::default()).unwrap();
+        let mut bus = Bus::new(array.take_packages(0).remove(0));
+        bus.program(1, 0, 7);
+        let (from, to) = (bus.row(1, 0), bus.row(3, 0));
+        bus.cmd(0x00).addr(&[0, 0]).addr(&from).cmd(0x35).until_ready();
+        bus.cmd(0x85).addr(&[0, 0]).addr(&to).cmd(0x10).until_ready();
+        bus.erase(1);
+        expect_page(&bus.read(3, 0), 7);
+    }
 }

@@ -225,13 +225,13 @@ fn a_damaged_or_foreign_image_is_refused_with_its_place() {
         bus.erase(3);
         medium
     };
-    for (at, offset) in [(0u64, 0u64), (8, 0), (40, 0), (143, 0), (4096 + 24 * 3, 4096 + 24 * 3)] {
+    for (at, offset) in [(0u64, 0u64), (8, 0), (40, 0), (143, 0), (4096 + 32 * 3, 4096 + 32 * 3)] {
         let medium = made();
         medium.pages.borrow_mut().get_mut(&(at / 4096)).unwrap()[(at % 4096) as usize] ^= 0x10;
         let error = open(&medium).unwrap_err();
         assert!(matches!(error, NandError::Damaged { offset: o, .. } if o == offset), "{at}: {error}");
     }
-    let small = TestMedium { size: 1_000_000, ..Default::default() };
+    let small = TestMedium { size: 1_000_000, ..TestMedium::for_config(&config(Content::Full)) };
     assert!(matches!(open(&small).unwrap_err(), NandError::Size { found: 1_000_000, .. }));
 }
 
@@ -245,9 +245,9 @@ fn a_record_cut_off_in_the_middle_is_a_torn_page() {
     bus.program(0, 0, 1);
     bus.program(0, 1, 2);
     drop((bus, array));
-    // The record of page 1 follows that of page 0: 16 fixed bytes and 16 of OOB each; spoil a byte of its OOB.
-    let records = 4096 + (16u64 * 24).next_multiple_of(4096);
-    medium.pages.borrow_mut().get_mut(&(records / 4096)).unwrap()[32 + 14] ^= 1;
+    // The record of page 1 follows that of page 0: 16 fixed bytes, 16 of OOB and three sums each, rounded up; spoil a byte of its OOB.
+    let records = 4096 + (16u64 * 32).next_multiple_of(4096);
+    medium.pages.borrow_mut().get_mut(&(records / 4096)).unwrap()[48 + 14] ^= 1;
     let mut array = open();
     let mut bus = Bus::new(array.take_packages(0).remove(0));
     expect_page(&bus.read(0, 0), 1);

@@ -1,11 +1,11 @@
 //! Looking at an image, checking one and copying one, without changing it.
 
-use super::{FileMedium, ImageError, NAND_AT, NVRAM_AT, check_file, failed, lock, made_with};
+use super::{FileMedium, ImageError, LENGTH_KEY, NAND_AT, NVRAM_AT, check_file, failed, lock, made_with};
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, NVRAM_BYTES};
 use aster_events::Recorder;
 use aster_ports::medium::{Medium, MediumError, Nvram};
-use aster_units::{Content, Duration};
+use aster_units::{BlockAddr, Content, Duration, LunIndex};
 use rustix::fs::{SeekFrom, ioctl_ficlone, seek};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub struct ImageInfo {
     pub made_with: Vec<(String, String)>,
     /// Bytes of the file.
     pub bytes: u64,
+    /// Bytes that it had when it was made, and must have.
+    pub bytes_when_made: u64,
     /// Bytes that it takes on the disk: what was never written and what was erased takes none.
     pub bytes_on_disk: u64,
     /// Another process uses the drive now.
@@ -32,7 +34,14 @@ fn open(path: &Path) -> Result<File, ImageError> {
     File::open(path).map_err(|error| ImageError::Io { path: path.to_owned(), error })
 }
 
-/// Reads what the image at `path` says of itself; it may be in use.
+impl ImageInfo {
+    /// True when the file has lost its end.
+    pub fn is_cut_short(&self) -> bool {
+        self.bytes < self.bytes_when_made
+    }
+}
+
+/// Reads what the image at `path` says of itself; it may be in use, and its end may be missing.
 ///
 /// # Errors
 /// When there is no image.
@@ -41,9 +50,14 @@ pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
     let file = open(path)?;
     let metadata = file.metadata().map_err(io_error)?;
     let text = made_with(&file, path)?;
-    let keys = text.lines().filter_map(|line| line.split_once(" = "));
+    let keys = || text.lines().filter_map(|line| line.split_once(" = "));
+    let length = keys().find(|(key, _)| *key == LENGTH_KEY).and_then(|(_, value)| value.parse().ok());
     Ok(ImageInfo {
-        made_with: keys.map(|(key, value)| (key.to_owned(), value.escape_debug().to_string())).collect(),
+        bytes_when_made: length.ok_or_else(|| ImageError::Header { path: path.to_owned() })?,
+        made_with: keys()
+            .filter(|(key, _)| *key != LENGTH_KEY)
+            .map(|(key, value)| (key.to_owned(), value.escape_debug().to_string()))
+            .collect(),
         bytes: metadata.len(),
         bytes_on_disk: metadata.blocks() * 512,
         in_use: file.try_lock_shared().is_err(),
@@ -121,8 +135,20 @@ impl Medium for Overlay {
     }
 }
 
+/// Blocks whose pages are read, and steps of a drive that boots, between two words about it.
+const BLOCKS_A_WORD: u32 = 16;
+const STEPS_A_WORD: u32 = 4096;
 /// Simulated time that a drive has to read what it needs to know.
 const BOOT_WITHIN: Duration = Duration::from_millis(600_000);
+
+/// What [`check_image`] is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Every programmed page is read and compared with its checksums.
+    Pages,
+    /// A drive comes up from it.
+    Boot,
+}
 
 /// What [`check_image`] found sound.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -131,12 +157,16 @@ pub struct ImageCheck {
     pub blocks: u64,
     /// Program/erase cycles of all of them.
     pub erases: u64,
+    /// Programmed pages whose bytes lie in slots of the image, each with right checksums. A drive that keeps tags has them in its
+    /// page records, whose checksums have been checked with the blocks.
+    pub pages: u64,
     /// What coming back from a sudden loss of power took, in words, if that was how it lost it.
     pub recovery: Option<String>,
 }
 
-/// Checks the image at `path` as the drive of `profile`: file, header, every block entry and page record, and then whether a
-/// drive comes up from it, which reads its root record and its whole map. Nothing is written.
+/// Checks the image at `path` as the drive of `profile`: file, header, every block entry, page record and page, and then whether a
+/// drive comes up from it, which reads its root record and its whole map. Nothing is written. `tell` is told now and then what
+/// share of a stage is done, and ends it by `false`; of the boot nobody knows how long it takes.
 ///
 /// # Errors
 /// What is wrong, and where.
@@ -144,6 +174,7 @@ pub fn check_image(
     path: &Path,
     profile: &Profile,
     content: Option<Content>,
+    mut tell: impl FnMut(Stage, f64) -> bool,
 ) -> Result<ImageCheck, ImageError> {
     let file = open(path)?;
     lock(&file, path)?;
@@ -159,8 +190,14 @@ pub fn check_image(
     let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
     let device = Device::power_on("check", profile, content, media, &Recorder::default())
         .map_err(|error| damaged(error.to_string()))?;
+    let pages = check_pages(&device, path, |share| tell(Stage::Pages, share))?;
     let until = device.now() + BOOT_WITHIN;
+    let mut steps = 0u32;
     while device.is_booting() && device.fault().is_none() {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(STEPS_A_WORD) && !tell(Stage::Boot, 0.0) {
+            return Err(ImageError::Interrupted);
+        }
         match device.next_deadline().filter(|&at| at <= until) {
             Some(at) => device.advance_to(at),
             None => return Err(damaged("the drive does not come up".into())),
@@ -173,43 +210,75 @@ pub fn check_image(
     let erases = device.stats().erases;
     let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
     let erases = (erases.mean * blocks as f64).round() as u64;
-    Ok(ImageCheck { blocks, erases, recovery: device.recovery() })
+    Ok(ImageCheck { blocks, erases, pages, recovery: device.recovery() })
+}
+
+/// Reads every page of a drive that has its power but has not begun to boot. Gives how many there are.
+fn check_pages(device: &Device, path: &Path, mut tell: impl FnMut(f64) -> bool) -> Result<u64, ImageError> {
+    let nand = device.nand();
+    let g = nand.config().geometry;
+    let blocks = g.total_luns() * g.blocks_per_lun;
+    let (mut pages, mut damaged) = (0, Vec::new());
+    for index in 0..blocks {
+        let (lun, block) = (LunIndex(index / g.blocks_per_lun), BlockAddr(index % g.blocks_per_lun));
+        pages += nand
+            .verify(lun, block, &mut damaged)
+            .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
+        if index.is_multiple_of(BLOCKS_A_WORD) && !tell(f64::from(index) / f64::from(blocks)) {
+            return Err(ImageError::Interrupted);
+        }
+    }
+    if damaged.is_empty() {
+        Ok(pages)
+    } else {
+        Err(ImageError::DamagedPages { path: path.to_owned(), pages: damaged })
+    }
 }
 
 /// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a second name for
-/// the same blocks, else what was written and not what is empty.
+/// the same blocks, else what was written and not what is empty. `tell` is told what share is done, and ends it by `false`.
 ///
 /// # Errors
-/// When it is no image, is in use, or can't be copied.
-pub fn clone_image(from: &Path, to: &Path) -> Result<(), ImageError> {
+/// When it is no image, is in use, or can't be copied. No part of a copy stays.
+pub fn clone_image(from: &Path, to: &Path, tell: impl FnMut(f64) -> bool) -> Result<(), ImageError> {
     let source = open(from)?;
     lock(&source, from)?;
     // A damaged one isn't copied either: a copy would hide which of the two was at fault.
-    made_with(&source, from)?;
+    let ImageInfo { bytes, bytes_when_made: needed, .. } = image_info(from)?;
+    if bytes < needed {
+        return Err(ImageError::Truncated { path: from.to_owned(), found: bytes, needed });
+    }
     let wrong = |path: &Path| {
         let path: PathBuf = path.to_owned();
         move |error: io::Error| ImageError::Io { path: path.clone(), error }
     };
-    let bytes = source.metadata().map_err(wrong(from))?.len();
-    let target = OpenOptions::new().write(true).create_new(true).open(to).map_err(wrong(to))?;
+    let made = OpenOptions::new().write(true).create_new(true).open(to);
+    let target = made.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => ImageError::Exists { path: to.to_owned() },
+        _ => wrong(to)(error),
+    })?;
     let copied = match ioctl_ficlone(&target, &source) {
         Ok(()) => Ok(()),
-        Err(_) => copy(&source, &target, bytes),
+        Err(_) => copy(&source, &target, bytes, tell),
     };
     copied.map_err(|error| {
         // Half a copy is none.
         let _ = std::fs::remove_file(to);
-        wrong(to)(error)
+        match error.kind() {
+            ErrorKind::Interrupted => ImageError::Interrupted,
+            _ => wrong(to)(error),
+        }
     })
 }
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-fn copy(source: &File, target: &File, bytes: u64) -> io::Result<()> {
+fn copy(source: &File, target: &File, bytes: u64, mut tell: impl FnMut(f64) -> bool) -> io::Result<()> {
     target.set_len(bytes)?;
     let mut buffer = vec![0; COPY_BYTES];
-    let mut at = 0;
+    // The header last, so that half a copy is no drive even where nobody was left to remove it.
+    let mut at = NVRAM_AT;
     while at < bytes {
         at = match seek(source, SeekFrom::Data(at)) {
             Ok(data) => data,
@@ -223,8 +292,14 @@ fn copy(source: &File, target: &File, bytes: u64) -> io::Result<()> {
             source.read_exact_at(part, at)?;
             target.write_all_at(part, at)?;
             at += part.len() as u64;
+            if !tell(at as f64 / bytes as f64) {
+                return Err(ErrorKind::Interrupted.into());
+            }
         }
     }
+    let header = &mut buffer[..NVRAM_AT as usize];
+    source.read_exact_at(header, 0)?;
+    target.write_all_at(header, 0)?;
     match target.sync_all() {
         Err(error) if error.kind() != ErrorKind::InvalidInput => Err(error),
         _ => Ok(()),
@@ -258,8 +333,11 @@ mod tests {
         assert!(!info.in_use);
         let _media = open_image(&path, &profile, None).unwrap();
         assert!(image_info(&path).unwrap().in_use);
-        assert!(matches!(check_image(&path, &profile, None), Err(ImageError::InUse { .. })));
-        assert!(matches!(clone_image(&path, &folder.path().join("c")), Err(ImageError::InUse { .. })));
+        assert!(matches!(check_image(&path, &profile, None, |_, _| true), Err(ImageError::InUse { .. })));
+        assert!(matches!(
+            clone_image(&path, &folder.path().join("c"), |_| true),
+            Err(ImageError::InUse { .. })
+        ));
     }
 
     #[test]
@@ -268,7 +346,7 @@ mod tests {
         let (path, profile) = made(folder.path());
         let before = std::fs::read(&path).unwrap();
         // It was never shut down: a drive from the factory, which has no map, comes up all the same.
-        check_image(&path, &profile, None)
+        check_image(&path, &profile, None, |_, _| true)
             .map(drop)
             .unwrap_or_else(|e| assert!(e.to_string().contains("shut down"), "{e}"));
         assert!(std::fs::read(&path).unwrap() == before, "the check wrote to the image");
@@ -277,7 +355,7 @@ mod tests {
             bytes[at as usize] ^= 1;
             let spoilt = folder.path().join("spoilt");
             std::fs::write(&spoilt, &bytes).unwrap();
-            check_image(&spoilt, &profile, None).unwrap_err().to_string()
+            check_image(&spoilt, &profile, None, |_, _| true).unwrap_err().to_string()
         };
         // Where it is in the file, for whoever looks there.
         let text = spoil(NAND_AT + 9);
@@ -288,7 +366,11 @@ mod tests {
         assert!(text.contains(&format!("byte {entry}: a block entry's checksum is wrong")), "{text}");
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(NAND_AT + 100).unwrap();
-        assert!(matches!(check_image(&path, &profile, None), Err(ImageError::Truncated { .. })));
+        assert!(matches!(check_image(&path, &profile, None, |_, _| true), Err(ImageError::Truncated { .. })));
+        let info = image_info(&path).unwrap();
+        assert!(info.is_cut_short() && info.bytes_when_made == before.len() as u64, "{info:?}");
+        let clone = clone_image(&path, &folder.path().join("c"), |_| true);
+        assert!(matches!(clone, Err(ImageError::Truncated { .. })));
     }
 
     #[test]
@@ -296,12 +378,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, _) = made(folder.path());
         let clone = folder.path().join("clone.aster");
-        clone_image(&path, &clone).unwrap();
+        clone_image(&path, &clone, |_| true).unwrap();
         assert!(std::fs::read(&path).unwrap() == std::fs::read(&clone).unwrap());
         let (a, b) = (image_info(&path).unwrap(), image_info(&clone).unwrap());
         assert!(b.bytes_on_disk <= a.bytes_on_disk + (1 << 20), "{a:?} {b:?}");
         // What is there is not overwritten.
-        assert!(matches!(clone_image(&path, &clone), Err(ImageError::Io { .. })));
+        let error = clone_image(&path, &clone, |_| true).unwrap_err();
+        assert!(error.to_string().ends_with("not overwritten: name another, or remove it"), "{error}");
+        // A copy that is stopped leaves nothing, where it isn't made at once.
+        let stopped = folder.path().join("stopped.aster");
+        match clone_image(&path, &stopped, |_| false) {
+            Err(error) => assert!(matches!(error, ImageError::Interrupted) && !stopped.exists(), "{error}"),
+            Ok(()) => assert_eq!(image_info(&stopped).unwrap().bytes, a.bytes),
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 mod look;
 
-pub use look::{ImageCheck, ImageInfo, check_image, clone_image, image_info};
+pub use look::{ImageCheck, ImageInfo, Stage, check_image, clone_image, image_info};
 
 use aster_codec::checksum::crc32c;
 use aster_device::profile::Profile;
-use aster_device::{BuildError, Media, NVRAM_BYTES, media_keys};
+use aster_device::{BuildError, DamagedPage, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::Content;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -16,7 +16,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-const MAGIC: &[u8; 16] = b"ASTER DRIVE V2\n\0";
+/// 3: the file's length beside what the drive was made with; pages have checksums.
+const MAGIC: &[u8; 16] = b"ASTER DRIVE V3\n\0";
+// What all formats begin with.
+const KIND: &[u8] = b"ASTER DRIVE V";
+/// The header's line with the file's length.
+const LENGTH_KEY: &str = "bytes";
 // What the drive was made with, as text: lines of `key = value`, zeroes behind the last.
 const MADE_WITH_AT: u64 = MAGIC.len() as u64;
 // CRC-32C of the header up to here, little-endian.
@@ -46,6 +51,35 @@ pub enum ImageError {
     Foreign {
         /// The file.
         path: PathBuf,
+    },
+    /// It was made by an Aster that kept drives in another format.
+    #[error(
+        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads \"{ours}\"): use the Aster that made it, or make a new drive in another file",
+        path = path.display(),
+        ours = name_of(MAGIC)
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// How it begins.
+        found: String,
+    },
+    /// There is something already where a copy was to go.
+    #[error("{path}: there is a file of that name, which is not overwritten: name another, or remove it", path = path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was stopped.
+    #[error("interrupted: nothing was left behind")]
+    Interrupted,
+    /// Pages of it aren't what was programmed any more.
+    #[error("{path}: {text}: something else has written there; use a copy that is whole", path = path.display(), text = damage(pages))]
+    DamagedPages {
+        /// The file.
+        path: PathBuf,
+        /// All of them.
+        pages: Vec<DamagedPage>,
     },
     /// It is a file without content.
     #[error("{path}: an empty file, where a drive is expected: remove it, and a new drive is made, or name another file", path = path.display())]
@@ -106,6 +140,16 @@ pub enum ImageError {
     /// The profile makes no drive.
     #[error(transparent)]
     Build(#[from] BuildError),
+}
+
+/// Damaged pages that a message names.
+const NAMED_MAX: usize = 4;
+
+fn damage(pages: &[DamagedPage]) -> String {
+    let named: Vec<String> = pages.iter().take(NAMED_MAX).map(DamagedPage::to_string).collect();
+    let more = if pages.len() > NAMED_MAX { ", and others" } else { "" };
+    let are = if pages.len() == 1 { "page isn't" } else { "pages aren't" };
+    format!("{} {are} what was programmed (checksum), {}{more}", pages.len(), named.join("; "))
 }
 
 /// A window of a file.
@@ -181,7 +225,7 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let file = match made {
         Ok(file) => {
             lock(&file, path)?;
-            write_new(&file, needed, &media_keys(profile, content)).map_err(|error| {
+            write_new(&file, needed, media_keys(profile, content)).map_err(|error| {
                 // What was begun is no drive, and would be refused the next time.
                 let _ = std::fs::remove_file(path);
                 io_error(error)
@@ -209,13 +253,14 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
 /// When the profile makes no drive, or the file can't be written.
 pub fn make_image(file: &File, profile: &Profile, content: Option<Content>) -> Result<(), ImageError> {
     let bytes = NAND_AT + aster_device::nand_image_bytes(profile, content)?;
-    write_new(file, bytes, &media_keys(profile, content))
+    write_new(file, bytes, media_keys(profile, content))
         .map_err(|error| ImageError::Io { path: "a temporary file".into(), error })
 }
 
 /// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.
-fn write_new(file: &File, bytes: u64, made_with: &[(&'static str, String)]) -> io::Result<()> {
+fn write_new(file: &File, bytes: u64, mut made_with: Vec<(&'static str, String)>) -> io::Result<()> {
     file.set_len(bytes)?;
+    made_with.push((LENGTH_KEY, bytes.to_string()));
     let mut header = [0; NVRAM_AT as usize];
     header[..MAGIC.len()].copy_from_slice(MAGIC);
     let text: String = made_with.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
@@ -268,7 +313,11 @@ fn made_with(file: &File, path: &Path) -> Result<String, ImageError> {
         return Err(ImageError::Empty { path: path.to_owned() });
     }
     if !header.starts_with(MAGIC) {
-        return Err(ImageError::Foreign { path: path.to_owned() });
+        if !header.starts_with(KIND) {
+            return Err(ImageError::Foreign { path: path.to_owned() });
+        }
+        let found = name_of(&header[..MAGIC.len()]);
+        return Err(ImageError::Format { path: path.to_owned(), found });
     }
     let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
     if crc32c(covered).to_le_bytes() != checksum {
@@ -276,6 +325,11 @@ fn made_with(file: &File, path: &Path) -> Result<String, ImageError> {
     }
     let text = covered[MAGIC.len()..].split(|&b| b == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+/// A format's name, without what fills it up.
+fn name_of(magic: &[u8]) -> String {
+    String::from_utf8_lossy(magic).trim_end_matches(['\0', '\n']).escape_debug().to_string()
 }
 
 /// How the image's `text`, what it was made with, differs from `wanted`, in words.
@@ -330,6 +384,23 @@ mod tests {
         let profile = aster_device::profile::shipped("tiny").unwrap();
         assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Foreign { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "Dear Aster,");
+    }
+
+    #[test]
+    fn an_image_of_an_older_format_is_refused_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d.aster");
+        let mut old = vec![0; 1 << 20];
+        old[..15].copy_from_slice(b"ASTER DRIVE V2\n");
+        std::fs::write(&path, &old).unwrap();
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
+        let text = error.to_string();
+        assert!(
+            text.contains("(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V3\"): use the Aster"),
+            "{text}"
+        );
+        assert!(std::fs::read(&path).unwrap() == old);
     }
 
     #[test]

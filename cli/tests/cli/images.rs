@@ -1,0 +1,70 @@
+//! `aster image`: what it says of sound images, of damaged ones, and of those that are cut short.
+
+use crate::place::Place;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+fn with_image() -> Place {
+    let place = Place::new();
+    place.write("write.fio", "[fill]\nrw=write\nbs=16k\nsize=1m\n");
+    assert_eq!(
+        place.aster(&["run", "tiny", "--job", "write.fio", "--image", "d.aster", "--content", "full"]).code,
+        0
+    );
+    place
+}
+
+#[test]
+fn a_check_answers_in_json_whatever_it_finds() {
+    let place = with_image();
+    let check = ["image", "check", "d.aster", "tiny", "--json"];
+    let run = place.aster(&check);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(found["sound"] == true && found["pages"].as_u64() >= Some(64), "{found}");
+    assert!(run.err.contains("reading every page"), "{}", run.err);
+
+    // Somewhere in the last page that was written.
+    let file = OpenOptions::new().read(true).write(true).open(place.path("d.aster")).unwrap();
+    let bytes = std::fs::read(place.path("d.aster")).unwrap();
+    let at = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+    file.write_all_at(&[bytes[at] ^ 1], at as u64).unwrap();
+    let run = place.aster(&check);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(run.code, 1, "{}", run.err);
+    let page = &found["damaged_pages"][0];
+    assert_eq!(page["byte"], at as u64 / 4096 * 4096, "{found}");
+    assert!(found["sound"] == false && page["block"].is_u64() && page["page"].is_u64(), "{found}");
+    assert!(run.err.contains("d.aster: 1 page isn't what was programmed (checksum), at byte"), "{}", run.err);
+}
+
+#[test]
+fn an_image_that_is_cut_short_is_not_called_fine() {
+    let place = with_image();
+    let info = |more: &[&str]| place.aster(&[&["image", "info", "d.aster"], more].concat());
+    assert_eq!(info(&[]).code, 0);
+    let file = OpenOptions::new().write(true).open(place.path("d.aster")).unwrap();
+    file.set_len(2 << 20).unwrap();
+    let run = info(&["--json"]);
+    assert_eq!(run.code, 2);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert!(found["cut_short"] == true && found["bytes"] == 2 << 20, "{found}");
+    assert!(run.err.contains("d.aster: truncated: 2097152 bytes, but its drive has"), "{}", run.err);
+}
+
+#[test]
+fn a_copy_goes_to_a_file_that_is_not_there() {
+    let place = with_image();
+    let clone = || place.aster(&["image", "clone", "d.aster", "copy.aster"]);
+    assert_eq!(clone().code, 0);
+    let run = clone();
+    assert_eq!(run.code, 2);
+    assert!(
+        run.err.contains(
+            "copy.aster: there is a file of that name, which is not overwritten: name another, or remove it"
+        ),
+        "{}",
+        run.err
+    );
+    assert_eq!(place.aster(&["image", "check", "copy.aster", "tiny"]).code, 0);
+}
