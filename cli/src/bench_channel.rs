@@ -14,6 +14,7 @@ use aster_device::wave::{WaveFilter, WaveTap};
 use aster_lab::channel::{self, ChannelReport, Setup, Stage};
 use aster_run_virtual::events::Recorder;
 use aster_units::{ChannelId, Geometry};
+use clap::ValueEnum;
 
 /// Requests unless the user says otherwise.
 const REQUESTS: u64 = 10_000;
@@ -100,6 +101,7 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
     if args.sectors.is_some_and(|sectors| sectors > sectors_of_page) {
         return Err(Failure::usage(format!("--sectors: a page of {name} has {sectors_of_page}")));
     }
+    refuse_for_nothing(args)?;
     if args.read_level.is_some() && matches!(args.operation, OperationArg::ReadRetry) {
         return Err(Failure::usage("--read-level: operation read-retry goes through the levels by itself"));
     }
@@ -121,6 +123,28 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
         },
         profile,
     })
+}
+
+/// Refuses what means nothing to the operation: the measurement would not differ.
+fn refuse_for_nothing(args: &BenchChannelArgs) -> Result<(), Failure> {
+    let operation = args.operation;
+    let refuse = |option: &str, why: &str| {
+        let name = operation.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        Err(Failure::usage(format!(
+            "{option} means nothing to --operation {name}, {why}: leave it out, or ask for a read"
+        )))
+    };
+    if args.sectors.is_some() && !operation.brings_sectors() {
+        return refuse("--sectors", "which moves whole pages or none");
+    }
+    let unseen = "which looks at no page's bits";
+    if args.age > 0 && !operation.finds_errors() {
+        return refuse("--age", unseen);
+    }
+    if args.read_level.is_some() && !operation.finds_errors() {
+        return refuse("--read-level", unseen);
+    }
+    Ok(())
 }
 
 fn verdict(report: &ChannelReport) -> Result<(), Failure> {

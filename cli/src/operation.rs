@@ -52,6 +52,29 @@ pub(crate) enum OperationArg {
     CopybackChanged,
 }
 
+impl OperationArg {
+    /// It reads pages, and as many of their sectors as it is told.
+    pub(crate) const fn brings_sectors(self) -> bool {
+        matches!(
+            self,
+            OperationArg::Read
+                | OperationArg::Mixed
+                | OperationArg::ReadCache
+                | OperationArg::ReadCacheRandom
+                | OperationArg::ReadPlanes
+                | OperationArg::ReadSlc
+                | OperationArg::ReadRetry
+                | OperationArg::ReadGang
+                | OperationArg::ProgramSuspend
+                | OperationArg::EraseSuspend
+        )
+    }
+    /// Somebody sees which bits of a page read wrong.
+    pub(crate) const fn finds_errors(self) -> bool {
+        self.brings_sectors() || matches!(self, OperationArg::CopybackChanged)
+    }
+}
+
 impl From<OperationArg> for Operation {
     fn from(operation: OperationArg) -> Operation {
         use FlashOperation as Flash;

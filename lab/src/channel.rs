@@ -1,7 +1,6 @@
 //! Measures one channel: requests injected at its controller, with no FTL above (B22).
 
-use crate::latency;
-use crate::measure::latency_report;
+use crate::latency::Spread;
 use crate::report::KindReport;
 use aster_device::bench::{
     Bench, BenchError, FlashStatus, Kind, Limits, Operation, Pattern, Prepared, Ran, Sample, Work,
@@ -10,7 +9,6 @@ use aster_device::control::SegmentKind;
 use aster_device::profile::{ControllerName, Profile};
 use aster_run_virtual::events::Recorder;
 use aster_units::Content;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -140,7 +138,7 @@ pub fn run(
 /// Requests that have ended.
 struct Tally {
     requests: u64,
-    kinds: [(u64, u64, Histogram<u64>); 3],
+    kinds: [(u64, u64, Spread); 3],
     corrected_bits: u64,
     uncorrectable_reads: u64,
     failures: u64,
@@ -151,7 +149,7 @@ const KINDS: [(Kind, &str); 3] = [(Kind::Read, "read"), (Kind::Program, "program
 
 impl Default for Tally {
     fn default() -> Self {
-        let kinds = KINDS.map(|_| (0, 0, latency::fresh()));
+        let kinds = KINDS.map(|_| (0, 0, Spread::default()));
         Tally {
             requests: 0,
             kinds,
@@ -170,7 +168,7 @@ impl Tally {
         let (requests, bytes, latencies) = &mut self.kinds[at];
         *requests += 1;
         *bytes += u64::from(sample.bytes);
-        latencies.saturating_record(sample.latency.as_nanos());
+        latencies.record(sample.latency);
         self.corrected_bits += u64::from(sample.corrected);
         self.uncorrectable_reads += u64::from(sample.status == FlashStatus::Uncorrectable);
         if let Some(failure) = failure(sample) {
@@ -228,7 +226,7 @@ fn report(
         bytes: *bytes,
         iops: rate(*requests as f64),
         mb_per_s: rate(*bytes as f64 / 1e6),
-        latency: latency_report(latencies),
+        latency: latencies.report(),
     });
     let limits: Limits = bench.limits(&setup.work);
     let iops = rate(tally.asked(setup.work.operation) as f64);

@@ -1,5 +1,6 @@
 //! Latencies of a phase, by kind of request, and what the drive had done when each wave of tasks began.
 
+use crate::report::LatencyReport;
 use aster_device::{Device, DriveStats};
 use aster_units::{Duration, Instant};
 use aster_workload::RequestKind;
@@ -18,36 +19,89 @@ pub(crate) struct WaveStart {
     pub(crate) stats: DriveStats,
 }
 
-/// One histogram a task and kind, three digits, and the waves.
+/// Latencies of one kind of request: their quantiles to three digits, their ends and their mean exactly.
+pub(crate) struct Spread {
+    histogram: Histogram<u64>,
+    shortest: Duration,
+    longest: Duration,
+    /// In picoseconds: many long ones are more than a [`Duration`] holds.
+    sum: u128,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("the bounds are in order");
+        Spread { histogram, shortest: Duration::MAX, longest: Duration::ZERO, sum: 0 }
+    }
+}
+
+impl Spread {
+    #[inline]
+    pub(crate) fn record(&mut self, latency: Duration) {
+        self.histogram.saturating_record(latency.as_nanos());
+        self.shortest = self.shortest.min(latency);
+        self.longest = self.longest.max(latency);
+        self.sum += u128::from(latency.as_picos());
+    }
+    /// `None` when there were no requests.
+    pub(crate) fn report(&self) -> Option<LatencyReport> {
+        let (min_us, max_us) = (self.shortest.as_micros_f64(), self.longest.as_micros_f64());
+        // A quantile stands for its bin, which may reach beyond what there was.
+        let us = |q| (self.histogram.value_at_quantile(q) as f64 / 1e3).clamp(min_us, max_us);
+        (!self.histogram.is_empty()).then(|| LatencyReport {
+            min_us,
+            mean_us: self.sum as f64 / self.histogram.len() as f64 / 1e6,
+            p50_us: us(0.5),
+            p99_us: us(0.99),
+            p999_us: us(0.999),
+            max_us,
+        })
+    }
+}
+
+/// A spread a task and kind, and the waves.
 pub(crate) struct Latencies {
     /// By kind in the order of [`Statistics::KINDS`]; most tasks have one or two of them, so one is made at its first request.
-    histograms: Vec<[Option<Histogram<u64>>; Statistics::KINDS.len()]>,
+    spreads: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
     device: Rc<Device>,
     pub(crate) waves: Vec<WaveStart>,
 }
 
-pub(crate) fn fresh() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("the bounds are in order")
-}
-
 impl Latencies {
     pub(crate) fn new(tasks: usize, device: &Rc<Device>) -> Self {
-        let histograms = (0..tasks).map(|_| Default::default()).collect();
-        Latencies { histograms, device: Rc::clone(device), waves: Vec::new() }
+        let spreads = (0..tasks).map(|_| Default::default()).collect();
+        Latencies { spreads, device: Rc::clone(device), waves: Vec::new() }
     }
     /// The requests of one kind of a task; `None` when it had none.
-    pub(crate) fn of(&self, task: usize, kind: RequestKind) -> Option<&Histogram<u64>> {
-        self.histograms[task][Statistics::index(kind)].as_ref()
+    pub(crate) fn of(&self, task: usize, kind: RequestKind) -> Option<&Spread> {
+        self.spreads[task][Statistics::index(kind)].as_ref()
     }
 }
 
 impl LatencySink for Latencies {
     #[inline]
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration) {
-        let histogram = self.histograms[task][Statistics::index(kind)].get_or_insert_with(fresh);
-        histogram.saturating_record(latency.as_nanos());
+        self.spreads[task][Statistics::index(kind)].get_or_insert_default().record(latency);
     }
     fn wave_begins(&mut self, wave: u32, at: Instant) {
         self.waves.push(WaveStart { wave, at, stats: self.device.stats() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_and_mean_are_exact_and_quantiles_lie_between_them() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.report(), None);
+        // A histogram of three digits tells neither from its neighbours.
+        for nanos in [1_234_567, 1_234_569] {
+            spread.record(Duration::from_nanos(nanos));
+        }
+        let report = spread.report().unwrap();
+        assert_eq!((report.min_us, report.mean_us, report.max_us), (1234.567, 1234.568, 1234.569));
+        assert!(report.min_us <= report.p50_us && report.p999_us <= report.max_us, "{report:?}");
     }
 }

@@ -1,13 +1,12 @@
 //! Runs tasks on a machine and says what came of it.
 
-use crate::latency::{Latencies, WaveStart};
-use crate::report::{DriveReport, EraseReport, KindReport, LatencyReport, RunReport, TaskReport};
+use crate::latency::{Latencies, Spread, WaveStart};
+use crate::report::{DriveReport, EraseReport, KindReport, RunReport, TaskReport, told_apart};
 use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
 use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
 use aster_workload::{Drive, RequestKind};
-use hdrhistogram::Histogram;
 use std::time::Instant;
 
 /// Follows long work: called with a share from 0 to 1; `false` asks to stop.
@@ -42,10 +41,11 @@ pub fn measure(
     let wall_s = wall.elapsed().as_secs_f64();
     let (ended, after) = (machine.now(), machine.device().stats());
     let (statistics, contents, latencies) = runner.finish();
-    let tasks = statistics.iter().enumerate().map(|(i, s)| {
+    let names: Vec<String> = statistics.iter().map(|s| s.name.clone()).collect();
+    let tasks = statistics.iter().zip(told_apart(&names)).enumerate().map(|(i, (s, name))| {
         let beside = statistics.iter().filter(|other| other.wave == s.wave).count() - 1;
         let alone = if beside == 0 { drive_during(s.wave, &latencies.waves, (ended, &after)) } else { None };
-        task_report(s, i, &latencies, alone)
+        TaskReport { name, ..task_report(s, i, &latencies, alone) }
     });
     let report = RunReport {
         name: name.to_owned(),
@@ -107,7 +107,7 @@ fn task_report(
             iops: rate(of.requests as f64, seconds),
             // A flush moves nothing: 0 MB/s would be no measurement.
             mb_per_s: rate(of.bytes as f64 / 1e6, seconds).filter(|_| kind != RequestKind::Flush),
-            latency: latencies.of(task, kind).and_then(latency_report),
+            latency: latencies.of(task, kind).and_then(Spread::report),
         }
     });
     TaskReport {
@@ -134,17 +134,6 @@ const fn kind_name(kind: RequestKind) -> &'static str {
 /// An amount a simulated second; `None` when no simulated time passed.
 fn rate(amount: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| amount / seconds)
-}
-
-pub(crate) fn latency_report(histogram: &Histogram<u64>) -> Option<LatencyReport> {
-    let us = |q| histogram.value_at_quantile(q) as f64 / 1e3;
-    (!histogram.is_empty()).then(|| LatencyReport {
-        mean_us: histogram.mean() / 1e3,
-        p50_us: us(0.5),
-        p99_us: us(0.99),
-        p999_us: us(0.999),
-        max_us: histogram.max() as f64 / 1e3,
-    })
 }
 
 /// Contents without versions: blocks carry their address, which is enough to tell a wrong one.

@@ -6,6 +6,8 @@ use std::fmt::Write;
 /// Latencies of one kind of request, in microseconds of simulated time.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LatencyReport {
+    /// Shortest.
+    pub min_us: f64,
     /// Mean.
     pub mean_us: f64,
     /// Median.
@@ -70,7 +72,7 @@ pub struct DriveReport {
 /// One task of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TaskReport {
-    /// Its name.
+    /// Its name, followed by its number among those that have the same.
     pub name: String,
     /// A report for each kind of request that it made; none when every request failed.
     pub kinds: Vec<KindReport>,
@@ -109,6 +111,15 @@ impl RunReport {
     pub fn failures(&self) -> u64 {
         self.tasks.iter().map(|t| t.failures).sum()
     }
+}
+
+/// `names` with numbers behind those that stand there more than once.
+pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
+    let numbered = |(i, name): (usize, &String)| {
+        let same = |names: &[String]| names.iter().filter(|other| *other == name).count();
+        if same(names) > 1 { format!("{name} #{}", same(&names[..=i])) } else { name.clone() }
+    };
+    names.iter().enumerate().map(numbered).collect()
 }
 
 const COLUMNS: usize = 13;
@@ -182,7 +193,7 @@ fn row_of(task: &TaskReport, kind: &KindReport, both: bool) -> Row {
     let mut row = Row::default();
     row[..FAILED].clone_from_slice(&[
         if both { format!("{}, {}", task.name, plural(kind.kind)) } else { task.name.clone() },
-        shown(kind.mb_per_s, |rate| format!("{rate:.0}")),
+        shown(kind.mb_per_s, megabytes),
         shown(kind.iops, thousands),
         us(|l| l.mean_us),
         us(|l| l.p50_us),
@@ -238,6 +249,13 @@ fn micros(us: f64) -> String {
     if us < 1000.0 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
+/// A rate in 10⁶ bytes a second: below 10 with two digits that say something, however low it is.
+fn megabytes(rate: f64) -> String {
+    let digits =
+        if rate >= 9.95 || rate <= 0.0 { 0 } else { (1.0 - rate.log10().floor()).clamp(1.0, 6.0) as usize };
+    format!("{rate:.digits$}")
+}
+
 fn thousands(n: f64) -> String {
     let digits = format!("{n:.0}");
     let mut out = String::new();
@@ -268,8 +286,14 @@ mod tests {
         }
     }
     fn kind(kind: &'static str, iops: Option<f64>) -> KindReport {
-        let latency =
-            LatencyReport { mean_us: 99.96, p50_us: 90.0, p99_us: 1500.4, p999_us: 2000.0, max_us: 2001.0 };
+        let latency = LatencyReport {
+            min_us: 80.0,
+            mean_us: 99.96,
+            p50_us: 90.0,
+            p99_us: 1500.4,
+            p999_us: 2000.0,
+            max_us: 2001.0,
+        };
         let mb_per_s = iops.map(|_| 12.4);
         KindReport { kind, requests: 1, bytes: 4096, iops, mb_per_s, latency: Some(latency) }
     }
@@ -322,6 +346,21 @@ mod tests {
         let tasks = ["a", "b"].map(|name| task(name, vec![kind("write", Some(9.0))], None));
         let together = lines(&[run(tasks.into())]);
         assert!(!together[2].contains('%') && !together[3].contains('%') && together[4].contains("15 %"));
+    }
+
+    #[test]
+    fn a_low_rate_is_no_zero() {
+        for (rate, text) in
+            [(0.0, "0"), (0.000_4, "0.00040"), (0.03, "0.030"), (0.41, "0.41"), (4.2, "4.2"), (12.4, "12")]
+        {
+            assert_eq!(megabytes(rate), text);
+        }
+    }
+
+    #[test]
+    fn tasks_of_one_name_are_told_apart() {
+        let names = ["a", "b", "a", "a"].map(String::from);
+        assert_eq!(told_apart(&names), ["a #1", "b", "a #2", "a #3"]);
     }
 
     #[test]

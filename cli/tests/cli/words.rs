@@ -317,7 +317,23 @@ fn mistakes_on_the_command_line_are_refused() {
         ),
         (&["run", "tiny", "--job", "job.fio", "--set", "ftl.buffer_entries"], "expected KEY=VALUE"),
         (&["run", "tiny", "--job", "job.fio", "--seed", "99999999999999999999999"], "--seed"),
-        (&["run", "tiny", "--job", "job.fio", "--precondition", "-5"], "-5"),
+        (
+            &["run", "tiny", "--job", "job.fio", "--precondition", "-5"],
+            "invalid value '-5' for '--precondition",
+        ),
+        (&["bench-channel", "--age", "-5"], "invalid value '-5' for '--age"),
+        (
+            &["bench-channel", "--operation", "program", "--sectors", "1"],
+            "--sectors means nothing to --operation program",
+        ),
+        (
+            &["bench-channel", "--operation", "copyback", "--age", "9"],
+            "--age means nothing to --operation copyback",
+        ),
+        (
+            &["bench-channel", "--operation", "erase", "--read-level", "1"],
+            "--read-level means nothing to --operation erase",
+        ),
         (&["run", "tiny", "--trace", "t", "--queue-depth", "0"], "--queue-depth"),
         (&["run", "tiny", "--trace", "t", "--trace-speed", "quick"], "recorded, fastest, or a factor"),
         (&["demo", "--tree", "nowhere"], "nowhere: "),
