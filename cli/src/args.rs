@@ -163,7 +163,7 @@ pub(crate) struct ReproduceArgs {
 pub(crate) enum Experiment {
     /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
     Babol,
-    /// Tables 5 to 7 and Figures 21 to 27 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
+    /// Tables 5 to 7 and Figures 21 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
     Cosmos,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,

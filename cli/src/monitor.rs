@@ -127,7 +127,7 @@ impl MonitorFile {
     pub(crate) fn attach(&self, machine: &Machine, interval: Duration, each_way: bool) {
         let output = Rc::clone(&self.output);
         let each = move |entries: &[Entry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
-        let modules = modules(machine.device().geometry(), each_way);
+        let modules = modules(machine.device().geometry(), machine.device().firmware(), each_way);
         let monitor = OperationMonitor::new(modules, interval, machine.now(), each);
         *self.monitor.borrow_mut() = Some(Box::new(monitor));
         add(machine, Tee::default().with(Until(Rc::clone(&self.monitor))));

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::monitor::object;
+use aster_device::Device;
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, modules};
-use aster_units::{Duration, Geometry, Instant};
+use aster_units::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
@@ -42,14 +43,14 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl SideBand {
-    /// Listens to `recorder` and serves what is `wanted`; `None` when that is nothing. Gives what a person should know.
+    /// Listens to `device` by its `recorder`, and serves what is `wanted`; `None` when that is nothing. Gives what a person should know.
     ///
     /// # Errors
     /// When a terminal or an address can't be had.
     pub(crate) fn open(
         wanted: Wanted<'_>,
         recorder: &Recorder,
-        geometry: &Geometry,
+        device: &Device,
     ) -> Result<Option<(Self, Vec<String>)>, Failure> {
         if wanted.pty.is_none() && wanted.prometheus.is_none() {
             return Ok(None);
@@ -82,7 +83,7 @@ impl SideBand {
                 *into.borrow_mut() = gauges(entries, sample);
             }
         });
-        let modules = modules(geometry, false);
+        let modules = modules(device.geometry(), device.firmware(), false);
         let monitor = OperationMonitor::new(modules, NEVER, Instant::ZERO, each);
         let monitor = Rc::new(RefCell::new(monitor));
         recorder.attach(Rc::clone(&monitor));

@@ -1,6 +1,7 @@
 use crate::arrivals::{Arrivals, Write};
 use crate::build::{self, BuildError, OOB_BYTES};
 use crate::channels::ChannelHardware;
+use crate::firmware;
 use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::pieces::Pieces;
@@ -9,7 +10,7 @@ use crate::wiring::{Above, Channels, Surroundings};
 use aster_board::{BAR0_BYTES, Link, LinkStats, MSIX_TABLE_OFFSET, PciFunction};
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
-use aster_events::Recorder;
+use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats, Exec};
 use aster_ftl::{Boot, Ftl, FtlHandle};
 use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth};
@@ -45,6 +46,7 @@ pub struct Device {
     cores: Vec<Core>,
     ftl: FtlHandle,
     big_loop: Option<Rc<RefCell<LoopStats>>>,
+    firmware: Firmware,
     cells: NandCells,
     nvram: SharedNvram,
     memory: SharedBandwidth,
@@ -258,10 +260,16 @@ impl Device {
             cores,
             ftl,
             big_loop,
+            firmware: firmware::firmware(profile),
             cells: array.cells(),
             nvram,
             memory,
         })
+    }
+
+    /// The firmware's cores and functions, for the operation monitor.
+    pub fn firmware(&self) -> &Firmware {
+        &self.firmware
     }
 
     // ---- time ----

@@ -9,6 +9,7 @@ mod carried;
 mod channels;
 mod check;
 mod device;
+mod firmware;
 mod identity;
 mod life;
 mod media;

@@ -161,7 +161,10 @@ impl Channels {
             }
             if control.is_none() || (above == Above::Scheduler && !looped) {
                 for at in luns {
-                    let lun = || Lun::new(core, &port, &flash, usize::from(at.way), usize::from(at.lun));
+                    let lun = || {
+                        let (way, lun) = (usize::from(at.way), usize::from(at.lun));
+                        Lun::new(core, &port, &flash, way, lun).reporting_to(recorder)
+                    };
                     let worker = Worker {
                         lun: geometry.lun_index(at),
                         port: Rc::clone(workers_port),
@@ -183,7 +186,7 @@ impl Channels {
         let fault = Rc::new(RefCell::new(None));
         let luns = (0..usize::from(packages.ways))
             .flat_map(|way| ports.iter().map(move |port| (way, port)))
-            .map(|(way, port)| Lun::new(core, port, &flash, way, 0))
+            .map(|(way, port)| Lun::new(core, port, &flash, way, 0).reporting_to(recorder))
             .collect();
         core.spawn(bring_up(BringUp {
             exec: exec.clone(),

@@ -1,7 +1,7 @@
 //! One command's life: what happened when, and where each microsecond of it went.
 
 use aster_driver::{CommandName, QueueId};
-use aster_run_virtual::events::{Activity, CommandSpan, Piece, Stage};
+use aster_run_virtual::events::{Activity, CommandSpan, Function, Piece, Stage};
 use aster_units::{Duration, Geometry, Instant, LunIndex};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -239,6 +239,11 @@ pub(crate) const fn kind_name(kind: u8) -> &'static str {
     }
 }
 
+/// A function of the firmware for people.
+pub(crate) fn function_name(function: Function) -> String {
+    function.name().replace('_', " ")
+}
+
 const fn direction(from_host: bool) -> &'static str {
     if from_host { "from the host" } else { "to the host" }
 }
@@ -256,6 +261,7 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
         Activity::Transfer { from_host, bytes } => {
             (2, format!("host DMA, {bytes} B {}", direction(from_host)))
         }
+        Activity::Firmware { function, .. } => (2, format!("firmware: {}", function_name(function))),
         Activity::Queued { lun, kind, .. } => (2, format!("{} waits for {}", kind_name(kind), lun_name(lun))),
         Activity::Flash { lun, kind, row, status, corrected } => {
             let mut what = format!("flash {} on {}, row {row:06X}h", kind_name(kind), lun_name(lun));
@@ -287,7 +293,8 @@ fn below<'a>(pieces: &'a [Piece], geometry: &'a Geometry) -> impl Iterator<Item 
 const QUEUE: &str = "submission queue, fetching the entry";
 const FRONT: &str = "front end: decoding, checking, waiting for the FTL";
 const DIVIDE: &str = "FTL: dividing the command, waiting for a worker";
-const BUFFER: &str = "FTL: data buffer and map, and waiting for them";
+const FIRMWARE: &str = "FTL: firmware at work";
+const BUFFER: &str = "FTL: waiting for a data buffer entry, the core or the scheduler";
 const LUN: &str = "waiting for the LUN";
 const READ_ARRAY: &str = "array: reading";
 const PROGRAM_ARRAY: &str = "array: programming";
@@ -300,11 +307,12 @@ const COMPLETION: &str = "completion entry";
 const REST: &str = "FTL";
 
 /// All names of shares, in the order in which they are told.
-const SHARES: [&str; 14] = [
+const SHARES: [&str; 15] = [
     QUEUE,
     FRONT,
     REST,
     DIVIDE,
+    FIRMWARE,
     BUFFER,
     LUN,
     READ_ARRAY,
@@ -327,6 +335,7 @@ fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
         Activity::Transaction { .. } => (3, CHANNEL),
         Activity::Flash { .. } => (2, OPERATION),
         Activity::Queued { .. } => (1, LUN),
+        Activity::Firmware { .. } => (0, FIRMWARE),
         Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } | Activity::Link { .. } => {
             return None;
         }

@@ -1,6 +1,6 @@
 //! A run as a picture in time: a trace in the JSON format of Chrome's trace events, which <https://ui.perfetto.dev> opens.
 //!
-//! Every queue, firmware task, LUN, array, channel and direction of the link is a track; arrows lead from a command to what was
+//! Every queue, firmware task, core, LUN, array, channel and direction of the link is a track; arrows lead from a command to what was
 //! done for it.
 
 use crate::explain::described;
@@ -15,6 +15,7 @@ use std::io::{self, Write};
 enum Group {
     Commands = 1,
     Slices,
+    Cores,
     Waiting,
     Flash,
     Channels,
@@ -27,6 +28,7 @@ impl Group {
         match self {
             Group::Commands => "NVMe commands",
             Group::Slices => "FTL: slices by firmware task",
+            Group::Cores => "firmware cores: functions",
             Group::Waiting => "flash operations that wait for their LUN",
             Group::Flash => "flash operations by LUN",
             Group::Channels => "channels: transactions",
@@ -163,6 +165,7 @@ impl<W: Write> PerfettoTrace<W> {
             Activity::Slice { .. } | Activity::Transfer { .. } => {
                 (Group::Slices, piece.task.unwrap_or_default())
             }
+            Activity::Firmware { core, .. } => (Group::Cores, u32::from(core)),
             Activity::Queued { .. } => (Group::Waiting, self.lane((Group::Waiting, 0), from, to)),
             Activity::Flash { lun, .. } => {
                 // A read that was begun behind another is drawn from the other's end.
@@ -188,6 +191,7 @@ impl<W: Write> PerfettoTrace<W> {
         let name = match place.0 {
             Group::Flash | Group::Arrays => at(place.1),
             Group::Channels => format!("channel {}", place.1),
+            Group::Cores => format!("core {}", place.1),
             Group::Link if place.1 == 0 => "to the host".to_owned(),
             Group::Link => "from the host".to_owned(),
             Group::Waiting => format!("lane {}", place.1),

@@ -205,6 +205,19 @@ events! {
         /// Corrected bits.
         corrected: u16,
     }
+    /// A core worked on a function of the firmware.
+    FirmwareWorked {
+        /// Core: 0 the FTL's, 1 the flash core where there is one.
+        core: u8,
+        /// 0 NVMe manager, 1 NVM command manager, 2 data buffer manager, 3 address translator, 4 host DMA,
+        /// 5 garbage collector, 6 recovery, 7 status checker, 8 dependency checker, 9 priority manager, 10 issuer,
+        /// 11 read retry, 12 flash request, 13 transaction, 14 polling.
+        function: u8,
+        /// Firmware task that it was for.
+        task: u32,
+        /// Picoseconds that it took.
+        picoseconds: u64,
+    }
     /// The dependency checker handed an operation to the reservation station (C33).
     OperationDelivered {
         /// 0 RxDMA, 1 TxDMA, 2 status-check, 3 read-trigger, 4 erase, 5 write, 6 read-transfer,

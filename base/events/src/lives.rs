@@ -1,6 +1,6 @@
 //! What happened between which two instants, and for which command: what traces and explanations are drawn from.
 
-use crate::{CommandSpan, Event, EventSink, Spans};
+use crate::{CommandSpan, Event, EventSink, Function, Spans};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -27,6 +27,13 @@ pub enum Activity {
         from_host: bool,
         /// Bytes.
         bytes: u32,
+    },
+    /// A core works on a function of the firmware.
+    Firmware {
+        /// Core: 0 the FTL's, 1 the flash core where there is one.
+        core: u8,
+        /// What it works on.
+        function: Function,
     },
     /// A flash operation waits for its LUN.
     Queued {
@@ -251,6 +258,12 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 let owner = self.owner(task);
                 if let Some((from, from_host, bytes)) = self.worker(task).transfer.take() {
                     self.tell(Activity::Transfer { from_host, bytes }, owner, from, at);
+                }
+            }
+            Event::FirmwareWorked { core, function, task, picoseconds } => {
+                if let Some(function) = Function::of_number(function) {
+                    let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
+                    self.tell(Activity::Firmware { core, function }, self.owner(task), at, until);
                 }
             }
             Event::FlashQueued { task, lun, kind, row } => {

@@ -2,13 +2,15 @@
 //!
 //! Modules only listen: simulated time is the same with and without them, and no bandwidth of the host's is used (C48).
 
+mod firmware;
 mod modules;
 
+pub use firmware::FirmwareTime;
 pub use modules::{
     Bandwidth, BitErrors, Channels, FlashLatency, OutstandingCommands, Ways, WriteAmplification,
 };
 
-use crate::{Event, EventSink};
+use crate::{Event, EventSink, Firmware};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -129,8 +131,9 @@ impl<F: FnMut(&[Entry], Sample<'_>)> EventSink for OperationMonitor<F> {
     }
 }
 
-/// The modules that come along, for a drive of this shape: one entry a channel, and with `each_way` one a way.
-pub fn modules(geometry: &Geometry, each_way: bool) -> Vec<Box<dyn MonitorModule>> {
+/// The modules that come along, for a drive of this shape and firmware: one entry a channel, one a function of the firmware that
+/// costs time, and with `each_way` one a way.
+pub fn modules(geometry: &Geometry, firmware: &Firmware, each_way: bool) -> Vec<Box<dyn MonitorModule>> {
     vec![
         Box::new(Bandwidth::default()),
         Box::new(WriteAmplification::new(geometry)),
@@ -139,6 +142,7 @@ pub fn modules(geometry: &Geometry, each_way: bool) -> Vec<Box<dyn MonitorModule
         Box::new(Ways::new(geometry, each_way)),
         Box::new(FlashLatency::new(geometry)),
         Box::new(BitErrors::default()),
+        Box::new(FirmwareTime::new(firmware)),
     ]
 }
 

@@ -1,4 +1,4 @@
-use crate::Event;
+use crate::{Event, Function};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_units::Instant;
@@ -45,6 +45,15 @@ impl Recorder {
     pub fn emit(&self, at: Instant, event: impl FnOnce() -> Event) {
         if self.is_on() {
             self.send(at, event());
+        }
+    }
+    /// Reports that `task` had `core` work on `function` from `from` to `to`, if it took time.
+    #[cold]
+    #[inline(never)]
+    pub fn worked(&self, function: Function, (core, task): (u8, u32), from: Instant, to: Instant) {
+        if to > from {
+            let (function, picoseconds) = (function.number(), to.since(from).as_picos());
+            self.emit(from, || Event::FirmwareWorked { core, function, task, picoseconds });
         }
     }
     #[cold]

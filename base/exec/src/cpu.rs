@@ -92,6 +92,11 @@ impl Core {
         &self.exec
     }
 
+    /// The core's number among those of its executor, from 0 in the order in which they were added.
+    pub const fn number(&self) -> u32 {
+        self.index
+    }
+
     /// The clock the core runs at.
     pub fn frequency(&self) -> Frequency {
         self.state.frequency

@@ -78,9 +78,12 @@ fn a_trace_for_perfetto_follows_commands_to_the_array_and_nothing_overlaps_on_a_
         }
     }
     assert_eq!(reached.len(), 200, "each command of the work and no other");
-    // Commands, slices, waiting, flash, channels, arrays.
-    let deep = reached.values().filter(|groups| **groups == BTreeSet::from([1, 2, 3, 4, 5, 6])).count();
+    // Commands, slices, waiting, flash, channels, arrays; the cores are a group of their own.
+    let groups = [1, 2, 4, 5, 6, 7];
+    let deep = reached.values().filter(|reached| groups.iter().all(|group| reached.contains(group))).count();
     assert!(deep > 50, "{deep} commands were followed to an array");
+    let named = |name: &str| events.iter().any(|event| event["name"] == name);
+    assert!(named("firmware: nvme manager") && named("firmware: transaction"), "the cores' tracks");
     for (track, mut bars) in tracks {
         bars.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
         let mut around: Vec<f64> = Vec::new();
@@ -119,6 +122,15 @@ fn the_monitor_samples_what_the_report_says_and_takes_no_time() {
     assert!((sum("flash_reads_per_second") - number(&seen["flash_reads"])).abs() < 0.01);
     assert!(rows.iter().all(|row| value(row, "outstanding_commands_max") <= 8.0));
     assert!(names.contains(&"channel_1_way_1_utilisation"));
+    // Where the cores' time went (C45): what `tiny` charges for, and nothing else.
+    let functions: Vec<_> = names.iter().filter(|name| name.starts_with("firmware_")).collect();
+    let charged = ["nvme_manager", "nvm_command_manager", "flash_request", "transaction", "polling"];
+    assert_eq!(functions.len(), charged.len(), "{functions:?}");
+    for row in &rows {
+        let parts: f64 = charged.iter().map(|f| value(row, &format!("firmware_{f}_share"))).sum();
+        assert!((parts - value(row, "core_utilisation")).abs() < 1e-9, "{row:?}");
+    }
+    assert!(charged.iter().all(|f| sum(&format!("firmware_{f}_share")) > 0.0));
     assert!(rows.iter().all(|row| (0.0..=1.0).contains(&value(row, "channel_0_utilisation"))));
 
     place.report(&[&run[..], &["--monitor", "m.jsonl"]].concat());

@@ -37,13 +37,20 @@ fn a_drive_that_is_served_tells_its_samples_to_prometheus_and_out_of_a_terminal(
         assert!(since.elapsed() < PATIENCE, "{page}");
         std::thread::sleep(Duration::from_millis(100));
     };
-    for words in ["# TYPE aster_waf gauge", "aster_connected 0", "aster_outstanding_commands 0"] {
+    for words in [
+        "# TYPE aster_waf gauge",
+        "aster_connected 0",
+        "aster_outstanding_commands 0",
+        "aster_core_utilisation ",
+        "aster_firmware_nvme_manager_share ",
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let uart = std::fs::File::open(place.path("uart")).unwrap();
     let line = BufReader::new(uart).lines().next().unwrap().unwrap();
     let sample: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(sample["read_bytes_per_second"], 0.0, "{sample}");
+    assert!(sample["firmware_polling_share"].is_number(), "{sample}");
 
     let signalled =
         std::process::Command::new("kill").args(["-INT", &server.id().to_string()]).status().unwrap();

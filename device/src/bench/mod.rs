@@ -6,7 +6,7 @@ mod operations;
 mod station;
 mod work;
 
-pub use aster_ports::flash::FlashStatus;
+pub use aster_ports::flash::{FlashRequest, FlashStatus, Outcome, Phase, Target};
 pub use limits::Limits;
 pub use operations::FlashOperation;
 pub use work::{Kind, Operation, Pattern, Prepared, Ran, Sample, Work};
@@ -25,7 +25,7 @@ use aster_nand::{NandArray, NandInspect};
 use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
-use aster_ports::flash::{Feature, FlashPort, FlashRequest, Outcome, Phase};
+use aster_ports::flash::{Feature, FlashPort};
 use aster_ports::resource::Bandwidth;
 use aster_units::{Content, Duration, Geometry, Instant, LunIndex, RowAddr};
 use aster_wire::onfi::command_set::ReadRetry;
@@ -61,6 +61,7 @@ pub struct Bench {
     inspect: NandInspect,
     requests: Rc<FlashPort>,
     limits: limits::Source,
+    recorder: Recorder,
 }
 
 impl Bench {
@@ -136,6 +137,7 @@ impl Bench {
             inspect: array.inspect(),
             requests,
             limits: limits::Source::new(profile)?,
+            recorder: recorder.clone(),
             exec,
         };
         while let Some(next) = bench.exec.next_deadline() {
@@ -216,7 +218,8 @@ impl Bench {
         let ways = usize::from(self.geometry.ways);
         assert!(slot < self.geometry.luns_per_channel() as usize, "the channel has no LUN {slot}");
         let flash = &self.channels.flash;
-        let lun = Lun::new(&self.core, &self.channels.ports[0], flash, slot % ways, slot / ways);
+        let lun = Lun::new(&self.core, &self.channels.ports[0], flash, slot % ways, slot / ways)
+            .reporting_to(&self.recorder);
         let result = Rc::new(RefCell::new(None));
         let (given, running) = (Rc::clone(&result), operation(lun));
         self.core.spawn(async move {
@@ -259,8 +262,12 @@ impl Bench {
         Ok(())
     }
 
-    /// Sends one request, and waits until everything has come to rest.
-    fn request(&self, request: FlashRequest) -> Result<Outcome, BenchError> {
+    /// Sends one request of one target, waits until everything has come to rest, and gives what became of it. Nothing else may
+    /// be in flight.
+    ///
+    /// # Errors
+    /// When the controller could not carry it out.
+    pub fn request(&self, request: FlashRequest) -> Result<Outcome, BenchError> {
         let tag = self.requests.submit(request).expect("nothing is in flight");
         while let Some(next) = self.exec.next_deadline() {
             self.exec.advance_to(next);

@@ -154,6 +154,7 @@ impl Bench {
                 let (ways, flash) = (usize::from(g.ways), &self.channels.flash);
                 let lun = |slot: &usize| {
                     Lun::new(&self.core, &self.channels.ports[0], flash, slot % ways, slot / ways)
+                        .reporting_to(&self.recorder)
                 };
                 Ok(Station {
                     operation,

@@ -3,6 +3,7 @@
 use super::operations::{FlashOperation, FlashOperation as Op, GANG};
 use super::work::{READ_BLOCKS, content_tag};
 use super::{Kind, Pattern, Sample};
+use aster_events::Function;
 use aster_flash::{Lun, operations as flash};
 use aster_ports::channel::FrameReport;
 use aster_ports::dram::SharedDram;
@@ -151,7 +152,7 @@ impl Station {
     /// Takes turns until there are none.
     pub(super) async fn run(&mut self, turns: &Turns) {
         while turns.take(self.now()) {
-            self.lead().core().charge(self.lead().config().costs.request);
+            self.lead().spend(Function::FlashRequest, self.lead().config().costs.request);
             match self.operation {
                 Op::EraseSuspend | Op::ProgramSuspend => self.suspend(turns).await,
                 _ if self.operation.kind() == Kind::Read => {

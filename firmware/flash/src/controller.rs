@@ -4,6 +4,7 @@ use crate::operations::{
     read_bytes, read_page, read_planes, read_status, read_transfer, read_transfer_and_trigger, read_trigger,
     reset, set_features, slc_erase, slc_program, slc_read,
 };
+use aster_events::Function;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{
     Capabilities, FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, Phase, Target,
@@ -40,7 +41,7 @@ impl Controller {
     /// Carries a request out: planes together where targets and package allow, else target after target. `fault` is told
     /// why a target ended in an error.
     pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
-        self.lun.core().charge(self.lun.config().costs.request);
+        self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         let targets = request.targets();
         if request.flags.one_shot {
@@ -83,7 +84,7 @@ impl Controller {
     ) -> (Outcomes, Option<Instant>) {
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
         if begun.is_none() {
-            self.lun.core().charge(self.lun.config().costs.request);
+            self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         }
         let (outcome, begun) = match self.page_read(&request.targets()[0], begun, ahead).await {
             Ok((frame, begun)) => (Outcome::from(frame), begun),
@@ -108,7 +109,7 @@ impl Controller {
             None => read_trigger(lun, row).await?,
         }
         if let Some(next) = ahead() {
-            lun.core().charge(lun.config().costs.request);
+            lun.spend(Function::FlashRequest, lun.config().costs.request);
             if let Ok((frame, since)) = read_transfer_and_trigger(lun, row, sectors, buffer, next).await {
                 return Ok((frame, Some(since)));
             }

@@ -1,5 +1,6 @@
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use aster_events::{Function, Recorder};
 use aster_exec::Core;
 use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
 use aster_ports::flash::FlashError;
@@ -107,6 +108,7 @@ pub struct Lun {
     core: Core,
     port: Rc<ChannelPort>,
     config: Rc<FlashConfig>,
+    recorder: Recorder,
     slot: usize,
     way: usize,
 }
@@ -151,7 +153,30 @@ impl Lun {
     ) -> Self {
         let ways = usize::from(config.shape.geometry.ways);
         let slot = lun * ways + way;
-        Lun { core: core.clone(), port: Rc::clone(port), config: Rc::clone(config), slot, way }
+        let (core, port, config) = (core.clone(), Rc::clone(port), Rc::clone(config));
+        Lun { core, port, config, recorder: Recorder::default(), slot, way }
+    }
+    /// Tells `recorder` what its software costs.
+    #[must_use]
+    pub fn reporting_to(self, recorder: &Recorder) -> Self {
+        Lun { recorder: recorder.clone(), ..self }
+    }
+
+    /// Spends `cycles` of the core on `function`.
+    #[inline]
+    pub fn spend(&self, function: Function, cycles: u64) {
+        if self.recorder.is_on() {
+            return self.spend_seen(function, cycles);
+        }
+        self.core.charge(cycles);
+    }
+    #[cold]
+    #[inline(never)]
+    fn spend_seen(&self, function: Function, cycles: u64) {
+        let from = self.core.now();
+        self.core.charge(cycles);
+        let by = (self.core.number() as u8, self.core.exec().current().number());
+        self.recorder.worked(function, by, from, self.core.now());
     }
 
     /// The core that runs this LUN's operations.
@@ -178,7 +203,7 @@ impl Lun {
     /// Starts a transaction on this LUN's chip enable; `name` shows in waveforms and errors.
     #[inline]
     pub fn txn(&self, name: &'static str) -> Draft<'_> {
-        self.core.charge(self.config.costs.transaction);
+        self.spend(Function::Transaction, self.config.costs.transaction);
         let mut txn = self.port.txn(self.slot);
         txn.begin(name, 1 << self.way);
         Draft(txn)
@@ -203,7 +228,7 @@ impl Lun {
     /// Starts a transaction on this LUN's chip enable and those of `others`: Chip Control takes a bitmap (B7). It is issued from
     /// this LUN's slot; nobody else may have a transaction on those LUNs in flight, and only this one's package may be read from.
     pub fn gang_txn(&self, name: &'static str, others: &[&Lun]) -> Draft<'_> {
-        self.core.charge(self.config.costs.transaction);
+        self.spend(Function::Transaction, self.config.costs.transaction);
         let mut txn = self.port.txn(self.slot);
         txn.begin(name, others.iter().fold(1 << self.way, |chips, lun| chips | 1 << lun.way));
         Draft(txn)
@@ -294,7 +319,7 @@ impl Lun {
             // A poll may wait long for the channel: what counts is when it was asked for.
             let asked = self.core.exec().now();
             let status = crate::operations::read_status(self, row).await?;
-            self.core.charge(self.config.costs.poll);
+            self.spend(Function::Polling, self.config.costs.poll);
             if status.ready() {
                 return Ok((status, busy));
             }

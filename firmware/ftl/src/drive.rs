@@ -13,7 +13,7 @@ use crate::stats::{DriveState, Stats};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::{Event, Recorder};
+use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
@@ -268,6 +268,21 @@ impl Drive {
             self.recorder.emit(self.core.now(), event);
         }
     }
+    /// Spends `cycles` of the core on `function`.
+    #[inline]
+    pub(crate) fn spend(&self, function: Function, cycles: u64) {
+        if self.recorder.is_on() {
+            return self.spend_seen(function, cycles);
+        }
+        self.core.charge(cycles);
+    }
+    #[cold]
+    #[inline(never)]
+    fn spend_seen(&self, function: Function, cycles: u64) {
+        let from = self.core.now();
+        self.core.charge(cycles);
+        self.recorder.worked(function, (self.core.number() as u8, self.task()), from, self.core.now());
+    }
     /// The firmware task that runs, as events number it.
     pub(crate) fn task(&self) -> u32 {
         self.exec().current().number()
@@ -354,7 +369,7 @@ impl Drive {
     /// Moves part of a command's data.
     #[inline]
     pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
-        self.core.charge(self.config.costs.dma);
+        self.spend(Function::HostDma, self.config.costs.dma);
         self.core.settle().await;
         self.emit(|| Event::TransferQueued {
             task: self.task(),

@@ -6,7 +6,7 @@ use crate::drive::Drive;
 use crate::flash::{Cause, Programs};
 use crate::oob::{OobRecord, PageKind};
 use crate::unsettled::Change;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
@@ -129,7 +129,7 @@ impl Drive {
     }
     /// Points a logical page at its new place, where it has just been programmed.
     pub(crate) fn moved(&self, lpn: Lpn, to: Ppa) {
-        self.core.charge(self.config.costs.translate);
+        self.spend(Function::AddressTranslator, self.config.costs.translate);
         let from = self.map.borrow_mut().set(lpn, to);
         self.blocks.borrow_mut().moved(Change { lpn, from, to });
         self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });

@@ -10,7 +10,7 @@ use crate::stats::DriveState;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
 
@@ -232,7 +232,7 @@ impl Drive {
         match at.stage {
             Stage::Reading => {
                 let outcome = self.flash_done(at.tag).await;
-                self.core.charge(self.config.costs.move_page);
+                self.spend(Function::GarbageCollector, self.config.costs.move_page);
                 let whole = SectorRange::whole(self.geometry.sectors_per_page());
                 let (mut lost, mut record) = self.judge(&outcome, whole, at.buffer);
                 // A page that names another owner than the map does, as a damaged medium may have it, holds nobody's data.

@@ -7,7 +7,7 @@ use crate::stats::DriveState;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_exec::WaitCell;
 use aster_ports::host::{CommandId, Completion, HostCommand, HostOp, HostStatus};
 use aster_units::Lpn;
@@ -60,7 +60,7 @@ pub(crate) async fn run(drive: Rc<Drive>) {
     drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
     loop {
         let command = drive.host.next_command().await;
-        drive.core.charge(drive.config.costs.command);
+        drive.spend(Function::NvmeManager, drive.config.costs.command);
         drive.emit(|| Event::CommandStarted {
             command: command.id.0,
             offset: command.offset,
@@ -103,7 +103,7 @@ impl Drive {
         let ended = self.commands.borrow_mut().end(id, status);
         self.flush_waiters.wake_all(self.exec());
         if let Some(status) = ended {
-            self.core.charge(self.config.costs.complete);
+            self.spend(Function::NvmeManager, self.config.costs.complete);
             self.core.settle().await;
             self.emit(|| Event::CommandFinished { command: id.0 });
             self.count(|s| s.commands += 1);

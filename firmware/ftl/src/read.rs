@@ -6,7 +6,7 @@ use crate::flash::Cause;
 use crate::lost;
 use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
 use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
@@ -77,7 +77,7 @@ impl Drive {
 
     /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
     pub(crate) async fn hold(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Hold), HostStatus> {
-        self.core.charge(self.config.costs.buffer);
+        self.spend(Function::DataBufferManager, self.config.costs.buffer);
         let mut clean_only = self.blocks.borrow().any_exhausted();
         loop {
             let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
@@ -110,7 +110,7 @@ impl Drive {
     /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash. What can't be
     /// read stays invalid. Nobody else changes the entry meanwhile.
     pub(crate) async fn fill(&self, entry: EntryId, wanted: Granules, cause: Cause) {
-        self.core.charge(self.config.costs.translate);
+        self.spend(Function::AddressTranslator, self.config.costs.translate);
         self.core.settle().await;
         let (lpn, missing) = {
             let buffer = self.buffer.borrow();

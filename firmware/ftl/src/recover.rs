@@ -23,6 +23,7 @@ use crate::root::LogPlace;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_events::Function;
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_units::{BufferId, Lpn, Ppa};
 
@@ -122,7 +123,7 @@ impl Drive {
         let mut map = self.map.borrow_mut();
         let entries = pages.iter().flat_map(|(_, entries)| entries);
         for &entry in entries {
-            self.core.charge(self.config.costs.replay);
+            self.spend(Function::Recovery, self.config.costs.replay);
             match entry {
                 Entry::Map { lpn, ppa } => {
                     if lpn.0 >= map.len() || u64::from(ppa.0) >= self.geometry.total_pages() {

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_exec::{Exec, WaitCell};
 use aster_ports::host::{CommandId, HostStatus};
 use aster_units::Lpn;
@@ -124,7 +124,7 @@ impl Slices {
 pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
     loop {
         let slice = drive.slices.next(drive.exec(), worker).await;
-        drive.core.charge(drive.config.costs.slice);
+        drive.spend(Function::NvmCommandManager, drive.config.costs.slice);
         drive.emit(|| Event::SliceStarted {
             command: slice.command.0,
             lpn: slice.lpn.0,

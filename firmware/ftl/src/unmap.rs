@@ -3,7 +3,7 @@
 use crate::buffer::{EntryId, Want};
 use crate::drive::Drive;
 use crate::slice::Slice;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::host::HostStatus;
 use aster_units::{Lpn, Ppa};
 
@@ -35,7 +35,7 @@ impl Drive {
             return;
         }
         self.mark_dirty();
-        self.core.charge(self.config.costs.translate);
+        self.spend(Function::AddressTranslator, self.config.costs.translate);
         let sequence = self.next_sequence();
         let from = self.map.borrow_mut().set(lpn, Ppa::NONE);
         {

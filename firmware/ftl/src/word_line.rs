@@ -9,6 +9,7 @@ use crate::buffer::EntryId;
 use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
 use crate::flash::Cause;
+use aster_events::Function;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Ppa};
 
@@ -58,7 +59,7 @@ impl Drive {
         let mut buffer = self.buffer.borrow_mut();
         let lun = self.lun_of(buffer.lpn(entry));
         while together.count < self.config.pages_at_once() as usize {
-            self.core.charge(self.config.costs.buffer);
+            self.spend(Function::DataBufferManager, self.config.costs.buffer);
             let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.lun_of(lpn) == lun) else { break };
             together.push(one);
         }

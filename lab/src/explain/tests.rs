@@ -127,3 +127,30 @@ fn the_table_tells_steps_in_the_order_of_time() {
     .collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{table}");
 }
+
+#[test]
+fn a_slices_firmware_has_a_share_of_its_own_and_other_tasks_firmware_is_not_the_commands() {
+    use aster_run_virtual::events::Function;
+    let worked = |task, function: Function, us: u64| Event::FirmwareWorked {
+        core: 0,
+        function: function.number(),
+        task,
+        picoseconds: us * 1_000_000,
+    };
+    let mut events = read(100, 50, 0);
+    // Of the slice's task 10: half a microsecond would be lost in the array's time, the first is not.
+    events.push((103, worked(10, Function::AddressTranslator, 1)));
+    events.push((120, worked(10, Function::DataBufferManager, 1)));
+    events.push((121, worked(99, Function::GarbageCollector, 1)));
+    let found = explanation(Which::Number(1), events).unwrap();
+    let share = |what: &str| found.shares.iter().find(|share| share.what == what).map(|share| share.us);
+    assert_eq!(share(FIRMWARE), Some(1.0));
+    let steps = |what: &str| found.steps.iter().filter(|step| step.what == what).count();
+    assert_eq!(
+        ["address translator", "data buffer manager", "garbage collector"]
+            .map(|f| steps(&format!("firmware: {f}"))),
+        [1, 1, 0]
+    );
+    let all: f64 = found.shares.iter().map(|share| share.us).sum();
+    assert!((all - found.total_us).abs() < 1e-9);
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Function;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use core::cell::RefCell;
@@ -39,7 +40,11 @@ fn value(row: &Row, name: &str) -> f64 {
     row.2.iter().find(|(entry, _)| entry == name).unwrap_or_else(|| panic!("no entry {name}")).1
 }
 fn all() -> Vec<Box<dyn MonitorModule>> {
-    modules(&SHAPE, true)
+    modules(&SHAPE, &firmware(), true)
+}
+
+fn firmware() -> Firmware {
+    Firmware { cores: 2, functions: vec![Function::StatusChecker, Function::Issuer] }
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn each_module_has_entries_of_its_own_and_all_names_differ() {
     let count = names.len();
     names.sort();
     names.dedup();
-    assert_eq!((names.len(), count), (count, 3 + 2 + 2 + 4 + 6 + 9 + 3));
+    assert_eq!((names.len(), count), (count, 3 + 2 + 2 + 4 + 6 + 9 + 3 + 3));
 }
 
 #[test]
@@ -162,4 +167,39 @@ fn a_module_of_a_readers_own_has_its_place_in_the_table() {
     let sent = Event::InterruptSent { vector: 1 };
     let rows = samples(modules, &[(1, sent), (2, sent), (11, sent)], 20);
     assert_eq!((value(&rows[0], "interrupts"), value(&rows[1], "interrupts")), (2.0, 1.0));
+}
+
+#[test]
+fn the_cores_time_goes_to_the_functions_that_took_it_and_to_the_sample_in_which_it_passed() {
+    let worked = |function: Function, us: u64| Event::FirmwareWorked {
+        core: 0,
+        function: function.number(),
+        task: 0,
+        picoseconds: us * 1_000_000,
+    };
+    let rows = samples(
+        all(),
+        &[
+            (1, worked(Function::Issuer, 4)),
+            (6, worked(Function::StatusChecker, 2)),
+            (8, worked(Function::Issuer, 6)),
+            (14, worked(Function::Recovery, 1)),
+        ],
+        20,
+    );
+    let row = |n: usize, name| value(&rows[n], name);
+    assert_eq!((row(0, "firmware_issuer_share"), row(0, "firmware_status_checker_share")), (0.3, 0.1));
+    assert_eq!((row(1, "firmware_issuer_share"), row(1, "firmware_status_checker_share")), (0.2, 0.0));
+    assert_eq!((row(0, "core_utilisation"), row(1, "core_utilisation")), (0.4, 0.25), "of two cores");
+}
+
+#[test]
+fn work_without_a_sample_takes_no_more_memory_and_is_counted() {
+    let mut module = FirmwareTime::new(&firmware());
+    let worked =
+        Event::FirmwareWorked { core: 0, function: Function::Issuer.number(), task: 0, picoseconds: 250_000 };
+    (0..100_000).for_each(|n| module.event(us(n), &worked));
+    let mut entries = [f64::NAN; 3];
+    module.sample(us(100_000), Duration::from_millis(100), &mut entries);
+    assert_eq!(entries, [0.125, 0.0, 0.125]);
 }

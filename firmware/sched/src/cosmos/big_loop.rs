@@ -13,7 +13,7 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_events::Recorder;
+use aster_events::{Function, Recorder};
 use aster_exec::{Core, Exec, Handler, WaitCell};
 use aster_ports::flash::{FlashPort, FlashRequest, Tag};
 use aster_ports::host::{CommandPort, DmaRequest, DmaTag};
@@ -165,7 +165,7 @@ impl BigLoop {
             let began = self.core.now();
             (self.parts, self.since) = ([Duration::ZERO; PARTS], began);
             self.bell.rung.set(false);
-            self.core.charge(self.config.costs.pass);
+            self.spend(Function::NvmeManager, self.config.costs.pass, 0);
             let taken = self.take_command();
             let mut moved = taken;
             self.spent(Part::Commands);
@@ -204,10 +204,26 @@ impl BigLoop {
             *sum += time * times;
         }
     }
-    /// A register access stalls the core.
+    /// Spends `cycles` of the core and `words` register accesses, which stall it, on `function`.
     #[inline]
-    pub(super) fn access(&self, words: u64) {
+    pub(super) fn spend(&self, function: Function, cycles: u64, words: u64) {
+        if self.recorder.is_on() {
+            return self.spend_seen(function, cycles, words);
+        }
+        self.spend_unseen(cycles, words);
+    }
+    #[inline]
+    fn spend_unseen(&self, cycles: u64, words: u64) {
+        self.core.charge(cycles);
         self.core.stall(self.config.register_access * words);
+    }
+    #[cold]
+    #[inline(never)]
+    fn spend_seen(&self, function: Function, cycles: u64, words: u64) {
+        let from = self.core.now();
+        self.spend_unseen(cycles, words);
+        let by = (self.core.number() as u8, self.core.exec().current().number());
+        self.recorder.worked(function, by, from, self.core.now());
     }
     #[inline]
     pub(super) fn count(&self, change: impl FnOnce(&mut LoopStats)) {
@@ -215,7 +231,7 @@ impl BigLoop {
     }
 
     /// The pass found nothing to do, and so would all others until something happens: they are accounted as if they had been run
-    /// (design §2). The pass that finds it begins where theirs would have.
+    /// (design §2). The pass that finds it begins where theirs would have. Events tell of them no more than of a core that waits.
     async fn wait(&mut self, began: Instant) {
         let ended = self.core.now();
         self.set_alarm();

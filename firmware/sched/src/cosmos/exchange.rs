@@ -3,7 +3,7 @@
 use super::big_loop::{BigLoop, Payload};
 use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Tag};
 use aster_ports::host::{DmaDirection, HostOp};
 use aster_units::BufferId;
@@ -32,9 +32,9 @@ fn operations(request: &FlashRequest) -> Option<&'static [OperationKind]> {
 impl BigLoop {
     /// GetHostCommand(): one command a pass, if one waits.
     pub(super) fn take_command(&mut self) -> bool {
-        self.access(1);
+        self.spend(Function::NvmeManager, 0, 1);
         let Some(command) = self.ports.host.try_next_command() else { return false };
-        self.access(COMMAND_WORDS);
+        self.spend(Function::NvmeManager, 0, COMMAND_WORDS);
         if command.op == HostOp::Deallocate {
             let host = &self.ports.host;
             let ranges = (0..).map_while(|index| host.range(command.id, index));
@@ -50,7 +50,7 @@ impl BigLoop {
         let mut any = false;
         while let Some(completion) = self.ports.ftl.next_completion() {
             any = true;
-            self.access(COMPLETION_WORDS);
+            self.spend(Function::NvmeManager, 0, COMPLETION_WORDS);
             self.core.settle().await;
             let system = self.core.now().since(self.taken[usize::from(completion.id.0)]);
             self.count(|s| {

@@ -7,7 +7,7 @@ use super::priority::Candidate;
 use super::state::{Stage, WayState};
 use super::stats::Part;
 use super::status::flash_kind;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::flash::Phase;
 use aster_ports::host::DmaRequest;
 
@@ -21,7 +21,11 @@ impl BigLoop {
                 continue;
             }
             any = true;
-            self.core.charge(self.config.costs.compare * self.candidates.len() as u64);
+            self.spend(
+                Function::PriorityManager,
+                self.config.costs.compare * self.candidates.len() as u64,
+                0,
+            );
             self.priorities.order(channel, &mut self.candidates);
             self.spent(Part::Order);
             for at in 0..self.candidates.len() {
@@ -45,8 +49,8 @@ impl BigLoop {
             }
             any = true;
             self.station.take_host();
-            self.core.charge(self.config.costs.issue * u64::from(units));
-            self.access(head.kind.register_words(1) * u64::from(units));
+            let words = head.kind.register_words(1) * u64::from(units);
+            self.spend(Function::Issuer, self.config.costs.issue * u64::from(units), words);
             self.core.settle().await;
             self.send_units(head, &request);
         }
@@ -95,9 +99,11 @@ impl BigLoop {
 
     async fn issue_flash(&mut self, channel: usize, Candidate { lun, kind, .. }: Candidate) {
         let head = *self.station.head(lun).expect("a candidate is a way's head, or asks about one");
-        self.core.charge(self.config.costs.issue);
         let request = self.request(head.set);
-        self.access(kind.register_words(request.targets().len() as u64));
+        let words = kind.register_words(request.targets().len() as u64);
+        // What is done again is so because a read could not be corrected.
+        let function = if head.again { Function::ReadRetry } else { Function::Issuer };
+        self.spend(function, self.config.costs.issue, words);
         self.core.settle().await;
         let phase = match kind {
             OperationKind::StatusCheck => Phase::Status,

@@ -4,7 +4,7 @@ use super::big_loop::{BigLoop, DmaInFlight, Payload};
 use super::operation::{Operation, OperationKind};
 use super::state::{Stage, Verdict, WayState};
 use super::stats::Part;
-use aster_events::Event;
+use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Phase};
 use aster_units::{Instant, LunIndex};
 
@@ -45,7 +45,7 @@ impl BigLoop {
         if self.dma.is_empty() {
             return false;
         }
-        self.access(1);
+        self.spend(Function::StatusChecker, 0, 1);
         let mut any = false;
         for at in 0..self.dma.len() {
             let DmaInFlight { units, failed, .. } = &mut self.dma[at];
@@ -60,7 +60,7 @@ impl BigLoop {
             });
             any |= units.is_empty();
         }
-        self.core.charge(self.config.costs.status * self.dma.len() as u64);
+        self.spend(Function::StatusChecker, self.config.costs.status * self.dma.len() as u64, 0);
         if any {
             for _ in 0..self.dma.len() {
                 let transfer = self.dma.pop_front().expect("counted");
@@ -86,7 +86,7 @@ impl BigLoop {
     /// Accounts an operation that has ended.
     fn finished(&mut self, operation: &Operation, issued: Instant, status: u8) {
         self.spent(Part::Status);
-        self.core.charge(self.config.costs.finish);
+        self.spend(Function::DependencyChecker, self.config.costs.finish, 0);
         self.spent(Part::Order);
         let now = self.core.now();
         self.count(|s| {
@@ -104,10 +104,8 @@ impl BigLoop {
     /// One register has a ready/busy bit for each way (C24); completion flags lie in memory.
     fn check_channel(&mut self, channel: usize) -> bool {
         let mut any = false;
-        if self.config.detached {
-            self.access(1);
-        }
-        self.core.charge(self.config.costs.status * u64::from(self.working[channel]));
+        let looks = self.config.costs.status * u64::from(self.working[channel]);
+        self.spend(Function::StatusChecker, looks, u64::from(self.config.detached));
         for way in 0..self.channels[channel].len() {
             let lun = self.channels[channel][way];
             if let WayState::Busy(stage) = self.states.of(lun) {
@@ -146,7 +144,7 @@ impl BigLoop {
             Stage::Checking(tag) => {
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
                 // The result's word is in a register.
-                self.access(1);
+                self.spend(Function::StatusChecker, 0, 1);
                 self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
                 let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");

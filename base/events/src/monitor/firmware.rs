@@ -1,0 +1,88 @@
+//! Where the firmware's cores spend their time.
+
+use super::{Entry, MonitorModule};
+use crate::{Event, Firmware, Function};
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
+use aster_units::{Duration, Instant};
+
+/// The cores' time by function of the firmware.
+pub struct FirmwareTime {
+    cores: u8,
+    /// The entry of each function; none for what the firmware has not.
+    places: [Option<usize>; Function::COUNT],
+    functions: Vec<Function>,
+    /// What each function took of the time that no sample has counted yet, as far as it is over.
+    over: [Duration; Function::COUNT],
+    /// The latest pieces of work: a core runs ahead of the clock, and so of the end of a sample.
+    work: VecDeque<(Function, Instant, Instant)>,
+}
+
+/// Pieces of work that a sample may cut. What is older than so many others was over long before.
+const PIECES_MAX: usize = 1024;
+
+impl FirmwareTime {
+    /// One entry a function that costs time.
+    pub fn new(firmware: &Firmware) -> Self {
+        let mut places = [None; Function::COUNT];
+        for (place, function) in firmware.functions.iter().enumerate() {
+            places[usize::from(function.number())] = Some(place);
+        }
+        let functions = firmware.functions.clone();
+        FirmwareTime {
+            cores: firmware.cores.max(1),
+            places,
+            functions,
+            over: [Duration::ZERO; Function::COUNT],
+            work: VecDeque::with_capacity(PIECES_MAX),
+        }
+    }
+}
+
+impl MonitorModule for FirmwareTime {
+    fn entries(&self) -> Vec<Entry> {
+        let all = Entry::new(
+            "core_utilisation",
+            "share of the time in which a firmware core works, mean over cores",
+        );
+        let each = self
+            .functions
+            .iter()
+            .map(|function| Entry::new(format!("firmware_{}_share", function.name()), function.summary()));
+        core::iter::once(all).chain(each).collect()
+    }
+    fn event(&mut self, at: Instant, event: &Event) {
+        let Event::FirmwareWorked { function, picoseconds, .. } = *event else { return };
+        let Some(function) = Function::of_number(function) else { return };
+        if self.work.len() == PIECES_MAX
+            && let Some((function, from, until)) = self.work.pop_front()
+        {
+            self.over[usize::from(function.number())] += until.since(from);
+        }
+        let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
+        self.work.push_back((function, at, until));
+    }
+    fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
+        let spent = &mut self.over;
+        self.work.retain_mut(|(function, from, end)| {
+            let to = (*end).min(until);
+            if to > *from {
+                spent[usize::from(function.number())] += to.since(*from);
+                *from = to;
+            }
+            *end > until
+        });
+        let (all, each) = entries.split_at_mut(1);
+        let whole = over.as_picos() as f64 * f64::from(self.cores);
+        let mut worked = 0.0;
+        for (time, place) in core::mem::take(spent).into_iter().zip(self.places) {
+            let share = time.as_picos() as f64 / whole;
+            worked += share;
+            if let Some(place) = place {
+                each[place] = share;
+            }
+        }
+        all[0] = worked;
+    }
+}
