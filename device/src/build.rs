@@ -14,8 +14,8 @@ use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy}
 use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
 use aster_hostif::{BlockSize, HostIfConfig};
 use aster_nand::{
-    ArrayTiming, BusConfig, ErrorModel, FactoryMarks, FailureModel, Identity, NandConfig, NandError, PerType,
-    Variant,
+    ArrayTiming, BusConfig, ErrorModel, FactoryMarks, FailureModel, Identity, LEVELS_MAX, NandConfig,
+    NandError, PerType, Variant,
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
@@ -173,6 +173,8 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             level_width_mv: p.errors.level_width_mv,
             read_noise_mv: p.errors.read_noise_mv,
             neighbour: p.errors.neighbour,
+            coupling_mv: p.errors.coupling_mv,
+            lifted: lifted(&p.errors.lifted),
         },
         failures: FailureModel {
             factory_bad_per_mille: p.factory_bad_per_mille,
@@ -274,6 +276,11 @@ pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
             poll: profile.costs.poll,
         },
     })
+}
+
+/// The share of each level that a lift makes wrong; checked to be no more than there are.
+fn lifted(shares: &[f64]) -> [f64; LEVELS_MAX] {
+    core::array::from_fn(|level| shares.get(level).copied().unwrap_or_default())
 }
 
 pub(crate) fn clock(profile: &Profile) -> EngineClock {

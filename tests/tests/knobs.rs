@@ -252,6 +252,14 @@ fn in_one_shot(p: &mut Profile) {
 const ONE_SHOT: OneShotProfile =
     OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 };
 
+/// Cells that lift each other much, although blocks are erased a few times only.
+fn with_coupling(p: &mut Profile) {
+    p.package.errors.fresh = 1e-4;
+    p.package.errors.level_width_mv = 1.0;
+    p.package.errors.coupling_mv = 400.0;
+    p.package.errors.lifted = vec![1.0, 0.5, 0.5, 0.0];
+}
+
 /// A package with the vendor's commands, on one channel.
 fn with_vendor_commands(p: &mut Profile) {
     p.geometry.channels = 1;
@@ -368,6 +376,8 @@ const CASES: &[Case] = &cases! {
     "package.one_shot.program_us" Run on in_one_shot;
         => |p| p.package.one_shot = Some(OneShotProfile { program_us: 1_700.0, ..ONE_SHOT }),
     "scheduler.one_shot" Run on by_pages; => |p| p.scheduler.one_shot = true,
+    "package.errors.coupling_mv" Run on with_coupling; => |p| p.package.errors.coupling_mv = 900.0,
+    "package.errors.lifted" Run on with_coupling; => |p| p.package.errors.lifted = vec![1.0; 4],
     "package.errors.neighbour" Run => |p| p.package.errors.neighbour = 2.0,
     "package.nv_ddr2_mode_max" Bus => |p| p.package.nv_ddr2_mode_max = 5,
     "package.commands" Bus => |p| p.package.commands = vec![CommandName::ReadCache],

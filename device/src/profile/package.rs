@@ -218,6 +218,11 @@ pub struct ErrorsProfile {
     pub read_noise_mv: f64,
     /// The share by which scrambled data on the next word line raises the rate.
     pub neighbour: f64,
+    /// How much further a cell is lifted of which all neighbours are charged than one of which none is, millivolts a thousand
+    /// program/erase cycles; in the place of `neighbour`.
+    pub coupling_mv: f64,
+    /// The share of each level's errors that such a lift makes, 0 to 1, the erased level's first: as many as cells have levels.
+    pub lifted: Vec<f64>,
 }
 
 impl Default for ErrorsProfile {
@@ -235,6 +240,8 @@ impl Default for ErrorsProfile {
             level_width_mv: 0.0,
             read_noise_mv: 0.0,
             neighbour: 0.0,
+            coupling_mv: 0.0,
+            lifted: Vec::new(),
         }
     }
 }
@@ -285,6 +292,39 @@ fn overlay(under: &mut Table, over: &Table) {
     }
 }
 
+/// Checks what lifts cells: errors are (key, reason).
+pub(super) fn coupling(p: &PackageProfile) -> Result<(), (&'static str, String)> {
+    let (e, levels) = (&p.errors, 1usize << CellMode::from(p.cells).bits());
+    let is_on = e.coupling_mv > 0.0;
+    let refuse = |key, why: String| Err((key, why));
+    if is_on && e.level_width_mv == 0.0 {
+        return refuse(
+            "package.errors.coupling_mv",
+            "must be 0 without level_width_mv, which it is measured by".to_owned(),
+        );
+    }
+    if is_on && e.neighbour > 0.0 {
+        return refuse(
+            "package.errors.coupling_mv",
+            "must be 0 beside neighbour, whose place it takes".to_owned(),
+        );
+    }
+    if e.lifted.len() != if is_on { levels } else { 0 } {
+        let wanted = if is_on {
+            format!("must give {levels} shares, one a level of the cells")
+        } else {
+            "must be absent without coupling_mv".to_owned()
+        };
+        return refuse("package.errors.lifted", format!("{wanted}, but gives {}", e.lifted.len()));
+    }
+    match e.lifted.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+        Some(share) => {
+            refuse("package.errors.lifted", format!("must be shares from 0 to 1, but one is {share}"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The range of every number of a package, by key.
 pub(super) fn numbers(p: &PackageProfile) -> Vec<(&'static str, f64, f64, f64)> {
     let e = &p.errors;
@@ -302,6 +342,7 @@ pub(super) fn numbers(p: &PackageProfile) -> Vec<(&'static str, f64, f64, f64)> 
         ("package.errors.level_width_mv", e.level_width_mv, 0.0, 1e4),
         ("package.errors.read_noise_mv", e.read_noise_mv, 0.0, e.level_width_mv),
         ("package.errors.neighbour", e.neighbour, 0.0, 100.0),
+        ("package.errors.coupling_mv", e.coupling_mv, 0.0, 1e3),
     ];
     if let Some(slc) = &p.slc {
         numbers.extend([

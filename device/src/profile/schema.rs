@@ -1,6 +1,6 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
-use super::package::{PackageProfile, numbers};
+use super::package::{PackageProfile, coupling, numbers};
 use aster_units::{CellMode, Content, Geometry};
 use serde::{Deserialize, Serialize};
 
@@ -620,6 +620,7 @@ impl Profile {
         for (key, value, low, high) in numbers(p) {
             range(key, value, low, high)?;
         }
+        coupling(p)?;
         if self.channel.data_interface == DataModeName::NvDdr2
             && self.channel.timing_mode > p.nv_ddr2_mode_max
         {

@@ -253,6 +253,12 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("fresh = 1e-5", "retention_shift_mv = -1", "package.errors.retention_shift_mv"),
     ("fresh = 1e-5", "level_width_mv = -1", "package.errors.level_width_mv"),
     ("fresh = 1e-5", "neighbour = -1", "package.errors.neighbour"),
+    ("fresh = 1e-5", "coupling_mv = -1", "package.errors.coupling_mv"),
+    ("fresh = 1e-5", "coupling_mv = 5\nlifted = [1, 1, 1, 0]", "package.errors.coupling_mv"),
+    ("fresh = 1e-5", "coupling_mv = 5\nlevel_width_mv = 9\nneighbour = 0.1", "package.errors.coupling_mv"),
+    ("fresh = 1e-5", "coupling_mv = 5\nlevel_width_mv = 9\nlifted = [1, 1]", "package.errors.lifted"),
+    ("fresh = 1e-5", "coupling_mv = 5\nlevel_width_mv = 9\nlifted = [1, 1, 2, 0]", "package.errors.lifted"),
+    ("fresh = 1e-5", "lifted = [1, 1, 1, 0]", "package.errors.lifted"),
     (
         "[channel]",
         "[package.slc]\nprefix = 0xDA\nread_us = 0\nprogram_us = 1\nerase_us = 1\n[channel]",

@@ -6,6 +6,7 @@
 //! level rids a page of errors of one kind and brings others. Read noise moves the level of each cell a little, another way in
 //! each read, so that the cells near it are now right and now wrong. An undisturbed page costs one hash and one comparison a process.
 
+use crate::coupling::LEVELS_MAX;
 use alloc::vec::Vec;
 use aster_units::{PageType, mix64};
 
@@ -23,7 +24,8 @@ use aster_units::{PageType, mix64};
 /// - What a cell's threshold is found to be changes from read to read, by random telegraph noise (Compagnoni et al., IEEE TED
 ///   55(1), 2008): a page read again at the same level has not quite the same errors.
 /// - Interference from the cells of the word line programmed after, in proportion to the charge that their data put there
-///   (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference).
+///   (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference): page by page (`neighbour`), or cell
+///   by cell and from either side as well (`coupling_mv`; module `coupling`).
 ///
 /// Rates, shifts and shares of 0 switch an influence off.
 ///
@@ -64,6 +66,12 @@ pub struct ErrorModel {
     /// The share by which scrambled data in the neighbouring page raises the rate; an erased neighbour adds nothing, one of
     /// zeroes twice as much.
     pub neighbour: f64,
+    /// How much further than one of which no neighbour is charged a cell is lifted of which all are, in millivolts a thousand
+    /// program/erase cycles: the neighbours one by one, in the place of `neighbour`. Needs `level_width_mv`. Blocks used as SLC have
+    /// the room for it.
+    pub coupling_mv: f64,
+    /// The share of each level's errors, the erased one's first, that such a lift makes: 0 to 1.
+    pub lifted: [f64; LEVELS_MAX],
 }
 
 impl ErrorModel {
@@ -81,6 +89,8 @@ impl ErrorModel {
         level_width_mv: 0.0,
         read_noise_mv: 0.0,
         neighbour: 0.0,
+        coupling_mv: 0.0,
+        lifted: [0.0; LEVELS_MAX],
     };
 
     /// True when no influence has a rate.
@@ -103,11 +113,21 @@ impl ErrorModel {
             ("errors.level_width_mv", self.level_width_mv),
             ("errors.read_noise_mv", self.read_noise_mv),
             ("errors.neighbour", self.neighbour),
+            ("errors.coupling_mv", self.coupling_mv),
         ];
         let bad = fields.into_iter().find(|(_, v)| !v.is_finite() || *v < 0.0);
         bad.map(|(name, _)| (name, "a finite number of at least 0")).or_else(|| {
             let loud = self.read_noise_mv > self.level_width_mv;
-            loud.then_some(("errors.read_noise_mv", "at most level_width_mv"))
+            let unmeasured = self.coupling_mv > 0.0 && self.level_width_mv == 0.0;
+            let twice = self.coupling_mv > 0.0 && self.neighbour > 0.0;
+            let beyond = !self.lifted.iter().all(|share| (0.0..=1.0).contains(share));
+            let bad = [
+                (loud, ("errors.read_noise_mv", "at most level_width_mv")),
+                (unmeasured, ("errors.coupling_mv", "0 without level_width_mv, which it is measured by")),
+                (twice, ("errors.coupling_mv", "0 beside neighbour, whose place it takes")),
+                (beyond, ("errors.lifted", "shares from 0 to 1")),
+            ];
+            bad.into_iter().find(|(is_bad, _)| *is_bad).map(|(_, field)| field)
         })
     }
 
@@ -172,6 +192,19 @@ pub struct Sensing {
     pub neighbour_share: f64,
 }
 
+/// What the data of a page and of those around it do to its cells.
+pub(crate) struct OfData<F> {
+    /// The most that a cell's expected errors are multiplied by.
+    pub(crate) reach: f64,
+    /// What those of the cell at a position are.
+    pub(crate) factor: F,
+}
+
+impl OfData<fn(u32) -> f64> {
+    /// Nothing.
+    pub(crate) const NONE: Self = OfData { reach: 1.0, factor: |_| 1.0 };
+}
+
 /// The share of a torn page's bits that read wrong: beyond every code that a spare area has room for.
 pub(crate) const TORN_RATE: f64 = 0.02;
 /// Above this share a page is noise; the process is cut off there.
@@ -227,26 +260,43 @@ pub(crate) struct ReadOnce {
 /// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed` when `rate` errors a bit are expected
 /// and it is read this `once`. The order is that of arrival; positions may repeat.
 #[inline]
-pub(crate) fn arrivals(page_seed: u64, rate: f64, bits: u32, once: &ReadOnce, flips: &mut Vec<u32>) {
+pub(crate) fn arrivals<F: Fn(u32) -> f64>(
+    page_seed: u64,
+    rate: f64,
+    bits: u32,
+    (once, of_data): (&ReadOnce, &OfData<F>),
+    flips: &mut Vec<u32>,
+) {
     let expected = rate.min(RATE_MAX) * f64::from(bits);
     let first = unit(mix64(page_seed));
+    let reach = once.noise.reach * of_data.reach;
     // 1 - x <= exp(-x): when the first arrival's survival exceeds even that, nothing has flipped, without a logarithm.
-    if first < 1.0 - expected * once.noise.reach {
+    if first < 1.0 - expected * reach {
         return;
     }
-    grow(page_seed, first, expected, bits, once, flips);
+    grow((page_seed, first), (expected, reach), bits, (once, of_data), flips);
 }
 
 #[cold]
 #[inline(never)]
-fn grow(page_seed: u64, first: f64, expected: f64, bits: u32, once: &ReadOnce, flips: &mut Vec<u32>) {
+fn grow<F: Fn(u32) -> f64>(
+    (page_seed, first): (u64, f64),
+    (expected, reach): (f64, f64),
+    bits: u32,
+    (once, of_data): (&ReadOnce, &OfData<F>),
+    flips: &mut Vec<u32>,
+) {
     let mut arrival = -libm::log(first);
     let mut k = 0u64;
-    while arrival < expected * once.noise.reach {
+    while arrival < expected * reach {
         k += 1;
         let hash = mix64(page_seed.wrapping_add(k.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        if arrival < expected * once.noise.factor(mix64(hash ^ once.seed)) {
-            flips.push(((u128::from(mix64(hash ^ 0x5bd1_e995)) * u128::from(bits)) >> 64) as u32);
+        let noisy = expected * once.noise.factor(mix64(hash ^ once.seed));
+        if arrival < noisy * of_data.reach {
+            let position = ((u128::from(mix64(hash ^ 0x5bd1_e995)) * u128::from(bits)) >> 64) as u32;
+            if arrival < noisy * (of_data.factor)(position) {
+                flips.push(position);
+            }
         }
         arrival -= libm::log(unit(hash));
     }
@@ -279,6 +329,8 @@ mod tests {
         level_width_mv: 40.0,
         read_noise_mv: 10.0,
         neighbour: 0.3,
+        coupling_mv: 0.0,
+        lifted: [0.0; LEVELS_MAX],
     };
     const BITS: u32 = 144_384;
 
@@ -286,7 +338,7 @@ mod tests {
 
     fn read(seed: u64, rate: f64, once: &ReadOnce) -> BTreeSet<u32> {
         let mut flips = Vec::new();
-        arrivals(seed, rate, BITS, once, &mut flips);
+        arrivals(seed, rate, BITS, (once, &OfData::NONE), &mut flips);
         flips.into_iter().collect()
     }
     fn flips(seed: u64, rate: f64) -> BTreeSet<u32> {
@@ -318,7 +370,7 @@ mod tests {
             let pages = 4_000;
             let mut all = Vec::new();
             for seed in 0..pages {
-                arrivals(mix64(seed), rate, BITS, &QUIET, &mut all);
+                arrivals(mix64(seed), rate, BITS, (&QUIET, &OfData::NONE), &mut all);
             }
             let expected = rate * f64::from(BITS) * pages as f64;
             let off = (all.len() as f64 - expected).abs();
@@ -359,6 +411,22 @@ mod tests {
         // Two reads differ by the cells that lie within the noise: 2·√(2/2π)·σ of the errors when σ is small, and σ is ¼ here.
         let share = changing as f64 / ((reads - 1) * pages) as f64 / mean;
         assert!((0.2..0.35).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn cells_that_data_harm_are_wrong_as_much_more_often() {
+        // Every fourth cell three times as often, the others a third of that.
+        let of_data =
+            OfData { reach: 3.0, factor: |position| if position % 4 == 0 { 3.0 } else { 1.0 / 3.0 } };
+        let (mut harmed, mut all) = (0u32, 0u32);
+        for seed in 0..400 {
+            let mut flips = Vec::new();
+            arrivals(mix64(seed), 1e-4, BITS, (&QUIET, &of_data), &mut flips);
+            harmed += flips.iter().filter(|position| *position % 4 == 0).count() as u32;
+            all += flips.len() as u32;
+        }
+        assert!((f64::from(harmed) / f64::from(all) - 0.75).abs() < 0.02, "{harmed} of {all}");
+        assert!((f64::from(all) / (400.0 * 1e-4 * f64::from(BITS)) - 1.0).abs() < 0.03, "{all}");
     }
 
     #[test]

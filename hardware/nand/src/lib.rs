@@ -9,7 +9,7 @@
 //! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and `identity` answer
 //!   for the target;
 //! - `store` keeps pages and blocks, in memory or through to an image;
-//! - `timing`, `errors` and `faults` say how long, how wrong and how broken.
+//! - `timing`, `errors` with `coupling`, and `faults` say how long, how wrong and how broken.
 //!
 //! A package never owns a clock: every call carries the times of its bus cycles, and what the array does settles when
 //! the LUN is next looked at.
@@ -23,6 +23,7 @@ mod bus;
 mod command;
 mod config;
 mod confirm;
+mod coupling;
 mod errors;
 mod faults;
 mod features;
@@ -40,6 +41,7 @@ mod work;
 pub use array::{NandArray, NandCells};
 pub use bus::BusConfig;
 pub use config::{NandConfig, NandError};
+pub use coupling::LEVELS_MAX;
 pub use errors::{ErrorModel, Sensing, Stress};
 pub use faults::{FactoryMarks, FailureModel};
 pub use identity::Identity;

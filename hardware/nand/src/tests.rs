@@ -9,6 +9,7 @@ pub(crate) use bench::{TestMedium, config};
 
 mod cached;
 mod commands;
+mod coupling;
 mod multi_lun;
 mod noise;
 mod power;

@@ -128,6 +128,7 @@ pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
         outstanding(report, plan),
         sizes(report),
         clock(report),
+        scrambler(report),
         one_shot(report),
         controllers(report),
     ]
@@ -220,6 +221,29 @@ fn clock(report: &CosmosReport) -> Figure {
         Panel { title, x: "MHz", y: "MB/s", series: series.collect() }
     });
     Figure { file: "fig27.svg", label: "Throughput by the core's clock", panels: panels.into() }
+}
+
+fn scrambler(report: &CosmosReport) -> Figure {
+    type Of = fn(&super::BitErrors) -> f64;
+    let panels = super::scrambler::patterns().map(|pattern| {
+        let of: [(&str, Of, bool); 2] = [("Scr", |e| e.scrambled, false), ("NoScr", |e| e.plain, false)];
+        let series = of.into_iter().map(|(name, of, paper)| Series {
+            name: name.to_owned(),
+            points: report
+                .scrambler
+                .iter()
+                .filter(|e| e.pattern == pattern.name)
+                .map(|e| (f64::from(e.cycles), of(e)))
+                .collect(),
+            paper,
+        });
+        Panel { title: pattern.name.to_owned(), x: "P/E cycles", y: "bits", series: series.collect() }
+    });
+    Figure {
+        file: "fig30.svg",
+        label: "Bit errors of a page with and without scrambler",
+        panels: panels.into(),
+    }
 }
 
 fn one_shot(report: &CosmosReport) -> Figure {

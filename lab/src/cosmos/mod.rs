@@ -10,6 +10,7 @@ mod grid;
 mod hardware;
 mod one_shot;
 mod plan;
+mod scrambler;
 mod table_7;
 mod text;
 
@@ -22,9 +23,11 @@ pub use grid::GridPoint;
 pub use hardware::{ArrayRow, BusRow};
 pub use one_shot::Utilisation;
 pub use plan::Plan;
+pub use scrambler::BitErrors;
 pub use table_7::{LatencyRow, Table7};
 pub use text::table;
 
+use aster_device::bench::BenchError;
 use aster_device::profile::ProfileError;
 use aster_run_virtual::RunError;
 use serde::Serialize;
@@ -47,6 +50,8 @@ pub struct CosmosReport {
     pub distribution: Vec<Distribution>,
     /// Fig 27, and the shares of 7.1.
     pub clock: Vec<ClockPoint>,
+    /// Fig 30.
+    pub scrambler: Vec<BitErrors>,
     /// Fig 32.
     pub one_shot: Vec<Utilisation>,
     /// BABOL's Fig 12.
@@ -65,6 +70,9 @@ pub enum CosmosError {
     /// A drive can't be built or run.
     #[error(transparent)]
     Machine(#[from] RunError),
+    /// A bench can't be built.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     /// A request failed.
     #[error("{0}")]
     Run(String),
@@ -95,6 +103,7 @@ pub fn run(
         random: grid::measure(plan, true, &mut |share| told("Fig 22", share))?,
         distribution: distribution::measure(plan, &mut |share| told("Figs 25 and 26", share))?,
         clock: clock::measure(plan, &mut |share| told("Fig 27", share))?,
+        scrambler: scrambler::measure(plan, &mut |share| told("Fig 30", share))?,
         one_shot: one_shot::measure(plan, &mut |share| told("Fig 32", share))?,
         controllers: controllers::measure(plan, &mut |share| told("BABOL's Fig 12", share))?,
     })

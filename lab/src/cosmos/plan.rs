@@ -3,7 +3,7 @@
 use super::CosmosError;
 use super::costs::Costs;
 use aster_device::profile::{Profile, SHIPPED, shipped};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 const FILE: &str = "experiments/cosmos.toml";
 const TEXT: &str = include_str!("../../../experiments/cosmos.toml");
@@ -34,8 +34,24 @@ pub struct Plan {
     pub squares: Vec<u8>,
     /// Fig 27: clocks of the core.
     pub clocks_mhz: Vec<u32>,
+    /// Fig 30: program/erase cycles at which errors are counted.
+    pub cycles: Vec<u32>,
+    /// Fig 30: blocks that hold each pattern.
+    pub pattern_blocks: u32,
+    /// Fig 30: what was fitted to it.
+    pub interference: Interference,
     /// The paper's numbers.
     pub paper: Paper,
+}
+
+/// How the package's cells lift each other: keys of `[package.errors]`.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Interference {
+    /// Lift by all neighbours, millivolts a thousand cycles.
+    pub coupling_mv: f64,
+    /// The share of each level's errors that a lift makes.
+    pub lifted: Vec<f64>,
 }
 
 /// The paper's numbers.
@@ -50,10 +66,22 @@ pub struct Paper {
     pub fig_21: PaperFig21,
     /// Section 7.1 (C78, C79).
     pub clock: PaperClock,
+    /// Section 7.3 (C82).
+    pub fig_30: PaperFig30,
     /// Section 7.4 (C84).
     pub fig_32: PaperFig32,
     /// BABOL's Fig 12 (B26).
     pub babol_12: PaperBabol12,
+}
+
+/// What the text says of Fig 30.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFig30 {
+    /// How far bit errors with a scrambler are below those without, percent at most, at the most cycles.
+    pub reduction_percent: f64,
+    /// The pattern for which a scrambler is of no use.
+    pub unaffected: String,
 }
 
 /// What the text says of Fig 32's package.
@@ -189,6 +217,8 @@ impl Plan {
         self.single_requests = 8;
         self.squares.retain(|square| [2, 8].contains(square));
         self.clocks_mhz.retain(|mhz| [200, 1000].contains(mhz));
+        self.cycles.retain(|cycles| [1000, 5000].contains(cycles));
+        self.pattern_blocks = 1;
         self
     }
 }

@@ -238,6 +238,44 @@ fn exchanging_nothing_but_the_controller_costs_little() {
     }
 }
 
+fn bit_errors(pattern: &str, cycles: u32) -> &'static BitErrors {
+    REPORT.scrambler.iter().find(|e| (e.pattern, e.cycles) == (pattern, cycles)).unwrap()
+}
+
+/// C82, its three statements.
+#[test]
+fn a_scrambler_spares_worn_cells_bit_errors_unless_the_pattern_is_11_00() {
+    let paper = &PLAN.paper.fig_30;
+    let [low, high] = [1000, 5000];
+    for pattern in scrambler::patterns() {
+        let (worn, young) = (bit_errors(pattern.name, high), bit_errors(pattern.name, low));
+        assert!((young.scrambled - young.plain).abs() < 0.25, "no difference at few cycles: {young:?}");
+        assert!(worn.scrambled > 5.0 * young.scrambled, "{worn:?} {young:?}");
+        let reduction = worn.reduction_percent();
+        if pattern.name == paper.unaffected {
+            assert!(reduction.abs() < 2.0, "{worn:?}");
+        } else {
+            assert!(worn.plain - worn.scrambled > 0.5 && reduction > 2.0, "{worn:?}");
+        }
+    }
+    let most = scrambler::patterns().map(|p| bit_errors(p.name, high).reduction_percent());
+    let most = most.into_iter().fold(f64::MIN, f64::max);
+    assert!((most - paper.reduction_percent).abs() < 2.0, "what was fitted is met: {most}");
+}
+
+/// Where the cells don't lift each other, no pattern is better or worse than random data: the effect is theirs.
+#[test]
+fn without_interference_a_scrambler_is_of_no_use() {
+    let mut plan = PLAN.clone();
+    plan.interference.coupling_mv = 0.0;
+    plan.interference.lifted.clear();
+    plan.cycles = vec![5000];
+    plan.pattern_blocks = 1;
+    for errors in scrambler::measure(&plan, &mut |_| Ok(())).unwrap() {
+        assert_eq!(errors.scrambled, errors.plain, "{errors:?}");
+    }
+}
+
 /// C84: word lines in one shot keep the channels busier than MLC's pages, although a program takes longer.
 #[test]
 fn one_shot_programs_keep_the_channels_busier_than_pages_of_mlc() {
@@ -265,6 +303,7 @@ fn the_report_names_every_table_and_figure_and_each_figure_is_drawn() {
         "Fig 24",
         "Figs 25 and 26",
         "Fig 27",
+        "Fig 30",
         "Fig 32",
         "Fig 12",
     ] {

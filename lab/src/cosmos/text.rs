@@ -53,6 +53,7 @@ pub fn table(report: &CosmosReport, plan: &Plan) -> String {
     });
     distribution(&mut out, report);
     clock(&mut out, report, plan);
+    scrambler(&mut out, report, plan);
     one_shot(&mut out, report);
     controllers(&mut out, report, plan);
     fitted(&mut out);
@@ -198,6 +199,28 @@ fn clock(out: &mut String, report: &CosmosReport, plan: &Plan) {
         paper.loss_2_percent,
         paper.loss_8_read_percent,
         paper.loss_8_write_percent
+    );
+}
+
+fn scrambler(out: &mut String, report: &CosmosReport, plan: &Plan) {
+    let _ = writeln!(
+        out,
+        "\nFig 30, bit errors of a page with a scrambler / without, by P/E cycles; at the most how far they are below, % (C82)"
+    );
+    for pattern in super::scrambler::patterns() {
+        let _ = write!(out, "{:<8}", pattern.name);
+        let here = report.scrambler.iter().filter(|point| point.pattern == pattern.name);
+        let last = here.clone().max_by_key(|point| point.cycles);
+        for point in here {
+            let _ = write!(out, "   {} {:>6.2} / {:>6.2}", point.cycles, point.scrambled, point.plain);
+        }
+        let _ = writeln!(out, "{:>8.1}", last.map_or(f64::NAN, super::BitErrors::reduction_percent));
+    }
+    let (paper, fitted) = (&plan.paper.fig_30, &plan.interference);
+    let _ = writeln!(
+        out,
+        "paper: at 5,000 cycles up to {} % below, none for {}; fitted to these two: coupling_mv = {}, lifted = {:?}",
+        paper.reduction_percent, paper.unaffected, fitted.coupling_mv, fitted.lifted
     );
 }
 

@@ -2,10 +2,12 @@
 
 use super::side::Form;
 use super::{Die, Flags, READS_BETWEEN_WRITES};
-use crate::errors::{ReadOnce, Sensing, Stress, TORN_RATE, arrivals, settle_order};
+use crate::coupling::Coupling;
+use crate::errors::{OfData, ReadOnce, Sensing, Stress, TORN_RATE, arrivals, settle_order};
 use crate::lun::PageAddr;
 use crate::register::{Holds, Lying, Register};
 use crate::timing::page_type;
+use alloc::vec::Vec;
 use aster_units::{BlockAddr, Content, PageInBlock, SECTOR_BYTES, mix64};
 
 impl Die {
@@ -121,7 +123,7 @@ impl Die {
         let seed = self.page_seed(block, page, state.erases);
         let once = ReadOnce { noise: self.read_noise, seed: mix64(seed ^ u64::from(state.reads)) };
         let bits = 8 * self.config.layout.whole().length;
-        arrivals(seed, TORN_RATE, bits, &once, &mut register.flips);
+        arrivals(seed, TORN_RATE, bits, (&once, &OfData::NONE), &mut register.flips);
         settle_order(&mut register.flips);
     }
 
@@ -162,7 +164,13 @@ impl Die {
         torn || !readable
     }
 
-    fn side_bytes(&mut self, key: u32, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> bool {
+    pub(super) fn side_bytes(
+        &mut self,
+        key: u32,
+        block: BlockAddr,
+        page: PageInBlock,
+        into: &mut [u8],
+    ) -> bool {
         match self.side.get(key).and_then(|entry| entry.bytes.as_ref()) {
             Some(bytes) => {
                 into.copy_from_slice(bytes);
@@ -201,10 +209,29 @@ impl Die {
         let [above, below] = config.errors.rates(page_type(config.cells, page), stress, sensing);
         // The block's reads tell this one from all others of the page.
         let once = ReadOnce { noise: self.read_noise, seed: mix64(seed ^ u64::from(stress.reads)) };
-        if above > 0.0 {
-            arrivals(mix64(!seed), above, bits, &once, &mut register.flips);
+        let below = if torn { below + TORN_RATE } else { below };
+        // What is torn is noise, and what is erased has no level.
+        let coupling = if torn || slc || register.holds == Holds::Erased || self.around.is_none() {
+            None
+        } else {
+            Coupling::of(&config.errors, config.cells, stress.erases)
+        };
+        let flips = &mut register.flips;
+        match coupling {
+            None => flip_both(seed, [above, below], bits, (&once, &OfData::NONE), flips),
+            Some(coupling) => {
+                let around = self.look_around(block, page);
+                let factor = |position| around.factor(&coupling, position, bits);
+                flip_both(
+                    seed,
+                    [above, below],
+                    bits,
+                    (&once, &OfData { reach: coupling.reach, factor }),
+                    flips,
+                );
+                self.around = Some(around);
+            }
         }
-        arrivals(seed, if torn { below + TORN_RATE } else { below }, bits, &once, &mut register.flips);
     }
 
     /// The share of programmed cells, which are zeroes, in the page of the same type on the next word line.
@@ -254,4 +281,18 @@ impl Die {
         self.scratch = scratch;
         f64::from(zeroes) / (8 * length) as f64
     }
+}
+
+/// The errors of both kinds of the page of `seed`.
+fn flip_both<F: Fn(u32) -> f64>(
+    seed: u64,
+    [above, below]: [f64; 2],
+    bits: u32,
+    of: (&ReadOnce, &OfData<F>),
+    flips: &mut Vec<u32>,
+) {
+    if above > 0.0 {
+        arrivals(mix64(!seed), above, bits, of, flips);
+    }
+    arrivals(seed, below, bits, of, flips);
 }

@@ -1,5 +1,6 @@
 //! The cells of a LUN: what lies on its pages and what its blocks have been through.
 
+mod around;
 mod block;
 mod image;
 mod load;
@@ -23,6 +24,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use around::Around;
 use aster_codec::seed_of_row;
 use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, Content, LunIndex, PageInBlock, mix64};
@@ -68,6 +70,8 @@ pub(crate) struct Die {
     image: Option<SharedImage>,
     // A neighbouring page's bytes, while they are counted.
     scratch: Vec<u8>,
+    // The word lines around a page, where cells lift each other.
+    around: Option<Box<Around>>,
     medium_error: Option<MediumError>,
     programmed: u64,
     /// Hours that have passed for the array.
@@ -90,8 +94,12 @@ impl Die {
         let inline_data = if image.is_some() && config.content == Content::Full { 0 } else { content };
         let oob_bytes = usize::from(config.layout.oob_bytes());
         let inline_sums = if inline_data == 0 { content / SUMMED_BYTES * SUM_BYTES } else { 0 };
-        let scratch =
-            if config.errors.neighbour > 0.0 { config.geometry.raw_page_bytes() as usize } else { 0 };
+        let couples = config.errors.coupling_mv > 0.0;
+        let scratch = if config.errors.neighbour > 0.0 || couples {
+            config.geometry.raw_page_bytes() as usize
+        } else {
+            0
+        };
         Die {
             config: config.clone(),
             lun,
@@ -107,6 +115,7 @@ impl Die {
             oob_bytes,
             image,
             scratch: Vec::with_capacity(scratch),
+            around: couples.then(|| Box::new(Around::new(config))),
             medium_error: None,
             programmed: 0,
             hours: 0,
