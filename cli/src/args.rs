@@ -25,6 +25,7 @@ Examples:
   aster bench-channel --luns 4               measure one channel without FTL
   aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
   aster torture tiny --cuts 1000             take a drive's power away a thousand times
+  aster lifetime tiny --svg life.svg         write a drive to its end
   aster profiles                             the drives that come along";
 
 #[derive(Debug, Subcommand)]
@@ -78,6 +79,13 @@ pub(crate) enum Command {
     /// versions, whole. After 12 losses a drive is written full once more and a new one begins, with the next seed.
     #[command(after_help = TORTURE_EXAMPLES)]
     Torture(TortureArgs),
+    /// Write a drive to its end, with and without wear levelling, and show how its blocks wore
+    ///
+    /// The drive is filled, then a part of it is written over and over until it takes no more writes. Everything is read back
+    /// then, before and after a loss of power. Blocks last as long as package.wear_out_percent says; where the profile doesn't, for
+    /// their endurance. Pages keep a tag a 4 KiB sector.
+    #[command(after_help = LIFETIME_EXAMPLES)]
+    Lifetime(LifetimeArgs),
     /// Put what a paper measured beside what comes out here
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
@@ -131,6 +139,36 @@ pub(crate) struct CaseArgs {
     /// Let recovery keep its power
     #[arg(long, requires = "rounds")]
     pub(crate) recovery_uncut: bool,
+}
+
+const LIFETIME_EXAMPLES: &str = "\
+Examples:
+  aster lifetime tiny --set package.endurance=300 --set ftl.wear_spread=20 --svg life.svg
+  aster lifetime tiny --hot 100 --json
+  aster lifetime pocket --drive-writes 500";
+
+#[derive(Args, Debug)]
+pub(crate) struct LifetimeArgs {
+    /// A shipped profile (see `aster profiles`) or a TOML file; small drives come to their end sooner
+    pub(crate) profile: PathBuf,
+    /// The part of the drive that is written over and over, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) hot: u8,
+    /// Stop after the capacity was written so many times [default: when the drive takes no more]
+    #[arg(long, value_name = "N")]
+    pub(crate) drive_writes: Option<u32>,
+    /// Decides where is written
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Draw erases and spare over the drive's life
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Print the report as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Override a key of the profile; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 const REPRODUCE_EXAMPLES: &str = "\

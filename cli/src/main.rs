@@ -11,6 +11,7 @@ mod files;
 mod follow;
 mod image;
 mod interrupt;
+mod lifetime;
 mod monitor;
 mod operation;
 mod profiles;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),
         Command::Torture(args) => torture::run(&args),
+        Command::Lifetime(args) => lifetime::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {

@@ -2,7 +2,7 @@
 
 use crate::profile::{
     ArbitrationName, AssignerName, CommandName, ControllerName, DataModeName, FactoryMarksName,
-    PackageProfile, PlacementName, Profile, ProfileError, PseudoSlcProfile, SchedulerPolicy,
+    LevellingName, PackageProfile, PlacementName, Profile, ProfileError, PseudoSlcProfile, SchedulerPolicy,
     TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
@@ -11,7 +11,7 @@ use aster_channel::{
 };
 use aster_flash::schedule::TransactionPolicy;
 use aster_flash::{FlashConfig, FlashCosts, LunShape, PackageVariant, PollPolicy};
-use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts};
+use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts, Refresh, WearLevelling};
 use aster_hostif::{BlockSize, HostIfConfig};
 use aster_nand::{
     ArrayTiming, BusConfig, ErrorModel, FactoryMarks, FailureModel, Identity, LEVELS_MAX, NandConfig,
@@ -186,6 +186,9 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             program_per_million: p.program_failures_per_million,
             erase_per_million: p.erase_failures_per_million,
             growth_per_thousand_cycles: p.failure_growth,
+            wear_out_cycles: (u64::from(p.endurance) * u64::from(p.wear_out_percent) / 100)
+                .try_into()
+                .unwrap_or(u32::MAX),
         },
         seed: profile.seed,
     })
@@ -452,6 +455,7 @@ pub(crate) fn host(
         fetch_latency: nanos(h.fetch_ns),
         completion_latency: nanos(h.completion_ns),
         transfer_latency: nanos(h.dma_ns),
+        media_errors_max: h.media_errors_max,
         history: Default::default(),
     }
 }
@@ -482,6 +486,14 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         },
         whole_lines: profile.scheduler.one_shot,
         checkpoint_pages: f.checkpoint_pages,
+        wear_levelling: match f.wear_levelling {
+            LevellingName::None => WearLevelling::None,
+            LevellingName::Dynamic => WearLevelling::Dynamic,
+            LevellingName::Static => WearLevelling::Static { spread: f.wear_spread },
+        },
+        refresh: refresh(profile),
+        scan_interval: Duration::from_micros(f.scan_us.into()),
+        background_gap: Duration::from_micros(f.background_gap_us.into()),
         costs: FtlCosts {
             command: c.command,
             slice: c.slice,
@@ -493,6 +505,13 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
             replay: c.replay,
         },
     }
+}
+
+fn refresh(profile: &Profile) -> Refresh {
+    let correctable = profile.ecc.corrected.min(u8::MAX.into()) as u8;
+    // A share of few bits is one bit at least.
+    let corrected = (u32::from(correctable) * profile.ftl.refresh_corrected_percent).div_ceil(100) as u8;
+    Refresh { corrected, correctable, reads: profile.ftl.refresh_reads }
 }
 
 /// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full content.

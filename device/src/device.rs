@@ -222,11 +222,13 @@ impl Device {
             (array.inspect(), u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun));
         // The totals of cells begin when an image is opened, what a block has been through doesn't.
         let (worn, opened) = (erases_of_blocks(&inspect, &geometry), inspect.totals_of_drive().erases);
+        let threshold = profile.host.spare_threshold_percent;
         ftl.watch_media(move |media| {
             let erases = worn + (inspect.totals_of_drive().erases - opened);
             let used = erases * 100 / (blocks * endurance);
             told.set_media_health(MediaHealth {
                 available_spare: media.available_spare,
+                available_spare_threshold: threshold,
                 percentage_used: used.min(255) as u8,
                 read_only: media.read_only,
                 ..MediaHealth::default()

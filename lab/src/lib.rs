@@ -8,6 +8,7 @@ pub mod cosmos;
 pub mod demo;
 pub mod explain;
 mod latency;
+pub mod lifetime;
 pub mod measure;
 pub mod own;
 pub mod perfetto;

@@ -319,6 +319,7 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
             // Every eighth read of an MSB page, about, has a chunk of 14 wrong bits or more.
             p.package.errors.fresh = 1.25e-3;
             p.scheduler.read_retries = retries;
+            p.ftl.refresh_corrected_percent = 0;
         });
         let m = machine(&profile, None, Media::fresh(), &Recorder::default());
         let contents = Contents::unversioned(drive(&m), 1);
@@ -339,7 +340,12 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
 
 /// What a fill and random reads of a small drive under the loop came to.
 fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) {
-    let m = machine(&looped(change), None, Media::fresh(), &Recorder::default());
+    // Data stays where it is, however many bits of it are wrong.
+    let still = |p: &mut Profile| {
+        p.ftl.refresh_corrected_percent = 0;
+        change(p);
+    };
+    let m = machine(&looped(still), None, Media::fresh(), &Recorder::default());
     let contents = Contents::unversioned(drive(&m), 1);
     let fill = Job { verify: false, ..job("fill", Access::Sequential, Mix::Write, 64 << 10, 64) };
     let (_, contents) = run_with(&m, &[fill], contents, ());

@@ -7,7 +7,7 @@ use aster_device::plug::operations::{
 };
 use aster_device::profile::{
     ArbitrationName, AssignerName, CellUse, CommandName, ContentKind, ControllerName, DataModeName,
-    FactoryMarksName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, RetryProfile,
+    FactoryMarksName, LevellingName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, RetryProfile,
     SchedulerPolicy, SuspendProfile, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
@@ -135,11 +135,11 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     let health = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
     let configuration: Vec<u32> = (0..256).map(|dword| m.device().config_read(4 * dword, 4)).collect();
     let told = format!(
-        "{configuration:x?} {:x} {:?} {:?} {}",
+        "{configuration:x?} {:x} {:?} {:?} {:?}",
         m.device().bar_read(0, 8),
         m.driver().identity().map(|i| (i.vid, i.ssvid, i.mn, i.mdts)),
         m.driver().namespace(),
-        health.percentage_used,
+        (health.percentage_used, health.available_spare_threshold, health.critical_warning),
     );
     Observed { run: events.value(), told, bus, memory: m.device().nand().memory_bytes() }
 }
@@ -214,6 +214,37 @@ fn worn(p: &mut Profile) {
     p.geometry.channels = 1;
     p.geometry.ways = 1;
     p.geometry.pages_per_block = 8;
+}
+
+/// Small blocks, some of which are left behind at once.
+fn stirred(p: &mut Profile) {
+    worn(p);
+    p.ftl.wear_spread = 1;
+}
+
+/// Blocks that are to last for two cycles.
+fn frail(p: &mut Profile) {
+    worn(p);
+    p.package.endurance = 2;
+}
+
+/// Reads correct some bits.
+fn aged(p: &mut Profile) {
+    p.package.errors.fresh = 1e-4;
+}
+
+/// And data moves for them, where there is room.
+fn roomy(p: &mut Profile) {
+    aged(p);
+    p.ftl.refresh_corrected_percent = 10;
+    p.ftl.over_provisioning_percent = 150.0;
+}
+
+/// Reads fail.
+fn hopeless(p: &mut Profile) {
+    p.package.errors.fresh = 5e-3;
+    p.host.media_errors_max = 0;
+    p.scheduler.read_retries = 0;
 }
 
 /// Eight LUNs on one channel, two behind a chip enable: they wait for one another.
@@ -331,6 +362,7 @@ const CASES: &[Case] = &cases! {
         => |p| p.package.factory_marks = FactoryMarksName::LastPage,
     "package.program_failures_per_million" Run => |p| p.package.program_failures_per_million = 2_000,
     "package.erase_failures_per_million" Run => |p| p.package.erase_failures_per_million = 50_000,
+    "package.wear_out_percent" Run on frail; => |p| p.package.wear_out_percent = 100,
     "package.failure_growth" Run on |p| { worn(p); p.package.program_failures_per_million = 2_000; };
         => |p| p.package.failure_growth = 1_000.0,
     "package.errors.fresh" Run => |p| p.package.errors.fresh = 5e-5,
@@ -450,6 +482,14 @@ const CASES: &[Case] = &cases! {
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
     "ftl.gc_depth" Run => |p| p.ftl.gc_depth = 1,
     "ftl.checkpoint_pages" Run => |p| p.ftl.checkpoint_pages = 100,
+    "ftl.wear_levelling" Run on stirred; => |p| p.ftl.wear_levelling = LevellingName::Dynamic,
+    "ftl.wear_spread" Run on stirred; => |p| p.ftl.wear_spread = 3,
+    "ftl.refresh_corrected_percent" Run on aged; => |p| p.ftl.refresh_corrected_percent = 10,
+    "ftl.refresh_reads" Run on worn; => |p| p.ftl.refresh_reads = 4,
+    "ftl.scan_us" Run => |p| p.ftl.scan_us = 100,
+    "ftl.background_gap_us" Run on roomy; => |p| p.ftl.background_gap_us = 0,
+    "host.spare_threshold_percent" Told => |p| p.host.spare_threshold_percent = 20,
+    "host.media_errors_max" Told on hopeless; => |p| p.host.media_errors_max = 5,
     "host.queue_pairs" Told => |p| p.host.queue_pairs = 8,
     "host.queue_entries" Told => |p| p.host.queue_entries = 128,
     "host.command_slots" Run => |p| p.host.command_slots = 4,

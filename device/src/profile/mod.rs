@@ -19,8 +19,8 @@ pub use package::{
 pub(crate) use schema::geometry_key;
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, ChannelProfile, ContentKind, ControllerName, CoresProfile,
-    CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile, LinkProfile,
-    PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy, SchedulerProfile,
+    CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile, LevellingName,
+    LinkProfile, PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy, SchedulerProfile,
     TransactionOrder,
 };
 pub use shipped::{SHIPPED, shipped};

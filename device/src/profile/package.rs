@@ -72,6 +72,10 @@ pub struct PackageProfile {
     /// How much more often they fail a thousand program/erase cycles, as a share.
     #[serde(default)]
     pub failure_growth: f64,
+    /// Program/erase cycles, in percent of the endurance, after which blocks can't be erased any more; up to a quarter more, block
+    /// by block. 0 for never.
+    #[serde(default)]
+    pub wear_out_percent: u32,
     /// Fastest NV-DDR2 timing mode.
     #[serde(default = "default_nv_ddr2_mode")]
     pub nv_ddr2_mode_max: u8,

@@ -444,6 +444,19 @@ pub enum AssignerName {
     Random,
 }
 
+/// How blocks are worn alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LevellingName {
+    /// Free blocks are written in the order in which they were erased.
+    None,
+    /// The least worn free block is written first.
+    Dynamic,
+    /// And data at rest moves out of blocks that are left behind.
+    #[default]
+    Static,
+}
+
 /// Flash translation layer.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -470,6 +483,37 @@ pub struct FtlProfile {
     /// Pages of data programmed between two stored maps; 0 for 256 times as many as the map takes.
     #[serde(default)]
     pub checkpoint_pages: u32,
+    /// How blocks are worn alike.
+    #[serde(default)]
+    pub wear_levelling: LevellingName,
+    /// Erases that a block with data at rest may be behind the most worn of its LUN.
+    #[serde(default = "default_spread")]
+    pub wear_spread: u32,
+    /// Data is written anew when a read corrects so much of what the code can; 0 for never.
+    #[serde(default = "default_refresh")]
+    pub refresh_corrected_percent: u32,
+    /// Data is written anew when its block was read so often; 0 for never.
+    #[serde(default = "default_refresh_reads")]
+    pub refresh_reads: u32,
+    /// A page is read in the background each so many microseconds, to find data that fades; 0 for never.
+    #[serde(default)]
+    pub scan_us: u32,
+    /// Pause after each page that moves for wear or refresh, while its LUN has room, microseconds.
+    #[serde(default = "default_gap")]
+    pub background_gap_us: u32,
+}
+
+fn default_spread() -> u32 {
+    100
+}
+fn default_refresh() -> u32 {
+    80
+}
+fn default_refresh_reads() -> u32 {
+    100_000
+}
+fn default_gap() -> u32 {
+    1_000
 }
 
 fn default_workers() -> u16 {
@@ -525,6 +569,19 @@ pub struct HostProfile {
     /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.
     #[serde(default)]
     pub dma_ns: u32,
+    /// Percentage of spare blocks below which SMART warns.
+    #[serde(default = "default_spare_threshold")]
+    pub spare_threshold_percent: u8,
+    /// Reads of lost data after which SMART calls the drive unreliable; 0 for never.
+    #[serde(default = "default_media_errors")]
+    pub media_errors_max: u32,
+}
+
+fn default_spare_threshold() -> u8 {
+    10
+}
+fn default_media_errors() -> u32 {
+    100
 }
 
 fn default_slots() -> u16 {
@@ -617,6 +674,7 @@ impl Profile {
         range("package.program_failures_per_million", f64::from(p.program_failures_per_million), 0.0, 1e6)?;
         range("package.erase_failures_per_million", f64::from(p.erase_failures_per_million), 0.0, 1e6)?;
         range("package.failure_growth", p.failure_growth, 0.0, 1e3)?;
+        range("package.wear_out_percent", f64::from(p.wear_out_percent), 0.0, 1e6)?;
         for (key, value, low, high) in numbers(p) {
             range(key, value, low, high)?;
         }
@@ -690,6 +748,9 @@ impl Profile {
             f64::from(g.blocks_per_lun) / 2.0,
         )?;
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
+        range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;
+        range("ftl.refresh_corrected_percent", f64::from(self.ftl.refresh_corrected_percent), 0.0, 100.0)?;
+        range("ftl.background_gap_us", f64::from(self.ftl.background_gap_us), 0.0, 1e6)?;
         let h = &self.host;
         range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;
         range("host.queue_entries", f64::from(h.queue_entries), 2.0, 4096.0)?;
@@ -697,6 +758,7 @@ impl Profile {
         range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
         range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
         range("host.dma_ns", f64::from(h.dma_ns), 0.0, 1e9)?;
+        range("host.spare_threshold_percent", f64::from(h.spare_threshold_percent), 0.0, 100.0)?;
         range("scheduler.read_retries", f64::from(self.scheduler.read_retries), 0.0, 100.0)?;
         if self.scheduler.policy == SchedulerPolicy::Cosmos && g.luns != 1 {
             let reason =

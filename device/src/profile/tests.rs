@@ -201,6 +201,14 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),
     ("slice_workers = 16", "slice_workers = 16\ngc_depth = 17", "ftl.gc_depth"),
+    ("slice_workers = 16", "slice_workers = 16\nwear_spread = 0", "ftl.wear_spread"),
+    (
+        "slice_workers = 16",
+        "slice_workers = 16\nrefresh_corrected_percent = 101",
+        "ftl.refresh_corrected_percent",
+    ),
+    ("slice_workers = 16", "slice_workers = 16\nbackground_gap_us = 1000001", "ftl.background_gap_us"),
+    ("[host]", "[host]\nspare_threshold_percent = 101", "host.spare_threshold_percent"),
     ("queue_pairs = 4", "queue_pairs = 65", "host.queue_pairs"),
     ("queue_entries = 64", "queue_entries = 1", "host.queue_entries"),
     ("command_slots = 32", "command_slots = 0", "host.command_slots"),
@@ -241,6 +249,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "package.erase_failures_per_million",
     ),
     ("factory_bad_per_mille = 20", "failure_growth = -1", "package.failure_growth"),
+    ("factory_bad_per_mille = 20", "wear_out_percent = 2000000", "package.wear_out_percent"),
     ("factory_bad_per_mille = 20", "nv_ddr2_mode_max = 8", "package.nv_ddr2_mode_max"),
     // More wrong bits than the code corrects: 0.02 of 2,216, and twice that on MSB pages.
     ("fresh = 1e-5", "fresh = 2e-2", "package.errors.fresh"),

@@ -1,9 +1,11 @@
 mod collecting;
+mod levelling;
 mod listing;
 mod map_blocks;
+mod refreshing;
 mod safety;
 
-use crate::config::FtlConfig;
+use crate::config::{FtlConfig, Refresh, WearLevelling};
 use crate::log_page::{Entry, Pending};
 use crate::unsettled::Unsettled;
 use alloc::collections::VecDeque;
@@ -84,6 +86,14 @@ struct Lun {
     programs: u32,
     good: u32,
     exhausted: bool,
+    // The most times that a block of it, but for the log's, was erased.
+    erases_max: u32,
+    // Blocks erased since the last that was emptied for another reason than to have its room.
+    erases_since: u32,
+    // Closed blocks whose data should move.
+    fading: VecDeque<BlockIndex>,
+    // How often what is being copied was moved for its wrong bits.
+    copies_moved: u8,
 }
 
 /// Times erased beyond this are no block's: half of what the table's 32 bits hold, so that none overflows in use.
@@ -110,6 +120,8 @@ pub(crate) struct Blocks {
     pages_per_line: u32,
     reserve: usize,
     map_share: usize,
+    levelling: WearLevelling,
+    refresh: Refresh,
     states: Vec<BlockState>,
     valid: Vec<u16>,
     // Valid pages of blocks that are closed and have no program in flight, NO_VICTIM of the others.
@@ -119,6 +131,11 @@ pub(crate) struct Blocks {
     erases: Vec<u32>,
     programs: Vec<u16>,
     reads: Vec<u16>,
+    // Of each block since its erase, or since power-on: pages read, and how often its data was moved for wrong bits.
+    reads_since: Vec<u32>,
+    moved_for_bits: Vec<u8>,
+    // Blocks whose data should move, one bit each.
+    fading: Vec<u64>,
     valid_pages: Vec<u64>,
     luns: Vec<Lun>,
     // LUNs that are exhausted.
@@ -171,6 +188,10 @@ impl Blocks {
             programs: 0,
             good: 0,
             exhausted: false,
+            erases_max: 0,
+            erases_since: 0,
+            fading: VecDeque::new(),
+            copies_moved: 0,
         };
         Blocks {
             blocks_per_lun: geometry.blocks_per_lun,
@@ -178,6 +199,8 @@ impl Blocks {
             pages_per_line: u32::from(config.pages_per_word_line),
             reserve: config.gc_reserve_blocks as usize,
             map_share: map_share as usize,
+            levelling: config.wear_levelling,
+            refresh: config.refresh,
             states: vec![BlockState::Bad; blocks],
             valid: vec![0; blocks],
             victims: vec![NO_VICTIM; blocks],
@@ -186,6 +209,9 @@ impl Blocks {
             erases: vec![0; blocks],
             programs: vec![0; blocks],
             reads: vec![0; blocks],
+            reads_since: vec![0; blocks],
+            moved_for_bits: vec![0; blocks],
+            fading: vec![0; blocks.div_ceil(64)],
             valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
             exhausted: 0,
@@ -209,9 +235,13 @@ impl Blocks {
         self.erases[block.at()] = entry.erases;
         self.states[block.at()] = entry.state;
         let lun = self.lun_of(block).index();
+        if !matches!(entry.state, BlockState::Bad | BlockState::Retired | BlockState::Log) {
+            let most = &mut self.luns[lun].erases_max;
+            *most = entry.erases.max(*most);
+        }
         match entry.state {
             BlockState::Bad | BlockState::Retired => return Ok(()),
-            BlockState::Free => self.luns[lun].free.push_back(block),
+            BlockState::Free => self.make_free(block),
             BlockState::Open => {
                 let open = &mut self.luns[lun].open[entry.stream as usize];
                 if open.is_some() {
@@ -309,9 +339,9 @@ impl Blocks {
         begun.then_some(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
     }
     #[cold]
-    fn open_block(&mut self, lun: LunIndex, stream: Stream) -> Next {
+    fn open_block(&mut self, at: LunIndex, stream: Stream) -> Next {
         let reserve = if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 };
-        let lun = &mut self.luns[lun.index()];
+        let lun = &mut self.luns[at.index()];
         if lun.free.len() <= reserve {
             // Garbage collection that lost its reserve to failures goes on where the host writes.
             let open = if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
@@ -322,9 +352,8 @@ impl Blocks {
         if (lun.listed == 0 || behind) && self.needs_listing {
             return Next::Unlisted;
         }
-        let Some(block) = lun.free.pop_front() else { return Next::None };
-        lun.listed = lun.listed.saturating_sub(1);
-        lun.naming = lun.naming.saturating_sub(1);
+        let Some(block) = self.take_free(at, stream) else { return Next::None };
+        let lun = &mut self.luns[at.index()];
         self.pending.push(Entry::Opened(block));
         self.states[block.at()] = BlockState::Open;
         let open = Open { block, next: 0 };
@@ -341,6 +370,10 @@ impl Blocks {
         lun.programs += 1;
         let is_host = lun.open[Stream::Host as usize].is_some_and(|open| open.block == block);
         self.unsettled.begin(LunIndex(index as u32), ppa, is_host);
+        if !is_host {
+            self.copied_into(block);
+        }
+        let lun = &mut self.luns[index];
         let slot = lun.open.iter_mut().find(|o| o.is_some_and(|o| o.block == block));
         let slot = slot.expect("a page is taken from an open block");
         let open = slot.as_mut().expect("found as open");
@@ -388,7 +421,10 @@ impl Blocks {
     // A block without programs in flight becomes a candidate for collection.
     fn settle(&mut self, block: BlockIndex) {
         match self.states[block.at()] {
-            BlockState::Closed => self.victims[block.at()] = self.valid[block.at()],
+            BlockState::Closed => {
+                self.victims[block.at()] = self.valid[block.at()];
+                self.queue_fading(block);
+            }
             BlockState::Failing => {
                 let lun = self.lun_of(block).index();
                 let failing = &mut self.luns[lun].failing;

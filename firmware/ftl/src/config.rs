@@ -1,4 +1,4 @@
-use aster_units::{Content, Geometry, GeometryError, SECTOR_BYTES};
+use aster_units::{Content, Duration, Geometry, GeometryError, SECTOR_BYTES};
 use core::fmt;
 
 /// How many pages the host sees.
@@ -23,6 +23,32 @@ pub enum Assigner {
         /// Decides the order.
         seed: u64,
     },
+}
+
+/// How blocks are worn alike (C93).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WearLevelling {
+    /// Free blocks are written in the order in which they were erased.
+    #[default]
+    None,
+    /// The host's data goes to the least worn free block, what garbage collection copies to the most worn.
+    Dynamic,
+    /// And data that nobody touches moves out of blocks that are left behind.
+    Static {
+        /// Erases that a block with data may be behind the most worn of its LUN; at least 1.
+        spread: u32,
+    },
+}
+
+/// When data is written anew, since reads of it show that it fades.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Refresh {
+    /// Wrong bits of a code word that are too many, up to `correctable`; 0 for never.
+    pub corrected: u8,
+    /// Wrong bits of a code word that can be corrected.
+    pub correctable: u8,
+    /// Reads of a block after which its data moves; 0 for never.
+    pub reads: u32,
 }
 
 /// Rounds of all LUNs in which [`Assigner::Random`] gives each its share.
@@ -81,6 +107,14 @@ pub struct FtlConfig {
     pub whole_lines: bool,
     /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map takes.
     pub checkpoint_pages: u32,
+    /// How blocks are worn alike.
+    pub wear_levelling: WearLevelling,
+    /// When data is written anew before it fades.
+    pub refresh: Refresh,
+    /// One page is read each time so much has passed, to find data that fades; zero for never.
+    pub scan_interval: Duration,
+    /// The pause after each page moved for wear or refresh, while the LUN has room.
+    pub background_gap: Duration,
     /// What firmware steps cost.
     pub costs: FtlCosts,
 }
@@ -176,6 +210,16 @@ impl FtlConfig {
             "at least gc_reserve_blocks and below blocks_per_lun",
         )?;
         check(
+            !matches!(self.wear_levelling, WearLevelling::Static { spread: 0 }),
+            "wear_spread",
+            "at least 1",
+        )?;
+        check(
+            self.refresh.corrected <= self.refresh.correctable,
+            "refresh",
+            "at most as many wrong bits as can be corrected",
+        )?;
+        check(
             (1..=PAGES_PER_WORD_LINE_MAX as u16).contains(&self.pages_per_word_line),
             "pages_per_word_line",
             "from 1 to 4",
@@ -219,9 +263,9 @@ impl FtlConfig {
             }
         }
     }
-    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's, padding.
+    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's, padding, the scan's.
     pub fn data_buffers(&self) -> u32 {
-        self.padding_buffer() + 1
+        self.scan_buffer() + 1
     }
     /// Metadata buffers that the DRAM must have: the map's, the log's, and one for single pages.
     pub fn metadata_buffers(&self) -> u32 {
@@ -246,6 +290,11 @@ impl FtlConfig {
     /// The data buffer whose page completes word lines.
     pub(crate) fn padding_buffer(&self) -> u32 {
         self.gc_buffer(self.geometry.total_luns(), 0)
+    }
+
+    /// The data buffer that the scan reads into.
+    pub(crate) fn scan_buffer(&self) -> u32 {
+        self.padding_buffer() + 1
     }
 
     /// Buffers in which old and new sectors of a page meet, and in which host data is compared.

@@ -8,6 +8,7 @@ use crate::log::{self, Log};
 use crate::log_page::StoredMap;
 use crate::map::Map;
 use crate::oob::OOB_BYTES;
+use crate::scan;
 use crate::slice::{self, Slices};
 use crate::stats::{DriveState, Stats};
 use alloc::boxed::Box;
@@ -48,6 +49,7 @@ impl Ftl {
         core.spawn(intake::run(Rc::clone(&drive)));
         core.spawn(log::run(Rc::clone(&drive)));
         core.spawn(log::run_checkpoints(Rc::clone(&drive)));
+        core.spawn(scan::run(Rc::clone(&drive)));
         for worker in 0..config.slice_workers {
             core.spawn(slice::run(Rc::clone(&drive), worker));
         }
@@ -187,6 +189,10 @@ pub(crate) struct Drive {
     // No victim is begun while the map is stored, and none after that or boot until the host changes something: a
     // drive at rest stays as its root record says.
     pub(crate) gc_held: Cell<bool>,
+    // It has been held since power-on, for nothing but that.
+    pub(crate) rests_since_boot: Cell<bool>,
+    // The page that the scan looks at next, all LUNs in turn.
+    pub(crate) scan_at: Cell<u32>,
     // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
     pub(crate) gc_free_blocks: Cell<u32>,
     pub(crate) gc_active: Cell<u32>,
@@ -242,17 +248,19 @@ impl Drive {
             stats: RefCell::default(),
             boot_error: RefCell::new(None),
             media_watcher: RefCell::new(None),
-            boot_waiters: WaitQueue::with_capacity(luns as usize + 1),
+            boot_waiters: WaitQueue::with_capacity(luns as usize + 2),
             entry_waiters: queues(config.buffer_entries, 4),
             pool_waiters: WaitQueue::with_capacity(workers),
             merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
             merge_waiters: WaitQueue::with_capacity(workers),
-            flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 4),
+            flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 5),
             room_waiters: queues(luns, workers.min(64)),
             gc_waiters: cells(luns),
             victims: (0..luns).map(|_| Cell::new(None)).collect(),
             read_waiters: cells(luns),
             gc_held: Cell::new(true),
+            rests_since_boot: Cell::new(true),
+            scan_at: Cell::new(0),
             gc_free_blocks: Cell::new(config.gc_free_blocks),
             gc_active: Cell::new(0),
             gc_idle: WaitCell::default(),
@@ -298,6 +306,8 @@ impl Drive {
         self.count(|s| s.state = state);
         if state == DriveState::ReadOnly {
             self.blocks.borrow_mut().stop_evacuating();
+            // Which blocks have gone bad must be known after a loss of power, too.
+            self.ask_for_log();
         }
         self.media_changed();
     }
@@ -318,6 +328,10 @@ impl Drive {
                 erases: self.stats.borrow().flash_erases.total(),
             });
         }
+    }
+    /// A shutdown has been through, and nothing has changed since.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.gc_held.get() && !self.rests_since_boot.get()
     }
     /// The LUN of a logical page.
     #[inline]

@@ -16,6 +16,7 @@ pub(crate) enum Cause {
     Metadata,
     Merge,
     Padding,
+    Scan,
 }
 
 /// Programs that have begun together, of pages one after the other: one, or a whole word line.
@@ -60,6 +61,7 @@ impl Cause {
             Cause::Metadata => &mut counts.metadata,
             Cause::Merge => &mut counts.merge,
             Cause::Padding => &mut counts.padding,
+            Cause::Scan => &mut counts.scan,
         }
     }
 }
@@ -112,6 +114,7 @@ impl Drive {
         cause: Cause,
     ) -> Tag {
         self.count(|s| *cause.of(&mut s.flash_reads) += 1);
+        self.count_disturbance(ppa);
         self.submit(self.request(Phase::Read, ppa, sectors, into)).await
     }
     /// Reads sectors of a page.

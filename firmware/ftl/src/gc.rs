@@ -55,6 +55,24 @@ struct Moves {
     buffers: VecDeque<BufferId>,
 }
 
+/// Why a block is emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reason {
+    /// To have its room, or because it fails.
+    Room,
+    /// Others are worn more.
+    Wear,
+    /// What it holds should be written anew.
+    Fading,
+}
+
+/// A block to be emptied.
+#[derive(Clone, Copy)]
+struct Victim {
+    block: BlockIndex,
+    reason: Reason,
+}
+
 /// The LUN has no page left to move data to.
 struct NoRoom;
 
@@ -70,7 +88,8 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
     drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
     loop {
         let victim = drive.gc_waiters[lun.index()].wait(drive.exec(), || drive.begin_victim(lun)).await;
-        let emptied = drive.empty(lun, victim, &mut moves).await;
+        let Victim { block: victim, reason } = victim;
+        let emptied = drive.empty(lun, victim, reason, &mut moves).await;
         match emptied {
             Ok(()) => {
                 drive.let_go_of(lun, victim, &mut moves).await;
@@ -82,7 +101,7 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
                 let hope = {
                     let mut blocks = drive.blocks.borrow_mut();
                     blocks.return_victim(victim);
-                    blocks.has_empty(lun)
+                    blocks.has_empty(lun) || reason != Reason::Room
                 };
                 if !hope {
                     drive.exhaust(lun);
@@ -99,16 +118,30 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
 
 impl Drive {
     /// Chooses a victim when the LUN needs one.
-    fn begin_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
+    fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         if self.gc_held.get() || self.state() == DriveState::Failed {
             return None;
         }
         let mut blocks = self.blocks.borrow_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
-        if blocks.is_exhausted(lun) || !(scarce || blocks.has_failing(lun)) {
+        if blocks.is_exhausted(lun) {
             return None;
         }
-        let victim = blocks.take_victim(lun);
+        let mut ahead = || {
+            if blocks.has_failing(lun) {
+                return None;
+            }
+            let fading =
+                blocks.take_fading(lun, scarce).map(|block| Victim { block, reason: Reason::Fading });
+            let wear =
+                || blocks.take_left_behind(lun, scarce).map(|block| Victim { block, reason: Reason::Wear });
+            fading.or_else(wear)
+        };
+        let victim = match ahead() {
+            None if !scarce && !blocks.has_failing(lun) => return None,
+            None => blocks.take_victim(lun).map(|block| Victim { block, reason: Reason::Room }),
+            ahead => ahead,
+        };
         let Some(victim) = victim else {
             let stuck = blocks.is_stuck(lun) && !self.room_waiters[lun.index()].is_empty();
             drop(blocks);
@@ -117,8 +150,16 @@ impl Drive {
             }
             return None;
         };
-        let (block, valid) = (blocks.block_addr(victim), blocks.valid(victim));
+        let (block, valid) = (blocks.block_addr(victim.block), blocks.valid(victim.block));
+        if victim.reason != Reason::Room {
+            blocks.works_ahead(lun);
+        }
+        blocks.copies_out_of(victim.block);
         drop(blocks);
+        self.count(|s| {
+            s.levelled += u64::from(victim.reason == Reason::Wear);
+            s.refreshed += u64::from(victim.reason == Reason::Fading);
+        });
         self.gc_active.set(self.gc_active.get() + 1);
         self.count(|s| s.gc_runs += 1);
         self.victims[lun.index()].set(Some(self.stats.borrow().gc_runs));
@@ -145,7 +186,13 @@ impl Drive {
     }
 
     /// Moves all valid pages out of a block; reads run ahead of programs.
-    async fn empty(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) -> Result<(), NoRoom> {
+    async fn empty(
+        &self,
+        lun: LunIndex,
+        victim: BlockIndex,
+        reason: Reason,
+        moves: &mut Moves,
+    ) -> Result<(), NoRoom> {
         let first = self.blocks.borrow().first_page(victim);
         let mut next = first.0;
         let end = first.0 + u32::from(self.geometry.pages_per_block);
@@ -154,8 +201,13 @@ impl Drive {
             if moves.ready.len() >= self.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
             }
+            // What makes no room goes page by page, and leaves the LUN to the host between.
+            if reason != Reason::Room && next < end && moves.in_flight.is_empty() {
+                self.pause_between_moves(lun).await;
+            }
             while next < end
                 && result.is_ok()
+                && (reason == Reason::Room || moves.in_flight.is_empty())
                 && let Some(&buffer) = moves.buffers.front()
             {
                 let from = Ppa(next);
@@ -399,6 +451,7 @@ impl Drive {
     /// Lets no victim begin and waits until none is in work.
     pub(crate) async fn hold_gc(&self) {
         self.gc_held.set(true);
+        self.rests_since_boot.set(false);
         // Garbage collection waits for word lines that nobody else may be about to complete.
         self.pad_lines().await;
         self.gc_idle.wait(self.exec(), || (self.gc_active.get() == 0).then_some(())).await;
@@ -406,6 +459,7 @@ impl Drive {
     }
     pub(crate) fn release_gc(&self) {
         self.gc_held.set(false);
+        self.rests_since_boot.set(false);
         for cell in &self.gc_waiters {
             cell.wake(self.exec());
         }

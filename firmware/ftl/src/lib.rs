@@ -16,6 +16,7 @@
 //! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
 //! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
+//! | `scan` | finding data that fades |
 //! | `format` | erasing all that the host wrote |
 //! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
 //! | `log`, `log_page`, `checkpoint`, `root` | what is stored to find everything again |
@@ -51,6 +52,7 @@ mod read;
 mod rebuild;
 mod recover;
 mod root;
+mod scan;
 mod slice;
 mod stats;
 mod unmap;
@@ -60,7 +62,8 @@ mod write;
 
 pub use boot::BootError;
 pub use config::{
-    Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS,
+    Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS, Refresh,
+    WearLevelling,
 };
 pub use drive::{Ftl, FtlHandle, MediaState};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};

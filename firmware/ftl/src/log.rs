@@ -199,7 +199,8 @@ impl Drive {
             self.checkpoint_wanted.wake(self.exec());
         }
     }
-    fn ask_for_log(&self) {
+    /// Has a log page written as soon as there is room for one.
+    pub(crate) fn ask_for_log(&self) {
         self.log.borrow_mut().asked = true;
         self.log_wanted.wake(self.exec());
     }

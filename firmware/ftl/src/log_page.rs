@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
 
-const MAGIC: [u8; 4] = *b"ALG1";
+const MAGIC: [u8; 4] = *b"ALG2";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
 /// Bytes before the lists.
@@ -26,8 +26,8 @@ pub(crate) enum Entry {
     Trim { first: Lpn, count: u32, sequence: u64 },
     /// A free block was taken to be written.
     Opened(BlockIndex),
-    /// A block was erased.
-    Erased(BlockIndex),
+    /// A block was erased, for the so-many-th time: the entry may be replayed over a table that knows it already.
+    Erased { block: BlockIndex, erases: u32 },
     /// A block has gone bad.
     Retired(BlockIndex),
 }
@@ -37,7 +37,8 @@ impl Entry {
         match self {
             Entry::Map { .. } => MAP_CHANGE_BYTES as usize,
             Entry::Trim { .. } => 17,
-            Entry::Opened(_) | Entry::Erased(_) | Entry::Retired(_) => 5,
+            Entry::Erased { .. } => 9,
+            Entry::Opened(_) | Entry::Retired(_) => 5,
         }
     }
     fn encode(self, into: &mut Writer<'_>) {
@@ -54,7 +55,10 @@ impl Entry {
                 into.u64(sequence);
             }
             Entry::Opened(block) => into.tagged(3, block),
-            Entry::Erased(block) => into.tagged(4, block),
+            Entry::Erased { block, erases } => {
+                into.tagged(4, block);
+                into.u32(erases);
+            }
             Entry::Retired(block) => into.tagged(5, block),
         }
     }
@@ -64,7 +68,7 @@ impl Entry {
             1 => Entry::Map { lpn: Lpn(from.u32()?), ppa: Ppa(from.u32()?) },
             2 => Entry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
             3 => Entry::Opened(BlockIndex(from.u32()?)),
-            4 => Entry::Erased(BlockIndex(from.u32()?)),
+            4 => Entry::Erased { block: BlockIndex(from.u32()?), erases: from.u32()? },
             5 => Entry::Retired(BlockIndex(from.u32()?)),
             _ => return None,
         })
@@ -301,7 +305,7 @@ mod tests {
             0 => Entry::Map { lpn: Lpn(a), ppa: Ppa(b) },
             1 => Entry::Trim { first: Lpn(a), count: 1 + b % 1000, sequence: u64::from(b) << 8 },
             2 => Entry::Opened(BlockIndex(a)),
-            3 => Entry::Erased(BlockIndex(a)),
+            3 => Entry::Erased { block: BlockIndex(a), erases: b },
             _ => Entry::Retired(BlockIndex(a)),
         }
     }

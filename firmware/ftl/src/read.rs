@@ -174,14 +174,8 @@ impl Drive {
     ) -> Granules {
         self.blocks.borrow_mut().read_begins(ppa);
         let outcome = self.read(ppa, sectors, into, cause).await;
-        let (last, lun) = {
-            let mut blocks = self.blocks.borrow_mut();
-            let block = blocks.block_of(ppa);
-            (blocks.read_ends(ppa), blocks.lun_of(block))
-        };
-        if last {
-            self.read_waiters[lun.index()].wake(self.exec());
-        }
+        self.read_over(ppa);
+        self.look_for_fading(ppa, &outcome);
         let (lost, record) = self.judge(&outcome, sectors, into);
         if let Some(record) = record
             && (record.kind, record.lpn) != (PageKind::Data, lpn.0)

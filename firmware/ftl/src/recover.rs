@@ -139,9 +139,9 @@ impl Drive {
                     trims.push(entry);
                 }
                 Entry::Opened(block) => table.get_mut(block.0 as usize)?.state = BlockState::Closed,
-                Entry::Erased(block) => {
+                Entry::Erased { block, erases } => {
                     let entry = table.get_mut(block.0 as usize)?;
-                    (entry.state, entry.erases) = (BlockState::Free, entry.erases.saturating_add(1));
+                    (entry.state, entry.erases) = (BlockState::Free, erases);
                 }
                 Entry::Retired(block) => table.get_mut(block.0 as usize)?.state = BlockState::Retired,
             }

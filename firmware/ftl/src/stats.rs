@@ -11,12 +11,14 @@ pub struct FlashCounts {
     pub merge: u64,
     /// To complete a word line, so that what stands on it is safe.
     pub padding: u64,
+    /// To find data that fades.
+    pub scan: u64,
 }
 
 impl FlashCounts {
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.host + self.gc + self.metadata + self.merge + self.padding
+        self.host + self.gc + self.metadata + self.merge + self.padding + self.scan
     }
 }
 
@@ -77,6 +79,10 @@ pub struct Stats {
     pub flash_erases: FlashCounts,
     /// Victim blocks collected.
     pub gc_runs: u64,
+    /// Of those, the ones emptied because they were left behind in wear.
+    pub levelled: u64,
+    /// And those whose data was written anew before it fades.
+    pub refreshed: u64,
     /// Slices that found their page in the data buffer.
     pub buffer_hits: u64,
     /// Slices that did not.

@@ -103,6 +103,8 @@ pub struct HostIfConfig {
     pub completion_latency: Duration,
     /// From a DMA request of the FTL to its first packet: requests overlap.
     pub transfer_latency: Duration,
+    /// Reads that failed for good after which SMART calls the drive unreliable; 0 for never.
+    pub media_errors_max: u32,
     /// What the drive has lived through before this power-on.
     pub history: History,
 }

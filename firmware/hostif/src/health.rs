@@ -149,11 +149,13 @@ impl Controller {
     fn warnings(&self) -> CriticalWarning {
         let media = &self.health.media;
         let kelvins = media.temperature_kelvins;
+        let most = u64::from(self.config.media_errors_max);
+        let lost_too_much = most > 0 && self.health.life.media_errors >= most;
         let hot = kelvins >= self.features.over_temperature || kelvins <= self.features.under_temperature;
         CriticalWarning(0)
             .with_spare_low(media.available_spare < media.available_spare_threshold)
             .with_temperature(hot)
-            .with_reliability_degraded(media.reliability_degraded)
+            .with_reliability_degraded(media.reliability_degraded || lost_too_much)
             .with_read_only(media.read_only)
     }
 

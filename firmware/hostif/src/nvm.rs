@@ -176,6 +176,9 @@ impl Controller {
         assert!(slot.stage == Stage::Ftl, "the FTL completed command {id}, which it does not have");
         let (command, queue, orphan) = (slot.command, slot.queue, slot.orphan);
         self.health.ended(ports.now(), &command, completion.status);
+        if completion.status == HostStatus::UnrecoveredRead {
+            self.check_health(ports);
+        }
         if queue == 0 {
             self.formatted(id, completion.status);
         }

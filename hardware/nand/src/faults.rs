@@ -28,6 +28,8 @@ pub struct FailureModel {
     pub erase_per_million: u32,
     /// How much more often they fail: both rates grow by this share of themselves for each thousand P/E cycles of the block.
     pub growth_per_thousand_cycles: f64,
+    /// P/E cycles after which a block's erases fail for good, each block's own: this or up to a quarter more; 0 for never.
+    pub wear_out_cycles: u32,
 }
 
 impl FailureModel {
@@ -38,6 +40,7 @@ impl FailureModel {
         program_per_million: 0,
         erase_per_million: 0,
         growth_per_thousand_cycles: 0.0,
+        wear_out_cycles: 0,
     };
 
     pub(crate) fn bad_field(&self) -> Option<(&'static str, &'static str)> {
@@ -83,11 +86,20 @@ impl FailureModel {
         self.program_per_million != 0
             && self.fails(self.program_per_million, mix64(page_seed ^ 0x9609_fa11), erases)
     }
-    /// True when this erase fails.
+    /// True when this erase fails. `block_seed` is the block's for good, `seed` that of this erase.
     #[inline]
-    pub(crate) fn erase_fails(&self, block_seed: u64, erases: u32) -> bool {
-        self.erase_per_million != 0
-            && self.fails(self.erase_per_million, mix64(block_seed ^ 0xe6a5_fa11), erases)
+    pub(crate) fn erase_fails(&self, block_seed: u64, seed: u64, erases: u32) -> bool {
+        self.is_worn_out(block_seed, erases)
+            || (self.erase_per_million != 0
+                && self.fails(self.erase_per_million, mix64(seed ^ 0xe6a5_fa11), erases))
+    }
+    #[inline]
+    fn is_worn_out(&self, block_seed: u64, erases: u32) -> bool {
+        let least = self.wear_out_cycles;
+        least > 0 && erases >= least && {
+            let more = mix64(block_seed ^ 0x3ea9_0072) % (u64::from(least) / 4 + 1);
+            u64::from(erases) >= u64::from(least) + more
+        }
     }
 }
 
@@ -162,7 +174,22 @@ mod tests {
         let count = |erases| (0..100_000u64).filter(|s| model.program_fails(mix64(*s), erases)).count();
         assert!((50..160).contains(&count(0)), "{}", count(0));
         assert!((850..1_150).contains(&count(1_000)), "{}", count(1_000));
-        assert!((0..1000).all(|s| !model.erase_fails(s, 1_000_000)), "erases have a rate of 0");
+        assert!((0..1000).all(|s| !model.erase_fails(s, s, 1_000_000)), "erases have a rate of 0");
+    }
+
+    #[test]
+    fn each_block_wears_out_for_good_between_its_least_cycles_and_a_quarter_more() {
+        let model = FailureModel { wear_out_cycles: 1_000, ..FailureModel::NONE };
+        let worn = |erases| {
+            (0..1_000u64).filter(|&b| model.erase_fails(b, mix64(b ^ erases), erases as u32)).count()
+        };
+        assert_eq!((worn(999), worn(1_250)), (0, 1_000));
+        assert!((400..600).contains(&worn(1_125)), "{}", worn(1_125));
+        let fails = |block, erases: u32| model.erase_fails(block, mix64(erases.into()), erases);
+        assert!(
+            (0..1_000).all(|b| (1_000..1_250).all(|n| !fails(b, n) || fails(b, n + 1))),
+            "a block recovers"
+        );
     }
 
     #[test]

@@ -82,18 +82,18 @@ impl Blocks {
     /// A block has been erased.
     pub(crate) fn erased(&mut self, block: BlockIndex) {
         assert_eq!(self.valid[block.at()], 0, "an erased block had valid pages");
-        self.erases[block.at()] += 1;
+        self.count_erase(block);
+        self.forget_fading(block);
         self.states[block.at()] = BlockState::Free;
-        self.pending.push(Entry::Erased(block));
         let lun = self.lun_of(block).index();
-        self.luns[lun].free.push_back(block);
+        self.make_free(block);
         self.keep_for_map(self.lun_of(block));
         let before = core::mem::replace(&mut self.luns[lun].exhausted, false);
         self.exhausted -= u32::from(before);
     }
     /// A block of the log has been erased.
     pub(crate) fn log_erased(&mut self, block: BlockIndex) {
-        self.erases[block.at()] += 1;
+        self.count_erase(block);
     }
     /// A block has gone bad. Gives the good blocks left in its LUN.
     pub(crate) fn retire(&mut self, block: BlockIndex) -> u32 {

@@ -31,7 +31,7 @@ impl Blocks {
             match *entry {
                 Entry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
                 Entry::Opened(block) => note(block, 0),
-                Entry::Trim { .. } | Entry::Erased(_) | Entry::Retired(_) => {}
+                Entry::Trim { .. } | Entry::Erased { .. } | Entry::Retired(_) => {}
             }
         }
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()

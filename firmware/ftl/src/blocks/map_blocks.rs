@@ -12,15 +12,19 @@ impl Blocks {
         while self.luns[at].in_map + self.luns[at].for_map.len() < self.map_share
             && self.luns[at].free.len() > self.reserve
         {
-            let Some(block) = self.take_last_free(lun) else { return };
+            let Some(block) = self.take_unnamed_free(lun) else { return };
             self.luns[at].for_map.push_back(block);
         }
     }
-    // The last free block that is known to be erased.
-    fn take_last_free(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+    // A free block that is known to be erased: the least worn of those that no log page names, else the last.
+    fn take_unnamed_free(&mut self, lun: LunIndex) -> Option<BlockIndex> {
         let known = |b: &BlockIndex| self.suspects[b.at() / 64] >> (b.at() % 64) & 1 == 0;
-        let lun = &mut self.luns[lun.index()];
-        let at = lun.free.iter().rposition(known)?;
+        let (lun, erases) = (&mut self.luns[lun.index()], &self.erases);
+        let named = lun.listed.max(lun.naming);
+        let free = &lun.free;
+        let unnamed = (named..free.len()).rev().filter(|&at| known(&free[at]));
+        let unnamed = unnamed.min_by_key(|&at| erases[free[at].at()]);
+        let at = unnamed.or_else(|| free.iter().rposition(known))?;
         (lun.listed, lun.naming) = (lun.listed.min(at), lun.naming.min(at));
         lun.free.remove(at)
     }
@@ -31,7 +35,7 @@ impl Blocks {
         let block = match self.luns[at].for_map.pop_front() {
             Some(block) => block,
             None if self.luns[at].free.len() < 2 && self.evacuates => return None,
-            None => self.take_last_free(lun)?,
+            None => self.take_unnamed_free(lun)?,
         };
         let lun = &mut self.luns[at];
         lun.in_map += 1;

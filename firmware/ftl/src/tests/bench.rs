@@ -1,7 +1,9 @@
 //! A drive with a front end that carries DMA out in host memory.
 
 use super::flash::{Cells, SharedCells, serve};
-use crate::{Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, NVRAM_BYTES, OOB_BYTES};
+use crate::{
+    Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, NVRAM_BYTES, OOB_BYTES, Refresh, WearLevelling,
+};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
 use aster_ports::cores::Interrupt;
@@ -48,6 +50,10 @@ pub fn config(content: Content) -> FtlConfig {
         pages_per_word_line: 1,
         whole_lines: false,
         checkpoint_pages: 0,
+        wear_levelling: WearLevelling::Static { spread: 20 },
+        refresh: Refresh { corrected: 0, correctable: 40, reads: 0 },
+        scan_interval: Duration::ZERO,
+        background_gap: Duration::from_micros(200),
         costs: FtlCosts::default(),
     }
 }

@@ -41,6 +41,9 @@ pub struct Cells {
     /// Sectors that can't be read, by physical page, until it is erased.
     pub uncorrectable: BTreeMap<u32, u16>,
     pub oob_broken: BTreeMap<u32, ()>,
+    /// Wrong bits that are corrected in each read, by physical page, until it is erased; of all others `wrong_bits_min`.
+    pub wrong_bits: BTreeMap<u32, u8>,
+    pub wrong_bits_min: u8,
     pub faults: Faults,
     rng: Rng,
     pub erases: Vec<u32>,
@@ -65,6 +68,8 @@ impl Cells {
             bad: vec![false; blocks],
             uncorrectable: BTreeMap::new(),
             oob_broken: BTreeMap::new(),
+            wrong_bits: BTreeMap::new(),
+            wrong_bits_min: 0,
             faults: Faults::default(),
             rng: Rng::new(seed),
             erases: vec![0; blocks],
@@ -138,7 +143,10 @@ impl Cells {
             oob.fill(0x3C);
         }
         let status = if failed != 0 || oob_failed { FlashStatus::Uncorrectable } else { FlashStatus::Done };
-        Outcome { status, failed_sectors: failed, oob_failed, ..Outcome::default() }
+        {
+            let worst_chunk = self.wrong_bits.get(&ppa.0).copied().unwrap_or(0).max(self.wrong_bits_min);
+            Outcome { status, failed_sectors: failed, oob_failed, worst_chunk, ..Outcome::default() }
+        }
     }
     fn program(&mut self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
         let block = self.block(ppa);
@@ -175,6 +183,7 @@ impl Cells {
             self.pages[page as usize] = None;
             self.uncorrectable.remove(&page);
             self.oob_broken.remove(&page);
+            self.wrong_bits.remove(&page);
         }
         Outcome::default()
     }

@@ -4,9 +4,12 @@
 mod behaviour;
 mod bench;
 mod crafted;
+mod endless;
+mod fading;
 mod faults;
 mod flash;
 mod format;
 mod oracle;
 mod power;
 mod speed;
+mod wear;

@@ -26,16 +26,18 @@ enum Work {
 }
 
 /// Random work on whole pages, never two commands on one page at a time, and what must be there afterwards.
-struct Torture {
+pub(super) struct Torture {
     pages: Vec<Page>,
     in_flight: BTreeMap<u16, (Work, u64)>,
     flushes: BTreeMap<u16, Vec<usize>>,
     latest: u64,
     rng: Rng,
+    /// Of 40 commands.
+    pub(super) trims: u64,
 }
 
 impl Torture {
-    fn new(bench: &Bench, seed: u64) -> Self {
+    pub(super) fn new(bench: &Bench, seed: u64) -> Self {
         let zero = Page { versions: vec![0], completed: 1, gone: 0 };
         Torture {
             pages: vec![zero; bench.ftl.logical_pages() as usize],
@@ -43,6 +45,7 @@ impl Torture {
             flushes: BTreeMap::new(),
             latest: 0,
             rng: Rng::new(seed),
+            trims: 4,
         }
     }
     fn image(bench: &Bench, version: u64) -> Vec<u8> {
@@ -69,8 +72,8 @@ impl Torture {
         let work = match self.rng.below(40) {
             0 => Work::Flush,
             1..4 => Work::Write { fua: true },
-            4..8 => Work::Trim,
-            8..10 => Work::Read,
+            4..6 => Work::Read,
+            other if other < 6 + self.trims => Work::Trim,
             _ => Work::Write { fua: false },
         };
         if !matches!(work, Work::Flush)
@@ -134,13 +137,13 @@ impl Torture {
         page.completed -= drop;
         page.gone += drop;
     }
-    fn finish(&mut self, bench: &Bench) {
+    pub(super) fn finish(&mut self, bench: &Bench) {
         while !self.in_flight.is_empty() {
             self.finish_one(bench);
         }
     }
     /// Works until `until`, whatever is in flight then.
-    fn work_until(&mut self, bench: &Bench, until: aster_units::Instant) {
+    pub(super) fn work_until(&mut self, bench: &Bench, until: aster_units::Instant) {
         while bench.exec.now() < until {
             self.send(bench);
             let step = bench.exec.now() + Duration::from_micros(self.rng.below(400));
@@ -153,8 +156,17 @@ impl Torture {
             }
         }
     }
+    /// What the drive holds is what it must hold.
+    pub(super) fn take_as_it_is(&mut self, bench: &Bench) {
+        let bytes = u64::from(bench.config.geometry.page_bytes);
+        for (at, page) in self.pages.iter_mut().enumerate() {
+            let (status, data) = bench.run(HostOp::Read, at as u64 * bytes, bytes, Torture::image(bench, 1));
+            assert_eq!(status, HostStatus::Success);
+            *page = Page { versions: vec![Torture::version(&data)], completed: 1, gone: 0 };
+        }
+    }
     /// After power-on: each page holds one of its versions, and holds it still.
-    fn verify(&mut self, bench: &Bench) {
+    pub(super) fn verify(&mut self, bench: &Bench) {
         self.in_flight.clear();
         self.flushes.clear();
         let bytes = u64::from(bench.config.geometry.page_bytes);

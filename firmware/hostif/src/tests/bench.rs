@@ -57,6 +57,7 @@ pub fn config() -> HostIfConfig {
         fetch_latency: Duration::ZERO,
         completion_latency: Duration::ZERO,
         transfer_latency: Duration::ZERO,
+        media_errors_max: 2,
         history: History::default(),
     }
 }

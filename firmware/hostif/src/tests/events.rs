@@ -3,6 +3,7 @@
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{log_page, set_feature};
 use crate::MediaHealth;
+use aster_ports::host::HostStatus;
 use aster_wire::nvme::admin::{AbortDword10, AdminCommand};
 use aster_wire::nvme::features::FeatureId;
 use aster_wire::nvme::io::{BlockRange, IoCommand};
@@ -76,6 +77,21 @@ fn health_warnings_are_reported_if_the_host_wants_them() {
     bench.front.set_media_health(MediaHealth { read_only: true, ..worn });
     bench.run();
     assert_eq!(bench.completion(0, cid).unwrap().result.get(), 0x0002_0001);
+}
+
+#[test]
+fn data_lost_more_often_than_the_limit_degrades_the_drive_and_is_told() {
+    let mut bench = Bench::ready(config());
+    let read = || IoCommand::Read(BlockRange::new(0, 2)).to_sqe(1, 0, DATA, 0);
+    assert!(bench.status(0, set_feature(FeatureId::AsyncEventConfiguration, 0, 0x0f)).is_success());
+    let cid = request(&mut bench);
+    bench.ftl.outcome.set(HostStatus::UnrecoveredRead);
+    assert!(bench.status(1, read()).is(Status::UNRECOVERED_READ_ERROR));
+    assert_eq!(bench.completion(0, cid), None, "the limit is two");
+    assert!(bench.status(1, read()).is(Status::UNRECOVERED_READ_ERROR));
+    assert_eq!(bench.completion(0, cid).unwrap().result.get(), 0x0002_0001);
+    let page = bench.fetch_page(log_page(2, 512));
+    assert_eq!((page[0], page[160]), (4, 2), "reliability degraded, two media errors");
 }
 
 #[test]

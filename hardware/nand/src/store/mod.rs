@@ -344,7 +344,8 @@ impl Die {
         }
         let erases = state.erases;
         let seed = self.page_seed(block, PageInBlock(0), erases);
-        if self.config.failures.erase_fails(seed, erases) || self.faults.take_erase(block) {
+        let block_seed = self.page_seed(block, PageInBlock(0), 0);
+        if self.config.failures.erase_fails(block_seed, seed, erases) || self.faults.take_erase(block) {
             self.blocks[block.index()].flags.set(Flags::GROWN_BAD);
             self.half_erase(block);
             self.totals.erase_failures += 1;

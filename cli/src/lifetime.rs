@@ -1,0 +1,52 @@
+//! `aster lifetime`: a drive that is written to its end.
+
+use crate::args::LifetimeArgs;
+use crate::console;
+use crate::failure::Failure;
+use crate::files::create;
+use crate::interrupt::Interrupt;
+use crate::profiles::{self, Named};
+use crate::progress::Progress;
+use aster_lab::lifetime::{self, LifetimeError, Plan};
+use std::ops::ControlFlow;
+
+/// Writes a drive to its end, with and without wear levelling, and reports its life.
+///
+/// # Errors
+/// When the drive can't be made, loses something without saying so, or the picture can't be written.
+pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
+    let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
+    // A profile that makes no drive is a mistake of the command line, and no drive's failure.
+    aster_device::check(&profile, Some(aster_units::Content::Fingerprint))?;
+    let plan = Plan {
+        name,
+        profile,
+        seed: args.seed,
+        hot_percent: args.hot.into(),
+        drive_writes_max: args.drive_writes.map(f64::from),
+    };
+    // Before minutes of work rather than behind them.
+    let file = args.svg.as_deref().map(create).transpose()?;
+    let interrupt = Interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut stage = "";
+    let report = lifetime::run(&plan, &mut |life, share| {
+        if stage != life {
+            stage = life;
+            progress.begin(life);
+        }
+        progress.set(share);
+        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let report = report.map_err(|error| match error {
+        LifetimeError::Stopped => Failure::stopped(),
+        error => Failure::run(error),
+    })?;
+    progress.end();
+    if let Some((mut file, path)) = file.zip(args.svg.as_deref()) {
+        lifetime::svg(&mut file, &report)
+            .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
+        console::note(&format!("wrote {}", path.display()));
+    }
+    if args.json { console::json(&report) } else { console::print(&lifetime::table(&report)) }
+}

@@ -1,0 +1,93 @@
+//! Wear levelling: which free block is written next, and which block's data moves although nobody needs its room.
+//!
+//! Both look at how often blocks were erased. *Dynamic* levelling chooses among free blocks: the host's data, of which
+//! much will be void soon, goes to the least worn, what garbage collection copies to the most worn. Blocks whose data nobody
+//! touches never become free that way; *static* levelling moves that data once such a block is too many erases behind.
+
+use super::{BlockIndex, BlockState, Blocks, NO_VICTIM, Stream};
+use crate::config::WearLevelling;
+use crate::log_page::Entry;
+use aster_units::LunIndex;
+
+/// While a LUN is short of room, one block in so many that it empties may be one that makes none.
+const BACKGROUND_SHARE: u32 = 8;
+
+impl Blocks {
+    /// Counts an erase. The log learns the count, so that no loss of power takes it back.
+    pub(super) fn count_erase(&mut self, block: BlockIndex) {
+        let erases = &mut self.erases[block.at()];
+        *erases += 1;
+        let erases = *erases;
+        self.pending.push(Entry::Erased { block, erases });
+        let lun = self.lun_of(block).index();
+        if self.states[block.at()] != BlockState::Log {
+            let lun = &mut self.luns[lun];
+            lun.erases_max = erases.max(lun.erases_max);
+            lun.erases_since = lun.erases_since.saturating_add(1);
+        }
+    }
+    /// Puts an erased block among the free ones. Those that a log page names, or is about to, stay in front; the others
+    /// stand in the order of their wear.
+    pub(super) fn make_free(&mut self, block: BlockIndex) {
+        let erases = &self.erases;
+        let lun = self.lun_of(block).index();
+        let lun = &mut self.luns[lun];
+        if self.levelling == WearLevelling::None {
+            return lun.free.push_back(block);
+        }
+        let named = lun.listed.max(lun.naming);
+        let (mut at, mut end) = (named.min(lun.free.len()), lun.free.len());
+        while at < end {
+            let middle = at.midpoint(end);
+            match erases[lun.free[middle].at()] <= erases[block.at()] {
+                true => at = middle + 1,
+                false => end = middle,
+            }
+        }
+        lun.free.insert(at, block);
+    }
+    /// Takes a free block to be written: one of those that a log page names, where the log has to name them.
+    pub(super) fn take_free(&mut self, lun: LunIndex, stream: Stream) -> Option<BlockIndex> {
+        let erases = &self.erases;
+        let lun = &mut self.luns[lun.index()];
+        let among = if self.needs_listing { lun.listed } else { lun.free.len() };
+        let wear = |&at: &usize| erases[lun.free[at].at()];
+        let at = match (self.levelling, stream) {
+            (WearLevelling::None, _) => Some(0),
+            (_, Stream::Host) => (0..among).min_by_key(wear),
+            (_, Stream::Gc) => (0..among).rev().max_by_key(wear),
+        };
+        let block = lun.free.remove(at?)?;
+        lun.listed = lun.listed.saturating_sub(1);
+        lun.naming = lun.naming.saturating_sub(1);
+        Some(block)
+    }
+
+    /// Takes the closed block that is further behind the most worn one than the spread allows, if there is one and
+    /// garbage collection has room for its data. Where the LUN is short of room, that is done now and then only: it makes none.
+    pub(crate) fn take_left_behind(&mut self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
+        let WearLevelling::Static { spread } = self.levelling else { return None };
+        let most = self.luns[lun.index()].erases_max;
+        if most <= spread || !self.may_work_ahead(lun, scarce) {
+            return None;
+        }
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        let closed =
+            (start..start + self.blocks_per_lun as usize).filter(|&block| self.victims[block] != NO_VICTIM);
+        let least = closed.min_by_key(|&block| (self.erases[block], self.closed_at[block]))?;
+        if most - self.erases[least] <= spread {
+            return None;
+        }
+        self.victims[least] = NO_VICTIM;
+        Some(BlockIndex(least as u32))
+    }
+    /// Whether a block may be emptied that makes no room: never from what garbage collection is sure of.
+    pub(super) fn may_work_ahead(&self, lun: LunIndex, scarce: bool) -> bool {
+        let l = &self.luns[lun.index()];
+        self.evacuates && l.free.len() > self.reserve && (!scarce || l.erases_since >= BACKGROUND_SHARE)
+    }
+    /// A block is being emptied that makes no room.
+    pub(crate) fn works_ahead(&mut self, lun: LunIndex) {
+        self.luns[lun.index()].erases_since = 0;
+    }
+}

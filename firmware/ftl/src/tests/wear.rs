@@ -1,0 +1,100 @@
+//! Blocks wear alike, and what they have been through is known whatever happens.
+
+use super::bench::{Bench, config};
+use crate::blocks::{BlockIndex, BlockState};
+use crate::{FtlConfig, WearLevelling};
+use aster_ports::host::{HostOp, HostStatus};
+use aster_units::{Content, Duration, Rng};
+use std::vec;
+use std::vec::Vec;
+
+/// The blocks for data, and how often the table says they were erased.
+fn data_blocks(bench: &Bench) -> Vec<(usize, u32)> {
+    let blocks = bench.ftl.drive().blocks.borrow();
+    let entries = (0..blocks.total()).map(|b| (b as usize, blocks.entry(BlockIndex(b))));
+    let data = entries.filter(|(_, e)| !matches!(e.state, BlockState::Log | BlockState::Bad));
+    data.map(|(block, entry)| (block, entry.erases)).collect()
+}
+
+/// Fills the drive and writes a quarter of it over and over. Gives the erases of the blocks of the LUN with the widest spread.
+fn work_on_a_quarter(levelling: WearLevelling, rewrites: u64) -> (Bench, u32, u32) {
+    let bench = Bench::fresh(FtlConfig { wear_levelling: levelling, ..config(Content::Fingerprint) });
+    let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), 8192);
+    let write = |page: u64, version: u64| {
+        let data = version.to_le_bytes().repeat(2);
+        assert_eq!(bench.run(HostOp::Write, page * bytes, bytes, data).0, HostStatus::Success);
+    };
+    (0..pages).for_each(|page| write(page, page + 1));
+    let mut rng = Rng::new(3);
+    for version in 0..rewrites {
+        write(rng.below(pages / 4), 1 << 32 | version);
+    }
+    for page in pages / 4..pages {
+        let (status, data) = bench.run(HostOp::Read, page * bytes, bytes, vec![0; 16]);
+        assert_eq!((status, data), (HostStatus::Success, (page + 1).to_le_bytes().repeat(2)), "page {page}");
+    }
+    let widest = (0..4)
+        .map(|lun| {
+            let of = data_blocks(&bench);
+            let erases = of.iter().filter(|(b, _)| b / 72 == lun).map(|(_, erases)| *erases);
+            (erases.clone().min().unwrap(), erases.max().unwrap())
+        })
+        .max_by_key(|(least, most)| most - least)
+        .unwrap();
+    (bench, widest.0, widest.1)
+}
+
+#[test]
+fn static_levelling_keeps_the_spread_that_data_at_rest_would_open() {
+    let rewrites = 20_000;
+    let (without, _, most) = work_on_a_quarter(WearLevelling::None, rewrites);
+    assert!(most > 80, "the test does not wear anything: {most}");
+    let (dynamic, least_dynamic, most_dynamic) = work_on_a_quarter(WearLevelling::Dynamic, rewrites);
+    let (levelled, least, most) = work_on_a_quarter(WearLevelling::Static { spread: 20 }, rewrites);
+    assert!(
+        most_dynamic - least_dynamic > 60,
+        "data at rest holds dynamic levelling up: {least_dynamic} to {most_dynamic}"
+    );
+    // A block may be chosen that is just too far behind, while the others go on.
+    assert!(most - least <= 30, "{least} to {most} erases");
+    for bench in [&without, &dynamic] {
+        assert_eq!(bench.ftl.stats().levelled, 0);
+    }
+    let (stats, plain) = (levelled.ftl.stats(), without.ftl.stats());
+    assert!(stats.levelled > 0);
+    let (more, before) = (stats.flash_programs.gc, plain.flash_programs.gc);
+    assert!(more < before + before / 2, "levelling takes {more} copies where {before} were enough");
+}
+
+#[test]
+fn no_loss_of_power_makes_the_drive_forget_or_invent_erases() {
+    let base = config(Content::Fingerprint);
+    // Maps are stored often, so that the log is replayed over tables that know a part of it.
+    let mut bench = Bench::fresh(FtlConfig { checkpoint_pages: 300, ..base });
+    let mut rng = Rng::new(11);
+    let mut known: u64 = 0;
+    for round in 0..40 {
+        for _ in 0..rng.below(400) {
+            let page = rng.below(u64::from(bench.ftl.logical_pages()));
+            bench.run(HostOp::Write, page * 8192, 8192, vec![round; 16]);
+        }
+        let until = bench.exec.now() + Duration::from_micros(rng.below(3_000));
+        while let Some(deadline) = bench.exec.next_deadline().filter(|at| *at <= until) {
+            bench.exec.advance_to(deadline);
+        }
+        bench = bench.restart();
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        let truth = bench.cells.borrow().erases.clone();
+        let mut sum = 0;
+        for (block, erases) in data_blocks(&bench) {
+            assert!(erases <= truth[block], "round {round}: block {block} was erased {} times", truth[block]);
+            sum += u64::from(erases);
+        }
+        // What no log page says yet is forgotten: some two blocks of each LUN.
+        let real: u64 = data_blocks(&bench).iter().map(|(block, _)| u64::from(truth[*block])).sum();
+        assert!(real - sum <= (u64::from(round) + 1) * 12, "round {round}: {sum} of {real} erases are known");
+        assert!(sum >= known, "round {round}: {sum} erases are known, {known} were");
+        known = sum;
+    }
+    assert!(known > 1_000, "{known}");
+}

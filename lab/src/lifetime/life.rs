@@ -1,0 +1,228 @@
+//! One drive's life.
+
+use super::{Life, LifetimeError, Plan, Sample};
+use aster_device::profile::Profile;
+use aster_device::{DriveState, Media};
+use aster_run_virtual::driver::{Config, Driver, DriverError, QueueId};
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::{Machine, VirtualBar};
+use aster_units::{Content, Rng};
+use aster_workload::content::{VERSION_MAX, tag, version_of_tag};
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// The queue pair that the host uses.
+const QUEUE: QueueId = QueueId(1);
+/// Logical blocks, of 4 KiB, that one write brings.
+const WRITE_BLOCKS: u64 = 16;
+/// Samples of the life that is expected.
+const SAMPLES: f64 = 200.0;
+/// SMART's critical warning that the media are read-only (NVMe 1.4 §5.14.1.2, byte 0).
+const READ_ONLY: u8 = 1 << 3;
+
+/// What the host knows of the drive's pieces of [`WRITE_BLOCKS`].
+struct Known {
+    /// The version that each holds.
+    versions: Vec<u32>,
+    /// The last one given out.
+    latest: u32,
+    /// Pieces of which a write failed on the way, and the version that they may hold.
+    unsure: Vec<(usize, u32)>,
+    blocks: u64,
+    rng: Rng,
+}
+
+type Shared = Rc<RefCell<Known>>;
+
+/// A write that was refused for good.
+struct Refused(String);
+
+impl Known {
+    fn piece(&self, piece: usize) -> (u64, u64) {
+        let first = piece as u64 * WRITE_BLOCKS;
+        (first, WRITE_BLOCKS.min(self.blocks - first))
+    }
+    fn allows(&self, piece: usize, version: u32) -> bool {
+        self.versions[piece] == version || self.unsure.contains(&(piece, version))
+    }
+}
+
+async fn write(known: &Shared, driver: &Driver<VirtualBar>, piece: usize) -> Result<(), DriverError> {
+    let (first, version, tags) = {
+        let mut known = known.borrow_mut();
+        known.latest = known.latest % VERSION_MAX + 1;
+        let (version, (first, blocks)) = (known.latest, known.piece(piece));
+        let tags: Vec<_> = (first..first + blocks).map(|block| tag(block, version).to_le_bytes()).collect();
+        (first, version, tags)
+    };
+    let written = driver.write_tags(QUEUE, first, &tags, false).await;
+    let mut known = known.borrow_mut();
+    match &written {
+        Ok(()) => known.versions[piece] = version,
+        Err(_) => known.unsure.push((piece, version)),
+    }
+    written
+}
+
+/// Writes `pieces`, or until the drive refuses.
+async fn write_all(
+    known: Shared,
+    driver: Rc<Driver<VirtualBar>>,
+    pieces: Vec<usize>,
+) -> Result<(u64, Option<Refused>), DriverError> {
+    let mut written = 0;
+    for piece in pieces {
+        match write(&known, &driver, piece).await {
+            Ok(()) => written += known.borrow().piece(piece).1,
+            Err(DriverError::Command { status, .. })
+                if driver.health().await?.critical_warning & READ_ONLY != 0 =>
+            {
+                return Ok((written, Some(Refused(status.to_string()))));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((written, None))
+}
+
+/// Reads everything: the blocks, and those of them that are lost.
+async fn read_all(known: Shared, driver: Rc<Driver<VirtualBar>>) -> Result<(u64, u64), LifetimeError> {
+    let (pieces, mut read, mut lost) = (known.borrow().versions.len(), 0, 0);
+    for piece in 0..pieces {
+        let (first, blocks) = known.borrow().piece(piece);
+        let mut tags = vec![[0xE7; 8]; blocks as usize];
+        read += blocks;
+        if driver.read_tags(QUEUE, first, &mut tags).await.is_ok() {
+            check(&known, piece, first, &tags)?;
+            continue;
+        }
+        // One block after the other: those beside a lost one are there.
+        for block in first..first + blocks {
+            let mut one = [[0xE7; 8]];
+            match driver.read_tags(QUEUE, block, &mut one).await {
+                Ok(()) => check(&known, piece, block, &one)?,
+                Err(_) => lost += 1,
+            }
+        }
+    }
+    Ok((read, lost))
+}
+fn check(known: &Shared, piece: usize, first: u64, tags: &[[u8; 8]]) -> Result<(), LifetimeError> {
+    for (block, tag) in (first..).zip(tags) {
+        let version = version_of_tag(u64::from_le_bytes(*tag), block);
+        let version = version.map_err(|wrong| LifetimeError::Wrong(wrong.to_string()))?;
+        if !known.borrow().allows(piece, version) {
+            let right = known.borrow().versions[piece];
+            return Err(LifetimeError::Wrong(format!(
+                "block {block} holds version {version}, but must hold {right}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn sample(machine: &Machine, written: u64) -> Result<Sample, LifetimeError> {
+    let driver = Rc::clone(machine.driver());
+    let blocks = driver.namespace().blocks;
+    let health = machine.block_on("reading SMART", async move { driver.health().await })??;
+    let stats = machine.device().stats();
+    Ok(Sample {
+        drive_writes: written as f64 / blocks as f64,
+        erases_min: stats.erases.min,
+        erases_mean: stats.erases.mean,
+        erases_max: stats.erases.max,
+        available_spare: health.available_spare,
+        percentage_used: health.percentage_used,
+        grown_bad_blocks: stats.ftl.grown_bad_blocks,
+    })
+}
+
+fn power_on(plan: &Plan, profile: &Profile, media: Media) -> Result<Machine, LifetimeError> {
+    let config = Config { depth: 4, ..Config::default() };
+    let content = Some(Content::Fingerprint);
+    let machine = Machine::power_on(&plan.name, profile, content, media, &Recorder::default(), config)?;
+    machine.boot()?;
+    Ok(machine)
+}
+
+/// Lives a life of a drive whose blocks last for some `cycles`.
+pub(super) fn live(
+    plan: &Plan,
+    profile: &Profile,
+    cycles: u64,
+    follow: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Life, LifetimeError> {
+    let machine = power_on(plan, profile, Media::fresh())?;
+    let blocks = machine.driver().namespace().blocks;
+    let pieces = blocks.div_ceil(WRITE_BLOCKS) as usize;
+    let known =
+        Known { versions: vec![0; pieces], latest: 0, unsure: Vec::new(), blocks, rng: Rng::new(plan.seed) };
+    let known = Rc::new(RefCell::new(known));
+    let hot = (pieces as u64 * u64::from(plan.hot_percent) / 100).max(1);
+    let stretch = (pieces as f64 * cycles as f64 / SAMPLES).max(1.0) as usize;
+    let (mut written, mut samples, mut refused) = (0, Vec::new(), None);
+    let mut next: Vec<usize> = (0..pieces).collect();
+    while refused.is_none() {
+        let (known, driver) = (Rc::clone(&known), Rc::clone(machine.driver()));
+        let work = write_all(Rc::clone(&known), driver, next);
+        let (more, end) = machine.block_on("writing", work)??;
+        (written, refused) = (written + more, end);
+        let now = sample(&machine, written)?;
+        samples.push(now);
+        let bad = f64::from(100 - now.available_spare.min(100)) / 100.0;
+        let share = (now.erases_mean / (1.125 * cycles.max(1) as f64)).max(bad);
+        if follow(share.min(1.0)).is_break() {
+            return Err(LifetimeError::Stopped);
+        }
+        if plan.drive_writes_max.is_some_and(|most| now.drive_writes >= most) {
+            break;
+        }
+        let rng = &mut known.borrow_mut().rng;
+        next = (0..stretch).map(|_| rng.below(hot) as usize).collect();
+    }
+    let read = |machine: &Machine| -> Result<(u64, u64), LifetimeError> {
+        machine.block_on("reading", read_all(Rc::clone(&known), Rc::clone(machine.driver())))?
+    };
+    let (checked_blocks, lost_blocks) = read(&machine)?;
+    let stats = machine.device().stats().ftl;
+    let driver = Rc::clone(machine.driver());
+    let health = machine.block_on("reading SMART", async move { driver.health().await })??;
+    let driver = Rc::clone(machine.driver());
+    let flushed = machine.block_on("flushing", async move { driver.flush(QUEUE).await })?.is_ok();
+    if refused.is_some() {
+        still_read_only(plan, profile, machine.cut_power(), flushed.then_some(&read))?;
+    }
+    Ok(Life {
+        wear_levelling: profile.ftl.wear_levelling,
+        drive_writes: written as f64 / blocks as f64,
+        waf: stats.waf(),
+        levelled_blocks: stats.levelled,
+        refreshed_blocks: stats.refreshed,
+        read_only: refused.is_some(),
+        refused_with: refused.map(|Refused(status)| status),
+        critical_warning: health.critical_warning,
+        checked_blocks,
+        lost_blocks,
+        samples,
+    })
+}
+
+type Read<'a> = &'a dyn Fn(&Machine) -> Result<(u64, u64), LifetimeError>;
+
+/// A loss of power changes nothing: the drive says that it is read-only, and what was flushed is there.
+fn still_read_only(
+    plan: &Plan,
+    profile: &Profile,
+    media: Media,
+    read: Option<Read<'_>>,
+) -> Result<(), LifetimeError> {
+    let machine = power_on(plan, profile, media)?;
+    let state = machine.device().stats().ftl.state;
+    if state != DriveState::ReadOnly {
+        return Err(LifetimeError::Wrong(format!(
+            "a read-only drive came back {state:?} after a loss of power"
+        )));
+    }
+    read.map_or(Ok(()), |read| read(&machine).map(|_| ()))
+}

@@ -1,0 +1,188 @@
+//! Drives that are written until they take no more: how evenly their blocks wear, and how long they last for it.
+//!
+//! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is. The work is the same
+//! with wear levelling as the profile has it and without. When the drive refuses to write, everything is read back, the
+//! power goes, and everything is read again.
+
+mod chart;
+mod life;
+#[cfg(test)]
+mod tests;
+
+pub use chart::svg;
+
+use aster_device::profile::{LevellingName, Profile};
+use aster_run_virtual::RunError;
+use aster_run_virtual::driver::DriverError;
+use serde::Serialize;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The profile's name.
+    pub name: String,
+    /// The drive. Its pages keep tags.
+    pub profile: Profile,
+    /// Decides where is written.
+    pub seed: u64,
+    /// The part of the drive that is written again and again, in percent, 1 to 100.
+    pub hot_percent: u32,
+    /// Drives that last for so many drive writes are written no further; `None` for no end.
+    pub drive_writes_max: Option<f64>,
+}
+
+/// A drive at a moment of its life.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Sample {
+    /// Bytes written by the host, over the capacity.
+    pub drive_writes: f64,
+    /// Fewest, mean and most erases of a block, factory bad ones left out.
+    pub erases_min: u32,
+    /// See there.
+    pub erases_mean: f64,
+    /// See there.
+    pub erases_max: u32,
+    /// SMART's available spare, in percent.
+    pub available_spare: u8,
+    /// SMART's percentage used.
+    pub percentage_used: u8,
+    /// Blocks that went bad in use.
+    pub grown_bad_blocks: u64,
+}
+
+/// A drive's life.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Life {
+    /// How its blocks were worn alike.
+    pub wear_levelling: LevellingName,
+    /// Bytes written by the host, over the capacity.
+    pub drive_writes: f64,
+    /// Bytes programmed over bytes written by the host.
+    pub waf: f64,
+    /// Blocks emptied since they were left behind in wear.
+    pub levelled_blocks: u64,
+    /// Blocks whose data was written anew before it fades.
+    pub refreshed_blocks: u64,
+    /// It takes no more writes; else it was written no further.
+    pub read_only: bool,
+    /// The status that the last write got.
+    pub refused_with: Option<String>,
+    /// SMART's critical warning at the end (NVMe 1.4 §5.14.1.2, byte 0).
+    pub critical_warning: u8,
+    /// Logical blocks read back at the end, all whole.
+    pub checked_blocks: u64,
+    /// And those of them that the drive said to be lost.
+    pub lost_blocks: u64,
+    /// Along its life.
+    pub samples: Vec<Sample>,
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The profile.
+    pub profile: String,
+    /// The seed.
+    pub seed: u64,
+    /// The part of the drive that was written again and again, in percent.
+    pub hot_percent: u32,
+    /// Cycles after which blocks can't be erased any more, and up to a quarter more.
+    pub wear_out_cycles: u64,
+    /// The profile has no such limit: the endurance that it promises was taken.
+    pub wear_out_assumed: bool,
+    /// Without levelling, and as the profile has it.
+    pub lives: Vec<Life>,
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum LifetimeError {
+    /// The machine.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A command failed that must not.
+    #[error("{0}")]
+    Driver(#[from] DriverError),
+    /// The drive did what it must not.
+    #[error("{0}")]
+    Wrong(String),
+    /// The caller stopped it.
+    #[error("interrupted: the drive's life did not come to its end")]
+    Stopped,
+}
+
+/// Follows a life: its name, and the share of the expected one that has gone.
+pub type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
+
+/// Lives the lives.
+///
+/// # Errors
+/// When a drive can't be made, holds what was never written, or the caller stops it.
+pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, LifetimeError> {
+    let mut profile = plan.profile.clone();
+    let wear_out_assumed = profile.package.wear_out_percent == 0;
+    if wear_out_assumed {
+        profile.package.wear_out_percent = 100;
+    }
+    let package = &profile.package;
+    let wear_out_cycles = u64::from(package.endurance) * u64::from(package.wear_out_percent) / 100;
+    let levelled = match profile.ftl.wear_levelling {
+        LevellingName::None => LevellingName::Static,
+        levelled => levelled,
+    };
+    let mut lives = Vec::new();
+    for (name, levelling) in [("without levelling", LevellingName::None), ("with levelling", levelled)] {
+        profile.ftl.wear_levelling = levelling;
+        lives.push(life::live(plan, &profile, wear_out_cycles, &mut |share| follow(name, share))?);
+    }
+    Ok(Report {
+        profile: plan.name.clone(),
+        seed: plan.seed,
+        hot_percent: plan.hot_percent,
+        wear_out_cycles,
+        wear_out_assumed,
+        lives,
+    })
+}
+
+/// The report as a table for people.
+pub fn table(report: &Report) -> String {
+    let assumed =
+        if report.wear_out_assumed { ", its endurance, for the profile names no limit" } else { "" };
+    let mut text = format!(
+        "{}: {} % of the drive is written over and over; blocks wear out after {} cycles{assumed}.\n\n",
+        report.profile, report.hot_percent, report.wear_out_cycles
+    );
+    let _ = writeln!(
+        text,
+        "{:<10}{:>13}{:>8}{:>18}{:>10}{:>11}{:>10}{:>8}  end",
+        "levelling", "drive writes", "WAF", "erases min–max", "mean", "levelled", "bad", "lost"
+    );
+    for life in &report.lives {
+        let name = match life.wear_levelling {
+            LevellingName::None => "none",
+            LevellingName::Dynamic => "dynamic",
+            LevellingName::Static => "static",
+        };
+        let Some(last) = life.samples.last() else { continue };
+        let end = match &life.refused_with {
+            Some(status) => format!("read-only ({status})"),
+            None => "still takes writes".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "{:<10}{:>13.1}{:>8.2}{:>18}{:>10.1}{:>11}{:>10}{:>8}  {end}",
+            name,
+            life.drive_writes,
+            life.waf,
+            format!("{}–{}", last.erases_min, last.erases_max),
+            last.erases_mean,
+            life.levelled_blocks,
+            last.grown_bad_blocks,
+            life.lost_blocks,
+        );
+    }
+    text
+}

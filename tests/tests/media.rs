@@ -1,0 +1,149 @@
+//! Data that cells have lost, and blocks that run out: what the host is told, and of which logical blocks.
+
+use aster_device::{DriveState, Media};
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_run_virtual::driver::{DriverError, QueueId};
+use aster_tests::{machine, profile};
+use aster_units::{Duration, Lpn, Ppa};
+use aster_wire::nvme::Status;
+use std::rc::Rc;
+
+const QUEUE: QueueId = QueueId(1);
+const BLOCK: usize = 512;
+/// Logical blocks of a page of 16 KiB, and of a sector of 4 KiB.
+const PAGE_BLOCKS: u64 = 32;
+const SECTOR_BLOCKS: u64 = 8;
+
+fn write(m: &Machine, block: u64, blocks: u64, fill: u8, fua: bool) -> Result<(), DriverError> {
+    let driver = Rc::clone(m.driver());
+    let bytes = vec![fill; blocks as usize * BLOCK];
+    let work = async move { driver.write(QUEUE, block, &bytes, fua).await };
+    m.block_on("writing", work).unwrap_or_else(|e| panic!("{e}"))
+}
+fn read(m: &Machine, block: u64) -> Result<u8, DriverError> {
+    let driver = Rc::clone(m.driver());
+    let work = async move {
+        let mut bytes = vec![0xEE; BLOCK];
+        driver.read(QUEUE, block, &mut bytes).await.map(|()| bytes)
+    };
+    let bytes = m.block_on("reading", work).unwrap_or_else(|e| panic!("{e}"))?;
+    assert!(bytes.iter().all(|b| *b == bytes[0]), "block {block} is torn");
+    Ok(bytes[0])
+}
+fn status_of(error: &DriverError) -> Status {
+    match error {
+        DriverError::Command { status, .. } => *status,
+        other => panic!("{other}"),
+    }
+}
+fn at(m: &Machine, page: u32) -> Ppa {
+    m.device().ftl().location_of(Lpn(page)).unwrap_or_else(|| panic!("page {page} is mapped"))
+}
+/// Writes a quarter of the drive over and over until a page that nobody writes has been moved.
+fn move_away(m: &Machine, page: u32) {
+    let from = at(m, page);
+    let pages = m.driver().namespace().blocks / PAGE_BLOCKS;
+    for n in 0..40 * pages {
+        write(m, (pages - 1 - n * 7 % (pages / 4)) * PAGE_BLOCKS, PAGE_BLOCKS, n as u8, false)
+            .unwrap_or_else(|e| panic!("{e}"));
+        if at(m, page) != from {
+            return;
+        }
+    }
+    panic!("nothing moves the page");
+}
+
+/// Which blocks of a page are lost; the others hold `fill`.
+fn lost(m: &Machine, page: u32, fill: u8) -> Vec<u64> {
+    let first = u64::from(page) * PAGE_BLOCKS;
+    let is_lost = |n: &u64| match read(m, first + n) {
+        Ok(found) => {
+            assert_eq!(found, fill, "block {n} of the page");
+            false
+        }
+        Err(error) => {
+            assert!(status_of(&error).is(Status::UNRECOVERED_READ_ERROR), "{error}");
+            true
+        }
+    };
+    (0..PAGE_BLOCKS).filter(is_lost).collect()
+}
+
+#[test]
+fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_written() {
+    // Blocks at rest move for their wear.
+    let profile = profile("tiny", |p| p.ftl.wear_spread = 2);
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let pages = (m.driver().namespace().blocks / PAGE_BLOCKS) as u32;
+    for page in 0..pages {
+        write(&m, u64::from(page) * PAGE_BLOCKS, PAGE_BLOCKS, 1 + (page % 250) as u8, false)
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
+    let driver = Rc::clone(m.driver());
+    m.block_on("flushing", async move { driver.flush(QUEUE).await }).unwrap().unwrap();
+    let (page, fill) = (5, 6);
+    let geometry = *m.device().geometry();
+    let (lun, block, of_block) = geometry.split_ppa(at(&m, page));
+    // A chunk of the second sector: 256 bytes and 21 of parity each, 16 a sector.
+    let first = 16 * 277 + 5 * 277;
+    assert!(m.device().nand().flip_random_bits(lun, block, of_block, (first, 256), 60, 9));
+    let sector: Vec<u64> = (SECTOR_BLOCKS..2 * SECTOR_BLOCKS).collect();
+    assert_eq!(lost(&m, page, fill), sector);
+    move_away(&m, page);
+    assert_eq!(lost(&m, page, fill), sector, "after it was moved");
+    // Of the lost blocks one is written again.
+    write(&m, u64::from(page) * PAGE_BLOCKS + 10, 1, fill, true).unwrap_or_else(|e| panic!("{e}"));
+    let others: Vec<u64> = sector.iter().copied().filter(|n| *n != 10).collect();
+    assert_eq!(lost(&m, page, fill), others);
+    let driver = Rc::clone(m.driver());
+    let health = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
+    assert_eq!(health.media_errors.get(), 8 + 8 + 7);
+
+    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    assert_eq!(lost(&m, page, fill), others, "after a loss of power");
+    move_away(&m, page);
+    assert_eq!(lost(&m, page, fill), others, "moved once more");
+    write(&m, u64::from(page) * PAGE_BLOCKS, PAGE_BLOCKS, fill, true).unwrap_or_else(|e| panic!("{e}"));
+    assert!(lost(&m, page, fill).is_empty());
+}
+
+#[test]
+fn a_drive_without_spare_blocks_warns_and_takes_no_more_writes_whatever_the_power_does() {
+    let profile = profile("pocket", |p| {
+        p.geometry.blocks_per_lun = 48;
+        p.package.endurance = 12;
+        p.package.wear_out_percent = 100;
+        p.host.spare_threshold_percent = 60;
+        p.host.block_bytes = 512;
+    });
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let blocks = m.driver().namespace().blocks;
+    let smart = |m: &Machine| {
+        let driver = Rc::clone(m.driver());
+        m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap()
+    };
+    assert_eq!((smart(&m).available_spare, smart(&m).critical_warning), (100, 0));
+    let mut warned = None;
+    let refused = (0u64..100_000).find_map(|n| {
+        let error = write(&m, n * 8 % (blocks - 8), 8, n as u8, false).err();
+        if warned.is_none() && n % 16 == 0 && smart(&m).critical_warning & 1 != 0 {
+            warned = Some(smart(&m));
+        }
+        error
+    });
+    let refused = status_of(&refused.expect("the drive comes to its end"));
+    assert!(refused.is(Status::WRITE_TO_READ_ONLY_RANGE), "{refused}");
+    let warned = warned.expect("it warns before");
+    assert!(warned.available_spare < 60 && warned.available_spare_threshold == 60, "{warned:?}");
+    assert_eq!(smart(&m).critical_warning & 0b1001, 0b1001);
+    assert!(smart(&m).percentage_used >= 80, "{:?}", smart(&m));
+    m.idle(Duration::from_millis(20));
+
+    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    assert_eq!(m.device().stats().ftl.state, DriveState::ReadOnly);
+    assert_eq!(smart(&m).critical_warning & 0b1001, 0b1001);
+    assert!((0..blocks).all(|block| read(&m, block).is_ok()));
+    let refused = status_of(&write(&m, 0, 8, 1, false).expect_err("it stays read-only"));
+    assert!(refused.is(Status::WRITE_TO_READ_ONLY_RANGE), "{refused}");
+}
