@@ -16,11 +16,22 @@ fn bytes(target: &Target, random: &mut Rng) -> Vec<u8> {
     (0..length).map(|_| random.next_u64() as u8 >> if skewed { random.below(8) } else { 0 }).collect()
 }
 
+/// What was once found with a target.
+fn regressions(name: &str) -> Vec<PathBuf> {
+    let folder = root().join("fuzz/regressions").join(name);
+    match std::fs::read_dir(&folder) {
+        // Nothing yet.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        files => {
+            let files = files.unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+            files.map(|file| file.expect("an entry").path()).collect()
+        }
+    }
+}
+
 fn holds(name: &str, short: u64, long: u64) {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target of that name");
-    let folder = root().join("fuzz/regressions").join(name);
-    for file in std::fs::read_dir(&folder).into_iter().flatten() {
-        let path = file.expect("an entry").path();
+    for path in regressions(name) {
         println!("{name}: {}", path.display());
         (target.run)(&std::fs::read(&path).expect("a readable file"));
     }
@@ -65,6 +76,17 @@ fn messages_of_clients() {
 #[test]
 fn image_files() {
     holds("image", 40, 4_000);
+}
+
+#[test]
+fn what_was_found_belongs_to_a_target() {
+    let folder = root().join("fuzz/regressions");
+    let folders = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    for entry in folders {
+        let name = entry.expect("an entry").file_name().into_string().expect("a name");
+        assert!(TARGETS.iter().any(|target| target.name == name), "no target is called {name}");
+        assert!(!regressions(&name).is_empty(), "{name}");
+    }
 }
 
 #[test]

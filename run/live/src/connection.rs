@@ -5,8 +5,8 @@ use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice, IoSliceMut};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -39,6 +39,8 @@ pub(crate) struct Message {
     pub(crate) header: Header,
     pub(crate) payload: Vec<u8>,
     pub(crate) files: Vec<OwnedFd>,
+    /// It came with more files than there was room for, in a message or among this process's descriptors.
+    pub(crate) lost_files: bool,
 }
 
 struct Outgoing {
@@ -52,6 +54,7 @@ pub(crate) struct Connection {
     stream: UnixStream,
     incoming: Vec<u8>,
     files: Vec<OwnedFd>,
+    lost_files: bool,
     outgoing: VecDeque<Outgoing>,
 }
 
@@ -64,7 +67,13 @@ impl AsFd for Connection {
 impl Connection {
     pub(crate) fn new(stream: UnixStream) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Connection { stream, incoming: Vec::new(), files: Vec::new(), outgoing: VecDeque::new() })
+        Ok(Connection {
+            stream,
+            incoming: Vec::new(),
+            files: Vec::new(),
+            lost_files: false,
+            outgoing: VecDeque::new(),
+        })
     }
 
     /// Replies wait for the client to take them.
@@ -92,7 +101,8 @@ impl Connection {
                         let payload = self.incoming.split_off(HEADER_BYTES);
                         self.incoming.clear();
                         let files = std::mem::take(&mut self.files);
-                        return Ok(Some(Message { header, payload, files }));
+                        let lost_files = std::mem::take(&mut self.lost_files);
+                        return Ok(Some(Message { header, payload, files, lost_files }));
                     }
                     size
                 }
@@ -118,13 +128,19 @@ impl Connection {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
             Err(error) => return Err(error.into()),
             Ok(_) if bytes == 0 => return Err(ConnectionError::Closed),
-            Ok(_) => {}
+            // The system dropped what it could not hand over.
+            Ok(received) => self.lost_files |= received.flags.contains(ReturnFlags::CTRUNC),
         }
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(files) = message {
                 // Header and payload may each bring some; more than a message may have are closed.
-                let room = MESSAGE_FILES_MAX - self.files.len();
-                self.files.extend(files.take(room));
+                for file in files {
+                    if self.files.len() < MESSAGE_FILES_MAX {
+                        self.files.push(file);
+                    } else {
+                        self.lost_files = true;
+                    }
+                }
             }
         }
         Ok(true)
@@ -207,17 +223,25 @@ mod tests {
         let (mut connection, mut client) = pair();
         let plain = Header::command(1, Command::DeviceReset, 0);
         client.write_all(plain.as_bytes()).unwrap();
-        let with_file = Header::command(2, Command::DmaMap, 0);
-        let file = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap();
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let files = [file.as_fd()];
-        ancillary.push(SendAncillaryMessage::ScmRights(&files));
-        sendmsg(&client, &[IoSlice::new(with_file.as_bytes())], &mut ancillary, SendFlags::empty()).unwrap();
+        send_files(&client, 1);
         client.write_all(plain.as_bytes()).unwrap();
-        let counts: Vec<_> =
-            std::iter::from_fn(|| connection.receive().unwrap()).map(|m| m.files.len()).collect();
-        assert_eq!(counts, [0, 1, 0]);
+        send_files(&client, MESSAGE_FILES_MAX + 1);
+        client.write_all(plain.as_bytes()).unwrap();
+        let found: Vec<_> = std::iter::from_fn(|| connection.receive().unwrap())
+            .map(|message| (message.files.len(), message.lost_files))
+            .collect();
+        assert_eq!(found, [(0, false), (1, false), (0, false), (MESSAGE_FILES_MAX, true), (0, false)]);
+    }
+
+    /// A message without a payload that comes with so many files.
+    fn send_files(client: &UnixStream, count: usize) {
+        let header = Header::command(2, Command::DmaMap, 0);
+        let file = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap();
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2 * MESSAGE_FILES_MAX))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let files = vec![file.as_fd(); count];
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
+        sendmsg(client, &[IoSlice::new(header.as_bytes())], &mut ancillary, SendFlags::empty()).unwrap();
     }
 
     #[test]

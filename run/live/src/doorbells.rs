@@ -12,6 +12,7 @@ use aster_wire::nvme::registers::DOORBELLS;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 /// Bytes of the page of BAR0 that a client may map: all doorbells and nothing else.
@@ -60,7 +61,7 @@ impl Doorbells {
         // The client must not be able to take it from under us.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let page = Mapping::new(
-            file.try_clone().map_err(|_| Errno::MFILE)?.into(),
+            Arc::new(file.try_clone().map_err(|_| Errno::MFILE)?.into()),
             DOORBELLS,
             DOORBELL_PAGE_BYTES,
             true,

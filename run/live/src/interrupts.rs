@@ -5,6 +5,7 @@ use aster_wire::vfio_user::{IrqSetFlags, PciIrq, SetIrqs};
 use rustix::fd::OwnedFd;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+use std::os::fd::AsRawFd;
 
 /// Who is signalled by which MSI-X vector.
 pub(crate) struct Interrupts {
@@ -91,8 +92,11 @@ impl Interrupts {
         if !files.is_empty() && files.len() != vectors.len() {
             return Err(Errno::INVAL);
         }
-        // Whatever the client handed over, signalling it must not block the drive.
         for file in &files {
+            if !is_eventfd(file)? {
+                return Err(Errno::INVAL);
+            }
+            // A full counter must not block the drive.
             fcntl_setfl(file, fcntl_getfl(file)? | OFlags::NONBLOCK)?;
         }
         let mut files = files.into_iter();
@@ -125,7 +129,7 @@ impl Interrupts {
     #[inline]
     fn signal(&self, vector: u16) {
         if let Some(Some(file)) = self.vectors.get(usize::from(vector)) {
-            // A full counter has signalled already; any other file is the client's own fault.
+            // A full counter has signalled already.
             let _ = rustix::io::write(file, &1u64.to_ne_bytes());
         }
     }
@@ -146,5 +150,27 @@ impl Interrupts {
                 device.set_vector_mask(vector, true);
             }
         }
+    }
+}
+
+/// Any other file may block whatever its flags say: one on a file system that waits for a network does.
+fn is_eventfd(file: &OwnedFd) -> Result<bool, Errno> {
+    let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    Ok(name.as_os_str() == "anon_inode:[eventfd]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    #[test]
+    fn only_an_eventfd_is_one() {
+        assert_eq!(is_eventfd(&eventfd(0, EventfdFlags::empty()).unwrap()), Ok(true));
+        let (reader, writer) = std::io::pipe().unwrap();
+        assert_eq!(is_eventfd(&reader.into()), Ok(false));
+        assert_eq!(is_eventfd(&writer.into()), Ok(false));
+        assert_eq!(is_eventfd(&tempfile::tempfile().unwrap().into()), Ok(false));
     }
 }

@@ -3,13 +3,14 @@
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
 /// Pages that host memory is mapped by.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// A part of a file, mapped and shared. The file can't shrink under it: whoever makes one has seen to that.
+/// A part of a file, mapped and shared. The file can't shrink under it and its pages can be had: whoever makes one has seen to that.
 pub(crate) struct Mapping(MmapRegion);
 
 /// Places were checked when they came from outside.
@@ -20,12 +21,12 @@ impl Mapping {
     ///
     /// # Errors
     /// When the system refuses.
-    pub(crate) fn new(file: File, offset: u64, length: u64, writable: bool) -> Result<Self, Errno> {
+    pub(crate) fn new(file: Arc<File>, offset: u64, length: u64, writable: bool) -> Result<Self, Errno> {
         let length = usize::try_from(length).map_err(|_| Errno::NOMEM)?;
         let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         let (protection, flags) =
             (protection.bits() as i32, (MapFlags::SHARED | MapFlags::NORESERVE).bits() as i32);
-        let region = MmapRegion::build(Some(FileOffset::new(file, offset)), length, protection, flags);
+        let region = MmapRegion::build(Some(FileOffset::from_arc(file, offset)), length, protection, flags);
         Ok(Mapping(region.map_err(|_| Errno::NOMEM)?))
     }
     /// Copies bytes out.

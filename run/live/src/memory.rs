@@ -1,29 +1,48 @@
 //! The client's memory, as far as it has handed it over.
 //!
 //! A file that its owner can still cut short would end this process with SIGBUS where it was mapped: such a file is read and
-//! written by system calls, which answer with an error. A file sealed against shrinking is mapped.
+//! written by system calls, which answer with an error. A file in memory that is sealed against shrinking is mapped. One of huge
+//! pages is neither: a page that the pool of huge pages can't give is a SIGBUS as well, sealed or not, and no call writes to one.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use aster_ports::link::{BadAddress, HostMemory};
 use aster_wire::vfio_user::{DmaMap, DmaMapFlags, DmaUnmap, DmaUnmapFlags};
-use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat};
+use rustix::fs::{FileType, OFlags, SealFlags, fcntl_get_seals, fcntl_getfl, fstat, fstatfs};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 /// Regions that a client may map.
 pub(crate) const MAPS_MAX: usize = 4096;
+
+/// Linux' `TMPFS_MAGIC`: the file system of memfds, whose pages are always there to be had.
+const MEMORY_FILES: i64 = 0x0102_1994;
+/// Linux' `HUGETLBFS_MAGIC`: that of memfds with huge pages.
+const HUGE_PAGE_FILES: i64 = 0x9584_58f6;
 
 enum Backing {
     /// Sealed against shrinking.
     Mapped(Mapping),
     /// A file that may shrink: its bytes from an offset on.
-    File(File, u64),
-    /// The client kept it to itself: nothing there can be reached.
-    Absent,
+    File(Arc<File>, u64),
+    /// Nothing there can be reached.
+    Absent(Absence),
 }
+
+/// Why memory can't be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Absence {
+    /// The client kept it to itself.
+    Kept,
+    /// Touching it might end this process.
+    HugePages,
+}
+
+/// A file as it can be told from others: device, inode, and what may be done with it.
+type Identity = (u64, u64, OFlags);
 
 struct Map {
     address: u64,
@@ -31,11 +50,26 @@ struct Map {
     readable: bool,
     writable: bool,
     backing: Backing,
+    source: Option<(Identity, Arc<File>)>,
 }
 
 impl Map {
     fn end(&self) -> u64 {
         self.address + self.size
+    }
+}
+
+impl Absence {
+    #[cold]
+    fn to_words(self, address: u64) -> String {
+        match self {
+            Absence::Kept => format!(
+                "the client keeps its memory at {address:#x} to itself, so transfers there fail: have it share its memory (docs/serve.md)"
+            ),
+            Absence::HugePages => format!(
+                "the client's memory at {address:#x} is a file of huge pages, so transfers there fail: have it share ordinary pages (docs/serve.md)"
+            ),
+        }
     }
 }
 
@@ -55,7 +89,7 @@ enum Missed {
     #[default]
     Nothing,
     /// At this address, and nobody knows yet.
-    At(u64),
+    At(u64, Absence),
     /// Yes, and it was told: once a client is enough.
     Told,
 }
@@ -83,10 +117,12 @@ impl GuestMemory {
         if self.maps.len() == MAPS_MAX {
             return Err(Errno::NOSPC);
         }
-        let backing = match file {
-            None => Backing::Absent,
-            Some(fd) => {
-                let stat = fstat(&fd)?;
+        let source = file.map(|file| self.source(file)).transpose()?;
+        let backing = match &source {
+            None => Backing::Absent(Absence::Kept),
+            // All of it is asked of the file that is used, whatever the one that came now would answer.
+            Some((_, file)) => {
+                let stat = fstat(file)?;
                 // Anything else may block, or has no end.
                 if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                     return Err(Errno::INVAL);
@@ -95,16 +131,30 @@ impl GuestMemory {
                     return Err(Errno::INVAL);
                 }
                 // Only a sealed file keeps the size that was just found.
-                if fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
-                    Backing::Mapped(Mapping::new(File::from(fd), offset, size, flags.writable())?)
-                } else {
-                    Backing::File(File::from(fd), offset)
+                let sealed = || fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+                match fstatfs(file)?.f_type {
+                    HUGE_PAGE_FILES => Backing::Absent(Absence::HugePages),
+                    MEMORY_FILES if sealed() => {
+                        Backing::Mapped(Mapping::new(Arc::clone(file), offset, size, flags.writable())?)
+                    }
+                    _ => Backing::File(Arc::clone(file), offset),
                 }
             }
         };
-        let map = Map { address, size, readable: flags.readable(), writable: flags.writable(), backing };
+        let (readable, writable) = (flags.readable(), flags.writable());
+        let map = Map { address, size, readable, writable, backing, source };
         self.maps.insert(index, map);
         Ok(())
+    }
+
+    /// The file behind a descriptor. Clients send one for each region, most often all of the same file: a descriptor is kept
+    /// for as long as a region is, and there are fewer of them than there may be regions.
+    fn source(&self, fd: OwnedFd) -> Result<(Identity, Arc<File>), Errno> {
+        let stat = fstat(&fd)?;
+        let identity = (stat.st_dev, stat.st_ino, fcntl_getfl(&fd)?);
+        let mut known = self.maps.iter().filter_map(|map| map.source.as_ref());
+        let known = known.find(|(other, _)| *other == identity);
+        Ok((identity, known.map_or_else(|| Arc::new(File::from(fd)), |(_, file)| Arc::clone(file))))
     }
 
     /// A region goes, or all do. Whatever transfer comes later finds nothing there.
@@ -133,21 +183,21 @@ impl GuestMemory {
         self.missed.set(Missed::Nothing);
     }
 
-    /// The drive was asked to reach this address, which is in a region that came without a file. Told once a client.
+    /// What a person should know: the drive was asked to reach memory that it can't. Told once a client.
     #[inline]
-    pub(crate) fn newly_missed(&self) -> Option<u64> {
+    pub(crate) fn newly_missed(&self) -> Option<String> {
         match self.missed.get() {
-            Missed::At(address) => {
+            Missed::At(address, absence) => {
                 self.missed.set(Missed::Told);
-                Some(address)
+                Some(absence.to_words(address))
             }
             Missed::Nothing | Missed::Told => None,
         }
     }
     #[cold]
-    fn miss(&self, address: u64) -> BadAddress {
+    fn miss(&self, address: u64, absence: Absence) -> BadAddress {
         if self.missed.get() == Missed::Nothing {
-            self.missed.set(Missed::At(address));
+            self.missed.set(Missed::At(address, absence));
         }
         BadAddress(address)
     }
@@ -198,7 +248,7 @@ impl GuestMemory {
             let map = self.find(at).filter(|map| map.readable).ok_or(BadAddress(at))?;
             *word = match &map.backing {
                 Backing::Mapped(mapping) => mapping.load(at - map.address),
-                Backing::File(..) | Backing::Absent => {
+                Backing::File(..) | Backing::Absent(_) => {
                     let mut bytes = [0; 4];
                     self.read(at, &mut bytes)?;
                     u32::from_le_bytes(bytes)
@@ -223,7 +273,7 @@ impl HostMemory for GuestMemory {
                 Backing::File(file, start) => {
                     file.read_exact_at(into, start + offset).map_err(|_| BadAddress(map.address + offset))
                 }
-                Backing::Absent => Err(self.miss(map.address + offset)),
+                Backing::Absent(absence) => Err(self.miss(map.address + offset, *absence)),
             }
         })
     }
@@ -240,7 +290,7 @@ impl HostMemory for GuestMemory {
                 Backing::File(file, start) => {
                     write_within(file, start + offset, from).map_err(|_| BadAddress(map.address + offset))
                 }
-                Backing::Absent => Err(self.miss(map.address + offset)),
+                Backing::Absent(absence) => Err(self.miss(map.address + offset, *absence)),
             }
         })
     }
@@ -354,9 +404,45 @@ mod tests {
         assert_eq!(memory.write(0, &[1]), Err(BadAddress(0)));
         assert_eq!(memory.read(0, &mut [0]), Ok(()));
         assert_eq!(memory.read(0x1000, &mut [0]), Err(BadAddress(0x1000)));
-        assert_eq!(memory.newly_missed(), Some(0x1000));
+        assert!(memory.newly_missed().unwrap().contains("memory at 0x1000 to itself"));
         assert_eq!(memory.read_words(0x1000, &mut [0]), Err(BadAddress(0x1000)));
         assert_eq!(memory.newly_missed(), None, "once is enough");
+    }
+
+    #[test]
+    fn a_file_of_huge_pages_ends_nothing_and_its_owner_is_told() {
+        // Making one takes no huge page, touching one does.
+        let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB;
+        let fd = match memfd_create("huge", flags) {
+            Err(Errno::NOSYS | Errno::INVAL) => return println!("this system has no huge pages"),
+            made => made.unwrap(),
+        };
+        ftruncate(&fd, 4 << 20).unwrap();
+        fcntl_add_seals(&fd, SealFlags::SHRINK).unwrap();
+        let mut memory = GuestMemory::default();
+        memory.map(&request(0x1000, 0x2000, 0), Some(fd)).unwrap();
+        assert_eq!(memory.write(0x1800, &[1; 4096]), Err(BadAddress(0x1800)));
+        assert_eq!(memory.read(0x1800, &mut [0; 4096]), Err(BadAddress(0x1800)));
+        assert_eq!(memory.read_words(0x1000, &mut [0]), Err(BadAddress(0x1000)));
+        let told = memory.newly_missed().unwrap();
+        assert!(told.contains("memory at 0x1800 is a file of huge pages"), "{told}");
+    }
+
+    #[test]
+    fn regions_of_one_file_keep_one_descriptor() {
+        for sealed in [true, false] {
+            let mut memory = GuestMemory::default();
+            let backing = file(0x2000, sealed);
+            for page in 0..64 {
+                let again = backing.try_clone().unwrap();
+                memory.map(&request(page * 0x1000, 0x1000, page % 2 * 0x1000), Some(again)).unwrap();
+            }
+            memory.map(&request(0x10_0000, 0x1000, 0), Some(file(0x2000, sealed))).unwrap();
+            let mut files: Vec<_> =
+                memory.maps.iter().map(|map| Arc::as_ptr(&map.source.as_ref().unwrap().1)).collect();
+            files.dedup();
+            assert_eq!(files.len(), 2, "one, and the other file's");
+        }
     }
 
     #[test]

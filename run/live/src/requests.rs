@@ -74,8 +74,10 @@ impl Session {
         connection: &mut Connection,
         message: Message,
     ) -> Result<(), ConnectionError> {
-        let Message { header, payload, files } = message;
+        let Message { header, payload, files, lost_files } = message;
         let answer = match Request::parse(&header, &payload) {
+            // Without them it would be another message: a map without a file, vectors that nobody listens to.
+            _ if lost_files => Err(Errno::MFILE),
             Ok(request) => self.answer(device, request, files),
             Err(_) => Err(Errno::INVAL),
         };

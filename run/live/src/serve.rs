@@ -131,10 +131,8 @@ impl Server {
             turn = turn.wrapping_add(1);
             let mut busy = self.session.doorbells.poll(&self.device, &self.session.memory);
             busy |= self.advance();
-            if let Some(address) = self.session.memory.newly_missed() {
-                notice(&format!(
-                    "the client keeps its memory at {address:#x} to itself, so transfers there fail: have it share its memory (docs/serve.md)"
-                ));
+            if let Some(missed) = self.session.memory.newly_missed() {
+                notice(&missed);
             }
             // Who slept may have been woken by a message.
             if self.slept || turn.is_multiple_of(TURNS_A_MESSAGE) {

@@ -1,7 +1,7 @@
 //! Memory that a client hands over, takes back and cuts short while the drive is using it.
 
 use super::input::Input;
-use super::script::{self, Act, message};
+use super::script::{self, Act, FILES_MAX, message, message_with};
 use aster_wire::nvme::Sqe;
 use aster_wire::nvme::admin::{
     AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
@@ -11,7 +11,7 @@ use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Doorbell, DoorbellKin
 use aster_wire::vfio_user::{Command, DmaMap, DmaMapFlags, DmaUnmap, DmaUnmapFlags, RegionAccess, Version};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use zerocopy::IntoBytes;
@@ -22,9 +22,15 @@ const QUEUES_AT: u64 = 0x10_0000;
 const DATA_AT: u64 = 0x20_0000;
 const DATA_PAGES: u32 = 16;
 const ENTRIES: u16 = 64;
+/// Bytes of a huge page, as most machines have them: a file of them has no smaller size.
+const HUGE_PAGE: u64 = 2 << 20;
 
-fn map(address: u64, size: u64, offset: u64, file: Option<&OwnedFd>) -> Act {
-    let flags = DmaMapFlags(0).with_readable(true).with_writable(true);
+/// What a client mostly lets the drive do with its memory.
+fn all_of_it() -> DmaMapFlags {
+    DmaMapFlags(0).with_readable(true).with_writable(true)
+}
+
+fn map(address: u64, size: u64, offset: u64, flags: DmaMapFlags, files: &[&OwnedFd]) -> Act {
     let map = DmaMap {
         argsz: 32.into(),
         flags: flags.0.into(),
@@ -32,7 +38,7 @@ fn map(address: u64, size: u64, offset: u64, file: Option<&OwnedFd>) -> Act {
         address: address.into(),
         size: size.into(),
     };
-    message(Command::DmaMap, &[map.as_bytes()], file)
+    message_with(Command::DmaMap, &[map.as_bytes()], files)
 }
 
 fn write(region: u32, offset: u64, data: &[u8]) -> Act {
@@ -45,6 +51,47 @@ fn set(register: Register, value: u64) -> Act {
     write(0, register.offset(), &value.to_le_bytes()[..register.bytes() as usize])
 }
 
+/// What kind of file a client's data are in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It may shrink.
+    Plain,
+    /// It can't.
+    Sealed,
+    /// Of pages that this machine need not have.
+    HugePages,
+    /// Handed over for reading alone.
+    ReadOnly,
+}
+
+impl Kind {
+    const ALL: [Kind; 4] = [Kind::Plain, Kind::Sealed, Kind::HugePages, Kind::ReadOnly];
+
+    /// A file of so many pages.
+    fn make(self) -> OwnedFd {
+        let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
+        let data_bytes = u64::from(DATA_PAGES) * PAGE;
+        if self == Kind::HugePages {
+            // Where the system has none at all, there is nothing to try.
+            if let Ok(fd) = memfd_create("fuzz", flags | MemfdFlags::HUGETLB) {
+                ftruncate(&fd, HUGE_PAGE).expect("its size");
+                fcntl_add_seals(&fd, SealFlags::SHRINK).expect("its seals");
+                return fd;
+            }
+        }
+        let fd = memfd_create("fuzz", flags).expect("a memfd");
+        ftruncate(&fd, data_bytes).expect("its size");
+        if self != Kind::Plain {
+            fcntl_add_seals(&fd, SealFlags::SHRINK).expect("its seals");
+        }
+        if self == Kind::ReadOnly {
+            let again = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            return File::open(again).expect("the same file").into();
+        }
+        fd
+    }
+}
+
 /// The files of a client: one for queues, which stays as it is, and one for data.
 struct Files {
     queues: OwnedFd,
@@ -53,19 +100,11 @@ struct Files {
 }
 
 impl Files {
-    fn new(sealed: bool) -> Self {
-        let file = |bytes, seals| {
-            let fd = memfd_create("fuzz", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
-            ftruncate(&fd, bytes).expect("its size");
-            fcntl_add_seals(&fd, seals).expect("its seals");
-            fd
-        };
-        let seals = if sealed { SealFlags::SHRINK } else { SealFlags::empty() };
-        Files {
-            queues: file(4 * PAGE, SealFlags::SHRINK),
-            data: file(u64::from(DATA_PAGES) * PAGE, seals),
-            tails: [0; 2],
-        }
+    fn new(kind: Kind) -> Self {
+        let queues = memfd_create("fuzz", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
+        ftruncate(&queues, 4 * PAGE).expect("its size");
+        fcntl_add_seals(&queues, SealFlags::SHRINK).expect("its seals");
+        Files { queues, data: kind.make(), tails: [0; 2] }
     }
     /// Puts an entry into queue 0 or 1 when its turn comes, and rings.
     fn send(&mut self, queue: u16, sqe: Sqe) -> [Act; 2] {
@@ -83,7 +122,7 @@ impl Files {
         let cc = Cc(0).with_en(true).with_iosqes(6).with_iocqes(4);
         let mut acts = vec![
             message(Command::Version, &[version.as_bytes(), b"{}\0"], None),
-            map(QUEUES_AT, 4 * PAGE, 0, Some(&self.queues)),
+            map(QUEUES_AT, 4 * PAGE, 0, all_of_it(), &[&self.queues]),
             write(7, 4, &[6, 0]),
             set(Register::AdminQueueAttributes, Aqa::of(ENTRIES, ENTRIES).0.into()),
             set(Register::AdminSubmissionQueue, AdminQueueBase(QUEUES_AT).0),
@@ -103,18 +142,42 @@ impl Files {
     }
 }
 
+/// Now and then less than everything.
+fn some_flags(input: &mut Input) -> DmaMapFlags {
+    match input.u8() {
+        n if n.is_multiple_of(6) => DmaMapFlags(u32::from(n / 6) % 4),
+        _ => all_of_it(),
+    }
+}
+
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let mut drive = script::drive();
-    let mut files = Files::new(input.u8() & 1 == 0);
+    let mut files = Files::new(input.of(&Kind::ALL));
     let mut acts = files.begin();
     while !input.is_empty() {
         let (page, pages) = (u64::from(input.below(DATA_PAGES)), 1 + u64::from(input.below(8)));
-        match input.below(8) {
+        match input.below(10) {
             0 | 1 => {
                 let offset = u64::from(input.below(DATA_PAGES + 2)) * PAGE;
-                let file = (!input.u8().is_multiple_of(8)).then_some(&files.data);
-                acts.push(map(DATA_AT + page * PAGE, pages * PAGE, offset, file));
+                let count = match input.u8() {
+                    n if n.is_multiple_of(8) => 0,
+                    n if n.is_multiple_of(9) => FILES_MAX.min(2 + usize::from(n / 9)),
+                    _ => 1,
+                };
+                let given = vec![&files.data; count];
+                acts.push(map(DATA_AT + page * PAGE, pages * PAGE, offset, some_flags(&mut input), &given));
+            }
+            // The queues' memory, which may just have gone, in another place or for less than they need.
+            8 => {
+                let offset = u64::from(input.u8().is_multiple_of(4)) * PAGE;
+                let flags = some_flags(&mut input);
+                acts.push(map(QUEUES_AT, 4 * PAGE - offset, offset, flags, &[&files.queues]));
+            }
+            // Shadow doorbells in memory that comes and goes.
+            9 => {
+                let at = DATA_AT + page * PAGE;
+                acts.extend(files.send(0, AdminCommand::DoorbellBufferConfig.to_sqe(0, 0, at, at + PAGE)));
             }
             2 => {
                 let address = if input.u8().is_multiple_of(16) { QUEUES_AT } else { DATA_AT + page * PAGE };
@@ -155,9 +218,9 @@ mod tests {
     #[test]
     fn a_person_is_told_of_memory_that_a_client_keeps_to_itself() {
         let mut drive = script::drive();
-        let mut files = Files::new(true);
+        let mut files = Files::new(Kind::Sealed);
         let mut acts = files.begin();
-        acts.push(map(DATA_AT, PAGE, 0, None));
+        acts.push(map(DATA_AT, PAGE, 0, all_of_it(), &[]));
         acts.push(Act::Wait(Duration::from_micros(200)));
         for _ in 0..2 {
             acts.extend(files.send(1, IoCommand::Read(BlockRange::new(0, 1)).to_sqe(1, 0, DATA_AT, 0)));

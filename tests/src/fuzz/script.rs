@@ -20,20 +20,28 @@ use zerocopy::IntoBytes;
 
 /// One thing that a client does.
 pub(super) enum Act {
-    /// Sends bytes, with a file.
-    Send(Vec<u8>, Option<OwnedFd>),
+    /// Sends bytes, with files.
+    Send(Vec<u8>, Vec<OwnedFd>),
     /// Does something to memory that it shares.
     Do(Box<dyn FnOnce() + Send>),
     /// Waits.
     Wait(Duration),
 }
 
+/// Files that a script sends with a message at most: more than a server takes.
+pub(super) const FILES_MAX: usize = 20;
+
 /// A message.
 pub(super) fn message(command: Command, parts: &[&[u8]], file: Option<&OwnedFd>) -> Act {
+    message_with(command, parts, file.as_slice())
+}
+
+/// A message with files, at most [`FILES_MAX`].
+pub(super) fn message_with(command: Command, parts: &[&[u8]], files: &[&OwnedFd]) -> Act {
     let payload = parts.concat();
     let mut bytes = Vec::from(Header::command(1, command, payload.len()).as_bytes());
     bytes.extend_from_slice(&payload);
-    Act::Send(bytes, file.map(|file| file.try_clone().expect("another descriptor")))
+    Act::Send(bytes, files.iter().map(|file| file.try_clone().expect("another descriptor")).collect())
 }
 
 /// A drive for scripts.
@@ -42,13 +50,13 @@ pub(super) fn drive() -> Here {
     Here::start(Pieces::default(), &profile, Pace::Fast)
 }
 
-/// Sends bytes, with a file; false when the server takes no more.
-fn send(stream: &UnixStream, mut bytes: &[u8], file: Option<OwnedFd>) -> bool {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+/// Sends bytes, with files; false when the server takes no more.
+fn send(stream: &UnixStream, mut bytes: &[u8], files: &[OwnedFd]) -> bool {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let files = file.as_ref().map(|file| [file.as_fd()]);
-    if let Some(files) = &files {
-        assert!(ancillary.push(SendAncillaryMessage::ScmRights(files)), "there is room for one");
+    let files: Vec<_> = files.iter().map(OwnedFd::as_fd).collect();
+    if !files.is_empty() {
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)), "there is room for them");
     }
     while !bytes.is_empty() {
         match sendmsg(stream, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL) {
@@ -77,8 +85,8 @@ pub(super) fn play(drive: &mut Here, acts: Vec<Act>) -> Vec<u8> {
         });
         for act in acts {
             match act {
-                Act::Send(bytes, file) => {
-                    if !send(&stream, &bytes, file) {
+                Act::Send(bytes, files) => {
+                    if !send(&stream, &bytes, &files) {
                         break;
                     }
                 }
