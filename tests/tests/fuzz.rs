@@ -74,6 +74,11 @@ fn messages_of_clients() {
 }
 
 #[test]
+fn shadow_doorbells() {
+    holds("shadow", 40, 2_000);
+}
+
+#[test]
 fn image_files() {
     holds("image", 40, 4_000);
 }

@@ -16,21 +16,21 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 /// Where the queues are on the bus, and where the memory for data begins.
 const QUEUES_AT: u64 = 0x10_0000;
-const DATA_AT: u64 = 0x20_0000;
-const DATA_PAGES: u32 = 16;
-const ENTRIES: u16 = 64;
+pub(super) const DATA_AT: u64 = 0x20_0000;
+pub(super) const DATA_PAGES: u32 = 16;
+pub(super) const ENTRIES: u16 = 64;
 /// Bytes of a huge page, as most machines have them: a file of them has no smaller size.
 const HUGE_PAGE: u64 = 2 << 20;
 
 /// What a client mostly lets the drive do with its memory.
-fn all_of_it() -> DmaMapFlags {
+pub(super) fn all_of_it() -> DmaMapFlags {
     DmaMapFlags(0).with_readable(true).with_writable(true)
 }
 
-fn map(address: u64, size: u64, offset: u64, flags: DmaMapFlags, files: &[&OwnedFd]) -> Act {
+pub(super) fn map(address: u64, size: u64, offset: u64, flags: DmaMapFlags, files: &[&OwnedFd]) -> Act {
     let map = DmaMap {
         argsz: 32.into(),
         flags: flags.0.into(),
@@ -41,19 +41,19 @@ fn map(address: u64, size: u64, offset: u64, flags: DmaMapFlags, files: &[&Owned
     message_with(Command::DmaMap, &[map.as_bytes()], files)
 }
 
-fn write(region: u32, offset: u64, data: &[u8]) -> Act {
+pub(super) fn write(region: u32, offset: u64, data: &[u8]) -> Act {
     let count = data.len() as u32;
     let access = RegionAccess { offset: offset.into(), region: region.into(), count: count.into() };
     message(Command::RegionWrite, &[access.as_bytes(), data], None)
 }
 
-fn set(register: Register, value: u64) -> Act {
+pub(super) fn set(register: Register, value: u64) -> Act {
     write(0, register.offset(), &value.to_le_bytes()[..register.bytes() as usize])
 }
 
 /// What kind of file a client's data are in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// It may shrink.
     Plain,
     /// It can't.
@@ -93,21 +93,21 @@ impl Kind {
 }
 
 /// The files of a client: one for queues, which stays as it is, and one for data.
-struct Files {
+pub(super) struct Files {
     queues: OwnedFd,
-    data: OwnedFd,
+    pub(super) data: OwnedFd,
     tails: [u16; 2],
 }
 
 impl Files {
-    fn new(kind: Kind) -> Self {
+    pub(super) fn new(kind: Kind) -> Self {
         let queues = memfd_create("fuzz", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
         ftruncate(&queues, 4 * PAGE).expect("its size");
         fcntl_add_seals(&queues, SealFlags::SHRINK).expect("its seals");
         Files { queues, data: kind.make(), tails: [0; 2] }
     }
     /// Puts an entry into queue 0 or 1 when its turn comes, and rings.
-    fn send(&mut self, queue: u16, sqe: Sqe) -> [Act; 2] {
+    pub(super) fn send(&mut self, queue: u16, sqe: Sqe) -> [Act; 2] {
         let tail = &mut self.tails[usize::from(queue)];
         let at = 2 * PAGE * u64::from(queue) + 64 * u64::from(*tail);
         *tail = (*tail + 1) % ENTRIES;
@@ -116,14 +116,26 @@ impl Files {
         let doorbell = Doorbell { queue, kind: DoorbellKind::SubmissionTail };
         [put, write(0, doorbell.offset(0), &u32::from(*tail).to_le_bytes())]
     }
+    /// The tail of a queue after what was sent.
+    pub(super) fn tail(&self, queue: u16) -> u32 {
+        self.tails[usize::from(queue)].into()
+    }
     /// A client that has its controller and one queue pair.
-    fn begin(&mut self) -> Vec<Act> {
+    pub(super) fn begin(&mut self) -> Vec<Act> {
         let version = Version { major: 0.into(), minor: 1.into() };
-        let cc = Cc(0).with_en(true).with_iosqes(6).with_iocqes(4);
         let mut acts = vec![
             message(Command::Version, &[version.as_bytes(), b"{}\0"], None),
             map(QUEUES_AT, 4 * PAGE, 0, all_of_it(), &[&self.queues]),
             write(7, 4, &[6, 0]),
+        ];
+        acts.extend(self.enable());
+        acts
+    }
+    /// A controller that is off gets its queues: admin and one pair.
+    pub(super) fn enable(&mut self) -> Vec<Act> {
+        self.tails = [0; 2];
+        let cc = Cc(0).with_en(true).with_iosqes(6).with_iocqes(4);
+        let mut acts = vec![
             set(Register::AdminQueueAttributes, Aqa::of(ENTRIES, ENTRIES).0.into()),
             set(Register::AdminSubmissionQueue, AdminQueueBase(QUEUES_AT).0),
             set(Register::AdminCompletionQueue, AdminQueueBase(QUEUES_AT + PAGE).0),

@@ -13,6 +13,7 @@ mod maps;
 mod messages;
 mod prp_lists;
 mod script;
+mod shadow;
 
 pub use function::{Function, Memory};
 
@@ -27,13 +28,14 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "bar", run: bar::run, bytes: 600 },
     Target { name: "entries", run: entries::run, bytes: 1_500 },
     Target { name: "prp_lists", run: prp_lists::run, bytes: 900 },
     Target { name: "doorbells", run: doorbells::run, bytes: 400 },
     Target { name: "maps", run: maps::run, bytes: 300 },
     Target { name: "messages", run: messages::run, bytes: 2_000 },
+    Target { name: "shadow", run: shadow::run, bytes: 400 },
     Target { name: "image", run: image::run, bytes: 60 },
 ];
 
