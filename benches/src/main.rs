@@ -11,6 +11,9 @@ mod executor;
 mod guest;
 mod live;
 
+#[global_allocator]
+static MEMORY: aster_run_memory::LargePages = aster_run_memory::LargePages;
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let run = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));

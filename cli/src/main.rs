@@ -32,6 +32,9 @@ use clap::{CommandFactory, FromArgMatches};
 use failure::Failure;
 use std::process::ExitCode;
 
+#[global_allocator]
+static MEMORY: aster_run_memory::LargePages = aster_run_memory::LargePages;
+
 /// The command line, where a number that is too low is a wrong value and no unknown option.
 fn parse() -> Cli {
     let command = with_negative_numbers(Cli::command());

@@ -221,11 +221,16 @@ pub trait Package {
         Ok(())
     }
 
-    /// The controller fetches `length` bytes.
+    /// The controller fetches `length` bytes, which `take` is shown where they lie.
     ///
     /// # Errors
-    /// What the controller did wrong.
-    fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError>;
+    /// What the controller did wrong; `take` is not called then.
+    fn data_out<R>(
+        &mut self,
+        timing: BurstTiming,
+        length: u32,
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> Result<R, ProtocolError>;
 
     /// What strobes from `at` on would bring; `None` when no data are due. Strobing itself is [`Package::data_out`], which
     /// an RTL channel's pins make known only when the burst has ended.

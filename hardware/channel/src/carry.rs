@@ -100,11 +100,11 @@ impl Course<'_> {
                     .map_err(|(i, e)| fault(self.table.latch_edge(step.first, i), e)),
                 &Op::DataRead(bytes, index) => {
                     let before = moved.advance(index, bytes);
-                    match package.data_out(self.timing(step), bytes) {
-                        Ok(out) => {
-                            deliver(&out, self.descriptor(index), before, bytes, stages, dram, &mut moved)
-                                .map_err(|e| fault(step.first, e))
-                        }
+                    let delivered = package.data_out(self.timing(step), bytes, |out| {
+                        deliver(out, self.descriptor(index), before, bytes, stages, dram, &mut moved)
+                    });
+                    match delivered {
+                        Ok(delivered) => delivered.map_err(|e| fault(step.first, e)),
                         Err(error) => Err(fault(step.first, error)),
                     }
                 }
@@ -229,13 +229,14 @@ impl<P: Package> Bus<'_, P> {
         }
         let package = self.packages.get_mut(self.chips.trailing_zeros() as usize);
         let package = package.ok_or_else(|| failed(ProtocolError::NotSelected))?;
-        let out = package.data_out(timing, bytes).map_err(failed)?;
-        if let Some(tap) = self.tap.as_mut() {
-            tap.burst(timing, true, &self.stages.bus_bytes(&out, bytes));
-        }
-        let descriptor = self.course.descriptor(index);
-        deliver(&out, descriptor, before, bytes, self.stages, self.dram, &mut self.moved)
-            .map_err(|e| fault(step.first, e))
+        let Bus { course, stages, dram, tap, moved, .. } = self;
+        let delivered = package.data_out(timing, bytes, |out| {
+            if let Some(tap) = tap.as_mut() {
+                tap.burst(timing, true, &stages.bus_bytes(out, bytes));
+            }
+            deliver(out, course.descriptor(index), before, bytes, stages, dram, moved)
+        });
+        delivered.map_err(failed)?.map_err(|e| fault(step.first, e))
     }
 
     fn send(&mut self, index: u8, bytes: u32, step: &Step) -> Result<(), Box<Fault>> {

@@ -65,9 +65,14 @@ impl Package for Fake {
         }
         Ok(())
     }
-    fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+    fn data_out<R>(
+        &mut self,
+        timing: BurstTiming,
+        length: u32,
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> Result<R, ProtocolError> {
         self.note(timing.first, Out { last: nanos(timing.last) });
-        Ok(DataOut::Bytes(&[STATUS; LONGEST as usize][..length as usize]))
+        Ok(take(&DataOut::Bytes(&[STATUS; LONGEST as usize][..length as usize])))
     }
     fn shows(&mut self, _: Instant) -> Option<Shown<'_>> {
         Some(Shown { data: DataOut::Bytes(&[STATUS; 8]), twice: true })

@@ -363,6 +363,26 @@ impl Lun {
         self.start_other(at, takes)
     }
 
+    /// Shows `take` what the plane that data out reads drives in `length` columns from `column` on; it must hold something. What lies
+    /// in memory is shown there: a page goes from the cells to who fetches it without a copy between.
+    #[inline]
+    pub fn show<R>(
+        &mut self,
+        column: u32,
+        length: u32,
+        layout: &PageLayout,
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> R {
+        let register = &self.registers[usize::from(self.plane)];
+        if let Some(lying) = register.lying {
+            let die = self.die.borrow();
+            if let Some(data) = die.in_memory(lying, layout.sectors()) {
+                return take(&register.out_of(data, column, length));
+            }
+        }
+        take(&self.out(column, length, layout))
+    }
+
     /// What the plane that data out reads drives in `length` columns from `column` on; it must hold something. `layout` says which
     /// sectors that asks the cells for.
     #[inline]

@@ -129,12 +129,13 @@ impl NandPackage {
         if self.luns[usize::from(lun)].has_data() { Ok(lun) } else { Err(ProtocolError::UnexpectedData) }
     }
 
-    fn status_out(
+    fn status_out<R>(
         &mut self,
         timing: BurstTiming,
         (lun, plane): (u8, Option<u8>),
         length: u32,
-    ) -> Result<DataOut<'_>, ProtocolError> {
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> Result<R, ProtocolError> {
         self.waits.before_data_out(timing.first, None)?;
         if length as usize > STATUS_BYTES_MAX {
             return Err(ProtocolError::Length { available: STATUS_BYTES_MAX as u32, requested: length });
@@ -145,10 +146,15 @@ impl NandPackage {
         self.waits.data_out(timing.last);
         let out = &mut self.status[..length as usize];
         out.fill(status);
-        Ok(DataOut::Bytes(out))
+        Ok(take(&DataOut::Bytes(out)))
     }
 
-    fn answer_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+    fn answer_out<R>(
+        &mut self,
+        timing: BurstTiming,
+        length: u32,
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> Result<R, ProtocolError> {
         for lun in 0..self.luns.len() as u8 {
             self.need_ready(timing.first, lun, self.command)?;
         }
@@ -161,11 +167,16 @@ impl NandPackage {
         self.waits.data_out(timing.last);
         let from = self.answer_at;
         self.answer_at += length as usize;
-        Ok(DataOut::Bytes(&self.answer[from..self.answer_at]))
+        Ok(take(&DataOut::Bytes(&self.answer[from..self.answer_at])))
     }
 
     #[inline]
-    fn page_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+    fn page_out<R>(
+        &mut self,
+        timing: BurstTiming,
+        length: u32,
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> Result<R, ProtocolError> {
         let index = self.source_lun(timing.first)?;
         let lun = &mut self.luns[usize::from(index)];
         self.waits.before_data_out(timing.first, Some(lun.ready_since()))?;
@@ -176,7 +187,7 @@ impl NandPackage {
         }
         lun.column += length;
         self.waits.data_out(timing.last);
-        Ok(lun.out(column, length, &self.config.layout))
+        Ok(lun.show(column, length, &self.config.layout, take))
     }
 
     fn page_in(&mut self, loading: Loading, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
@@ -350,7 +361,12 @@ impl Package for NandPackage {
     }
 
     #[inline]
-    fn data_out(&mut self, timing: BurstTiming, length: u32) -> Result<DataOut<'_>, ProtocolError> {
+    fn data_out<R>(
+        &mut self,
+        timing: BurstTiming,
+        length: u32,
+        take: impl FnOnce(&DataOut<'_>) -> R,
+    ) -> Result<R, ProtocolError> {
         self.check_mode(&timing)?;
         self.last_seen = timing.last;
         // Data ends the wait for an address after 00h; in the middle of a command it voids the command.
@@ -360,9 +376,9 @@ impl Package for NandPackage {
             return Err(ProtocolError::UnexpectedData);
         }
         match (self.view, self.source) {
-            (View::Status(lun, plane), _) => self.status_out(timing, (lun, plane), length),
-            (View::Data, Source::Page) => self.page_out(timing, length),
-            (View::Data, Source::Answer) => self.answer_out(timing, length),
+            (View::Status(lun, plane), _) => self.status_out(timing, (lun, plane), length, take),
+            (View::Data, Source::Page) => self.page_out(timing, length, take),
+            (View::Data, Source::Answer) => self.answer_out(timing, length, take),
             (View::Data, Source::Nothing) => Err(ProtocolError::UnexpectedData),
         }
     }

@@ -114,21 +114,27 @@ impl Register {
     /// What it drives from `column` on. It must hold something, and what the burst shows must have been fetched.
     #[inline]
     pub fn out(&self, column: u32, length: u32) -> DataOut<'_> {
+        self.out_of(&self.data, column, length)
+    }
+
+    /// As [`Register::out`], of a page whose sectors are `data`.
+    #[inline]
+    pub fn out_of<'a>(&'a self, data: &'a [u8], column: u32, length: u32) -> DataOut<'a> {
         let burst = column as usize..(column + length) as usize;
         // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows nothing anyway.
         let column = Column(column as u16);
         match self.holds {
             Holds::Nothing => unreachable!("a LUN without data drives nothing"),
             Holds::Erased => DataOut::Erased { column, flips: &self.flips },
-            Holds::Page => DataOut::Page { column, page: self.page(), flips: &self.flips },
+            Holds::Page => DataOut::Page { column, page: self.page_of(data), flips: &self.flips },
             Holds::Bytes => DataOut::Bytes(&self.bytes[burst]),
         }
     }
 
-    /// The page it holds, plain.
+    /// The page it holds, plain, with the sectors `data`.
     #[inline]
-    pub fn page(&self) -> PageData<'_> {
-        PageData { content: self.content, data: &self.data, oob: &self.oob, seed: self.seed }
+    fn page_of<'a>(&'a self, data: &'a [u8]) -> PageData<'a> {
+        PageData { content: self.content, data, oob: &self.oob, seed: self.seed }
     }
 }
 

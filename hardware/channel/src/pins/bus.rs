@@ -218,7 +218,7 @@ impl<P: Package> Activity for Bus<'_, P> {
         if self.transcript.chips.count_ones() > 1 {
             return self.object(timing.first, TxnError::Protocol(ProtocolError::Contention));
         }
-        self.selected(timing.first, |package| package.data_out(timing, length as u32).map(drop));
+        self.selected(timing.first, |package| package.data_out(timing, length as u32, |_| ()));
         if let Some(refusal) = burst.refusal {
             self.object(timing.first, refusal);
         }

@@ -117,6 +117,17 @@ impl Die {
         }
     }
 
+    /// All `sectors` of a page of which none has been brought yet, where they lie in memory.
+    #[inline]
+    pub fn in_memory(&self, lying: Lying, sectors: u8) -> Option<&[u8]> {
+        if self.inline_data == 0 || lying.sectors != u16::MAX >> (16 - sectors) {
+            return None;
+        }
+        let pages = self.blocks[lying.block.index()].pages.as_deref()?;
+        let at = self.stride * lying.page.index();
+        Some(&pages[at..at + self.inline_data])
+    }
+
     #[cold]
     fn spoil(&self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
         let state = &self.blocks[block.index()];

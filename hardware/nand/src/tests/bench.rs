@@ -146,7 +146,7 @@ impl Bus {
     }
     pub fn try_out(&mut self, length: u32) -> Result<Out, ProtocolError> {
         let timing = self.timing();
-        self.package.data_out(timing, length).map(|out| match out {
+        self.package.data_out(timing, length, |out| match *out {
             DataOut::Bytes(bytes) => Out::Bytes(bytes.to_vec()),
             DataOut::Page { column, page, flips } => Out::Page {
                 column: column.0,

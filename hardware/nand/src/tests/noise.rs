@@ -127,8 +127,8 @@ proptest! {
                 Step::Command(value) => bus.package.latch(now, Latch::Command(value)),
                 Step::Address(value) => bus.package.latch(now, Latch::Address(value)),
                 Step::Out(length) => {
-                    let first = bus.package.data_out(burst(DataMode::Sdr), length).map(drop);
-                    first.or_else(|_| bus.package.data_out(burst(modes.next().unwrap()), length).map(drop))
+                    let first = bus.package.data_out(burst(DataMode::Sdr), length, |_| ());
+                    first.or_else(|_| bus.package.data_out(burst(modes.next().unwrap()), length, |_| ()))
                 }
                 Step::In(length) => {
                     let bytes = vec![0x27; usize::from(length)];

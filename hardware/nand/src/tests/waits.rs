@@ -164,7 +164,7 @@ fn t_rr_from_ready_to_data_out() {
         bus.package.latch(read_at, Latch::Command(0x30)).unwrap();
         // tR of an LSB page is 58 µs; the controller watches R/B#.
         let first = read_at + Duration::from_micros(58) + Duration::from_nanos(nanos);
-        let got = bus.package.data_out(BurstTiming { first, last: first, mode: DataMode::Sdr }, 16).map(drop);
+        let got = bus.package.data_out(BurstTiming { first, last: first, mode: DataMode::Sdr }, 16, |_| ());
         let wait = ProtocolError::Wait {
             parameter: "tRR",
             needed: Duration::from_nanos(40),

@@ -135,7 +135,7 @@ impl Bus {
         }
         // The last RE# rise.
         let last = first + PHASE * (u64::from(bytes) * 20 - 10);
-        let done = self.package.data_out(BurstTiming { first, last, mode: DataMode::Sdr }, bytes).map(|_| ());
+        let done = self.package.data_out(BurstTiming { first, last, mode: DataMode::Sdr }, bytes, |_| ());
         self.note(done);
     }
     fn write(&mut self, bytes: &[u8]) {
