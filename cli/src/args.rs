@@ -275,6 +275,9 @@ pub(crate) struct ServeArgs {
     /// Make a pseudo-terminal that a sample of the operation monitor goes out of every second, and link to it here
     #[arg(long, value_name = "LINK")]
     pub(crate) monitor_pty: Option<PathBuf>,
+    /// Let the host fetch the latest sample: `nvme get-log DEVICE -i 0xc0 -l 4096 -b`
+    #[arg(long)]
+    pub(crate) monitor_log: bool,
     /// Answer Prometheus at this address, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) prometheus: Option<SocketAddr>,

@@ -139,7 +139,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         error => error.into(),
     })?;
     // Now, so that shutting down is no part of it.
-    let spans = spans.map(|spans| spans.report());
+    let spans = spans.map(|spans| spans.report(&machine));
     let explanation = followers.finish(&machine)?;
     if let Some(monitor) = monitor {
         monitor.finish(&machine)?;

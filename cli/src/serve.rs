@@ -34,7 +34,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     let recorder = Recorder::default();
     let device = Device::power_on(&name, &profile, content, media, &recorder)?;
-    let wanted = Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus };
+    let wanted =
+        Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
     let side_band = SideBand::open(wanted, &recorder, &device)?;
     let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
     let interrupt = Interrupt::listen()?;

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::monitor::object;
-use aster_device::Device;
+use aster_device::{Device, StatisticsLog};
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, modules};
@@ -40,6 +40,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) pty: Option<&'a Path>,
     /// Where Prometheus asks.
     pub(crate) prometheus: Option<SocketAddr>,
+    /// Whether hosts fetch samples.
+    pub(crate) log: bool,
 }
 
 impl SideBand {
@@ -52,7 +54,7 @@ impl SideBand {
         recorder: &Recorder,
         device: &Device,
     ) -> Result<Option<(Self, Vec<String>)>, Failure> {
-        if wanted.pty.is_none() && wanted.prometheus.is_none() {
+        if wanted.pty.is_none() && wanted.prometheus.is_none() && !wanted.log {
             return Ok(None);
         }
         let mut notes = Vec::new();
@@ -73,11 +75,18 @@ impl SideBand {
             }
             None => None,
         };
+        let log = wanted.log.then(|| device.statistics_log());
+        if log.is_some() {
+            notes.push("the host fetches samples by: nvme get-log DEVICE -i 0xc0 -l 4096 -b".to_owned());
+        }
         let samples = Rc::new(RefCell::new(String::new()));
         let into = page.is_some().then(|| Rc::clone(&samples));
         let each: Sink = Box::new(move |entries, sample| {
             if let Some(line) = &mut line {
                 line.send(entries, sample);
+            }
+            if let Some(log) = &log {
+                log.put(within(StatisticsLog::BYTES, entries, sample).as_bytes());
             }
             if let Some(into) = &into {
                 *into.borrow_mut() = gauges(entries, sample);
@@ -155,6 +164,19 @@ impl Drop for Pty {
     fn drop(&mut self) {
         // It leads nowhere now; if it can't be removed, it is told of when the next drive wants it.
         let _ = std::fs::remove_file(&self.link);
+    }
+}
+
+/// A sample as a line of at most `bytes`: entries that there is no room for are left out, the last first.
+fn within(bytes: usize, entries: &[Entry], sample: Sample<'_>) -> String {
+    let mut count = entries.len();
+    loop {
+        let line =
+            serde_json::to_string(&object(&entries[..count], sample)).expect("numbers are JSON") + "\n";
+        if line.len() <= bytes || count == 0 {
+            return line;
+        }
+        count -= 1;
     }
 }
 
@@ -261,6 +283,18 @@ mod tests {
             ["# HELP aster_waf bytes for a byte", "# TYPE aster_waf gauge", "aster_waf NaN"]
         );
         assert_eq!((lines[5], lines[8]), ("aster_active_ways 2.5", "aster_sampled_simulated_seconds 1.5"));
+    }
+
+    #[test]
+    fn a_log_has_whole_lines_and_as_many_entries_as_there_is_room_for() {
+        let entries: Vec<_> = (0..200).map(|n| Entry::new(format!("entry_{n:03}"), "")).collect();
+        let values = vec![0.25; entries.len()];
+        for (bytes, all) in [(1024, false), (4096, true)] {
+            let line = within(bytes, &entries, sample(&values));
+            assert!(line.ends_with("}\n") && line.len() <= bytes && line.len() > bytes / 2, "{line}");
+            let told: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!((told.get("entry_199").is_some(), &told["entry_000"]), (all, &0.25.into()));
+        }
     }
 
     fn ask(text: &str) -> String {

@@ -2,8 +2,8 @@
 
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{
-    CommandSpan, Event, EventSink, FlashKind, FlashSpans, LatencyHistogram, Spans, Stage, StageHistograms,
-    Tee,
+    CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Spans,
+    Stage, StageHistograms, Tee,
 };
 use aster_units::Instant;
 use serde::Serialize;
@@ -26,6 +26,7 @@ pub(crate) struct SpanSink {
     /// Lost before the work.
     lost_before: Cell<u64>,
     flash: RefCell<Option<Rc<RefCell<FlashSpans>>>>,
+    firmware: RefCell<Option<(Instant, Rc<RefCell<FirmwareSpans>>)>>,
 }
 
 /// What is asked of [`Spans`] at the end, whatever its function is.
@@ -76,6 +77,9 @@ impl SpanSink {
         let flash = Rc::new(RefCell::new(FlashSpans::new(luns)));
         add(machine, Tee::default().with(Rc::clone(&flash)));
         *self.flash.borrow_mut() = Some(flash);
+        let firmware: Rc<RefCell<FirmwareSpans>> = Rc::default();
+        add(machine, Tee::default().with(Rc::clone(&firmware)));
+        *self.firmware.borrow_mut() = Some((machine.now(), firmware));
     }
 
     fn lost(&self) -> u64 {
@@ -83,7 +87,7 @@ impl SpanSink {
     }
 
     /// What was measured by now.
-    pub(crate) fn report(&self) -> SpanReport {
+    pub(crate) fn report(&self, machine: &Machine) -> SpanReport {
         let stages = self.stages.borrow();
         let steps = Stage::ALL[1..].iter().map(|stage| Row::of(stage.name(), stages.step(*stage)));
         let total = Row::of("total", stages.total());
@@ -95,8 +99,27 @@ impl SpanSink {
                 .iter()
                 .flat_map(|flash| FlashKind::ALL.map(|kind| FlashRow::of(flash, kind)))
                 .collect(),
+            firmware: self.firmware_rows(machine),
             lost: self.lost() - self.lost_before.get() + flash.as_ref().map_or(0, |flash| flash.lost()),
         }
+    }
+}
+
+impl SpanSink {
+    /// A row for each function that the drive's firmware spends time on.
+    fn firmware_rows(&self, machine: &Machine) -> Vec<FirmwareRow> {
+        let firmware = machine.device().firmware();
+        let spent = self.firmware.borrow();
+        let Some((from, spent)) = spent.as_ref() else { return Vec::new() };
+        let (spent, over) = (spent.borrow(), machine.now().since(*from) * u64::from(firmware.cores));
+        let row = |function: &Function| FirmwareRow {
+            function: function.name(),
+            count: spent.count(*function),
+            ms: spent.time(*function).as_micros_f64() / 1e3,
+            percent: 100.0 * spent.time(*function).as_micros_f64()
+                / over.as_micros_f64().max(f64::MIN_POSITIVE),
+        };
+        firmware.functions.iter().map(row).collect()
     }
 }
 
@@ -155,6 +178,18 @@ impl FlashRow {
     }
 }
 
+/// A function of the firmware.
+#[derive(Serialize)]
+struct FirmwareRow {
+    function: &'static str,
+    /// How often it was worked on.
+    count: u64,
+    /// How long, all cores together.
+    ms: f64,
+    /// Of the cores' time.
+    percent: f64,
+}
+
 /// Where the time of a run went.
 #[derive(Serialize)]
 pub(crate) struct SpanReport {
@@ -162,6 +197,8 @@ pub(crate) struct SpanReport {
     stages: Vec<Row>,
     /// By kind.
     flash: Vec<FlashRow>,
+    /// By function, on the firmware's cores.
+    firmware: Vec<FirmwareRow>,
     /// Commands and flash operations of which one end wasn't seen.
     lost: u64,
 }
@@ -187,6 +224,16 @@ impl SpanReport {
         }
         for row in self.flash.iter().filter(|row| row.unsuccessful > 0) {
             let _ = writeln!(out, "{} flash {}s were unsuccessful.", row.unsuccessful, row.durations.name);
+        }
+        if !self.firmware.is_empty() {
+            let _ = writeln!(out, "\n{:<22}  {:>10}  {:>10}  {:>6}", "firmware", "count", "ms", "%");
+            for FirmwareRow { function, count, ms, percent } in &self.firmware {
+                let name = function.replace('_', " ");
+                let _ = writeln!(out, "{name:<22}  {count:>10}  {ms:>10.3}  {percent:>6.1}");
+            }
+            let all: (f64, f64) =
+                self.firmware.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.ms, sum.1 + row.percent));
+            let _ = writeln!(out, "{:<22}  {:>10}  {:>10.3}  {:>6.1}", "in all", "", all.0, all.1);
         }
         if self.lost > 0 {
             let _ =

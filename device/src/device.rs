@@ -1,7 +1,7 @@
 use crate::arrivals::{Arrivals, Write};
 use crate::build::{self, BuildError, OOB_BYTES};
 use crate::channels::ChannelHardware;
-use crate::firmware;
+use crate::firmware::{self, StatisticsLog};
 use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::pieces::Pieces;
@@ -269,6 +269,10 @@ impl Device {
         })
     }
 
+    /// Where the operation monitor's samples go that hosts fetch (C46).
+    pub fn statistics_log(&self) -> StatisticsLog {
+        StatisticsLog(Rc::clone(&self.front))
+    }
     /// The firmware's cores and functions, for the operation monitor.
     pub fn firmware(&self) -> &Firmware {
         &self.firmware

@@ -1,8 +1,24 @@
-//! Which functions of the firmware a profile's cores spend time in: what the operation monitor has to tell of (C45).
+//! What a drive has for the operation monitor: the functions of the firmware that its cores spend time in (C45), and the log that hosts fetch
+//! samples from (C46).
 
 use crate::profile::{ControllerName, Profile, SchedulerPolicy};
 use aster_events::{Firmware, Function};
+use aster_hostif::FrontEnd;
+use aster_wire::nvme::log::STATISTICS_BYTES;
+use std::rc::Rc;
 use toml::{Table, Value};
+
+/// The log page of the operation monitor: vendor specific, C0h.
+pub struct StatisticsLog(pub(crate) Rc<FrontEnd>);
+
+impl StatisticsLog {
+    /// The latest sample, of at most [`StatisticsLog::BYTES`]: what Get Log Page gives until the next.
+    pub fn put(&self, sample: &[u8]) {
+        self.0.set_statistics(sample);
+    }
+    /// Bytes of the log.
+    pub const BYTES: usize = STATISTICS_BYTES;
+}
 
 /// Costs of the big loop.
 const LOOP: &str = "loop_";

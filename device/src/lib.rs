@@ -26,6 +26,7 @@ pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, namespace};
 pub use device::{Device, DriveStats};
+pub use firmware::StatisticsLog;
 pub use identity::media_keys;
 pub use media::{Media, NVRAM_BYTES};
 pub use pieces::{MakeArbiter, Pieces, ServeCommands};

@@ -1,10 +1,13 @@
-//! Where the firmware's time goes (C45): every cycle that a core is charged is some function's, and telling so takes no time.
+//! Where the firmware's time goes (C45): every cycle that a core is charged is some function's, and telling so takes no time; and how hosts
+//! fetch samples (C46).
 
-use aster_device::Media;
 use aster_device::profile::{ControllerName, Profile, SchedulerPolicy};
+use aster_device::{Media, StatisticsLog};
 use aster_events::{Event, EventSink, Function, Recorder};
 use aster_tests::{drive, job, machine, profile, run, versioned};
 use aster_units::{Duration, Instant};
+use aster_wire::nvme::NSID_ALL;
+use aster_wire::nvme::log::LogId;
 use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -114,4 +117,24 @@ fn the_big_loops_functions_take_what_it_works() {
         assert!(!told.spent[0][usize::from(function.number())].is_zero(), "{function:?}");
     }
     assert!(functions.contains(&Function::StatusChecker) && functions.contains(&Function::PriorityManager));
+}
+
+/// C46: what the monitor has sampled is fetched by the host when it wants it, over the link, and not before.
+#[test]
+fn a_host_fetches_the_latest_sample_as_a_log_page() {
+    let m = machine(&costly(|_| {}), None, Media::fresh(), &Recorder::default());
+    let fetch = || {
+        let driver = Rc::clone(m.driver());
+        let fetched = m.block_on("fetching", async move {
+            driver.log_page(LogId::Statistics, NSID_ALL, StatisticsLog::BYTES).await
+        });
+        fetched.unwrap_or_else(|error| panic!("{error}"))
+    };
+    assert!(fetch().is_err(), "there is no monitor");
+    for sample in [&b"{\"waf\":1.5}\n"[..], b"{}\n"] {
+        m.device().statistics_log().put(sample);
+        let page = fetch().unwrap();
+        assert_eq!((page.len(), &page[..sample.len()]), (StatisticsLog::BYTES, sample));
+        assert!(page[sample.len()..].iter().all(|byte| *byte == 0));
+    }
 }

@@ -10,6 +10,7 @@ extern crate alloc;
 
 mod counters;
 mod declare;
+mod firmware_spans;
 mod flash;
 mod function;
 mod histogram;
@@ -22,6 +23,7 @@ mod trace;
 
 pub use counters::Counters;
 pub use declare::{Event, Kind};
+pub use firmware_spans::FirmwareSpans;
 pub use flash::{FlashKind, FlashSpans};
 pub use function::{Firmware, Function};
 pub use histogram::LatencyHistogram;

@@ -16,9 +16,11 @@ use crate::reset::{Phase, Shutdown};
 use crate::slots::{Slots, Stage};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_units::{Duration, Instant};
+use aster_wire::nvme::log::STATISTICS_BYTES;
 
 /// An NVMe 1.4 controller with one namespace.
 ///
@@ -57,6 +59,8 @@ pub struct Controller {
     pub(crate) completed: u64,
     /// A Format NVM is with the FTL.
     pub(crate) formatting: bool,
+    /// The operation monitor's latest sample, for whoever fetches the log; empty without a monitor.
+    pub(crate) statistics: Vec<u8>,
     /// A format has changed the block size since somebody last asked.
     pub(crate) format_changed: bool,
 }
@@ -94,6 +98,7 @@ impl Controller {
             errors: ErrorLog::new(config.history.error_count),
             health: Health::new(&config.history),
             block_size: config.block_size,
+            statistics: Vec::with_capacity(STATISTICS_BYTES),
             completed: 0,
             formatting: false,
             format_changed: false,
@@ -133,6 +138,12 @@ impl Controller {
         self.health.media = media;
         self.check_health(ports);
         self.settle(ports);
+    }
+
+    /// The operation monitor has a new sample.
+    pub(crate) fn set_statistics(&mut self, sample: &[u8]) {
+        self.statistics.clear();
+        self.statistics.extend_from_slice(&sample[..sample.len().min(STATISTICS_BYTES)]);
     }
 
     /// A timed event.

@@ -86,6 +86,11 @@ impl FrontEnd {
     pub fn set_media_health(&self, media: MediaHealth) {
         self.with(|controller, ports| controller.set_media_health(ports, media));
     }
+    /// The operation monitor's latest sample, which hosts fetch by Get Log Page C0h; what is beyond
+    /// [`STATISTICS_BYTES`](aster_wire::nvme::log::STATISTICS_BYTES) is cut off.
+    pub fn set_statistics(&self, sample: &[u8]) {
+        self.controller.borrow_mut().set_statistics(sample);
+    }
     /// The controller's state.
     pub fn controller(&self) -> Ref<'_, Controller> {
         self.controller.borrow()

@@ -27,8 +27,12 @@ wire_enum! {
         Discovery = 0x70, "Discovery";
         ReservationNotification = 0x80, "Reservation Notification";
         SanitizeStatus = 0x81, "Sanitize Status";
+        Statistics = 0xc0, "Operation Monitor";
     }
 }
+
+/// Bytes of the operation monitor's log, which is this drive's own (C46): the latest sample as one line of JSON, zeroes behind it.
+pub const STATISTICS_BYTES: usize = 4096;
 
 bit_fields! {
     /// Where in a command the error is (NVMe 1.4 §5.14.1.1, bytes 15:14).

@@ -8,6 +8,7 @@ use aster_wire::nvme::admin::GetLogPage;
 use aster_wire::nvme::identify::{IDENTIFY_BYTES, ascii_field};
 use aster_wire::nvme::log::{
     ActiveFirmware, CommandEffects, CommandsSupportedLog, ErrorEntry, FirmwareSlotLog, HealthLog, LogId,
+    STATISTICS_BYTES,
 };
 use aster_wire::nvme::{AdminOpcode, IoOpcode, NSID_ALL, Sqe, Status};
 use zerocopy::IntoBytes;
@@ -29,6 +30,8 @@ impl Controller {
             Some(LogId::Health) => HealthLog::BYTES,
             Some(LogId::FirmwareSlot) => FirmwareSlotLog::BYTES,
             Some(LogId::CommandsSupported) => IDENTIFY_BYTES,
+            // Without a monitor there is none.
+            Some(LogId::Statistics) if !self.statistics.is_empty() => STATISTICS_BYTES,
             _ => return refuse(Status::INVALID_LOG_PAGE),
         };
         // No log is per namespace (LPA bit 0).
@@ -43,6 +46,11 @@ impl Controller {
         match log {
             LogId::ErrorInformation => self.errors.write(scratch),
             LogId::Health => scratch[..size].copy_from_slice(self.health_log(now).as_bytes()),
+            LogId::Statistics => {
+                let (sample, rest) = scratch[..size].split_at_mut(self.statistics.len());
+                sample.copy_from_slice(&self.statistics);
+                rest.fill(0);
+            }
             LogId::FirmwareSlot => scratch[..size].copy_from_slice(self.firmware_log().as_bytes()),
             _ => scratch[..size].copy_from_slice(commands_supported(self.doorbells.offered()).as_bytes()),
         }

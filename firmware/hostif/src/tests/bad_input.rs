@@ -100,7 +100,7 @@ fn admin_cases() -> [Case; 48] {
         ("identify outside memory", identify(1, 0).with_prps(HOST_BYTES as u64, 0), S::DATA_TRANSFER_ERROR),
         ("log page 0", log_page(0, 512), S::INVALID_LOG_PAGE),
         ("changed namespaces, not advertised", log_page(4, 4096), S::INVALID_LOG_PAGE),
-        ("vendor log page", log_page(0xc0, 512), S::INVALID_LOG_PAGE),
+        ("vendor log page, without a monitor", log_page(0xc0, 512), S::INVALID_LOG_PAGE),
         ("health of one namespace", health_of_one, S::INVALID_FIELD),
         ("log offset past the end", log_at(516), S::INVALID_FIELD),
         ("log offset no multiple of 4", log_at(2), S::INVALID_FIELD),

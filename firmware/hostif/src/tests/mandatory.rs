@@ -14,7 +14,9 @@ use aster_wire::nvme::identify::{
     ascii_text,
 };
 use aster_wire::nvme::io::{BlockRange, IoCommand};
-use aster_wire::nvme::log::{CommandsSupportedLog, ErrorEntry, FirmwareSlotLog, HealthLog, LogId};
+use aster_wire::nvme::log::{
+    CommandsSupportedLog, ErrorEntry, FirmwareSlotLog, HealthLog, LogId, STATISTICS_BYTES,
+};
 use aster_wire::nvme::registers::{Cap, DoorbellKind, Register};
 use aster_wire::nvme::{AdminOpcode, Cqe, IoOpcode, NSID_ALL, Sqe, Status, VERSION_1_4};
 use zerocopy::FromBytes;
@@ -276,6 +278,21 @@ fn the_commands_supported_log_tells_the_truth() {
         let io = bench.status(1, Sqe::new(opcode, 1).with_prps(DATA, 0));
         let supported = log.io[usize::from(opcode)].get() & 1 == 1;
         assert_eq!(!io.is(Status::INVALID_OPCODE), supported, "I/O {opcode:02x}h: {io}");
+    }
+}
+
+#[test]
+fn the_monitors_latest_sample_is_a_log_that_hosts_fetch() {
+    let mut bench = Bench::ready(config());
+    for sample in [&b"{\"waf\":1}\n"[..], b"{}\n", &[b'x'; STATISTICS_BYTES + 9]] {
+        bench.front.set_statistics(sample);
+        let page = bench.fetch_page(log_page(LogId::Statistics.raw(), STATISTICS_BYTES as u64));
+        let shown = sample.len().min(STATISTICS_BYTES);
+        assert_eq!(page[..shown], sample[..shown]);
+        assert!(
+            page[shown..STATISTICS_BYTES].iter().all(|byte| *byte == 0),
+            "nothing is left of the one before"
+        );
     }
 }
 
