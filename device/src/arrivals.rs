@@ -37,12 +37,18 @@ impl Arrivals {
         arrivals
     }
 
-    pub(crate) fn send(&self, write: Write) {
-        if self.latency.is_zero() {
+    /// A write that the host sends at `sent`, or now when that is past.
+    pub(crate) fn send(&self, write: Write, sent: Instant) {
+        let (now, mut queue) = (self.exec.now(), self.queue.borrow_mut());
+        let at = sent.max(now) + self.latency;
+        // Posted writes keep their order.
+        let at = queue.back().map_or(at, |&(before, _)| at.max(before));
+        if at == now && queue.is_empty() {
+            drop(queue);
             return (self.deliver)(write);
         }
-        let at = self.exec.now() + self.latency;
-        self.queue.borrow_mut().push_back((at, write));
+        queue.push_back((at, write));
+        drop(queue);
         self.exec.schedule(at, self.id.get().expect("registered in start"), 0);
     }
 

@@ -378,8 +378,12 @@ impl Device {
     /// is dropped where or while BAR0 doesn't answer.
     #[inline]
     pub fn bar_write(&self, offset: u32, size: u8, value: u64) {
+        self.bar_write_at(self.exec.now(), offset, size, value);
+    }
+    /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed counts as now.
+    pub fn bar_write_at(&self, sent: Instant, offset: u32, size: u8, value: u64) {
         if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
-            self.arrivals.send(Write { offset, size, value });
+            self.arrivals.send(Write { offset, size, value }, sent);
         }
     }
     /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is answered here: that

@@ -4,6 +4,9 @@
 
 pub mod fuzz;
 pub mod live;
+mod small_disk;
+
+pub use small_disk::SmallDisk;
 
 use aster_device::Media;
 use aster_device::profile::{Profile, shipped};

@@ -1,6 +1,6 @@
 //! A live drive and hosts that use it, well and badly. Nothing here is timed: waiting ends when something happened.
 
-use aster_run_live::Pace;
+use aster_run_live::{Pace, Status as StatusLine};
 use aster_tests::live::{Host, MEMORY_AT, Queue, Ring, Running, transfer};
 use aster_tests::{cases, profile};
 use aster_units::Rng;
@@ -146,30 +146,94 @@ fn a_host_finds_a_drive_and_reads_what_it_wrote_however_it_rings() {
 }
 
 #[test]
-fn real_time_is_never_shorter_than_the_model_and_lateness_is_told() {
+fn real_time_is_never_shorter_than_the_model_however_a_host_rings_and_lateness_is_told() {
     let mut slow = profile("tiny", |_| ());
     slow.package.read_us = vec![20_000.0, 20_000.0];
-    let drive = Running::start(&slow, Pace::Real, None);
-    let mut host = host(&drive, Ring::Messages);
-    let mut queue = host.create_queue(1, 32);
+    for ring in [Ring::Messages, Ring::Mapped, Ring::Shadow] {
+        let drive = Running::start(&slow, Pace::Real, None);
+        let mut host = host(&drive, ring);
+        let mut queue = host.create_queue(1, 32);
+        let at = host.alloc(BYTES as u64);
+        // More than the data buffer holds, so that the first slots must be read from their pages.
+        for slot in (0..64).chain(1000..1000 + 128) {
+            host.write(at, &content(slot, 1));
+            let write = transfer(true, slot * u64::from(BLOCKS), BLOCKS, at);
+            assert!(host.send(&mut queue, write).status().is_success());
+        }
+        assert!(host.send(&mut queue, IoCommand::Flush.to_sqe(1, 0, 0, 0)).status().is_success());
+        for slot in 0..4 {
+            // The server falls asleep, and its drive's clock stays behind.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let began = std::time::Instant::now();
+            assert!(
+                host.send(&mut queue, transfer(false, slot * u64::from(BLOCKS), BLOCKS, at))
+                    .status()
+                    .is_success()
+            );
+            assert!(
+                began.elapsed() >= std::time::Duration::from_millis(19),
+                "tR is 20 ms less the dies' spread: {ring:?}"
+            );
+        }
+        drop(host);
+        let lateness = drive.stop().unwrap().expect("commands completed");
+        assert!(lateness.p50_us > 0.0 && lateness.p50_us <= lateness.p99_us);
+    }
+}
+
+#[test]
+fn the_status_line_counts_what_the_host_did() {
+    let drive = tiny(None);
+    let mut host = host(&drive, Ring::Mapped);
+    let (_, blocks) = identify(&mut host);
+    let mut queue = host.create_queue(1, 64);
     let at = host.alloc(BYTES as u64);
-    // More than the data buffer holds, so that slot 0 must be read from its page.
-    for slot in 0..64 {
-        host.write(at, &content(slot, 1));
-        let write = transfer(true, slot * u64::from(BLOCKS), BLOCKS, at);
-        assert!(host.send(&mut queue, write).status().is_success());
+    let slots = blocks / u64::from(BLOCKS);
+    // An event that never comes keeps nothing busy.
+    host.push_admin(AdminCommand::AsyncEventRequest.to_sqe(0, 0, 0, 0));
+    // Over the whole drive, and over every third page once more, so that garbage must be copied.
+    let written: Vec<u64> = (0..slots).chain((0..slots).step_by(3)).collect();
+    let read = 500;
+    let commands = written.iter().map(|&slot| (true, slot)).chain((0..read).map(|slot| (false, slot)));
+    let mut in_flight = 0;
+    for (write, slot) in commands {
+        if in_flight == 32 {
+            assert!(host.wait(&mut queue).status().is_success());
+            in_flight -= 1;
+        }
+        host.push(&mut queue, transfer(write, slot * u64::from(BLOCKS), BLOCKS, at));
+        host.ring(&queue);
+        in_flight += 1;
     }
-    assert!(host.send(&mut queue, IoCommand::Flush.to_sqe(1, 0, 0, 0)).status().is_success());
-    for slot in 1000..1000 + 128 {
-        let write = transfer(true, slot * u64::from(BLOCKS), BLOCKS, at);
-        assert!(host.send(&mut queue, write).status().is_success());
+    for _ in 0..in_flight {
+        assert!(host.wait(&mut queue).status().is_success());
     }
-    let began = std::time::Instant::now();
-    assert!(host.send(&mut queue, transfer(false, 0, BLOCKS, at)).status().is_success());
-    assert!(began.elapsed() >= std::time::Duration::from_millis(19), "tR is 20 ms less the dies' spread");
+    // Two more lines: one that has the rest of it, and one of an idle drive.
+    let before = drive.statuses().len();
+    while drive.statuses().len() < before + 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let lines = drive.statuses();
+    let total = |value: fn(&StatusLine) -> f64| {
+        let mut from = 0.0;
+        lines
+            .iter()
+            .map(|line| value(line) * (line.seconds - std::mem::replace(&mut from, line.seconds)))
+            .sum::<f64>()
+    };
+    let is = |found: f64, wanted: usize| (found - wanted as f64).abs() < 0.01 * wanted as f64;
+    assert!(is(total(|line| line.write_iops), written.len()), "{lines:?}");
+    assert!(is(total(|line| line.write_bytes_per_second), written.len() * BYTES), "{lines:?}");
+    assert!(is(total(|line| line.read_iops), read as usize), "{lines:?}");
+    assert!(is(total(|line| line.read_bytes_per_second), read as usize * BYTES), "{lines:?}");
+    assert!(lines.iter().map(|line| line.gc_runs).sum::<u64>() > 0, "{lines:?}");
+    assert!(lines.iter().any(|line| line.write_amplification.is_some_and(|waf| waf > 1.0)), "{lines:?}");
+    assert!(lines.iter().any(|line| line.queue_depth > 0.0), "{lines:?}");
+    let last = lines.last().expect("two at least");
+    assert_eq!((last.queue_depth, last.write_iops, last.connected), (0.0, 0.0, true));
+    assert!(lines.iter().all(|line| line.lateness.is_none()), "this drive has no wall clock to be late by");
     drop(host);
-    let lateness = drive.stop().unwrap().expect("commands completed");
-    assert!(lateness.p50_us > 0.0 && lateness.p50_us <= lateness.p99_us);
+    drive.stop().unwrap();
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, NVRAM_BYTES};
 use aster_events::Recorder;
-use aster_ports::medium::{Medium, MediumError, Nvram};
+use aster_ports::medium::Nvram;
 use aster_run_virtual::{Machine, RunError};
-use aster_tests::{config, drive, job, machine, profile, run, versioned};
+use aster_tests::{SmallDisk, config, drive, job, machine, profile, run, versioned};
 use aster_workload::runner::{OnFailure, Runner, Task};
 use aster_workload::{Access, Mix};
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::rc::Rc;
 
 fn boot(profile: &Profile, media: Media) -> Result<(), RunError> {
     let m = Machine::power_on("test", profile, None, media, &Recorder::default(), config(profile))?;
@@ -70,45 +71,12 @@ fn every_data_interface_boots_at_its_slowest_and_fastest_mode() {
     assert!(took[0] > took[1] && took[2] > took[3] && took[4] > took[5], "{took:?}");
 }
 
-/// A NAND image on a disk that has room for so many more bytes.
-struct SmallDisk {
-    bytes: BTreeMap<u64, u8>,
-    size: u64,
-    room: usize,
-}
-
-impl Medium for SmallDisk {
-    fn size(&self) -> u64 {
-        self.size
-    }
-    fn origin(&self) -> u64 {
-        1 << 40
-    }
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
-        let at = (offset..).zip(into);
-        at.for_each(|(at, byte)| *byte = self.bytes.get(&at).copied().unwrap_or(0));
-        Ok(())
-    }
-    fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
-        if from.len() > self.room {
-            return Err(MediumError { offset: self.origin() + offset, reason: "no space left".into() });
-        }
-        self.room -= from.len();
-        self.bytes.extend((offset..).zip(from.iter().copied()));
-        Ok(())
-    }
-    fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
-        self.bytes.retain(|at, _| !(offset..offset + length).contains(at));
-        Ok(())
-    }
-}
-
 #[test]
-fn a_full_disk_is_told_and_not_taken_for_bad_blocks() {
+fn a_full_disk_is_told_with_the_place_that_it_refused() {
     let profile = profile("tiny", |_| {});
     let size = aster_device::nand_image_bytes(&profile, None).unwrap_or_else(|e| panic!("{e}"));
     let on_disk = |room| {
-        let disk = SmallDisk { bytes: BTreeMap::new(), size, room };
+        let disk = SmallDisk::new(size, Rc::new(Cell::new(room)));
         let media = Media::on_image(Box::new(disk), Nvram::volatile(NVRAM_BYTES));
         machine(&profile, None, media, &Recorder::default())
     };

@@ -3,6 +3,7 @@
 use crate::place::Place;
 use aster_tests::live::{Host, Queue, Ring, transfer};
 use aster_units::Rng;
+use aster_wire::nvme::admin::{AdminCommand, FormatDword10};
 use aster_wire::nvme::io::IoCommand;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -141,4 +142,23 @@ fn what_was_flushed_is_there_each_time_the_server_was_killed() {
     let checked = place.aster(&["image", "check", "d.aster", "tiny"]);
     assert_eq!(checked.code, 0, "{}", checked.err);
     assert!(checked.out.contains("the power was lost: recovered in"), "{}", checked.out);
+}
+
+#[test]
+fn a_format_is_not_undone_when_the_server_is_killed() {
+    let place = Place::new();
+    let (mut held, mut version) = (Slots::new(), 0);
+    let mut session = serve(&place);
+    let mut rng = Rng::new(1);
+    for _ in 0..12 {
+        session.write_some(&mut held, &mut rng, &mut version);
+        session.wait_for_writes();
+    }
+    session.flush(&mut held);
+    // Format 0 has the blocks of 512 bytes that there were before.
+    let format = AdminCommand::FormatNvm(FormatDword10(0).with_lba_format(0));
+    assert!(session.host.admin(format.to_sqe(1, 0, 0, 0)).status().is_success());
+    session.kill();
+    held.values_mut().flatten().for_each(|held| *held = Held::default());
+    serve(&place).verify(&mut held);
 }

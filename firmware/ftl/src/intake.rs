@@ -136,8 +136,10 @@ impl Drive {
                 self.wait_until_alone().await;
                 let bytes = u64::from(self.logical_pages) * u64::from(self.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
+                self.wait_for_slices(id).await;
+                // No loss of power may bring back what a format has taken away.
+                self.log_trims().await;
                 if erase {
-                    self.wait_for_slices(id).await;
                     return self.erase_user_data().await;
                 }
             }

@@ -128,9 +128,11 @@ impl Controller {
     pub fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
-    /// Commands in the drive, those without a host included.
+    /// Commands in the drive, those without a host included, but for Asynchronous Event Requests that wait for an event: they
+    /// keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
-        self.slots.ids().filter(|&id| self.slots[id].stage != Stage::Free).count()
+        let in_flight = |&id: &_| !matches!(self.slots[id].stage, Stage::Free | Stage::Parked);
+        self.slots.ids().filter(in_flight).count()
     }
 
     /// The media's state has changed (SMART, asynchronous events).

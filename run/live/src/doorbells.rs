@@ -8,10 +8,12 @@ use crate::mapping::Mapping;
 use crate::memory::GuestMemory;
 use aster_device::{Device, DoorbellBuffer};
 use aster_ports::link::HostMemory;
+use aster_units::Instant;
 use aster_wire::nvme::registers::DOORBELLS;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -46,8 +48,8 @@ pub(crate) struct Doorbells {
     generation: u32,
     /// The host's shadow doorbells as last read.
     shadow: Vec<u32>,
-    /// The client writes the page: it can't wake anybody by that.
-    page_is_used: bool,
+    /// The client has the page's file: it may write there, and can't wake anybody by that.
+    handed_out: Cell<bool>,
 }
 
 impl Doorbells {
@@ -73,17 +75,18 @@ impl Doorbells {
             buffer: None,
             generation: 0,
             shadow: Vec::new(),
-            page_is_used: false,
+            handed_out: Cell::new(false),
         })
     }
 
-    /// The file to map: BAR0's bytes, of which only the doorbells mean anything.
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+    /// The file for a client to map: BAR0's bytes, of which only the doorbells mean anything.
+    pub(crate) fn hand_out(&self) -> BorrowedFd<'_> {
+        self.handed_out.set(true);
         self.file.as_fd()
     }
     /// True when a write to memory may be all that there is to notice.
     pub(crate) fn need_looking_at(&self) -> bool {
-        self.page_is_used && !self.watched.is_empty()
+        self.handed_out.get() && !self.watched.is_empty()
     }
 
     /// Learns which queues there are, if that has changed. To be called before the host can learn of it.
@@ -116,36 +119,33 @@ impl Doorbells {
         self.shadow = vec![0; words];
     }
 
-    /// Rings what the client has written to memory; true when there was something.
+    /// Rings what the client has written to memory; true when there was something. `now` is asked when that is found: the
+    /// drive's clock may be far behind, where it slept or has much to do, and nothing may begin before it was asked for.
     #[inline]
-    pub(crate) fn poll(&mut self, device: &Device, memory: &GuestMemory) -> bool {
-        let mut rung = false;
-        let shadowed = match self.buffer {
-            Some(buffer) => {
-                // A host that takes its buffer away rings no more.
-                if memory.read_words(buffer.shadow, &mut self.shadow).is_err() {
-                    return false;
-                }
-                true
-            }
-            None => false,
-        };
+    pub(crate) fn poll(
+        &mut self,
+        device: &Device,
+        memory: &GuestMemory,
+        now: impl Fn() -> Option<Instant>,
+    ) -> bool {
+        let mut sent = None;
+        // A host that takes its buffer away rings its I/O queues no more.
+        let lost = self.buffer.is_some_and(|at| memory.read_words(at.shadow, &mut self.shadow).is_err());
         for watched in &mut self.watched {
             let place = watched.place();
-            let value = if shadowed && !watched.is_admin() {
-                self.shadow[place as usize / 4]
-            } else {
-                let value = self.page.load(place.into());
-                self.page_is_used |= value != watched.value;
-                value
+            let value = match self.buffer {
+                Some(_) if watched.is_admin() => self.page.load(place.into()),
+                Some(_) if lost => continue,
+                Some(_) => self.shadow[place as usize / 4],
+                None => self.page.load(place.into()),
             };
             if value != watched.value {
                 watched.value = value;
-                device.bar_write(watched.offset, 4, value.into());
-                rung = true;
+                let sent = *sent.get_or_insert_with(|| now().unwrap_or_else(|| device.now()));
+                device.bar_write_at(sent, watched.offset, 4, value.into());
             }
         }
-        rung
+        sent.is_some()
     }
 
     /// A doorbell was written by a message. False when there is none to know of it: then it is an ordinary register write.
@@ -154,7 +154,8 @@ impl Doorbells {
             return false;
         };
         if self.buffer.is_some() && !watched.is_admin() {
-            self.poll(device, memory);
+            // The drive's time is that of the message.
+            self.poll(device, memory, || None);
             return true;
         }
         // Both places of one register agree.
@@ -179,6 +180,6 @@ impl Doorbells {
 
     /// The client has gone, and its mapping is nobody's business any more.
     pub(crate) fn forget_client(&mut self) {
-        self.page_is_used = false;
+        self.handed_out.set(false);
     }
 }

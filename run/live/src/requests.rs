@@ -12,7 +12,7 @@ use aster_wire::vfio_user::{
     DeviceFlags, DeviceInfo, Header, IrqFlags, IrqInfo, MAJOR, MINOR, PciIrq, PciRegion, RegionAccess,
     RegionFlags, RegionInfo, Request, SparseArea, Version,
 };
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
@@ -171,7 +171,7 @@ impl Session {
         });
         if fits && whole > bare {
             answer.bytes.extend_from_slice(SparseArea::new(DOORBELLS, DOORBELL_PAGE_BYTES).as_bytes());
-            answer.file = Some(self.doorbells.file().as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?);
+            answer.file = Some(self.doorbells.hand_out().try_clone_to_owned().map_err(|_| Errno::MFILE)?);
         }
         Ok(answer)
     }

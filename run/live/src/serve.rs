@@ -1,7 +1,7 @@
 //! The server: one thread, in turns.
 
 use crate::connection::{Connection, ConnectionError};
-use crate::pace::{Clock, Pace};
+use crate::pace::{CLOCK_END, Clock, Pace};
 use crate::requests::Session;
 use crate::status::{Lateness, Meter, PERIOD, Status};
 use aster_device::{Device, Media};
@@ -75,6 +75,8 @@ pub struct Server {
     clock: Clock,
     meter: Meter,
     completed: u64,
+    /// Completions of which the client hasn't been told yet, so many at each time.
+    ended: Vec<(u64, Instant)>,
     /// Since when nothing has happened.
     idle_since: Option<Wall>,
     nap: Duration,
@@ -98,6 +100,7 @@ impl Server {
             clock: Clock::start(pace, device.now()),
             meter: Meter::start(&device),
             completed: device.completed(),
+            ended: Vec::new(),
             device,
             listener,
             path: path.to_owned(),
@@ -129,8 +132,14 @@ impl Server {
         let mut booting = true;
         while !stop() {
             turn = turn.wrapping_add(1);
-            let mut busy = self.session.doorbells.poll(&self.device, &self.session.memory);
-            busy |= self.advance();
+            let mut busy = self.look_at_doorbells();
+            if self.advance() {
+                busy = true;
+                // The firmware takes a full disk for bad cells: it must not go on until it has no blocks left.
+                if let Some(fault) = self.device.image_fault() {
+                    return Err(ServeError::Drive(fault));
+                }
+            }
             if let Some(missed) = self.session.memory.newly_missed() {
                 notice(&missed);
             }
@@ -192,44 +201,68 @@ impl Server {
     fn check_drive(&self) -> Result<(), ServeError> {
         match self.device.fault() {
             Some(fault) => Err(ServeError::Drive(fault)),
+            None if self.device.now() > CLOCK_END => {
+                Err(ServeError::Drive("its clock has come to the end of its 213 days; serve it again".into()))
+            }
             None => Ok(()),
         }
     }
 
-    /// Lets the drive do what is due; true when there was something.
-    fn advance(&mut self) -> bool {
-        match self.clock.target() {
-            Some(now) => self.advance_to(now),
-            None => {
-                let mut steps = 0;
-                while steps < STEPS_A_TURN
-                    && let Some(at) = self.device.next_deadline()
-                {
-                    self.step(at);
-                    steps += 1;
-                }
-                self.session.interrupts.deliver();
-                steps > 0
-            }
-        }
+    /// Rings the doorbells that the client has written in memory; true when there were some.
+    #[inline]
+    fn look_at_doorbells(&mut self) -> bool {
+        let clock = &self.clock;
+        self.session.doorbells.poll(&self.device, &self.session.memory, || clock.target())
     }
 
-    /// Lets the drive do everything that is due by `now`, and sets its clock.
-    fn advance_to(&mut self, now: Instant) -> bool {
-        let mut busy = false;
-        while let Some(at) = self.device.next_deadline().filter(|&at| at <= now) {
+    /// Lets the drive do what is due, so much of it that doorbells don't wait for long; true when there was something.
+    fn advance(&mut self) -> bool {
+        self.advance_towards(self.clock.target())
+    }
+    fn advance_towards(&mut self, target: Option<Instant>) -> bool {
+        let mut steps = 0;
+        while steps < STEPS_A_TURN
+            && let Some(at) = self.device.next_deadline().filter(|&at| target.is_none_or(|now| at <= now))
+        {
             self.step(at);
-            let completed = self.device.completed();
-            if completed != self.completed {
-                let late = self.clock.target().map_or(aster_units::Duration::ZERO, |wall| wall.since(at));
-                self.meter.completed(completed - self.completed, late);
-                self.completed = completed;
+            steps += 1;
+            if target.is_some() {
+                self.note_completions(at);
             }
-            busy = true;
         }
-        self.session.interrupts.deliver();
+        self.deliver();
+        if let Some(now) = target.filter(|_| steps < STEPS_A_TURN) {
+            self.device.catch_up(now);
+        }
+        steps > 0
+    }
+
+    /// Lets a drive in real time do everything that is due by now, and sets its clock.
+    fn catch_up(&mut self) {
+        let Some(now) = self.clock.target() else { return };
+        while self.device.next_deadline().is_some_and(|at| at <= now) {
+            self.advance_towards(Some(now));
+        }
         self.device.catch_up(now);
-        busy
+    }
+
+    fn note_completions(&mut self, at: Instant) {
+        let completed = self.device.completed();
+        if completed != self.completed {
+            self.ended.push((completed - self.completed, at));
+            self.completed = completed;
+        }
+    }
+    /// Tells the client of what has ended: as late as that is, it is.
+    fn deliver(&mut self) {
+        self.session.interrupts.deliver();
+        if !self.ended.is_empty()
+            && let Some(wall) = self.clock.target()
+        {
+            for (count, at) in self.ended.drain(..) {
+                self.meter.completed(count, wall.since(at));
+            }
+        }
     }
 
     /// Everything that is due at `at`, with the transfers that it asks for.
@@ -271,9 +304,7 @@ impl Server {
             }
         };
         // It comes now, after everything that was due before.
-        if let Some(now) = self.clock.target() {
-            self.advance_to(now);
-        }
+        self.catch_up();
         let connection = self.connection.as_mut().expect("a message came from it");
         if let Err(error) = self.session.handle(&self.device, connection, message) {
             self.lose(&error, notice);
@@ -327,7 +358,7 @@ impl Server {
             self.nap = (self.nap * 2).min(NAPS.1);
         }
         self.session.doorbells.ask_for_messages(&mut self.session.memory);
-        if self.session.doorbells.poll(&self.device, &self.session.memory) {
+        if self.look_at_doorbells() {
             self.idle_since = None;
             return Ok(());
         }

@@ -363,6 +363,13 @@ impl Host {
         self.admin = Some(queue);
         cqe
     }
+    /// Sends an admin command that isn't waited for.
+    pub fn push_admin(&mut self, sqe: Sqe) {
+        let mut queue = self.admin.expect("the controller is enabled");
+        self.push(&mut queue, sqe);
+        self.ring(&queue);
+        self.admin = Some(queue);
+    }
     /// Times that a vector was signalled since last asked.
     pub fn signals(&self, vector: u16) -> u64 {
         let mut count = [0; 8];

@@ -9,12 +9,12 @@ pub use host::{Host, MEMORY_AT, Queue, Ring, transfer};
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, Pieces};
 use aster_events::Recorder;
-use aster_run_live::{Lateness, Pace, Server};
+use aster_run_live::{Lateness, Pace, Server, Status};
 use aster_run_virtual::open_image;
 use aster_units::Content;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
@@ -22,6 +22,7 @@ use tempfile::TempDir;
 pub struct Running {
     folder: TempDir,
     stop: Arc<AtomicBool>,
+    statuses: Arc<Mutex<Vec<Status>>>,
     thread: Option<JoinHandle<Result<Option<Lateness>, String>>>,
 }
 
@@ -40,6 +41,8 @@ impl Running {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let (socket, stop) = (folder.path().join("s"), Arc::new(AtomicBool::new(false)));
         let (told, ready) = std::sync::mpsc::channel();
+        let statuses = Arc::<Mutex<Vec<Status>>>::default();
+        let seen = Arc::clone(&statuses);
         let (profile, image, stopped) = (profile.clone(), image.map(PathBuf::from), Arc::clone(&stop));
         // A drive lives on one thread, from power-on to power-off.
         let thread = std::thread::spawn(move || {
@@ -53,12 +56,13 @@ impl Running {
                     .map_err(|e| e.to_string())?;
             let mut server = Server::new(device, &socket, pace).map_err(|e| e.to_string())?;
             told.send(()).map_err(|e| e.to_string())?;
-            let served = server.run(|| stopped.load(Ordering::Relaxed), |_| (), |_| ());
+            let tell = |status: &Status| seen.lock().expect("nobody panics with it").push(*status);
+            let served = server.run(|| stopped.load(Ordering::Relaxed), tell, |_| ());
             let lateness = server.lateness();
             let shut_down = server.shut_down().map(drop);
             served.and(shut_down).map(|()| lateness).map_err(|e| e.to_string())
         });
-        let running = Running { folder, stop, thread: Some(thread) };
+        let running = Running { folder, stop, statuses, thread: Some(thread) };
         if ready.recv().is_err() {
             panic!("the drive does not come up: {:?}", running.stop());
         }
@@ -67,6 +71,10 @@ impl Running {
     /// Where clients connect.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("s")
+    }
+    /// What the status line has said so far, once a second.
+    pub fn statuses(&self) -> Vec<Status> {
+        self.statuses.lock().expect("nobody panics with it").clone()
     }
     /// Stops the server and shuts the drive down: how late completions were.
     ///

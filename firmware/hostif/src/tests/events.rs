@@ -26,6 +26,7 @@ fn abort(sq_id: u16, cid: u16) -> Sqe {
 fn bad_doorbells_are_reported_once_until_the_error_log_is_read() {
     let mut bench = Bench::ready(config());
     let (first, second) = (request(&mut bench), request(&mut bench));
+    assert_eq!(bench.front.controller().commands_in_flight(), 0, "they keep nothing busy");
     bench.doorbell(9, DoorbellKind::CompletionHead, 0);
     bench.doorbell(1, DoorbellKind::SubmissionTail, 64);
     bench.doorbell(1, DoorbellKind::CompletionHead, 1);
