@@ -170,9 +170,7 @@ pub(super) fn live(
         (written, refused) = (written + more, end);
         let now = sample(&machine, written)?;
         samples.push(now);
-        let bad = f64::from(100 - now.available_spare.min(100)) / 100.0;
-        let share = (now.erases_mean / (1.125 * cycles.max(1) as f64)).max(bad);
-        if follow(share.min(1.0)).is_break() {
+        if follow(share_gone(&samples[0], &now, cycles)).is_break() {
             return Err(LifetimeError::Stopped);
         }
         if plan.drive_writes_max.is_some_and(|most| now.drive_writes >= most) {
@@ -206,6 +204,14 @@ pub(super) fn live(
         lost_blocks,
         samples,
     })
+}
+
+/// The share of a life that has gone, by its cycles and by the spare that it began with.
+fn share_gone(first: &Sample, now: &Sample, cycles: u64) -> f64 {
+    let worn = now.erases_mean / (1.125 * cycles.max(1) as f64);
+    let lost = f64::from(first.available_spare.saturating_sub(now.available_spare))
+        / f64::from(first.available_spare.max(1));
+    worn.max(lost).min(1.0)
 }
 
 type Read<'a> = &'a dyn Fn(&Machine) -> Result<(u64, u64), LifetimeError>;

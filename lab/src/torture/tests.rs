@@ -38,6 +38,15 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
 }
 
 #[test]
+fn work_in_the_background_takes_nothing_along_either() {
+    let mut plan = plan("pocket", Content::Full, 9, cuts(24, 2_600));
+    let ftl = &mut plan.profile.ftl;
+    (ftl.wear_spread, ftl.refresh_reads, ftl.scan_us, ftl.background_gap_us) = (1, 20, 300, 100);
+    let report = go(&plan);
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+}
+
+#[test]
 fn the_same_seed_lives_the_same_life() {
     let once = || go(&plan("pocket", Content::Full, 77, 6));
     assert_eq!(once(), once());

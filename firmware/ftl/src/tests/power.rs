@@ -1,7 +1,7 @@
 //! Sudden losses of power, at any instant: what was flushed is there, everything else is one of its versions.
 
 use super::bench::{Bench, config};
-use crate::{Boot, Capacity, DriveState, FtlConfig};
+use crate::{Boot, Capacity, DriveState, FtlConfig, Refresh, WearLevelling};
 use aster_ports::host::{ByteRange, CommandId, HostOp, HostStatus};
 use aster_units::{Content, Duration, Rng};
 use std::collections::BTreeMap;
@@ -197,6 +197,10 @@ fn small(content: Content, pages_per_word_line: u16, whole_lines: bool) -> FtlCo
         pages_per_word_line,
         whole_lines,
         gc_depth: if whole_lines { 3 } else { base.gc_depth },
+        // Blocks at rest and blocks that are read move all the time, and the scan never ends.
+        wear_levelling: WearLevelling::Static { spread: 2 },
+        refresh: Refresh { reads: 25, ..base.refresh },
+        scan_interval: Duration::from_micros(700),
         ..base
     }
 }
