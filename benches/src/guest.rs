@@ -11,12 +11,12 @@ use std::process::Command;
 /// Bytes of the file behind QEMU's device.
 const PEER_BYTES: u64 = 256 << 20;
 
-/// Prints IOPS of both and their ratio, or why there are none.
-pub fn measure() {
-    match guest() {
-        Ok(console) => print(&console),
-        Err(reason) => println!("guest: not measured: {reason}"),
-    }
+/// Prints IOPS of both and their ratio.
+///
+/// # Errors
+/// Why there are none.
+pub fn measure() -> Result<(), String> {
+    guest().map(|console| print(&console)).map_err(|reason| format!("guest: not measured: {reason}"))
 }
 
 fn guest() -> Result<String, String> {

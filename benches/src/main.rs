@@ -11,10 +11,12 @@ mod executor;
 mod guest;
 mod live;
 
+use std::process::ExitCode;
+
 #[global_allocator]
 static MEMORY: aster_run_memory::LargePages = aster_run_memory::LargePages;
 
-fn main() {
+fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let run = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
     if run("executor") {
@@ -35,7 +37,11 @@ fn main() {
     if run("board") {
         drive::measure_boards();
     }
-    if run("guest") {
-        guest::measure();
+    if run("guest")
+        && let Err(reason) = guest::measure()
+    {
+        eprintln!("{reason}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }

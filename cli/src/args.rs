@@ -233,6 +233,9 @@ pub(crate) enum ImageCommand {
         image: PathBuf,
         /// The copy, which isn't there yet
         to: PathBuf,
+        /// Keep the serial number, for a copy that takes the drive's place: two of one number can't be in one host
+        #[arg(long)]
+        keep_serial: bool,
     },
 }
 
@@ -263,6 +266,9 @@ pub(crate) struct ServeArgs {
     /// Keep the drive in this file; it is made when there is none [default: in memory, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
+    /// The serial number of a drive in memory, up to 20 printable characters; an image has its own [default: from the seed]
+    #[arg(long, value_name = "TEXT", conflicts_with = "image")]
+    pub(crate) serial: Option<String>,
     /// Where clients connect: a UNIX socket that is made here
     #[arg(long, value_name = "SOCKET")]
     pub(crate) vfio_user: PathBuf,

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::DamagedPage;
-use aster_run_virtual::{ImageError, ImageInfo, Stage, check_image, clone_image, image_info};
+use aster_run_virtual::{CloneSerial, ImageError, ImageInfo, Stage, check_image, clone_image, image_info};
 use aster_units::Content;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,11 +21,12 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::Info { image, json } => info(image, *json),
         ImageCommand::Check(args) => check(args),
-        ImageCommand::Clone { image, to } => {
+        ImageCommand::Clone { image, to, keep_serial } => {
+            let serial = if *keep_serial { CloneSerial::Kept } else { CloneSerial::New };
             let interrupt = Interrupt::listen()?;
             let mut progress = Progress::new();
             progress.begin("copying");
-            let copied = clone_image(image, to, |share| {
+            let copied = clone_image(image, to, serial, |share| {
                 progress.set(share);
                 !interrupt.asked()
             });
@@ -44,13 +45,14 @@ struct JsonInfo<'a> {
     cut_short: bool,
     bytes_on_disk: u64,
     in_use: bool,
+    serial: &'a str,
     made_with: BTreeMap<&'a str, &'a str>,
 }
 
 fn info(image: &Path, json: bool) -> Result<(), Failure> {
     let info = image_info(image)?;
     let cut_short = info.is_cut_short();
-    let ImageInfo { made_with, bytes, bytes_when_made, bytes_on_disk, in_use } = info;
+    let ImageInfo { made_with, bytes, bytes_when_made, bytes_on_disk, serial, in_use } = info;
     let whole = if cut_short {
         Err(ImageError::Truncated { path: image.to_owned(), found: bytes, needed: bytes_when_made }.into())
     } else {
@@ -58,13 +60,23 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     };
     if json {
         let made_with = made_with.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        console::json(&JsonInfo { bytes, bytes_when_made, cut_short, bytes_on_disk, in_use, made_with })?;
+        let serial = &serial;
+        console::json(&JsonInfo {
+            bytes,
+            bytes_when_made,
+            cut_short,
+            bytes_on_disk,
+            in_use,
+            serial,
+            made_with,
+        })?;
         return whole;
     }
     console::line(&format!("{bytes} bytes, {bytes_on_disk} of them on the disk"))?;
     if in_use {
         console::line("in use by another process")?;
     }
+    console::line(&format!("serial number {serial}"))?;
     console::line("made with")?;
     made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))?;
     whole

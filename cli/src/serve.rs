@@ -30,7 +30,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let content = Some(Content::Full);
     let media = match &args.image {
         Some(path) => open_image(path, &profile, content)?,
-        None => Media::fresh(),
+        None => match &args.serial {
+            Some(serial) => Media::fresh().with_serial(serial.clone()),
+            None => Media::fresh(),
+        },
     };
     let recorder = Recorder::default();
     let device = Device::power_on(&name, &profile, content, media, &recorder)?;

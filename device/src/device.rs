@@ -49,6 +49,7 @@ pub struct Device {
     firmware: Firmware,
     cells: NandCells,
     nvram: SharedNvram,
+    serial: Option<String>,
     memory: SharedBandwidth,
 }
 
@@ -103,7 +104,7 @@ impl Device {
         let mut pieces: Pieces = pieces.into();
         let content = content.unwrap_or(profile.content.into());
         let exec = Exec::new();
-        let Media { nand, nvram } = media;
+        let Media { nand, nvram, serial } = media;
         let mut array = match nand {
             NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
             NandSource::Image(medium) => {
@@ -124,6 +125,9 @@ impl Device {
         let block_size = build::block_size(profile, content, life.block_size);
         let mut host_config = build::host(profile, name, content, namespace_bytes, block_size);
         host_config.history = life.history;
+        if let Some(serial) = &serial {
+            host_config.serial = serial.clone();
+        }
         host_config.check()?;
         ftl_config.command_slots = host_config.command_slots();
         let metadata = ftl_config.metadata_buffers();
@@ -265,6 +269,7 @@ impl Device {
             firmware: firmware::firmware(profile),
             cells: array.cells(),
             nvram,
+            serial,
             memory,
         })
     }
@@ -512,12 +517,12 @@ impl Device {
     }
 
     /// Cuts the power now. What survives powers the next device on.
-    pub fn power_off(self) -> Media {
+    pub fn power_off(mut self) -> Media {
         self.cells.power_off(self.exec.now());
         let life = Life::load(&self.nvram);
         Life { history: self.front.history(), ..life }.store(&self.nvram);
         self.nvram.power_off();
-        let media = Media::kept(self.cells.clone(), self.nvram.clone());
+        let media = Media::kept(self.cells.clone(), self.nvram.clone(), self.serial.take());
         drop(self);
         media
     }

@@ -7,6 +7,7 @@ use aster_ports::medium::{Medium, Nvram, SharedNvram};
 pub struct Media {
     pub(crate) nand: NandSource,
     pub(crate) nvram: SharedNvram,
+    pub(crate) serial: Option<String>,
 }
 
 pub(crate) enum NandSource {
@@ -21,14 +22,19 @@ pub const NVRAM_BYTES: usize = 64 << 10;
 impl Media {
     /// Fresh cells in memory and an empty NVRAM: a drive from the factory.
     pub fn fresh() -> Self {
-        Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES) }
+        Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES), serial: None }
     }
     /// Cells and NVRAM of a device that has lost its power ([`crate::Device::power_off`]).
-    pub(crate) fn kept(cells: NandCells, nvram: SharedNvram) -> Self {
-        Media { nand: NandSource::Cells(cells), nvram }
+    pub(crate) fn kept(cells: NandCells, nvram: SharedNvram, serial: Option<String>) -> Self {
+        Media { nand: NandSource::Cells(cells), nvram, serial }
     }
     /// Cells on `nand` (an image, which is made if it is empty) and an NVRAM.
     pub fn on_image(nand: Box<dyn Medium>, nvram: SharedNvram) -> Self {
-        Media { nand: NandSource::Image(nand), nvram }
+        Media { nand: NandSource::Image(nand), nvram, serial: None }
+    }
+    /// With a serial number of its own, which its subsystem's name and its namespace's UUID follow from: printable ASCII, at most 20
+    /// characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the profile's seed.
+    pub fn with_serial(self, serial: String) -> Self {
+        Media { serial: Some(serial), ..self }
     }
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod fuzz;
+pub mod guest;
 pub mod live;
 mod small_disk;
 

@@ -1,15 +1,10 @@
-//! A stock Linux guest on a live drive. `scripts/setup.sh --guest` brings QEMU, a kernel and tools; `make test` sees to it.
+//! A stock Linux guest on a live drive. `scripts/setup.sh --guest` brings QEMU, kernels and tools; `make test` sees to it.
 
 use aster_device::profile::Profile;
 use aster_run_live::Pace;
+use aster_tests::guest::{Guest, Kernel};
 use aster_tests::live::Running;
 use aster_tests::{cases, profile};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// A drive of some 700 MB, large enough for every file system.
 fn roomy() -> Profile {
@@ -20,42 +15,63 @@ fn roomy() -> Profile {
     })
 }
 
-/// Boots a guest that runs `script` of `tests/guest`, after `preamble`, on `drive`. Panics with the console when the script
-/// fails; gives the console.
-fn boot(drive: &Running, preamble: &str, script: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let text = std::fs::read_to_string(root().join("tests/guest").join(script)).unwrap();
-    let path = folder.path().join("run.sh");
-    std::fs::write(&path, format!("{preamble}\n{text}")).unwrap();
-    let socket = drive.socket();
-    let device = format!(
-        r#"{{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{}"}},"addr":"04.0"}}"#,
-        socket.display()
-    );
-    let output = Command::new(root().join("scripts/guest.sh"))
-        .arg("boot")
-        .arg(&path)
-        .args(["-device", &device])
-        .output()
-        .expect("scripts/guest.sh runs");
-    let console = String::from_utf8_lossy(&output.stdout).into_owned();
-    let finished = console.contains("GUEST-RC 0");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && finished, "{script}: {}\n{console}\n{errors}", output.status);
-    console
+/// What is only done with `ASTER_LONG=1`.
+fn long() -> bool {
+    cases(1, 2) == 2
+}
+
+/// Boots a guest that runs `script` on `drives`: the console.
+fn boot(drives: &[&Running], preamble: &str, script: &str) -> String {
+    let sockets: Vec<_> = drives.iter().map(|drive| drive.socket()).collect();
+    Guest::boot(Kernel::Cloud, &sockets, preamble, script).finish()
 }
 
 #[test]
-fn a_stock_linux_finds_the_drive_and_does_all_that_hosts_do() {
-    let drive = Running::start(&roomy(), Pace::Fast, None);
-    let console = boot(&drive, "", "short.sh");
-    assert!(console.contains("Aster live"), "{console}");
-    assert!(console.contains("/dev/nvme0n1"), "{console}");
-    assert!(console.contains("err= 0"), "{console}");
-    if cases(1, 2) == 2 {
-        // Another guest on the same drive.
-        boot(&drive, "", "long.sh");
+fn a_stock_linux_finds_two_drives_of_one_profile_and_does_what_every_host_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |name: &str| Running::start(&roomy(), Pace::Fast, Some(&folder.path().join(name)));
+    let drives = [start("a.aster"), start("b.aster")];
+    let console = boot(&[&drives[0], &drives[1]], "", "short.sh");
+    for expected in ["Aster live", "/dev/nvme0n1", "/dev/nvme1n1", "err= 0"] {
+        assert!(console.contains(expected), "{expected}: {console}");
     }
+    for drive in drives {
+        drive.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_guest_does_all_that_hosts_do_and_finds_it_again() {
+    if !long() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("drive.aster");
+    for script in ["long.sh", "restarted.sh"] {
+        let drive = Running::start(&roomy(), Pace::Fast, Some(&image));
+        boot(&[&drive], "", script);
+        drive.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_guest_uses_a_drive_that_takes_its_time() {
+    if !long() {
+        return;
+    }
+    let drive = Running::start(&roomy(), Pace::Real, None);
+    let console = boot(&[&drive], "", "short.sh");
+    assert!(console.contains("err= 0"), "{console}");
+    drive.stop().unwrap();
+}
+
+#[test]
+fn the_driver_of_a_guest_is_unloaded_and_loaded_again() {
+    if !long() {
+        return;
+    }
+    let drive = Running::start(&roomy(), Pace::Fast, None);
+    Guest::boot(Kernel::Modular, &[drive.socket()], "", "modules.sh").finish();
     drive.stop().unwrap();
 }
 
@@ -67,7 +83,7 @@ fn file_systems_outlive_a_restart_of_the_drive() {
         let preamble = format!("echo {kind} >/kind");
         for script in ["filesystem-make.sh", "filesystem-check.sh"] {
             let drive = Running::start(&roomy(), Pace::Fast, Some(&image));
-            boot(&drive, &preamble, script);
+            boot(&[&drive], &preamble, script);
             drive.stop().unwrap();
         }
     }

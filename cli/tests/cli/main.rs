@@ -2,6 +2,7 @@
 
 mod channel;
 mod follow;
+mod guest;
 mod images;
 mod killed;
 mod operations;

@@ -7,7 +7,8 @@ mod machine;
 mod pci;
 
 pub use image::{
-    ImageCheck, ImageError, ImageInfo, Stage, check_image, clone_image, image_info, make_image, open_image,
+    CloneSerial, ImageCheck, ImageError, ImageInfo, Stage, check_image, clone_image, image_info, make_image,
+    open_image,
 };
 pub use machine::{Machine, RunError, VirtualBar};
 

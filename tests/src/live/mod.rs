@@ -38,19 +38,34 @@ impl Running {
         pace: Pace,
         image: Option<&Path>,
     ) -> Self {
+        let image = image.map(PathBuf::from);
+        let opened = profile.clone();
+        let media = move || match &image {
+            Some(path) => open_image(path, &opened, Some(Content::Full)).map_err(|e| e.to_string()),
+            None => Ok(Media::fresh()),
+        };
+        Running::start_of(make, profile, pace, media)
+    }
+    /// As [`Running::start`], of a drive with the media that `media` makes.
+    pub fn start_on(profile: &Profile, pace: Pace, media: impl FnOnce() -> Media + Send + 'static) -> Self {
+        Running::start_of(Pieces::default, profile, pace, || Ok(media()))
+    }
+    fn start_of(
+        make: impl FnOnce() -> Pieces + Send + 'static,
+        profile: &Profile,
+        pace: Pace,
+        media: impl FnOnce() -> Result<Media, String> + Send + 'static,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let (socket, stop) = (folder.path().join("s"), Arc::new(AtomicBool::new(false)));
         let (told, ready) = std::sync::mpsc::channel();
         let statuses = Arc::<Mutex<Vec<Status>>>::default();
         let seen = Arc::clone(&statuses);
-        let (profile, image, stopped) = (profile.clone(), image.map(PathBuf::from), Arc::clone(&stop));
+        let (profile, stopped) = (profile.clone(), Arc::clone(&stop));
         // A drive lives on one thread, from power-on to power-off.
         let thread = std::thread::spawn(move || {
             let content = Some(Content::Full);
-            let media = match &image {
-                Some(path) => open_image(path, &profile, content).map_err(|e| e.to_string())?,
-                None => Media::fresh(),
-            };
+            let media = media()?;
             let device =
                 Device::power_on_with(make(), "live", &profile, content, media, &Recorder::default())
                     .map_err(|e| e.to_string())?;

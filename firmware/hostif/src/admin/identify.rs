@@ -19,7 +19,7 @@ use aster_wire::nvme::identify::{
     QueueEntrySizes, WriteCacheAttributes, ascii_field, write_descriptors,
 };
 use aster_wire::nvme::sqe::SQE_LOG2;
-use aster_wire::nvme::{NSID_ALL, Sqe, Status, VERSION_1_4};
+use aster_wire::nvme::{Sqe, Status, VERSION_1_4};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
@@ -41,8 +41,9 @@ impl Controller {
         let scratch = self.scratch(ports, id);
         match structure {
             Cns::Controller => scratch.copy_from_slice(self.identify_controller().as_bytes()),
-            // The broadcast value asks for what all namespaces have in common; with one, that is everything.
-            Cns::Namespace if nsid == NSID || nsid == NSID_ALL => {
+            // The broadcast value asks for what all namespaces have in common, where namespaces can be managed (NVMe 1.4
+            // §5.15.2.1): here they can't.
+            Cns::Namespace if nsid == NSID => {
                 scratch.copy_from_slice(self.identify_namespace().as_bytes());
             }
             Cns::ActiveNamespaces if nsid < LIST_NSID_LIMIT => {

@@ -64,7 +64,7 @@ fn io_cases() -> [Case; 25] {
     ]
 }
 
-fn admin_cases() -> [Case; 48] {
+fn admin_cases() -> [Case; 49] {
     use Status as S;
     let queue_dword = |id: u32, entries: u32| id | (entries - 1) << 16;
     let cq = Bench::create_cq;
@@ -88,6 +88,11 @@ fn admin_cases() -> [Case; 48] {
         ("identify NVM sets", identify(0x04, 1), S::INVALID_FIELD),
         ("identify namespace 0", identify(0, 0), S::INVALID_NAMESPACE_OR_FORMAT),
         ("identify namespace 2", identify(0, 2), S::INVALID_NAMESPACE_OR_FORMAT),
+        (
+            "what all namespaces share, which can't be managed",
+            identify(0, NSID_ALL),
+            S::INVALID_NAMESPACE_OR_FORMAT,
+        ),
         ("list after the last", identify(2, NSID_ALL), S::INVALID_NAMESPACE_OR_FORMAT),
         ("list after the last but one", identify(2, NSID_ALL - 1), S::INVALID_NAMESPACE_OR_FORMAT),
         ("descriptors of namespace 2", identify(3, 2), S::INVALID_NAMESPACE_OR_FORMAT),

@@ -357,3 +357,32 @@ fn a_fingerprint_page_takes_48_bytes_and_a_block_32() {
         blocks.iter().for_each(|b| assert!(die.erase(BlockAddr(*b))));
     }
 }
+
+#[test]
+fn a_drive_on_an_image_keeps_none_of_its_content_in_memory() {
+    let drive = OnImage::new(Content::Full);
+    let mut die = drive.open().unwrap();
+    let mut register = drive.register();
+    let g = drive.config.geometry;
+    for block in (0..g.blocks_per_lun).map(BlockAddr) {
+        for page in (0..g.pages_per_block).map(PageInBlock) {
+            let seed = die.derived_seed(block, page);
+            fill_register(&mut register, Content::Full, 0, page.0 as u8, seed);
+            assert!(die.program(PageAddr::new(block, page), &mut register, false));
+        }
+    }
+    let pages = u64::from(g.blocks_per_lun) * u64::from(g.pages_per_block);
+    assert_eq!(die.programmed(), pages);
+    let content = u64::from(drive.config.layout.sectors()) * 4096;
+    // What lies out of band, and a checksum of four bytes for each part of the content.
+    let a_page =
+        u64::from(drive.config.layout.oob_bytes()) + content / SUMMED_BYTES as u64 * SUM_BYTES as u64;
+    let blocks = size_of_val(die.blocks()) as u64;
+    assert!(die.memory_bytes() <= pages * a_page + blocks, "{} bytes", die.memory_bytes());
+    assert!(pages * a_page < pages * content / 100);
+    drop(die);
+    // Nor does one that was opened again.
+    let die = drive.open().unwrap();
+    assert_eq!(die.programmed(), pages);
+    assert!(die.memory_bytes() <= pages * a_page + blocks, "{} bytes", die.memory_bytes());
+}

@@ -1,18 +1,17 @@
-//! Looking at an image, checking one and copying one, without changing it.
+//! Looking at an image and checking one, without changing it.
 
-use super::{FileMedium, ImageError, LENGTH_KEY, NAND_AT, NVRAM_AT, check_file, failed, lock, made_with};
+use super::header::{LENGTH_KEY, SERIAL_KEY, made_with, serial, value};
+use super::{FileMedium, ImageError, NAND_AT, NVRAM_AT, check_file, failed, lock};
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, NVRAM_BYTES};
 use aster_events::Recorder;
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::{BlockAddr, Content, Duration, LunIndex};
-use rustix::fs::{SeekFrom, ioctl_ficlone, seek};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::rc::Rc;
 
 /// What an image says of itself.
@@ -26,11 +25,13 @@ pub struct ImageInfo {
     pub bytes_when_made: u64,
     /// Bytes that it takes on the disk: what was never written and what was erased takes none.
     pub bytes_on_disk: u64,
+    /// The drive's serial number.
+    pub serial: String,
     /// Another process uses the drive now.
     pub in_use: bool,
 }
 
-fn open(path: &Path) -> Result<File, ImageError> {
+pub(super) fn open(path: &Path) -> Result<File, ImageError> {
     File::open(path).map_err(|error| ImageError::Io { path: path.to_owned(), error })
 }
 
@@ -50,17 +51,18 @@ pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
     let file = open(path)?;
     let metadata = file.metadata().map_err(io_error)?;
     let text = made_with(&file, path)?;
-    let keys = || text.lines().filter_map(|line| line.split_once(" = "));
-    let length = keys().find(|(key, _)| *key == LENGTH_KEY).and_then(|(_, value)| value.parse().ok());
+    let keys = text.lines().filter_map(|line| line.split_once(" = "));
+    let length = value(&text, LENGTH_KEY).and_then(|value| value.parse().ok());
     Ok(ImageInfo {
         bytes_when_made: length.ok_or_else(|| ImageError::Header { path: path.to_owned() })?,
-        made_with: keys()
-            .filter(|(key, _)| *key != LENGTH_KEY)
+        serial: serial(&text, path)?.escape_debug().to_string(),
+        made_with: keys
+            .filter(|(key, _)| ![LENGTH_KEY, SERIAL_KEY].contains(key))
             .map(|(key, value)| (key.to_owned(), value.escape_debug().to_string()))
             .collect(),
         bytes: metadata.len(),
         bytes_on_disk: metadata.blocks() * 512,
-        in_use: file.try_lock_shared().is_err(),
+        in_use: matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
     })
 }
 
@@ -235,98 +237,17 @@ fn check_pages(device: &Device, path: &Path, mut tell: impl FnMut(f64) -> bool) 
     }
 }
 
-/// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a second name for
-/// the same blocks, else what was written and not what is empty. `tell` is told what share is done, and ends it by `false`.
-///
-/// # Errors
-/// When it is no image, is in use, or can't be copied. No part of a copy stays.
-pub fn clone_image(from: &Path, to: &Path, tell: impl FnMut(f64) -> bool) -> Result<(), ImageError> {
-    let source = open(from)?;
-    lock(&source, from)?;
-    // A damaged one isn't copied either: a copy would hide which of the two was at fault.
-    let ImageInfo { bytes, bytes_when_made: needed, .. } = image_info(from)?;
-    if bytes < needed {
-        return Err(ImageError::Truncated { path: from.to_owned(), found: bytes, needed });
-    }
-    let wrong = |path: &Path| {
-        let path: PathBuf = path.to_owned();
-        move |error: io::Error| ImageError::Io { path: path.clone(), error }
-    };
-    let made = OpenOptions::new().write(true).create_new(true).open(to);
-    let target = made.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => ImageError::Exists { path: to.to_owned() },
-        _ => wrong(to)(error),
-    })?;
-    let copied = match ioctl_ficlone(&target, &source) {
-        Ok(()) => Ok(()),
-        Err(_) => copy(&source, &target, bytes, tell),
-    };
-    copied.map_err(|error| {
-        // Half a copy is none.
-        let _ = std::fs::remove_file(to);
-        match error.kind() {
-            ErrorKind::Interrupted => ImageError::Interrupted,
-            _ => wrong(to)(error),
-        }
-    })
-}
-
-/// Bytes that are copied at a time.
-const COPY_BYTES: usize = 1 << 20;
-
-fn copy(source: &File, target: &File, bytes: u64, mut tell: impl FnMut(f64) -> bool) -> io::Result<()> {
-    target.set_len(bytes)?;
-    let mut buffer = vec![0; COPY_BYTES];
-    // The header last, so that half a copy is no drive even where nobody was left to remove it.
-    let mut at = NVRAM_AT;
-    while at < bytes {
-        at = match seek(source, SeekFrom::Data(at)) {
-            Ok(data) => data,
-            // Nothing but a hole up to the end.
-            Err(rustix::io::Errno::NXIO) => break,
-            Err(error) => return Err(error.into()),
-        };
-        let end = seek(source, SeekFrom::Hole(at))?;
-        while at < end {
-            let part = &mut buffer[..COPY_BYTES.min((end - at) as usize)];
-            source.read_exact_at(part, at)?;
-            target.write_all_at(part, at)?;
-            at += part.len() as u64;
-            if !tell(at as f64 / bytes as f64) {
-                return Err(ErrorKind::Interrupted.into());
-            }
-        }
-    }
-    let header = &mut buffer[..NVRAM_AT as usize];
-    source.read_exact_at(header, 0)?;
-    target.write_all_at(header, 0)?;
-    match target.sync_all() {
-        Err(error) if error.kind() != ErrorKind::InvalidInput => Err(error),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::tests::booted;
     use super::*;
     use crate::open_image;
-
-    fn made(folder: &Path) -> (PathBuf, Profile) {
-        let path = folder.join("d.aster");
-        let profile = aster_device::profile::shipped("tiny").unwrap();
-        let media = open_image(&path, &profile, None).unwrap();
-        let device = Device::power_on("made", &profile, None, media, &Recorder::default()).unwrap();
-        while device.is_booting() {
-            device.advance_to(device.next_deadline().unwrap());
-        }
-        drop(device.power_off());
-        (path, profile)
-    }
+    use std::fs::OpenOptions;
 
     #[test]
     fn an_image_says_what_it_was_made_with_and_how_little_it_takes() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, profile) = made(folder.path());
+        let (path, profile) = booted(folder.path());
         let info = image_info(&path).unwrap();
         assert!(info.made_with.contains(&("geometry.channels".into(), "2".into())), "{info:?}");
         assert!(info.bytes_on_disk < info.bytes / 2, "{info:?}");
@@ -334,16 +255,12 @@ mod tests {
         let _media = open_image(&path, &profile, None).unwrap();
         assert!(image_info(&path).unwrap().in_use);
         assert!(matches!(check_image(&path, &profile, None, |_, _| true), Err(ImageError::InUse { .. })));
-        assert!(matches!(
-            clone_image(&path, &folder.path().join("c"), |_| true),
-            Err(ImageError::InUse { .. })
-        ));
     }
 
     #[test]
     fn a_check_finds_damage_by_its_place_and_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, profile) = made(folder.path());
+        let (path, profile) = booted(folder.path());
         let before = std::fs::read(&path).unwrap();
         // It was never shut down: a drive from the factory, which has no map, comes up all the same.
         check_image(&path, &profile, None, |_, _| true)
@@ -369,28 +286,6 @@ mod tests {
         assert!(matches!(check_image(&path, &profile, None, |_, _| true), Err(ImageError::Truncated { .. })));
         let info = image_info(&path).unwrap();
         assert!(info.is_cut_short() && info.bytes_when_made == before.len() as u64, "{info:?}");
-        let clone = clone_image(&path, &folder.path().join("c"), |_| true);
-        assert!(matches!(clone, Err(ImageError::Truncated { .. })));
-    }
-
-    #[test]
-    fn a_clone_holds_the_same_and_takes_no_more() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, _) = made(folder.path());
-        let clone = folder.path().join("clone.aster");
-        clone_image(&path, &clone, |_| true).unwrap();
-        assert!(std::fs::read(&path).unwrap() == std::fs::read(&clone).unwrap());
-        let (a, b) = (image_info(&path).unwrap(), image_info(&clone).unwrap());
-        assert!(b.bytes_on_disk <= a.bytes_on_disk + (1 << 20), "{a:?} {b:?}");
-        // What is there is not overwritten.
-        let error = clone_image(&path, &clone, |_| true).unwrap_err();
-        assert!(error.to_string().ends_with("not overwritten: name another, or remove it"), "{error}");
-        // A copy that is stopped leaves nothing, where it isn't made at once.
-        let stopped = folder.path().join("stopped.aster");
-        match clone_image(&path, &stopped, |_| false) {
-            Err(error) => assert!(matches!(error, ImageError::Interrupted) && !stopped.exists(), "{error}"),
-            Ok(()) => assert_eq!(image_info(&stopped).unwrap().bytes, a.bytes),
-        }
     }
 
     #[test]

@@ -1,31 +1,25 @@
 //! A drive's image in a file: NVRAM and NAND, sparse, written through.
 
+mod header;
 mod look;
+mod replica;
 
-pub use look::{ImageCheck, ImageInfo, Stage, check_image, clone_image, image_info};
+pub use look::{ImageCheck, ImageInfo, Stage, check_image, image_info};
+pub use replica::{CloneSerial, clone_image};
 
-use aster_codec::checksum::crc32c;
 use aster_device::profile::Profile;
 use aster_device::{BuildError, DamagedPage, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::Content;
+use header::{MAGIC, differences, made_with, name_of, serial, write_new};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
-/// 3: the file's length beside what the drive was made with; pages have checksums.
-const MAGIC: &[u8; 16] = b"ASTER DRIVE V3\n\0";
-// What all formats begin with.
-const KIND: &[u8] = b"ASTER DRIVE V";
-/// The header's line with the file's length.
-const LENGTH_KEY: &str = "bytes";
-// What the drive was made with, as text: lines of `key = value`, zeroes behind the last.
-const MADE_WITH_AT: u64 = MAGIC.len() as u64;
-// CRC-32C of the header up to here, little-endian.
-const CHECKSUM_AT: u64 = NVRAM_AT - 4;
 const NVRAM_AT: u64 = 4096;
 const NAND_AT: u64 = 1 << 20;
 
@@ -244,7 +238,8 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let window = |base, size| Box::new(FileMedium { file: Rc::clone(&file), base, size });
     let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
-    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram))
+    let serial = serial(&made_with(&file, path)?, path)?;
+    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial))
 }
 
 /// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for [`open_image`] to open.
@@ -257,28 +252,21 @@ pub fn make_image(file: &File, profile: &Profile, content: Option<Content>) -> R
         .map_err(|error| ImageError::Io { path: "a temporary file".into(), error })
 }
 
-/// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.
-fn write_new(file: &File, bytes: u64, mut made_with: Vec<(&'static str, String)>) -> io::Result<()> {
-    file.set_len(bytes)?;
-    made_with.push((LENGTH_KEY, bytes.to_string()));
-    let mut header = [0; NVRAM_AT as usize];
-    header[..MAGIC.len()].copy_from_slice(MAGIC);
-    let text: String = made_with.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-    assert!(MADE_WITH_AT + (text.len() as u64) < CHECKSUM_AT, "the keys have outgrown their page");
-    header[MAGIC.len()..][..text.len()].copy_from_slice(text.as_bytes());
-    let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
-    checksum.copy_from_slice(&crc32c(covered).to_le_bytes());
-    file.write_all_at(&header[MAGIC.len()..], MADE_WITH_AT)?;
-    file.write_all_at(MAGIC, 0)
-}
+/// Looks at a lock that another process has, and the time between two: whoever asks whether an image is in use has its lock for a
+/// moment.
+const LOCK_LOOKS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Keeps others out for as long as the file is open.
 fn lock(file: &File, path: &Path) -> Result<(), ImageError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(ImageError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(ImageError::Io { path: path.to_owned(), error }),
+    for _ in 0..LOCK_LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(ImageError::Io { path: path.to_owned(), error }),
+        }
     }
+    Err(ImageError::InUse { path: path.to_owned() })
 }
 
 /// Checks that a file is the image of this profile's drive, with all its bytes: how many of them are NAND.
@@ -302,49 +290,24 @@ fn check_file(
     Ok(nand_bytes)
 }
 
-/// What an image was made with, out of a header that is whole: lines of `key = value`.
-fn made_with(file: &File, path: &Path) -> Result<String, ImageError> {
-    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
-    let bytes = file.metadata().map_err(io_error)?.len();
-    let mut header = [0; NVRAM_AT as usize];
-    let present = header.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-    file.read_exact_at(&mut header[..present], 0).map_err(io_error)?;
-    if present == 0 {
-        return Err(ImageError::Empty { path: path.to_owned() });
-    }
-    if !header.starts_with(MAGIC) {
-        if !header.starts_with(KIND) {
-            return Err(ImageError::Foreign { path: path.to_owned() });
-        }
-        let found = name_of(&header[..MAGIC.len()]);
-        return Err(ImageError::Format { path: path.to_owned(), found });
-    }
-    let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
-    if crc32c(covered).to_le_bytes() != checksum {
-        return Err(ImageError::Header { path: path.to_owned() });
-    }
-    let text = covered[MAGIC.len()..].split(|&b| b == 0).next().unwrap_or_default();
-    Ok(String::from_utf8_lossy(text).into_owned())
-}
-
-/// A format's name, without what fills it up.
-fn name_of(magic: &[u8]) -> String {
-    String::from_utf8_lossy(magic).trim_end_matches(['\0', '\n']).escape_debug().to_string()
-}
-
-/// How the image's `text`, what it was made with, differs from `wanted`, in words.
-fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
-    let kept = |key: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
-        value.unwrap_or("not given").escape_debug().to_string()
-    };
-    let other = wanted.iter().filter(|(key, value)| kept(key) != *value);
-    other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_device::Device;
+    use aster_events::Recorder;
+
+    /// An image of the profile "tiny" whose drive has booted and lost its power.
+    pub(super) fn booted(folder: &Path) -> (PathBuf, Profile) {
+        let path = folder.join("d.aster");
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let media = open_image(&path, &profile, None).unwrap();
+        let device = Device::power_on("made", &profile, None, media, &Recorder::default()).unwrap();
+        while device.is_booting() {
+            device.advance_to(device.next_deadline().unwrap());
+        }
+        drop(device.power_off());
+        (path, profile)
+    }
 
     fn medium(path: &Path) -> FileMedium {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path).unwrap();

@@ -1,0 +1,106 @@
+//! What an image says of itself: the file's first page.
+
+use super::{ImageError, NVRAM_AT};
+use aster_codec::checksum::crc32c;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// 3: the file's length beside what the drive was made with; pages have checksums.
+pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V3\n\0";
+// What all formats begin with.
+pub(super) const KIND: &[u8] = b"ASTER DRIVE V";
+/// The header's line with the file's length.
+pub(super) const LENGTH_KEY: &str = "bytes";
+/// The header's line with the drive's serial number, which no other image has.
+pub(super) const SERIAL_KEY: &str = "serial";
+// What the drive was made with, as text: lines of `key = value`, zeroes behind the last.
+pub(super) const MADE_WITH_AT: u64 = MAGIC.len() as u64;
+// CRC-32C of the header up to here, little-endian.
+pub(super) const CHECKSUM_AT: u64 = NVRAM_AT - 4;
+
+/// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.
+pub(super) fn write_new(
+    file: &File,
+    bytes: u64,
+    mut made_with: Vec<(&'static str, String)>,
+) -> io::Result<()> {
+    file.set_len(bytes)?;
+    made_with.push((LENGTH_KEY, bytes.to_string()));
+    made_with.push((SERIAL_KEY, new_serial()?));
+    let text: String = made_with.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    write_header(file, &text)
+}
+
+/// Writes the page that says what a drive was made with, `text`: the magic last.
+pub(super) fn write_header(file: &File, text: &str) -> io::Result<()> {
+    let mut header = [0; NVRAM_AT as usize];
+    header[..MAGIC.len()].copy_from_slice(MAGIC);
+    assert!(MADE_WITH_AT + (text.len() as u64) < CHECKSUM_AT, "the keys have outgrown their page");
+    header[MAGIC.len()..][..text.len()].copy_from_slice(text.as_bytes());
+    let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
+    checksum.copy_from_slice(&crc32c(covered).to_le_bytes());
+    file.write_all_at(&header[MAGIC.len()..], MADE_WITH_AT)?;
+    file.write_all_at(MAGIC, 0)
+}
+
+/// A serial number from the system's random numbers. Two drives of one serial number can't be in one host: Linux takes the second
+/// for another way to the first, and refuses it.
+pub(super) fn new_serial() -> io::Result<String> {
+    let mut random = [0; 8];
+    let mut filled = 0;
+    while filled < random.len() {
+        filled += getrandom(&mut random[filled..], GetRandomFlags::empty())?;
+    }
+    Ok(format!("ASTER{:015X}", u64::from_le_bytes(random) >> 4))
+}
+
+/// The serial number out of a header's `text`.
+pub(super) fn serial(text: &str, path: &Path) -> Result<String, ImageError> {
+    let serial = value(text, SERIAL_KEY).map(str::to_owned);
+    serial.ok_or_else(|| ImageError::Header { path: path.to_owned() })
+}
+
+/// A key's value in a header's `text`.
+pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
+}
+
+/// What an image was made with, out of a header that is whole: lines of `key = value`.
+pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> {
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let bytes = file.metadata().map_err(io_error)?.len();
+    let mut header = [0; NVRAM_AT as usize];
+    let present = header.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+    file.read_exact_at(&mut header[..present], 0).map_err(io_error)?;
+    if present == 0 {
+        return Err(ImageError::Empty { path: path.to_owned() });
+    }
+    if !header.starts_with(MAGIC) {
+        if !header.starts_with(KIND) {
+            return Err(ImageError::Foreign { path: path.to_owned() });
+        }
+        let found = name_of(&header[..MAGIC.len()]);
+        return Err(ImageError::Format { path: path.to_owned(), found });
+    }
+    let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
+    if crc32c(covered).to_le_bytes() != checksum {
+        return Err(ImageError::Header { path: path.to_owned() });
+    }
+    let text = covered[MAGIC.len()..].split(|&b| b == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+/// A format's name, without what fills it up.
+pub(super) fn name_of(magic: &[u8]) -> String {
+    String::from_utf8_lossy(magic).trim_end_matches(['\0', '\n']).escape_debug().to_string()
+}
+
+/// How the image's `text`, what it was made with, differs from `wanted`, in words.
+pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
+    let kept = |key: &str| value(text, key).unwrap_or("not given").escape_debug().to_string();
+    let other = wanted.iter().filter(|(key, value)| kept(key) != *value);
+    other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
+}
