@@ -400,7 +400,8 @@ impl Drive {
             let erased = self.flash_done(tag).await.status == FlashStatus::Done;
             {
                 let mut log = self.log.borrow_mut();
-                (log.at, log.turn) = (Some((slot, 0)), slot);
+                // What is left of the slot from before lies behind this one now: recovery would not look there for newer pages.
+                (log.at, log.turn, log.rest) = (Some((slot, 0)), slot, None);
                 log.slots[slot].last = 0;
             }
             self.store_root(false);

@@ -177,16 +177,15 @@ impl Life<'_> {
     fn cut(&mut self, machine: Machine) -> Media {
         self.at.1 = since_power_on(&machine);
         let (nand, geometry) = (machine.device().nand(), *machine.device().geometry());
-        let half_erased = || {
-            let blocks = (0..geometry.total_luns()).flat_map(|lun| {
-                (0..geometry.blocks_per_lun).map(move |block| (LunIndex(lun), BlockAddr(block)))
-            });
-            blocks.filter(|&(lun, block)| nand.block(lun, block).torn).count() as u64
-        };
-        let before = (nand.totals_of_drive().program_failures, half_erased());
+        let blocks = (0..geometry.total_luns())
+            .flat_map(|lun| (0..geometry.blocks_per_lun).map(move |block| (LunIndex(lun), BlockAddr(block))));
+        // A block that was half erased may be erased to its end just before the power goes.
+        let whole: Vec<_> = blocks.filter(|&(lun, block)| !nand.block(lun, block).torn).collect();
+        let failures = nand.totals_of_drive().program_failures;
         let media = machine.cut_power();
-        self.seen.torn_programs += nand.totals_of_drive().program_failures - before.0;
-        self.seen.torn_erases += half_erased() - before.1;
+        self.seen.torn_programs += nand.totals_of_drive().program_failures - failures;
+        let torn = whole.iter().filter(|&&(lun, block)| nand.block(lun, block).torn).count();
+        self.seen.torn_erases += torn as u64;
         if let Some(host) = &self.host {
             host.borrow_mut().power_lost();
         }
