@@ -109,6 +109,19 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
 }
 
 #[test]
+fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
+    let shipped = profile("pocket", |_| ()).package.factory_bad_per_mille;
+    assert!(shipped > 0);
+    for per_mille in [0, shipped] {
+        let profile = profile("pocket", |p| p.package.factory_bad_per_mille = per_mille);
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let driver = Rc::clone(m.driver());
+        let smart = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
+        assert_eq!((smart.available_spare, smart.critical_warning), (100, 0), "{per_mille} ‰");
+    }
+}
+
+#[test]
 fn a_drive_without_spare_blocks_warns_and_takes_no_more_writes_whatever_the_power_does() {
     let profile = profile("pocket", |p| {
         p.geometry.blocks_per_lun = 48;

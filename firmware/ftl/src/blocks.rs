@@ -85,6 +85,7 @@ struct Lun {
     held: Vec<(Lpn, Ppa)>,
     programs: u32,
     good: u32,
+    factory_bad: u32,
     exhausted: bool,
     // The most times that a block of it, but for the log's, was erased.
     erases_max: u32,
@@ -187,6 +188,7 @@ impl Blocks {
             held: Vec::with_capacity(geometry.pages_per_block.into()),
             programs: 0,
             good: 0,
+            factory_bad: 0,
             exhausted: false,
             erases_max: 0,
             erases_since: 0,
@@ -240,7 +242,11 @@ impl Blocks {
             *most = entry.erases.max(*most);
         }
         match entry.state {
-            BlockState::Bad | BlockState::Retired => return Ok(()),
+            BlockState::Bad => {
+                self.luns[lun].factory_bad += 1;
+                return Ok(());
+            }
+            BlockState::Retired => return Ok(()),
             BlockState::Free => self.make_free(block),
             BlockState::Open => {
                 let open = &mut self.luns[lun].open[entry.stream as usize];

@@ -315,15 +315,17 @@ impl Drive {
     pub(crate) fn media_changed(&self) {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
             let needed = self.config.blocks_needed_per_lun() as u32;
-            let spare = self.geometry.blocks_per_lun.saturating_sub(needed).max(1);
             let blocks = self.blocks.borrow();
-            let left = (0..self.geometry.total_luns())
-                .map(|lun| blocks.good(LunIndex(lun)).saturating_sub(needed))
-                .min()
-                .unwrap_or(0);
+            // Of what the factory left, which is nothing on some LUNs: all of that is there until one more block goes bad.
+            let spare_percent = |lun| match blocks.good_once(lun).saturating_sub(needed) {
+                0 => 100 * u32::from(blocks.good(lun) == blocks.good_once(lun)),
+                spare => blocks.good(lun).saturating_sub(needed) * 100 / spare,
+            };
+            let available_spare =
+                (0..self.geometry.total_luns()).map(|lun| spare_percent(LunIndex(lun))).min().unwrap_or(0);
             drop(blocks);
             watcher(MediaState {
-                available_spare: (left * 100 / spare).min(100) as u8,
+                available_spare: available_spare.min(100) as u8,
                 read_only: self.state() == DriveState::ReadOnly,
                 erases: self.stats.borrow().flash_erases.total(),
             });

@@ -112,6 +112,10 @@ impl Blocks {
     pub(crate) fn good(&self, lun: LunIndex) -> u32 {
         self.luns[lun.index()].good
     }
+    /// The LUN's blocks that came good from the factory.
+    pub(crate) fn good_once(&self, lun: LunIndex) -> u32 {
+        self.blocks_per_lun - self.luns[lun.index()].factory_bad
+    }
     /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing to gain.
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
         let l = &self.luns[lun.index()];
