@@ -49,7 +49,8 @@ impl PageTable {
             let (address, run) = self.locate(slot, offset + done);
             let run = run.min(length - done);
             let last = &mut segments[count.max(1) - 1];
-            if count > 0 && last.address + u64::from(last.length) == address {
+            // A page at the end of the address space is followed by none.
+            if count > 0 && last.address.checked_add(last.length.into()) == Some(address) {
                 last.length += run as u32;
             } else if count == MAX_SEGMENTS {
                 break;
