@@ -31,7 +31,7 @@ test: lint ## Lint, then all unit, property and whole-device tests (minutes)
 	@$(SETUP_TEST) cargo test $(LOCKED) --workspace --features aster-cli/rtl
 
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
-	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-tests --package aster-cli --package aster-lab
+	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-ftl --package aster-tests --package aster-cli --package aster-lab
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised --package aster-run-cosim
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost

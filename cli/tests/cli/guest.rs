@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use aster_tests::guest::{Guest, Kernel};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 /// A drive that has room for the guest's files.
@@ -13,7 +14,8 @@ fn serve(place: &Place) -> Child {
     let _ = std::fs::remove_file(place.path("s"));
     let arguments = [&["serve"][..], &DRIVE, &["d.aster", "--vfio-user", "s", "--pace", "fast"]].concat();
     let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !place.path("s").exists() {
+    // The socket is there before anybody listens at it.
+    while UnixStream::connect(place.path("s")).is_err() {
         assert_eq!(server.try_wait().unwrap(), None, "the server ended");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

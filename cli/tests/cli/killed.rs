@@ -7,6 +7,7 @@ use aster_wire::nvme::admin::{AdminCommand, FormatDword10};
 use aster_wire::nvme::io::IoCommand;
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 const MEMORY: u64 = 4 << 20;
@@ -44,7 +45,8 @@ fn serve(place: &Place) -> Session {
     let _ = std::fs::remove_file(place.path("s"));
     let arguments = ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast"];
     let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    while !place.path("s").exists() {
+    // The socket is there before anybody listens at it.
+    while UnixStream::connect(place.path("s")).is_err() {
         if let Some(status) = server.try_wait().unwrap() {
             let mut said = String::new();
             server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
