@@ -176,6 +176,8 @@ Examples:
   aster reproduce babol --out figures
   aster reproduce babol --quick
   aster reproduce cosmos --quick
+  aster reproduce cosmos --set cores.frequency_mhz=666
+  aster reproduce cosmos --calibrate
   aster reproduce babol-area --json";
 
 #[derive(Args, Debug)]
@@ -191,13 +193,19 @@ pub(crate) struct ReproduceArgs {
     /// The shapes in seconds: a part of the requests and of the points
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Of cosmos: find the numbers that costs/cosmos.toml says are fitted, each by its own cell of Table 7
+    #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
+    pub(crate) calibrate: bool,
+    /// Of cosmos: another number in its profiles
+    #[arg(long, value_name = "KEY=NUMBER")]
+    pub(crate) set: Vec<String>,
     /// The folder with the channel controller's SystemVerilog
     #[arg(long, value_name = "DIR", default_value = "rtl")]
     pub(crate) rtl: PathBuf,
 }
 
 /// What `aster reproduce` knows.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Experiment {
     /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
     Babol,

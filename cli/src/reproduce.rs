@@ -18,6 +18,9 @@ use std::path::Path;
 /// # Errors
 /// When a tool is missing or fails, a bench does, or a picture can't be written.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.what != Experiment::Cosmos && (args.calibrate || !args.set.is_empty()) {
+        return Err(Failure::usage("--calibrate, --set: only for cosmos"));
+    }
     match args.what {
         Experiment::Babol => {
             let report = babol_report(args.out.as_deref(), args.quick)?;
@@ -25,7 +28,12 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         }
         Experiment::Cosmos => {
             let plan = aster_lab::cosmos::Plan::shipped().map_err(Failure::run)?;
+            if args.calibrate {
+                return calibrate(&plan, args.json);
+            }
             let plan = if args.quick { plan.quick() } else { plan };
+            let changed = args.set.iter().map(|one| number(one)).collect::<Result<Vec<_>, _>>()?;
+            let plan = plan.changed(changed);
             let report = cosmos_report(&plan, args.out.as_deref())?;
             if args.json { console::json(&report) } else { console::line(&cosmos::table(&report, &plan)) }
         }
@@ -63,14 +71,31 @@ fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure>
     Ok(report)
 }
 
+/// A number of `--set`.
+fn number(text: &str) -> Result<(String, f64), Failure> {
+    let wrong = || Failure::usage(&format!("--set {text}: must be KEY=NUMBER, such as ecc.detect_ns=9000"));
+    let (key, number) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((key.to_owned(), number.parse().map_err(|_| wrong())?))
+}
+
+fn calibrate(plan: &cosmos::Plan, json: bool) -> Result<(), Failure> {
+    let fits = followed(|follow| cosmos::calibrate(plan, follow).map_err(cosmos_failure))?;
+    match json {
+        true => console::json(&fits),
+        false => console::line(&cosmos::fits_table(&fits).map_err(Failure::run)?),
+    }
+}
+
+fn cosmos_failure(error: CosmosError) -> Failure {
+    match error {
+        CosmosError::Stopped => Failure::stopped(),
+        error => Failure::run(error),
+    }
+}
+
 fn cosmos_report(plan: &cosmos::Plan, out: Option<&Path>) -> Result<CosmosReport, Failure> {
     make_folder(out)?;
-    let report = followed(|follow| {
-        cosmos::run(plan, follow).map_err(|error| match error {
-            CosmosError::Stopped => Failure::stopped(),
-            error => Failure::run(error),
-        })
-    })?;
+    let report = followed(|follow| cosmos::run(plan, follow).map_err(cosmos_failure))?;
     if let Some(folder) = out {
         for drawn in cosmos::figures(&report, plan) {
             figure(folder, drawn.file, |file| drawn.write(file))?;

@@ -20,7 +20,7 @@ use aster_nand::{
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
-use aster_sched::cosmos::{LoopConfig, LoopCosts};
+use aster_sched::cosmos::{CoreBuses, LoopConfig, LoopCosts};
 use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::{CellMode, Content, Duration, Frequency};
 use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
@@ -556,6 +556,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
             finish: c.loop_finish,
         },
         register_access: crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz),
+        memory_access: nanos(profile.board.uncached_ns),
         give_up: [
             longest(flash.t_r),
             longest(flash.t_prog).max(flash.variant.one_shot_program),
@@ -576,6 +577,31 @@ pub(crate) fn buses(profile: &Profile, memory: &SharedBandwidth) -> (SharedBandw
     let channels = bus(b.channels_mb_per_s, &interconnect);
     let each = (0..profile.array_geometry().channels).map(|_| bus(b.channel_mb_per_s, &channels));
     (bus(b.host_mb_per_s, &interconnect), each.collect())
+}
+
+/// The control path (C55, buses 0 and 6 to 11).
+pub(crate) struct ControlBuses {
+    /// What the core contends for.
+    pub(crate) core: CoreBuses,
+    /// What a channel controller's completion flag passes on its way to memory: 11 behind 9, and 8 behind 0.
+    pub(crate) completions: [SharedBandwidth; 2],
+}
+
+/// Bytes that buses 9 to 11 move in a cycle (C55).
+const CONTROL_BYTES: f64 = 4.0;
+
+/// The control path of `profile`, to `memory`.
+pub(crate) fn control_buses(profile: &Profile, memory: &SharedBandwidth) -> ControlBuses {
+    let b = &profile.board.buses;
+    let rate = |mhz: f64| (mhz * 1e6 * CONTROL_BYTES) as u64;
+    let central = Bandwidth::new(rate(b.central_mhz));
+    let host = Bandwidth::behind(rate(b.control_mhz), &central);
+    let channels = Bandwidth::behind(rate(b.control_mhz), &central);
+    let to_memory = |mb_per_s: u64| Bandwidth::behind(mb_per_s * 1_000_000, memory);
+    ControlBuses {
+        completions: [SharedBandwidth::clone(&channels), to_memory(b.central_memory_mb_per_s)],
+        core: CoreBuses { host, channels, memory: to_memory(b.processor_memory_mb_per_s) },
+    }
 }
 
 /// The key equation solver of each channel: neighbours share one, or none does (C22).

@@ -162,6 +162,7 @@ impl Device {
         let flash_depth = build::flash_depth(profile);
         let flash_port = FlashPort::new(&exec, geometry.total_luns(), flash_depth, above);
         let (host_bus, buses) = build::buses(profile, &memory);
+        let control_buses = build::control_buses(profile, &memory);
         let around = Surroundings {
             exec: &exec,
             profile,
@@ -170,6 +171,7 @@ impl Device {
             dram: &dram,
             scratch,
             buses: &buses,
+            completions: looped.then_some(&control_buses.completions),
             core: &flash_core,
             interrupt,
             requests: &flash_port,
@@ -214,6 +216,7 @@ impl Device {
                 ftl: ftl_port,
                 requests: flash_port,
                 controllers: Rc::clone(controllers),
+                buses: control_buses.core,
             };
             let config = build::big_loop(profile, &channels.flash);
             let firmware = BigLoop::new(&ftl_core, config, ports, flash_depth, recorder);

@@ -37,6 +37,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) scratch: BufferId,
     /// The way of each channel to memory.
     pub(crate) buses: &'a [SharedBandwidth],
+    /// What completions of controllers in hardware pass, where firmware polls for them.
+    pub(crate) completions: Option<&'a [SharedBandwidth; 2]>,
     /// What runs flash operations and the flash scheduler.
     pub(crate) core: &'a Core,
     /// How that core is told by another.
@@ -157,7 +159,11 @@ impl Channels {
                 .collect();
             if let Some(control) = control {
                 let lanes: Vec<_> = luns.iter().map(|&at| geometry.lun_index(at)).collect();
-                fixed.push(FixedController::new(control, &between, &port, fixed_config, &lanes));
+                let controller = FixedController::new(control, &between, &port, fixed_config, &lanes);
+                if let Some(buses) = around.completions {
+                    controller.send_completions_over(buses);
+                }
+                fixed.push(controller);
             }
             if control.is_none() || (above == Above::Scheduler && !looped) {
                 for at in luns {

@@ -260,6 +260,7 @@ fn looped(p: &mut Profile) {
     p.channel.controller = ControllerName::Asynchronous;
     let b = &mut p.board.buses;
     (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5);
+    p.board.uncached_ns = 100;
     p.costs.loop_pass = 100;
 }
 
@@ -464,6 +465,9 @@ const CASES: &[Case] = &cases! {
     "board.buses.host_mb_per_s" Run => |p| p.board.buses.host_mb_per_s = 300,
     "board.buses.channels_mb_per_s" Run => |p| p.board.buses.channels_mb_per_s = 300,
     "board.buses.channel_mb_per_s" Run => |p| p.board.buses.channel_mb_per_s = 150,
+    "board.buses.processor_memory_mb_per_s" Run on looped; => |p| p.board.buses.processor_memory_mb_per_s = 1,
+    "board.buses.central_memory_mb_per_s" Run on looped; => |p| p.board.buses.central_memory_mb_per_s = 1,
+    "board.uncached_ns" Run on looped; => |p| p.board.uncached_ns += 400,
     "board.buses.processor_mhz" Run on looped; => |p| p.board.buses.processor_mhz = 100.0,
     "board.buses.central_mhz" Run on looped; => |p| p.board.buses.central_mhz = 50.0,
     "board.buses.control_mhz" Run on looped; => |p| p.board.buses.control_mhz = 50.0,

@@ -6,6 +6,8 @@ use core::cell::Cell;
 
 /// Bytes that a memory moves at once: the width of the data path.
 pub const WORD_BYTES: u64 = 8;
+/// Words of a burst, after which arbiters let others in between.
+const BURST_WORDS: u64 = 16;
 
 /// A bus or memory with a rate in bytes a second, 0 for unlimited. Users reserve in the order they come; each is served
 /// after those before it. What passes a bus that lies [behind](Bandwidth::behind) another passes both at once (C55).
@@ -76,6 +78,12 @@ impl Bandwidth {
             Some(next) => own.and(next.window(now, bytes)),
         }
     }
+    /// Takes `bytes` from `now` on that pass between the bursts of others: what is reserved makes them wait for one burst at most. Says
+    /// for how long.
+    pub fn between(&self, now: Instant, bytes: u64) -> Duration {
+        let window = self.window(now, bytes);
+        window.begin.since(now).min(window.word() * BURST_WORDS)
+    }
     #[inline]
     fn take(&self, now: Instant, bytes: u64) -> Instant {
         self.moved.set(self.moved.get() + bytes);
@@ -116,6 +124,16 @@ mod tests {
         assert_eq!(other.reserve(Instant::ZERO, 4_000), at(12_000));
         assert_eq!(memory.reserve(Instant::ZERO, 4_000), at(3_000));
         assert_eq!([memory.moved(), shared.moved(), one.moved()], [12_000, 8_000, 4_000]);
+    }
+
+    #[test]
+    fn a_word_waits_for_one_burst_of_others_and_makes_them_wait() {
+        let memory = Bandwidth::new(1_000_000_000);
+        assert_eq!(memory.between(Instant::ZERO, 8), Duration::ZERO);
+        assert_eq!(memory.reserve(Instant::ZERO, 16_384), at(16_392));
+        assert_eq!(memory.between(at(10), 8), Duration::from_nanos(128));
+        assert_eq!(memory.between(at(16_300), 8), Duration::from_nanos(100));
+        assert_eq!(memory.reserve(at(16_300), 0), at(16_408));
     }
 
     #[test]

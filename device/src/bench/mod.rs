@@ -116,6 +116,7 @@ impl Bench {
             dram: &dram,
             scratch,
             buses: &build::buses(profile, &memory).1,
+            completions: None,
             core: &core,
             interrupt: Interrupt::default(),
             requests: &requests,

@@ -222,6 +222,9 @@ fn yes() -> bool {
 pub struct BoardProfile {
     /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
     pub dram_mb_per_s: u64,
+    /// Nanoseconds that the core under the big loop waits for a word of memory that its caches leave out: a completion flag.
+    #[serde(default)]
+    pub uncached_ns: u32,
     /// A capacitor stands behind the NVRAM: it keeps what it holds when the power goes without a shutdown.
     #[serde(default)]
     pub nvram_kept: bool,
@@ -230,8 +233,9 @@ pub struct BoardProfile {
     pub buses: BusesProfile,
 }
 
-/// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. What the processor says and
-/// hears over its own takes no bandwidth that counts, but time.
+/// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. Under the big loop the core's register
+/// accesses and the controllers' completion flags contend for buses 9 to 11, its looks at those flags with everything in DRAM. Bus 7
+/// has only the core on it: it takes time.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusesProfile {
@@ -243,13 +247,18 @@ pub struct BusesProfile {
     pub channels_mb_per_s: u64,
     /// Bus 4: that interconnect to one channel controller.
     pub channel_mb_per_s: u64,
+    /// Bus 6: processor to memory controller, what the caches leave out.
+    pub processor_memory_mb_per_s: u64,
+    /// Bus 8: central interconnect to memory controller, the controllers' completion flags.
+    pub central_memory_mb_per_s: u64,
     /// Bus 7: processor to central interconnect, MHz.
     pub processor_mhz: f64,
     /// Bus 9: central interconnect to the control path's, MHz.
     pub central_mhz: f64,
     /// Buses 10 and 11: the control path's interconnect to the controllers' registers, MHz.
     pub control_mhz: f64,
-    /// Cycles that a register access of the firmware takes on each of buses 7, 9 and 10 or 11.
+    /// Cycles that a word takes on each of buses 7, 9 and 10 or 11, one way: the firmware waits once for a register that it writes, twice
+    /// for one that it reads.
     pub register_cycles: u32,
 }
 
@@ -784,9 +793,12 @@ impl Profile {
             ("board.buses.host_mb_per_s", b.host_mb_per_s),
             ("board.buses.channels_mb_per_s", b.channels_mb_per_s),
             ("board.buses.channel_mb_per_s", b.channel_mb_per_s),
+            ("board.buses.processor_memory_mb_per_s", b.processor_memory_mb_per_s),
+            ("board.buses.central_memory_mb_per_s", b.central_memory_mb_per_s),
         ] {
             range(key, mb_per_s as f64, 0.0, 1e9)?;
         }
+        range("board.uncached_ns", f64::from(self.board.uncached_ns), 0.0, 1e6)?;
         range("board.buses.register_cycles", f64::from(b.register_cycles), 0.0, 1e4)?;
         // A clock that nothing is counted in may be left out.
         let slowest = if b.register_cycles == 0 { 0.0 } else { 1.0 };

@@ -299,6 +299,17 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[link]", "[board.buses]\nhost_mb_per_s = 2000000000\n[link]", "board.buses.host_mb_per_s"),
     ("[link]", "[board.buses]\nchannels_mb_per_s = 2000000000\n[link]", "board.buses.channels_mb_per_s"),
     ("[link]", "[board.buses]\nchannel_mb_per_s = 2000000000\n[link]", "board.buses.channel_mb_per_s"),
+    (
+        "[link]",
+        "[board.buses]\nprocessor_memory_mb_per_s = 2000000000\n[link]",
+        "board.buses.processor_memory_mb_per_s",
+    ),
+    (
+        "[link]",
+        "[board.buses]\ncentral_memory_mb_per_s = 2000000000\n[link]",
+        "board.buses.central_memory_mb_per_s",
+    ),
+    ("[link]", "uncached_ns = 2000000\n[link]", "board.uncached_ns"),
     ("[link]", "[board.buses]\nregister_cycles = 20000\n[link]", "board.buses.register_cycles"),
     (
         "[link]",

@@ -1,19 +1,47 @@
-//! What the profile's free numbers were fitted to (costs/cosmos.toml).
+//! Where the profile's numbers that the paper doesn't say come from (costs/cosmos.toml).
 
-use super::{CosmosError, Plan};
+use super::drive::{Found, Mode};
+use super::{CosmosError, Plan, table_7};
 use serde::Deserialize;
-use toml::{Table, Value};
+use toml::Value;
 
 const FILE: &str = "costs/cosmos.toml";
 const TEXT: &str = include_str!("../../../costs/cosmos.toml");
+/// The number that isn't the profile's: what an instruction takes, by which all that are counted are multiplied.
+const CYCLES_PER_INSTRUCTION: &str = "cycles_per_instruction";
 
-/// A number, and the one cell of the paper that it was fitted to.
+/// A latency of Table 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Latency {
+    System,
+    Hic,
+    Firmware,
+    Storage,
+}
+
+/// A number, and the one cell of Table 7 that it is fitted to: the cell grows with it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fitted {
     pub(super) key: String,
     pub(super) value: f64,
-    pub(super) cell: String,
+    /// Between what it is sought, and how finely.
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) step: f64,
+    pub(super) mode: Mode,
+    pub(super) write: bool,
+    pub(super) outstanding: u32,
+    pub(super) latency: Latency,
+}
+
+/// A step of the firmware, by the instructions that were counted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Counted {
+    pub(super) key: String,
+    pub(super) instructions: f64,
 }
 
 /// A number that was chosen and fitted to nothing.
@@ -37,29 +65,85 @@ pub(super) struct Costs {
     #[serde(rename = "source")]
     _source: Source,
     pub(super) fitted: Vec<Fitted>,
+    pub(super) counted: Vec<Counted>,
     pub(super) stated: Vec<Stated>,
+}
+
+impl Fitted {
+    /// Its row of Table 7.
+    fn row(&self) -> usize {
+        table_7::ROWS.iter().position(|row| *row == (self.mode, self.write)).unwrap_or(0)
+    }
+    /// The paper's number, µs; none when its table has no such column.
+    pub(super) fn paper_us(&self, plan: &Plan) -> Option<f64> {
+        let table = &plan.paper.table_7;
+        let column = table.outstanding.iter().position(|ios| *ios == self.outstanding)?;
+        let rows = match self.latency {
+            Latency::System => &table.system,
+            Latency::Hic => &table.hic,
+            Latency::Firmware => &table.firmware,
+            Latency::Storage => &table.storage,
+        };
+        Some(rows[self.row()][column])
+    }
+    /// The same of ours.
+    pub(super) fn ours_us(&self, found: &Found) -> f64 {
+        match self.latency {
+            Latency::System => found.system_us,
+            Latency::Hic => found.hic_us,
+            Latency::Firmware => found.firmware_us,
+            Latency::Storage => found.storage_us,
+        }
+    }
+    /// The cell in words.
+    pub(super) fn cell(&self) -> String {
+        let part = match self.latency {
+            Latency::System => "Sys",
+            Latency::Hic => "HIC",
+            Latency::Firmware => "CF",
+            Latency::Storage => "SC",
+        };
+        format!("Table 7, {} {part}, IO = {}", super::text::row_name(self.mode, self.write), self.outstanding)
+    }
 }
 
 impl Costs {
     pub(super) fn shipped() -> Result<Self, CosmosError> {
         toml::from_str(TEXT).map_err(|error| CosmosError::File(format!("{FILE}: {error}")))
     }
-    /// Checks that the plan's profile has these numbers.
+    /// The profile's numbers with these in place of what was fitted.
+    pub(super) fn numbers(&self, fitted: &[f64]) -> Vec<(String, f64)> {
+        let named = self.fitted.iter().map(|entry| entry.key.clone()).zip(fitted.iter().copied());
+        let (instruction, mut numbers): (Vec<_>, Vec<_>) =
+            named.partition(|(key, _)| key == CYCLES_PER_INSTRUCTION);
+        let cycles = instruction.first().map_or(1.0, |(_, cycles)| *cycles);
+        numbers.extend(
+            self.counted.iter().map(|entry| (entry.key.clone(), (entry.instructions * cycles).round())),
+        );
+        numbers.extend(self.stated.iter().map(|entry| (entry.key.clone(), entry.value)));
+        numbers
+    }
+    /// What the file says was fitted.
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.fitted.iter().map(|entry| entry.value).collect()
+    }
+    /// Checks that the plan's profiles have these numbers.
     ///
     /// # Errors
     /// Names the first that differs.
     pub(super) fn check(&self, plan: &Plan) -> Result<(), CosmosError> {
-        let profile: Table =
-            toml::from_str(plan.profile_text()?).map_err(|error| CosmosError::File(error.to_string()))?;
-        let fitted = self.fitted.iter().map(|entry| (&entry.key, entry.value));
-        for (key, value) in fitted.chain(self.stated.iter().map(|entry| (&entry.key, entry.value))) {
-            let found = key
-                .split('.')
-                .try_fold(&Value::Table(profile.clone()), |at, part| at.get(part))
-                .and_then(|found| found.as_float().or_else(|| found.as_integer().map(|whole| whole as f64)));
-            if found != Some(value) {
-                let reason = format!("{FILE}: {key} is {value}, but the profile has {found:?}");
-                return Err(CosmosError::File(reason));
+        for name in plan.profiles() {
+            let profile = Value::Table(plan.profile_file(name)?);
+            for (key, value) in self.numbers(&self.values()) {
+                let found = key.split('.').try_fold(&profile, |at, part| at.get(part)).and_then(|found| {
+                    found.as_float().or_else(|| found.as_integer().map(|whole| whole as f64))
+                });
+                // A package's numbers are its own.
+                let others = name != plan.profiles()[0] && key.starts_with("package.");
+                if !others && found != Some(value) {
+                    let reason = format!("{FILE}: {key} comes to {value}, but profile {name} has {found:?}");
+                    return Err(CosmosError::File(reason));
+                }
             }
         }
         Ok(())

@@ -10,10 +10,10 @@ use aster_run_virtual::events::Recorder;
 use aster_units::{Content, Duration};
 use aster_workload::runner::{Contents, OnFailure, Runner, Task};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How the flash is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// LSB pages only.

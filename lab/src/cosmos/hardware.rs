@@ -80,7 +80,7 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
     Ok(rows)
 }
 
-/// Table 6, but for bus 5, which is the channel itself, and buses 6 and 8, which carry what the core keeps in its caches.
+/// Table 6, but for bus 5, which is the channel itself (Table 5's experiment runs over it).
 pub(super) fn buses(plan: &Plan) -> Result<Vec<BusRow>, CosmosError> {
     let p = plan.profile()?;
     let (b, mb) = (&p.board.buses, "MB/s");
@@ -91,7 +91,9 @@ pub(super) fn buses(plan: &Plan) -> Result<Vec<BusRow>, CosmosError> {
         row(2, "memory interconnect, host interface", b.host_mb_per_s as f64, 2_000.0, mb),
         row(3, "memory interconnect, channels' interconnect", b.channels_mb_per_s as f64, 2_000.0, mb),
         row(4, "channels' interconnect, channel controller", b.channel_mb_per_s as f64, 400.0, mb),
+        row(6, "processor, memory controller", b.processor_memory_mb_per_s as f64, 8_000.0, mb),
         row(7, "processor, central interconnect", b.processor_mhz, 333.0, "MHz"),
+        row(8, "central interconnect, memory controller", b.central_memory_mb_per_s as f64, 2_664.0, mb),
         row(9, "central interconnect, control interconnect", b.central_mhz, 100.0, "MHz"),
         row(10, "control interconnect, host interface", b.control_mhz, 100.0, "MHz"),
         row(11, "control interconnect, channel controller", b.control_mhz, 100.0, "MHz"),

@@ -1,5 +1,6 @@
 //! `aster reproduce cosmos`: the Cosmos+ paper's tables and figures on the whole drive, ours beside the paper's.
 
+mod calibrate;
 mod chart;
 mod clock;
 mod controllers;
@@ -14,6 +15,7 @@ mod scrambler;
 mod table_7;
 mod text;
 
+pub use calibrate::{Fit, calibrate, fits_table};
 pub use chart::{Figure, figures};
 pub use clock::ClockPoint;
 pub use controllers::Exchange;

@@ -2,8 +2,9 @@
 
 use super::CosmosError;
 use super::costs::Costs;
-use aster_device::profile::{Profile, SHIPPED, shipped};
+use aster_device::profile::{Profile, SHIPPED};
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
 const FILE: &str = "experiments/cosmos.toml";
 const TEXT: &str = include_str!("../../../experiments/cosmos.toml");
@@ -42,6 +43,9 @@ pub struct Plan {
     pub interference: Interference,
     /// The paper's numbers.
     pub paper: Paper,
+    /// Numbers that take the place of the profiles', by their keys.
+    #[serde(skip)]
+    changed: Vec<(String, f64)>,
 }
 
 /// How the package's cells lift each other: keys of `[package.errors]`.
@@ -162,6 +166,25 @@ pub struct PaperTable7 {
     pub storage: [Vec<f64>; 4],
 }
 
+/// Puts a number at a dotted key, whole where it is.
+fn put(file: &mut Table, key: &str, number: f64) {
+    let mut table = file;
+    let mut parts = key.split('.').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            let whole = number.fract() == 0.0;
+            let value = if whole { Value::Integer(number as i64) } else { Value::Float(number) };
+            table.insert(part.to_owned(), value);
+            return;
+        }
+        let below = table.entry(part.to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        match below {
+            Value::Table(below) => table = below,
+            _ => return,
+        }
+    }
+}
+
 impl Plan {
     /// The shipped experiment file.
     ///
@@ -190,21 +213,39 @@ impl Plan {
     /// # Errors
     /// When there is none of that name.
     pub fn profile(&self) -> Result<Profile, CosmosError> {
-        Ok(shipped(&self.profile)?)
+        self.changed_profile(&self.profile)
     }
     /// The profile with one-shot programs.
     ///
     /// # Errors
     /// When there is none of that name.
     pub fn one_shot_profile(&self) -> Result<Profile, CosmosError> {
-        Ok(shipped(&self.one_shot_profile)?)
+        self.changed_profile(&self.one_shot_profile)
     }
-    /// The file of the profile that is varied.
-    pub(super) fn profile_text(&self) -> Result<&'static str, CosmosError> {
-        let named = SHIPPED.iter().find(|(name, _)| *name == self.profile);
-        named.map(|(_, text)| *text).ok_or_else(|| {
-            CosmosError::File(format!("{FILE}: profile: no shipped profile is \"{}\"", self.profile))
-        })
+    /// The names of both.
+    pub(super) fn profiles(&self) -> [&str; 2] {
+        [&self.profile, &self.one_shot_profile]
+    }
+    /// A profile's file, with what has been changed.
+    pub(super) fn profile_file(&self, name: &str) -> Result<Table, CosmosError> {
+        let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
+            return Err(CosmosError::File(format!("{FILE}: no shipped profile is \"{name}\"")));
+        };
+        let mut file: Table = toml::from_str(text).map_err(|error| CosmosError::File(error.to_string()))?;
+        for (key, number) in &self.changed {
+            put(&mut file, key, *number);
+        }
+        Ok(file)
+    }
+    fn changed_profile(&self, name: &str) -> Result<Profile, CosmosError> {
+        let file = self.profile_file(name)?;
+        let text = toml::to_string(&file).map_err(|error| CosmosError::File(error.to_string()))?;
+        Ok(Profile::parse(name, &text)?)
+    }
+    /// The same with other numbers in its profiles.
+    #[must_use]
+    pub fn changed(&self, numbers: Vec<(String, f64)>) -> Self {
+        Plan { changed: numbers, ..self.clone() }
     }
     /// The same with a tenth of the work, for a first look.
     #[must_use]

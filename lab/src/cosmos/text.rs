@@ -264,8 +264,11 @@ fn fitted(out: &mut String) {
     let costs = Costs::shipped().expect("read when the plan was");
     let _ = writeln!(out, "\nfitted (costs/cosmos.toml)");
     for entry in &costs.fitted {
-        let _ = writeln!(out, "  {} = {} to {}", entry.key, entry.value, entry.cell);
+        let _ = writeln!(out, "  {} = {} to {}", entry.key, entry.value, entry.cell());
     }
+    let counted: Vec<String> =
+        costs.counted.iter().map(|c| format!("{} {}", c.key, c.instructions)).collect();
+    let _ = writeln!(out, "instructions counted: {}", counted.join(", "));
     let stated: Vec<String> = costs.stated.iter().map(|s| format!("{} = {}", s.key, s.value)).collect();
     let _ = write!(out, "stated: {}", stated.join(", "));
 }

@@ -16,7 +16,8 @@ use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
 use aster_exec::{Core, Exec, Handler, WaitCell};
 use aster_ports::flash::{FlashPort, FlashRequest, Tag};
-use aster_ports::host::{CommandPort, DmaRequest, DmaTag};
+use aster_ports::host::{CommandPort, DmaRequest, DmaTag, HostOp};
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_units::{Duration, Instant, LunAddr, LunIndex};
 use core::cell::{Cell, RefCell};
 
@@ -30,7 +31,24 @@ pub struct Ports {
     pub requests: Rc<FlashPort>,
     /// The channel controllers.
     pub controllers: Rc<FlashPort>,
+    /// What the core reaches registers and memory over.
+    pub buses: CoreBuses,
 }
+
+/// The buses of the control path that the core contends for with the channel controllers (C55). A bus that only the core uses is
+/// in none: what it takes is time alone.
+#[derive(Clone)]
+pub struct CoreBuses {
+    /// To the host interface controller's registers: bus 10 behind 9.
+    pub host: SharedBandwidth,
+    /// To the channel controllers' registers: bus 11 behind 9.
+    pub channels: SharedBandwidth,
+    /// To memory that the caches leave out: bus 6 behind DRAM, bus 0.
+    pub memory: SharedBandwidth,
+}
+
+/// Bytes of a register, and of a completion flag.
+const WORD_BYTES: u64 = 4;
 
 /// What an operation set is for.
 #[derive(Clone, Copy)]
@@ -77,7 +95,8 @@ pub struct BigLoop {
     pub(super) dma: VecDeque<DmaInFlight>,
     // Memory of DMA operations that are over.
     pub(super) dma_spare: Vec<Vec<DmaTag>>,
-    pub(super) taken: Vec<Instant>,
+    // When the command in each slot was taken, and what it is.
+    pub(super) taken: Vec<(Instant, HostOp)>,
     // The ways of each channel.
     pub(super) channels: Vec<Vec<LunIndex>>,
     // Ways of each channel that work.
@@ -128,7 +147,7 @@ impl BigLoop {
             payloads: vec![None; usize::from(sets)],
             dma: VecDeque::with_capacity(usize::from(transfers)),
             dma_spare: Vec::with_capacity(usize::from(transfers)),
-            taken: vec![Instant::ZERO; usize::from(commands)],
+            taken: vec![(Instant::ZERO, HostOp::Flush); usize::from(commands)],
             channels: (0..geometry.channels).map(of_channel).collect(),
             working: vec![0; usize::from(geometry.channels)],
             candidates: Vec::with_capacity(usize::from(geometry.ways)),
@@ -165,7 +184,7 @@ impl BigLoop {
             let began = self.core.now();
             (self.parts, self.since) = ([Duration::ZERO; PARTS], began);
             self.bell.rung.set(false);
-            self.spend(Function::NvmeManager, self.config.costs.pass, 0);
+            self.spend(Function::NvmeManager, self.config.costs.pass);
             let taken = self.take_command();
             let mut moved = taken;
             self.spent(Part::Commands);
@@ -204,24 +223,46 @@ impl BigLoop {
             *sum += time * times;
         }
     }
-    /// Spends `cycles` of the core and `words` register accesses, which stall it, on `function`.
+    /// Spends `cycles` of the core on `function`.
     #[inline]
-    pub(super) fn spend(&self, function: Function, cycles: u64, words: u64) {
-        if self.recorder.is_on() {
-            return self.spend_seen(function, cycles, words);
+    pub(super) fn spend(&self, function: Function, cycles: u64) {
+        self.work(function, |core| core.charge(cycles));
+    }
+    /// Writing registers stalls the core until each word has crossed the buses.
+    #[inline]
+    pub(super) fn write(&self, function: Function, bus: &Bandwidth, words: u64) {
+        self.cross(function, bus, words, self.config.register_access);
+    }
+    /// Reading them, until each word has been asked for and has come back.
+    #[inline]
+    pub(super) fn read(&self, function: Function, bus: &Bandwidth, words: u64) {
+        self.cross(function, bus, words, self.config.register_access * 2);
+    }
+    /// Looking at a completion flag, which a controller writes to memory, so that the caches may not hold it.
+    #[inline]
+    pub(super) fn look(&self) {
+        self.cross(Function::StatusChecker, &self.ports.buses.memory, 1, self.config.memory_access);
+    }
+    fn cross(&self, function: Function, bus: &Bandwidth, words: u64, each: Duration) {
+        if each.is_zero() {
+            return;
         }
-        self.spend_unseen(cycles, words);
+        // Taken from now on, although the core may be ahead of the clock: what others send in between must not wait for it.
+        let waits = bus.between(self.core.exec().now(), words * WORD_BYTES);
+        self.work(function, |core| core.stall(waits + each * words));
     }
     #[inline]
-    fn spend_unseen(&self, cycles: u64, words: u64) {
-        self.core.charge(cycles);
-        self.core.stall(self.config.register_access * words);
+    fn work(&self, function: Function, work: impl FnOnce(&Core)) {
+        if self.recorder.is_on() {
+            return self.work_seen(function, work);
+        }
+        work(&self.core);
     }
     #[cold]
     #[inline(never)]
-    fn spend_seen(&self, function: Function, cycles: u64, words: u64) {
+    fn work_seen(&self, function: Function, work: impl FnOnce(&Core)) {
         let from = self.core.now();
-        self.spend_unseen(cycles, words);
+        work(&self.core);
         let by = (self.core.number() as u8, self.core.exec().current().number());
         self.recorder.worked(function, by, from, self.core.now());
     }
@@ -243,6 +284,7 @@ impl BigLoop {
         }
         let passes = now.since(ended).as_picos().div_ceil(takes.as_picos());
         self.count_pass(passes);
+        self.count(|s| s.idle_passes += passes);
         self.core.stall((ended + takes * passes).since(now));
     }
 }

@@ -32,15 +32,15 @@ fn operations(request: &FlashRequest) -> Option<&'static [OperationKind]> {
 impl BigLoop {
     /// GetHostCommand(): one command a pass, if one waits.
     pub(super) fn take_command(&mut self) -> bool {
-        self.spend(Function::NvmeManager, 0, 1);
+        self.read(Function::NvmeManager, &self.ports.buses.host, 1);
         let Some(command) = self.ports.host.try_next_command() else { return false };
-        self.spend(Function::NvmeManager, 0, COMMAND_WORDS);
+        self.read(Function::NvmeManager, &self.ports.buses.host, COMMAND_WORDS);
         if command.op == HostOp::Deallocate {
             let host = &self.ports.host;
             let ranges = (0..).map_while(|index| host.range(command.id, index));
             self.ports.ftl.set_ranges(command.id, ranges);
         }
-        self.taken[usize::from(command.id.0)] = self.core.exec().now();
+        self.taken[usize::from(command.id.0)] = (self.core.now(), command.op);
         self.ports.ftl.push_command(command);
         true
     }
@@ -50,9 +50,13 @@ impl BigLoop {
         let mut any = false;
         while let Some(completion) = self.ports.ftl.next_completion() {
             any = true;
-            self.spend(Function::NvmeManager, 0, COMPLETION_WORDS);
+            let (taken, op) = self.taken[usize::from(completion.id.0)];
+            // The last unit of a transfer completes its command by itself (P13).
+            if !matches!(op, HostOp::Read | HostOp::Write) {
+                self.write(Function::NvmeManager, &self.ports.buses.host, COMPLETION_WORDS);
+            }
             self.core.settle().await;
-            let system = self.core.now().since(self.taken[usize::from(completion.id.0)]);
+            let system = self.core.now().since(taken);
             self.count(|s| {
                 s.commands += 1;
                 s.system += system;

@@ -21,11 +21,8 @@ impl BigLoop {
                 continue;
             }
             any = true;
-            self.spend(
-                Function::PriorityManager,
-                self.config.costs.compare * self.candidates.len() as u64,
-                0,
-            );
+            self.spend(Function::PriorityManager, self.config.costs.compare * self.candidates.len() as u64);
+            self.count(|s| s.candidates += self.candidates.len() as u64);
             self.priorities.order(channel, &mut self.candidates);
             self.spent(Part::Order);
             for at in 0..self.candidates.len() {
@@ -49,8 +46,11 @@ impl BigLoop {
             }
             any = true;
             self.station.take_host();
+            self.spend(Function::Issuer, self.config.costs.issue * u64::from(units));
+            // Each unit after a look at how far the engine's queue is (P13).
+            self.read(Function::Issuer, &self.ports.buses.host, u64::from(units));
             let words = head.kind.register_words(1) * u64::from(units);
-            self.spend(Function::Issuer, self.config.costs.issue * u64::from(units), words);
+            self.write(Function::Issuer, &self.ports.buses.host, words);
             self.core.settle().await;
             self.send_units(head, &request);
         }
@@ -103,7 +103,10 @@ impl BigLoop {
         let words = kind.register_words(request.targets().len() as u64);
         // What is done again is so because a read could not be corrected.
         let function = if head.again { Function::ReadRetry } else { Function::Issuer };
-        self.spend(function, self.config.costs.issue, words);
+        self.spend(function, self.config.costs.issue);
+        // The controller is asked whether it takes a word (P14).
+        self.read(function, &self.ports.buses.channels, 1);
+        self.write(function, &self.ports.buses.channels, words);
         self.core.settle().await;
         let phase = match kind {
             OperationKind::StatusCheck => Phase::Status,

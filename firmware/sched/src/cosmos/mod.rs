@@ -30,7 +30,7 @@ pub mod station;
 mod stats;
 mod status;
 
-pub use big_loop::{BigLoop, Ports};
+pub use big_loop::{BigLoop, CoreBuses, Ports};
 pub use operation::{Operation, OperationKind, SetId};
 pub use stats::{LoopStats, PARTS, Part};
 
@@ -73,8 +73,10 @@ pub struct LoopConfig {
     pub one_shot: bool,
     /// What steps cost.
     pub costs: LoopCosts,
-    /// A register access: what the buses between core and controllers take (C55, C79).
+    /// One way between core and a controller's register: what the buses between take, if nobody else is on them (C55, C79).
     pub register_access: Duration,
+    /// A word of memory that the caches leave out, likewise.
+    pub memory_access: Duration,
     /// A busy array is given up after so long: read, write, erase.
     pub give_up: [Duration; 3],
 }

@@ -57,12 +57,13 @@ impl OperationKind {
     }
     /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of them: what P13 and P14
     /// list. A flash control word is way and command, with a row, addresses of data, spare and error counts, and a completion
-    /// flag's address as far as it has such, or a feature's value; a unit of host DMA is its address, length and tag. Each of
-    /// `pages` beyond the first brings addresses of data and spare.
+    /// flag's address as far as it has such, or a feature's value; a unit of host DMA of the automatic kind is its address, and its
+    /// command's slot with its place in that. Each of `pages` beyond the first brings addresses of data and spare.
     pub const fn register_words(self, pages: u64) -> u64 {
         let further = 2 * pages.saturating_sub(1);
         match self {
-            OperationKind::RxDma | OperationKind::TxDma | OperationKind::SetLevel => 4,
+            OperationKind::RxDma | OperationKind::TxDma => 2,
+            OperationKind::SetLevel => 4,
             OperationKind::StatusCheck | OperationKind::ReadTrigger | OperationKind::Erase => 3,
             OperationKind::Write => 5 + further,
             OperationKind::ReadTransfer => 7,

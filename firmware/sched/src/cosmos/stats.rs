@@ -31,9 +31,15 @@ impl Part {
 pub struct LoopStats {
     /// Passes, those among them in which the core found nothing to do counted as if each had been run by itself.
     pub passes: u64,
+    /// Those among them that were only counted: the core found nothing to do.
+    pub idle_passes: u64,
+    /// Times that the status checker looked at a way that works or a transfer in flight, in passes that were executed.
+    pub looks: u64,
+    /// Heads that the priority manager compared.
+    pub candidates: u64,
     /// Commands answered.
     pub commands: u64,
-    /// From the firmware's taking of a command to its answer, all of them together: the system latency.
+    /// From the firmware's having read a command out of the controller to its answer, all of them together: the system latency.
     pub system: Duration,
     /// From issue to completion sensed, all operations of a kind together, by [`OperationKind::code`].
     pub operation_time: [Duration; OperationKind::ALL.len()],
@@ -55,6 +61,9 @@ impl LoopStats {
     pub fn since(&self, before: &LoopStats) -> LoopStats {
         let mut all = *self;
         all.passes -= before.passes;
+        all.idle_passes -= before.idle_passes;
+        all.looks -= before.looks;
+        all.candidates -= before.candidates;
         all.commands -= before.commands;
         all.system = all.system.saturating_sub(before.system);
         all.retries -= before.retries;

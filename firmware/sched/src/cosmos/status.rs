@@ -6,7 +6,7 @@ use super::state::{Stage, Verdict, WayState};
 use super::stats::Part;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Phase};
-use aster_units::{Instant, LunIndex};
+use aster_units::{Duration, Instant, LunIndex};
 
 /// Fig 12's end of an operation in events.
 fn status_code(status: FlashStatus) -> u8 {
@@ -45,7 +45,8 @@ impl BigLoop {
         if self.dma.is_empty() {
             return false;
         }
-        self.spend(Function::StatusChecker, 0, 1);
+        self.read(Function::StatusChecker, &self.ports.buses.host, 1);
+        let sensed = self.core.now();
         let mut any = false;
         for at in 0..self.dma.len() {
             let DmaInFlight { units, failed, .. } = &mut self.dma[at];
@@ -60,38 +61,41 @@ impl BigLoop {
             });
             any |= units.is_empty();
         }
-        self.spend(Function::StatusChecker, self.config.costs.status * self.dma.len() as u64, 0);
+        self.spend(Function::StatusChecker, self.config.costs.status * self.dma.len() as u64);
+        self.count(|s| s.looks += self.dma.len() as u64);
         if any {
             for _ in 0..self.dma.len() {
                 let transfer = self.dma.pop_front().expect("counted");
                 match transfer.units.is_empty() {
-                    true => self.host_dma_done(transfer),
+                    true => self.host_dma_done(transfer, sensed),
                     false => self.dma.push_back(transfer),
                 }
             }
         }
         any
     }
-    fn host_dma_done(&mut self, transfer: DmaInFlight) {
+    fn host_dma_done(&mut self, transfer: DmaInFlight, sensed: Instant) {
         let DmaInFlight { operation, issued, units, failed } = transfer;
         let Payload::Dma(tag, _) = self.payload(operation.set) else {
             unreachable!("host DMA of a flash request")
         };
-        self.finished(&operation, issued, u8::from(failed.is_some()));
+        self.finished(&operation, issued, Some(sensed), u8::from(failed.is_some()));
         self.dma_spare.push(units);
         let last = self.checker.completed(&operation);
         assert!(last, "host DMA is the last of its set");
         self.ports.ftl.dma_done(tag, failed.map_or(Ok(()), Err));
     }
-    /// Accounts an operation that has ended.
-    fn finished(&mut self, operation: &Operation, issued: Instant, status: u8) {
+    /// Accounts an operation that has ended. A flash operation's end is sensed when its result has been evaluated, host DMA's with the
+    /// register that tells of all transfers at once (C66).
+    fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Option<Instant>, status: u8) {
         self.spent(Part::Status);
-        self.spend(Function::DependencyChecker, self.config.costs.finish, 0);
+        self.spend(Function::DependencyChecker, self.config.costs.finish);
         self.spent(Part::Order);
         let now = self.core.now();
+        let took = sensed.unwrap_or(now).since(issued);
         self.count(|s| {
             s.operations[usize::from(operation.kind.code())] += 1;
-            s.operation_time[usize::from(operation.kind.code())] += now.since(issued);
+            s.operation_time[usize::from(operation.kind.code())] += took;
         });
         self.recorder.emit(now, || Event::OperationEnded {
             kind: operation.kind.code(),
@@ -104,8 +108,11 @@ impl BigLoop {
     /// One register has a ready/busy bit for each way (C24); completion flags lie in memory.
     fn check_channel(&mut self, channel: usize) -> bool {
         let mut any = false;
-        let looks = self.config.costs.status * u64::from(self.working[channel]);
-        self.spend(Function::StatusChecker, looks, u64::from(self.config.detached));
+        if self.config.detached {
+            self.read(Function::StatusChecker, &self.ports.buses.channels, 1);
+        }
+        self.spend(Function::StatusChecker, self.config.costs.status * u64::from(self.working[channel]));
+        self.count(|s| s.looks += u64::from(self.working[channel]));
         for way in 0..self.channels[channel].len() {
             let lun = self.channels[channel][way];
             if let WayState::Busy(stage) = self.states.of(lun) {
@@ -117,6 +124,7 @@ impl BigLoop {
     fn check_way(&mut self, channel: usize, lun: LunIndex, stage: Stage) -> bool {
         match stage {
             Stage::Sent(tag) => {
+                self.look();
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
                 let outcome = outcomes[0];
                 let head = *self.station.head(lun).expect("a way that works has a head");
@@ -142,9 +150,8 @@ impl BigLoop {
             }
             Stage::CheckDue => false,
             Stage::Checking(tag) => {
+                self.look();
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
-                // The result's word is in a register.
-                self.spend(Function::StatusChecker, 0, 1);
                 self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
                 let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");
@@ -157,7 +164,7 @@ impl BigLoop {
             }
         }
     }
-    pub(super) fn patience(&self, kind: OperationKind) -> aster_units::Duration {
+    pub(super) fn patience(&self, kind: OperationKind) -> Duration {
         self.config.give_up[usize::from(flash_kind(kind))]
     }
     fn given_up(&mut self, channel: usize, lun: LunIndex) {
@@ -177,7 +184,7 @@ impl BigLoop {
         self.working[channel] -= 1;
         self.states.end(lun, outcome);
         let head = *self.station.head(lun).expect("a way that works has a head");
-        self.finished(&head, self.states.issued(lun), status_code(outcome.status));
+        self.finished(&head, self.states.issued(lun), None, status_code(outcome.status));
         let request = self.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // Whoever sent a transfer alone reads again by itself.

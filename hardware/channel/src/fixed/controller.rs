@@ -12,6 +12,7 @@ use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::channel::ChannelPort;
 use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS, Outcomes, Tag};
 use aster_ports::package::Interface;
+use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant, LunIndex};
 use core::cell::{Cell, RefCell};
 
@@ -36,8 +37,18 @@ struct Unit {
     module: RefCell<Module>,
     // A segment whose control word has not got into the dispatcher's queue yet.
     outside: Cell<Option<(Segment, Duration)>>,
-    // Requests whose bus part is over, but whose data the stages still work on.
-    decoding: RefCell<VecDeque<(Instant, Tag, Outcomes)>>,
+    // Requests whose bus part is over, but whose data the stages still work on, or whose completion is on its way.
+    ending: RefCell<VecDeque<Ending>>,
+}
+
+/// A request on its last way.
+struct Ending {
+    tag: Tag,
+    outcomes: Outcomes,
+    // When that is over.
+    at: Instant,
+    // It has been sent; before that, the stages work on it.
+    sent: bool,
 }
 
 /// A channel controller in hardware. It serves its channel's lanes of an I3 port.
@@ -48,17 +59,22 @@ pub struct FixedController {
     config: FixedConfig,
     units: Vec<Unit>,
     discipline: Discipline,
+    // What a completion passes on its way to where firmware sees it.
+    completions: RefCell<Vec<SharedBandwidth>>,
     id: Cell<Option<HandlerId>>,
 }
 
-/// Requests of a LUN that the stages work on at once, as a rule: they take less time than its next array operation.
-const DECODING: usize = 4;
+/// Requests of a LUN that end at once, as a rule: the stages take less time than its next array operation.
+const ENDING: usize = 4;
+
+/// Bytes of a completion: a flag, and the status that it is for.
+const COMPLETION_BYTES: u64 = 8;
 
 // Tokens: the slot, and what has happened to it.
 const REQUEST: u64 = 0;
 const ENDED: u64 = 1;
 const RESUME: u64 = 2;
-const DECODED: u64 = 3;
+const ENDING_OVER: u64 = 3;
 const KINDS: u64 = 4;
 
 impl FixedController {
@@ -82,7 +98,7 @@ impl FixedController {
             place: Place { way: slot % ways, shares_chip_enable: config.geometry.luns > 1 },
             module: RefCell::new(Module::new()),
             outside: Cell::new(None),
-            decoding: RefCell::new(VecDeque::with_capacity(DECODING)),
+            ending: RefCell::new(VecDeque::with_capacity(ENDING)),
         };
         let controller = Rc::new(FixedController {
             exec: channel.exec().clone(),
@@ -94,6 +110,7 @@ impl FixedController {
                 Control::Synchronous => Discipline::Synchronous,
                 Control::Asynchronous => Discipline::Asynchronous(ControlPath::new(luns.len())),
             },
+            completions: RefCell::default(),
             id: Cell::new(None),
         });
         controller.id.set(Some(controller.exec.register(controller.clone())));
@@ -112,6 +129,27 @@ impl FixedController {
             self.requests.give_lane(unit.lun, id, token(slot, REQUEST));
             self.exec.post(id, token(slot, REQUEST));
         }
+    }
+
+    /// From now on a completion is there once its word has passed all of `buses`, which it contends for with whoever else does.
+    pub fn send_completions_over(&self, buses: &[SharedBandwidth]) {
+        *self.completions.borrow_mut() = buses.to_vec();
+    }
+    /// When a completion that is sent now is there.
+    fn arrives(&self) -> Instant {
+        let now = self.exec.now();
+        let passed = |bus: &SharedBandwidth| now + bus.between(now, COMPLETION_BYTES);
+        self.completions.borrow().iter().map(passed).max().unwrap_or(now)
+    }
+    /// The data of a request are good from `at` on: then its completion goes to whoever asked.
+    fn end(&self, slot: usize, tag: Tag, outcomes: Outcomes, good: Instant) {
+        let now = self.exec.now();
+        let (at, sent) = if good > now { (good, false) } else { (self.arrives(), true) };
+        if sent && at <= now {
+            return self.requests.complete(tag, outcomes);
+        }
+        self.units[slot].ending.borrow_mut().push_back(Ending { tag, outcomes, at, sent });
+        self.exec.schedule(at, self.id(), token(slot, ENDING_OVER));
     }
 
     /// Puts a filter into the control path, behind those that are there (C16). False on a synchronous controller, which has
@@ -173,12 +211,7 @@ impl FixedController {
                 }
                 Next::Pause(until) => self.exec.schedule(until, self.id(), token(slot, RESUME)),
                 Next::Finished(tag, outcomes, at) => {
-                    if at > self.exec.now() {
-                        unit.decoding.borrow_mut().push_back((at, tag, outcomes));
-                        self.exec.schedule(at, self.id(), token(slot, DECODED));
-                    } else {
-                        self.requests.complete(tag, outcomes);
-                    }
+                    self.end(slot, tag, outcomes, at);
                     next = self.next_request(unit);
                 }
             }
@@ -221,16 +254,20 @@ impl FixedController {
         }
     }
 
-    /// The stages have finished with data of this unit: the LUN has gone on meanwhile (C22).
-    fn decoded(&self, slot: usize) {
+    /// The stages have done with data of this unit, which has gone on meanwhile (C22), or a completion of it has arrived.
+    fn endings_over(&self, slot: usize) {
         let now = self.exec.now();
-        self.units[slot].decoding.borrow_mut().retain(|&(at, tag, outcomes)| {
-            let over = at <= now;
-            if over {
-                self.requests.complete(tag, outcomes);
+        loop {
+            let mut ending = self.units[slot].ending.borrow_mut();
+            let Some(over) = ending.iter().position(|e| e.at <= now).and_then(|at| ending.remove(at)) else {
+                return;
+            };
+            drop(ending);
+            match over.sent {
+                true => self.requests.complete(over.tag, over.outcomes),
+                false => self.end(slot, over.tag, over.outcomes, now),
             }
-            !over
-        });
+        }
     }
 
     fn ended(&self, slot: usize) {
@@ -265,7 +302,7 @@ impl Handler for FixedController {
                 }
             }
             ENDED => self.ended(slot),
-            DECODED => self.decoded(slot),
+            ENDING_OVER => self.endings_over(slot),
             _ => {
                 let next = self.units[slot].module.borrow_mut().resume(self.exec.now());
                 self.carry_out(slot, next);
