@@ -52,20 +52,23 @@ fn the_array_takes_the_times_of_table_5_and_buses_are_those_of_table_6() {
 
 #[test]
 fn what_was_fitted_is_met() {
-    let paper = &PLAN.paper.table_7;
-    let found = at(&row(Mode::Slc, false), 1);
-    let cells = [
-        (found.firmware_us, paper.firmware[0][0]),
-        (found.hic_us, paper.hic[0][0]),
-        (found.storage_us, paper.storage[0][0]),
-        (at(&row(Mode::Slc, false), 64).system_us, paper.system[0][6]),
-    ];
-    for (ours, paper) in cells {
-        assert!(error_percent(ours, paper).abs() < 2.0, "{ours} for {paper}");
+    for entry in costs::Costs::shipped().unwrap().fitted {
+        let found = at(&row(entry.mode, entry.write), entry.outstanding);
+        let (ours, paper) = (entry.ours_us(found), entry.paper_us(&PLAN).unwrap());
+        assert!(error_percent(ours, paper).abs() < 2.0, "{}: {ours} for {paper}", entry.cell());
     }
-    // Register accesses are whole cycles of the buses: no number of them comes nearer.
-    let write = at(&row(Mode::Slc, true), 1).firmware_us;
-    assert!(error_percent(write, paper.firmware[2][0]).abs() < 7.0, "{write}");
+}
+
+/// Nothing was fitted by hand.
+#[test]
+fn calibration_finds_the_numbers_that_are_shipped() {
+    if !long() {
+        return;
+    }
+    let fits = calibrate(&PLAN, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    for fit in fits {
+        assert_eq!(fit.value, fit.shipped, "{fit:?}");
+    }
 }
 
 #[test]
@@ -141,14 +144,22 @@ fn throughput_is_proportional_to_channels_and_near_the_papers_maxima() {
         // EMDTPc: a channel's page transfers, of which ours are of 17,769 bytes instead of 18,048.
         assert!(of(mode, write, 1, 8) < 184.5, "{mode:?} {write}");
     }
-    // A quarter of the pages leaves out more of the steady state.
-    let within = if long() { 5.0 } else { 8.0 };
+    // A quarter of the pages leaves out more of the steady state. Writes pay for the log of recovery, which the board's firmware has not.
+    let within = |write: bool| {
+        if write {
+            10.0
+        } else if long() {
+            5.0
+        } else {
+            8.0
+        }
+    };
     let paper = &PLAN.paper.fig_21;
     for (mode, write, paper) in
         [(Mode::Slc, false, paper.read), (Mode::Mlc, false, paper.read), (Mode::Mlc, true, paper.write_mlc)]
     {
         let error = error_percent(of(mode, write, 8, 8), paper);
-        assert!(error.abs() < within, "{mode:?} {write}: {error}");
+        assert!(error.abs() < within(write), "{mode:?} {write}: {error}");
     }
 }
 
