@@ -73,7 +73,7 @@ fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure>
 
 /// A number of `--set`.
 fn number(text: &str) -> Result<(String, f64), Failure> {
-    let wrong = || Failure::usage(&format!("--set {text}: must be KEY=NUMBER, such as ecc.detect_ns=9000"));
+    let wrong = || Failure::usage(format!("--set {text}: must be KEY=NUMBER, such as ecc.detect_ns=9000"));
     let (key, number) = text.split_once('=').ok_or_else(wrong)?;
     Ok((key.to_owned(), number.parse().map_err(|_| wrong())?))
 }

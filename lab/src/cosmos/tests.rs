@@ -245,7 +245,8 @@ fn exchanging_nothing_but_the_controller_costs_little() {
     for exchange in &REPORT.controllers {
         let most = if exchange.random { paper.random_percent } else { paper.sequential_percent };
         assert!((-1.0..most).contains(&exchange.deficit_percent()), "{exchange:?}");
-        assert!(exchange.hardware < 200.0, "no more than the bus moves: {exchange:?}");
+        // 16,384 of the 17,769 bytes that a page moves at 200 MB/s.
+        assert!(exchange.hardware < 184.5, "no more than the bus moves: {exchange:?}");
     }
 }
 
