@@ -182,6 +182,32 @@ fn real_time_is_never_shorter_than_the_model_however_a_host_rings_and_lateness_i
 }
 
 #[test]
+fn an_idle_drive_does_its_own_work_no_faster_than_the_wall_goes() {
+    let busy = profile("tiny", |p| p.ftl.scan_us = 200);
+    let drive = Running::start(&busy, Pace::Fast, None);
+    let mut host = host(&drive, Ring::Mapped);
+    let mut queue = host.create_queue(1, 32);
+    let at = host.alloc(BYTES as u64);
+    for slot in 0..200 {
+        assert!(
+            host.send(&mut queue, transfer(true, slot * u64::from(BLOCKS), BLOCKS, at)).status().is_success()
+        );
+    }
+    assert!(host.send(&mut queue, IoCommand::Flush.to_sqe(1, 0, 0, 0)).status().is_success());
+    let before = drive.statuses().len();
+    while drive.statuses().len() < before + 3 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let lines = drive.statuses();
+    let [.., from, to] = lines.as_slice() else { panic!("three lines at least") };
+    let (simulated, wall) = (to.simulated.since(from.simulated).as_secs_f64(), to.seconds - from.seconds);
+    assert!(simulated > 0.0, "it looks through its pages by itself");
+    assert!(simulated < 1.1 * wall, "{simulated} s in {wall} s of the wall clock");
+    drop(host);
+    drive.stop().unwrap();
+}
+
+#[test]
 fn the_status_line_counts_what_the_host_did() {
     let drive = tiny(None);
     let mut host = host(&drive, Ring::Mapped);

@@ -36,6 +36,10 @@ impl Clock {
             Pace::Fast => None,
         }
     }
+    /// Whether the wall has a say in what the drive's clock shows.
+    pub(crate) fn is_real(&self) -> bool {
+        self.pace == Pace::Real
+    }
     /// Wall time until the drive's clock should show `at`.
     pub(crate) fn until(&self, at: Instant) -> std::time::Duration {
         match self.target() {

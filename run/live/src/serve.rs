@@ -21,6 +21,8 @@ use std::time::{Duration, Instant as Wall};
 const STEPS_A_TURN: u32 = 64;
 /// Turns between two looks at the socket while the thread is awake: a look is a system call.
 const TURNS_A_MESSAGE: u32 = 32;
+/// Looks at a drive that find it without commands, after which it is taken to be idle.
+const QUIET_LOOKS: u32 = 3;
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
 /// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds it awake.
@@ -73,6 +75,10 @@ pub struct Server {
     connection: Option<Connection>,
     session: Session,
     clock: Clock,
+    /// The clock of a drive that goes fast while it has no host to hurry for: what it does by itself goes with the wall's time.
+    idle_clock: Option<Clock>,
+    /// Looks at the drive in turn that found no command, nor had the host said anything in between.
+    quiet_looks: u32,
     meter: Meter,
     completed: u64,
     /// Completions of which the client hasn't been told yet, so many at each time.
@@ -98,6 +104,8 @@ impl Server {
         let session = Session::new(&device).map_err(system("the doorbell page"))?;
         Ok(Server {
             clock: Clock::start(pace, device.now()),
+            idle_clock: None,
+            quiet_looks: 0,
             meter: Meter::start(&device),
             completed: device.completed(),
             ended: Vec::new(),
@@ -155,7 +163,9 @@ impl Server {
                         notice(&recovery);
                     }
                 }
-                self.meter.look(self.device.commands_in_flight());
+                let depth = self.device.commands_in_flight();
+                self.meter.look(depth);
+                self.note_quiet(depth);
                 if self.meter.is_due() {
                     self.check_drive()?;
                     let status = self.meter.status(&self.device, self.connection.is_some());
@@ -212,12 +222,35 @@ impl Server {
     #[inline]
     fn look_at_doorbells(&mut self) -> bool {
         let clock = &self.clock;
-        self.session.doorbells.poll(&self.device, &self.session.memory, || clock.target())
+        let rung = self.session.doorbells.poll(&self.device, &self.session.memory, || clock.target());
+        if rung {
+            self.hurry();
+        }
+        rung
+    }
+
+    /// The host has said something.
+    fn hurry(&mut self) {
+        (self.quiet_looks, self.idle_clock) = (0, None);
+    }
+    /// A drive without commands in it has only work of its own to do, as to look through its pages, for ever: at the pace of the
+    /// machine it would keep a core busy, and age.
+    fn note_quiet(&mut self, depth: usize) {
+        if depth > 0 || self.clock.is_real() || self.device.is_booting() {
+            return self.hurry();
+        }
+        self.quiet_looks = (self.quiet_looks + 1).min(QUIET_LOOKS);
+        if self.quiet_looks == QUIET_LOOKS && self.idle_clock.is_none() {
+            self.idle_clock = Some(Clock::start(Pace::Real, self.device.now()));
+        }
+    }
+    fn clock_now(&self) -> &Clock {
+        self.idle_clock.as_ref().unwrap_or(&self.clock)
     }
 
     /// Lets the drive do what is due, so much of it that doorbells don't wait for long; true when there was something.
     fn advance(&mut self) -> bool {
-        self.advance_towards(self.clock.target())
+        self.advance_towards(self.clock_now().target())
     }
     fn advance_towards(&mut self, target: Option<Instant>) -> bool {
         let mut steps = 0;
@@ -226,12 +259,13 @@ impl Server {
         {
             self.step(at);
             steps += 1;
-            if target.is_some() {
+            if self.clock.is_real() {
                 self.note_completions(at);
             }
         }
         self.deliver();
-        if let Some(now) = target.filter(|_| steps < STEPS_A_TURN) {
+        // At the machine's pace the clock stands still while there is nothing to do.
+        if let Some(now) = target.filter(|_| steps < STEPS_A_TURN && self.clock.is_real()) {
             self.device.catch_up(now);
         }
         steps > 0
@@ -304,6 +338,7 @@ impl Server {
             }
         };
         // It comes now, after everything that was due before.
+        self.hurry();
         self.catch_up();
         let connection = self.connection.as_mut().expect("a message came from it");
         if let Err(error) = self.session.handle(&self.device, connection, message) {
@@ -346,7 +381,7 @@ impl Server {
         let mut sleep = PERIOD;
         // In real time the drive may have something to do later.
         if let Some(at) = self.device.next_deadline() {
-            let due = self.clock.until(at);
+            let due = self.clock_now().until(at);
             if due <= WAKE_EARLY {
                 std::hint::spin_loop();
                 return Ok(());
