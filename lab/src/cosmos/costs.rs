@@ -36,6 +36,16 @@ pub(super) struct Fitted {
     pub(super) latency: Latency,
 }
 
+/// A number that was fitted by hand once, and that `--calibrate` leaves alone.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Kept {
+    pub(super) key: String,
+    pub(super) value: f64,
+    /// What it was fitted to, in words: it is no cell of one latency.
+    pub(super) to: String,
+}
+
 /// A step of the firmware, by the instructions that were counted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +75,7 @@ pub(super) struct Costs {
     #[serde(rename = "source")]
     _source: Source,
     pub(super) fitted: Vec<Fitted>,
+    pub(super) kept: Vec<Kept>,
     pub(super) counted: Vec<Counted>,
     pub(super) stated: Vec<Stated>,
 }
@@ -120,8 +131,14 @@ impl Costs {
         numbers.extend(
             self.counted.iter().map(|entry| (entry.key.clone(), (entry.instructions * cycles).round())),
         );
+        numbers.extend(self.kept.iter().map(|entry| (entry.key.clone(), entry.value)));
         numbers.extend(self.stated.iter().map(|entry| (entry.key.clone(), entry.value)));
         numbers
+    }
+    /// True for a system latency that a number is fitted to.
+    pub(super) fn fits_system_latency(&self, mode: Mode, write: bool, outstanding: u32) -> bool {
+        let cell = (mode, write, outstanding, Latency::System);
+        self.fitted.iter().any(|entry| (entry.mode, entry.write, entry.outstanding, entry.latency) == cell)
     }
     /// What the file says was fitted.
     pub(super) fn values(&self) -> Vec<f64> {

@@ -38,7 +38,7 @@ pub struct Setup {
     pub channels: u16,
     /// Ways used.
     pub ways: u8,
-    /// The core's clock; the processor's buses go with it (C78).
+    /// The core's clock; the processor's buses, 6 to 9, go with it (C78).
     pub clock_mhz: u32,
     /// Which LUN a logical page belongs to.
     pub assigner: AssignerName,
@@ -80,6 +80,9 @@ impl Setup {
         p.cores.frequency_mhz = f64::from(self.clock_mhz);
         p.board.buses.processor_mhz *= slower;
         p.board.buses.central_mhz *= slower;
+        let slow = |mb_per_s: &mut u64| *mb_per_s = (*mb_per_s as f64 * slower).round() as u64;
+        slow(&mut p.board.buses.processor_memory_mb_per_s);
+        slow(&mut p.board.buses.central_memory_mb_per_s);
         if self.mode == Mode::Slc {
             p.package.cells = CellUse::Slc;
             p.package.read_us = vec![plan.paper.table_5.slc_read_us];

@@ -34,9 +34,9 @@ pub struct BusRow {
     pub unit: &'static str,
 }
 
-/// Sums of busy times: reads, programs.
+/// Sums of busy times: reads, programs, erases.
 #[derive(Clone, Default)]
-struct Busy(Rc<RefCell<[(f64, u64); 2]>>);
+struct Busy(Rc<RefCell<[(f64, u64); 3]>>);
 
 impl EventSink for Busy {
     fn event(&mut self, _: Instant, event: &Event) {
@@ -49,11 +49,12 @@ impl EventSink for Busy {
     }
 }
 
-/// Table 5: reads and writes of as many pages of each type.
+/// Table 5: reads and writes of as many pages of each type; erases are those of the log's and the data's blocks, from power-on.
 pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
     let paper = &plan.paper.table_5;
     let mean = |pair: [f64; 2]| (pair[0] + pair[1]) / 2.0;
     let mut rows = Vec::new();
+    let mut erases = (0.0, 0);
     for (mode, read, program, names) in [
         (Mode::Slc, paper.slc_read_us, paper.slc_program_us, ["read, SLC", "write, SLC"]),
         (
@@ -65,6 +66,8 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
     ] {
         let (recorder, busy) = (Recorder::default(), Busy::default());
         let setup = Setup { channels: 1, ways: 1, ..Setup::full(mode) };
+        let bringing_up = Busy::default();
+        recorder.attach(bringing_up.clone());
         let mut bench = Bench::new(plan, &setup, &recorder)?;
         let pages = 2 * u64::from(bench.profile.ftl.buffer_entries);
         recorder.attach(busy.clone());
@@ -72,11 +75,17 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
         bench.flush()?;
         let work = Work { write: false, random: false, bytes: 16 << 10, outstanding: 1, requests: pages };
         bench.measure(0, pages, &work)?;
-        let [reads, programs] = *busy.0.borrow();
+        let [reads, programs, erased] = *busy.0.borrow();
+        let [.., erased_before] = *bringing_up.0.borrow();
+        for (sum, count) in [erased_before, erased] {
+            erases = (erases.0 + sum, erases.1 + count);
+        }
         for (name, (sum, count), paper_us) in [(names[0], reads, read), (names[1], programs, program)] {
             rows.push(ArrayRow { name, ours_us: sum / count.max(1) as f64, paper_us });
         }
     }
+    let ours_us = erases.0 / erases.1.max(1) as f64;
+    rows.push(ArrayRow { name: "erase", ours_us, paper_us: paper.erase_us });
     Ok(rows)
 }
 

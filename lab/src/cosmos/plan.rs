@@ -242,12 +242,16 @@ impl Plan {
         let text = toml::to_string(&file).map_err(|error| CosmosError::File(error.to_string()))?;
         Ok(Profile::parse(name, &text)?)
     }
+    /// What takes the place of the profiles' numbers, by keys.
+    pub(super) fn changes(&self) -> &[(String, f64)] {
+        &self.changed
+    }
     /// The same with other numbers in its profiles.
     #[must_use]
     pub fn changed(&self, numbers: Vec<(String, f64)>) -> Self {
         Plan { changed: numbers, ..self.clone() }
     }
-    /// The same with a tenth of the work, for a first look.
+    /// The same with a quarter of the requests and fewer points, for a first look.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.requests /= 4;

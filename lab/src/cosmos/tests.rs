@@ -42,6 +42,7 @@ fn clock(square: u8, write: bool, mhz: u32) -> &'static Found {
 
 #[test]
 fn the_array_takes_the_times_of_table_5_and_buses_are_those_of_table_6() {
+    assert_eq!(REPORT.array.len(), 5, "reads and writes of SLC and MLC, erases");
     for row in &REPORT.array {
         assert!(error_percent(row.ours_us, row.paper_us).abs() < 1.0, "{row:?}");
     }
@@ -210,11 +211,45 @@ fn assigners_spread_data_as_their_names_say_and_latencies_follow() {
     }
 }
 
-/// C78: in which drives the clock matters.
+/// C78: the core's clock takes the processor's buses along, and no others.
 #[test]
-fn fewer_devices_saturate_at_a_lower_clock() {
+fn a_slower_core_has_slower_buses() {
+    let full = Setup::full(Mode::Mlc);
+    let fast = full.profile(&PLAN).unwrap();
+    let slow = Setup { clock_mhz: 200, ..full }.profile(&PLAN).unwrap();
+    let (a, b) = (&fast.board.buses, &slow.board.buses);
+    for (id, fast, slow) in [
+        (6, a.processor_memory_mb_per_s as f64, b.processor_memory_mb_per_s as f64),
+        (7, a.processor_mhz, b.processor_mhz),
+        (8, a.central_memory_mb_per_s as f64, b.central_memory_mb_per_s as f64),
+        (9, a.central_mhz, b.central_mhz),
+    ] {
+        assert!(fast > 0.0 && (slow * 5.0 / fast - 1.0).abs() < 0.002, "bus {id}: {fast} {slow}");
+    }
+    assert_eq!(slow.board.dram_mb_per_s, fast.board.dram_mb_per_s);
+    let unchanged = |p: &aster_device::profile::Profile| {
+        let b = &p.board.buses;
+        (b.memory_mb_per_s, b.host_mb_per_s, b.channels_mb_per_s, b.channel_mb_per_s, b.control_mhz)
+    };
+    assert_eq!(unchanged(&slow), unchanged(&fast), "buses 1 to 4, 10 and 11");
+}
+
+/// C78: in which drives the clock matters. That reads of two by two lose at most 6 % is not reproduced (docs/experiments.md); the
+/// bound here is what ours lose.
+#[test]
+fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes() {
+    let left = |square, write| clock(square, write, 200).mb_per_s / clock(square, write, 1000).mb_per_s;
+    for square in [2, 8] {
+        assert!(left(square, false) < left(square, true), "{square}: reads lose more");
+    }
+    assert!((0.75..0.94).contains(&left(2, false)), "{}: the docs say 20 % are lost", left(2, false));
+    if long() {
+        let left = |square, mhz| clock(square, false, mhz).mb_per_s / clock(square, false, 1000).mb_per_s;
+        // Where the curves of reads bend.
+        assert!(left(2, 400) > 0.9 && left(4, 600) > 0.9 && left(4, 400) < 0.9 && left(8, 800) < 0.9);
+    }
     for write in [false, true] {
-        let left = |square| clock(square, write, 200).mb_per_s / clock(square, write, 1000).mb_per_s;
+        let left = |square| left(square, write);
         assert!(left(8) < left(2) && left(8) < 0.65, "write {write}: {} {}", left(8), left(2));
         for &square in &PLAN.squares {
             let rates: Vec<f64> =
@@ -228,14 +263,13 @@ fn fewer_devices_saturate_at_a_lower_clock() {
     );
 }
 
-/// C79: of the paper's order.
+/// C79: together, as in the paper. Which of the two takes more is not reproduced (docs/experiments.md).
 #[test]
-fn issuer_and_status_checker_take_tens_of_percent_of_a_busy_core() {
+fn issuer_and_status_checker_take_a_good_third_of_a_busy_core() {
     let [.., status, _, issue] = clock(8, false, 1000).parts;
     let paper = &PLAN.paper.clock;
-    let ratio = |ours: f64, paper: f64| 100.0 * ours / paper;
-    assert!((0.5..2.0).contains(&ratio(issue, paper.issuer_percent)), "{issue}");
-    assert!((0.5..2.0).contains(&ratio(status, paper.status_percent)), "{status}");
+    let ratio = 100.0 * (issue + status) / (paper.issuer_percent + paper.status_percent);
+    assert!((0.9..1.25).contains(&ratio), "{issue} {status}");
 }
 
 /// B26: less than the paper's, since a poll costs what a host takes for it.
@@ -245,6 +279,8 @@ fn exchanging_nothing_but_the_controller_costs_little() {
     for exchange in &REPORT.controllers {
         let most = if exchange.random { paper.random_percent } else { paper.sequential_percent };
         assert!((-1.0..most).contains(&exchange.deficit_percent()), "{exchange:?}");
+        // One way waits for each poll and the transfer behind it: there the controllers differ.
+        assert!(exchange.ways > 1 || exchange.deficit_percent() > 0.5, "{exchange:?}");
         // 16,384 of the 17,769 bytes that a page moves at 200 MB/s.
         assert!(exchange.hardware < 184.5, "no more than the bus moves: {exchange:?}");
     }

@@ -21,15 +21,19 @@ pub(super) fn row_name(mode: Mode, write: bool) -> &'static str {
     }
 }
 
-/// The errors of Table 7's predicted system latencies, in percent: those with one outstanding and the fitted cell with 64 are
-/// left out.
+/// The errors of Table 7's predicted system latencies, in percent: those with one outstanding, to whose parts numbers are fitted, and
+/// those that a number is fitted to are left out.
+///
+/// # Panics
+/// Never with the plan that the table was made from: its cost file has been read before.
 pub fn predicted_errors(table: &Table7, plan: &Plan) -> Vec<f64> {
-    let most = table.outstanding.iter().max().copied();
-    let rows = table.rows.iter().zip(&plan.paper.table_7.system).enumerate();
-    rows.flat_map(|(at, (row, paper))| {
+    let costs = Costs::shipped().expect("read when the plan was");
+    let rows = table.rows.iter().zip(&plan.paper.table_7.system);
+    rows.flat_map(|(row, paper)| {
         let cells = table.outstanding.iter().zip(&row.found).zip(paper);
+        let costs = &costs;
         cells.filter_map(move |((&ios, found), &paper)| {
-            let fitted = ios == 1 || (at == 0 && Some(ios) == most);
+            let fitted = ios == 1 || costs.fits_system_latency(row.mode, row.write, ios);
             (!fitted).then(|| error_percent(found.system_us, paper))
         })
     })
@@ -56,7 +60,7 @@ pub fn table(report: &CosmosReport, plan: &Plan) -> String {
     scrambler(&mut out, report, plan);
     one_shot(&mut out, report);
     controllers(&mut out, report, plan);
-    fitted(&mut out);
+    fitted(&mut out, plan);
     out
 }
 
@@ -260,15 +264,27 @@ fn controllers(out: &mut String, report: &CosmosReport, plan: &Plan) {
     );
 }
 
-fn fitted(out: &mut String) {
+fn fitted(out: &mut String, plan: &Plan) {
     let costs = Costs::shipped().expect("read when the plan was");
     let _ = writeln!(out, "\nfitted (costs/cosmos.toml)");
     for entry in &costs.fitted {
         let _ = writeln!(out, "  {} = {} to {}", entry.key, entry.value, entry.cell());
+    }
+    for entry in &costs.kept {
+        let _ = writeln!(out, "  {} = {} by hand, to {}", entry.key, entry.value, entry.to);
     }
     let counted: Vec<String> =
         costs.counted.iter().map(|c| format!("{} {}", c.key, c.instructions)).collect();
     let _ = writeln!(out, "instructions counted: {}", counted.join(", "));
     let stated: Vec<String> = costs.stated.iter().map(|s| format!("{} = {}", s.key, s.value)).collect();
     let _ = write!(out, "stated: {}", stated.join(", "));
+    if !plan.changes().is_empty() {
+        let changes: Vec<String> =
+            plan.changes().iter().map(|(key, number)| format!("{key} = {number}")).collect();
+        let _ = write!(
+            out,
+            "\nthis run has other numbers (--set), which are fitted to nothing: {}",
+            changes.join(", ")
+        );
+    }
 }

@@ -174,8 +174,9 @@ impl BigLoop {
         last - first + 1
     }
 
-    /// Runs for ever once the packages have been brought up (Algorithm 1). A pass that brings a command leaves the scheduler out, as
-    /// the board's public firmware does; Algorithm 1 leaves that open, and says what is done with a command before what is scheduled.
+    /// Runs for ever once the packages have been brought up (Algorithm 1). Algorithm 1 schedules in each pass. Here
+    /// a pass that brings a command leaves the scheduler out, as the board's public firmware does: a command that has come is taken in
+    /// before what the one before it asks for is issued. Admin commands are not the loop's: the host interface answers them.
     pub async fn run(mut self, gate: Rc<Gate>) {
         let exec = self.core.exec().clone();
         gate.pass(&exec).await;

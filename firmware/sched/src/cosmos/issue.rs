@@ -104,7 +104,7 @@ impl BigLoop {
         // What is done again is so because a read could not be corrected.
         let function = if head.again { Function::ReadRetry } else { Function::Issuer };
         self.spend(function, self.config.costs.issue);
-        // The controller is asked whether it takes a word (P14).
+        // What asking the controller whether it takes a word costs (P14); it always does, with fewer ways than entries.
         self.read(function, &self.ports.buses.channels, 1);
         self.write(function, &self.ports.buses.channels, words);
         self.core.settle().await;

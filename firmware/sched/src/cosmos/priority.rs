@@ -47,6 +47,22 @@ mod tests {
     }
 
     #[test]
+    fn priorities_are_those_of_table_2_and_setting_a_level_goes_with_the_writes() {
+        use OperationKind::*;
+        let table = [
+            (RxDma, 0),
+            (TxDma, 0),
+            (StatusCheck, 1),
+            (ReadTrigger, 2),
+            (Erase, 3),
+            (Write, 4),
+            (ReadTransfer, 5),
+            (SetLevel, 4),
+        ];
+        assert_eq!(table, OperationKind::ALL.map(|kind| (kind, kind.priority())));
+    }
+
+    #[test]
     fn higher_priority_goes_first_and_equals_take_turns() {
         let mut manager = PriorityManager::new(1, 4);
         use OperationKind::{Erase, ReadTransfer, ReadTrigger, StatusCheck, Write};
@@ -58,6 +74,10 @@ mod tests {
         ];
         manager.order(0, &mut all);
         assert_eq!(all.map(|c| c.kind), [StatusCheck, ReadTrigger, Write, ReadTransfer]);
+        let mut erased = [candidate(0, Write), candidate(1, Erase), candidate(2, ReadTrigger)];
+        manager.order(0, &mut erased);
+        assert_eq!(erased.map(|c| c.kind), [ReadTrigger, Erase, Write]);
+        let mut manager = PriorityManager::new(1, 4);
         let equals = || [0, 1, 2, 3].map(|way| candidate(way, Erase));
         let mut order = Vec::new();
         for _ in 0..4 {
