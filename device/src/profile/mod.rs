@@ -6,17 +6,18 @@
 //! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the key, the line
 //! and, for a misspelt key, the nearest known one.
 
+mod check;
 mod error;
 mod package;
 mod schema;
 mod shipped;
 
+pub(crate) use check::geometry_key;
 pub use error::ProfileError;
 pub use package::{
     CellUse, CommandName, ErrorsProfile, FactoryMarksName, OneShotProfile, PACKAGES, PackageProfile,
     PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
-pub(crate) use schema::geometry_key;
 pub use schema::{
     ArbitrationName, AssignerName, BoardProfile, ChannelProfile, ContentKind, ControllerName, CoresProfile,
     CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile, LevellingName,

@@ -1,0 +1,273 @@
+//! What types can't check of a profile: ranges and relations.
+
+use super::package::{coupling, numbers};
+use super::schema::{ContentKind, DataModeName, Profile, SchedulerPolicy};
+use aster_units::{CellMode, Geometry};
+
+/// The key, and what is wrong with its value.
+type Refused = (&'static str, String);
+
+/// Refuses a number that is outside `low..=high`, or none.
+fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refused> {
+    if value.is_finite() && value >= low && value <= high {
+        Ok(())
+    } else {
+        Err((key, format!("must be from {low} to {high}, but is {value}")))
+    }
+}
+
+impl Profile {
+    pub(super) fn check(&self) -> Result<(), Refused> {
+        self.check_geometry()?;
+        self.check_package()?;
+        self.check_channel()?;
+        self.check_board()?;
+        self.check_cores()?;
+        self.check_ftl()?;
+        self.check_scheduler()?;
+        self.check_host()
+    }
+
+    fn check_geometry(&self) -> Result<(), Refused> {
+        let g = &self.geometry;
+        let full = Geometry { channels: g.channels, ways: g.ways, ..self.array_geometry() };
+        full.validate().map_err(|e| (geometry_key(e.field), format!("must be {}", e.must)))?;
+        self.used_geometry()
+            .validate()
+            .map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
+        let at_most = |key, used: Option<u32>, all: u32| match used {
+            Some(used) if used > all => {
+                Err((key, format!("restricts to {used}, but the geometry has only {all}")))
+            }
+            _ => Ok(()),
+        };
+        at_most("restrict.channels", self.restrict.channels.map(u32::from), u32::from(g.channels))?;
+        at_most("restrict.ways", self.restrict.ways.map(u32::from), u32::from(g.ways))?;
+        at_most("restrict.blocks_per_lun", self.restrict.blocks_per_lun, g.blocks_per_lun)?;
+        Ok(())
+    }
+
+    fn check_package(&self) -> Result<(), Refused> {
+        let types = usize::from(CellMode::from(self.package.cells).bits());
+        for (key, times) in
+            [("package.read_us", &self.package.read_us), ("package.program_us", &self.package.program_us)]
+        {
+            if times.len() != types {
+                return Err((
+                    key,
+                    format!("must give {types} times, one a page type, but gives {}", times.len()),
+                ));
+            }
+            if times.iter().any(|t| !(t.is_finite() && *t > 0.0 && *t < 1e6)) {
+                return Err((key, "must be times above 0 and below one second".to_owned()));
+            }
+        }
+        let p = &self.package;
+        range("package.erase_us", p.erase_us, 0.001, 1e7)?;
+        range("package.die_deviation_us", p.die_deviation_us, 0.0, 1e4)?;
+        range("package.page_deviation_us", p.page_deviation_us, 0.0, 1e4)?;
+        let deviation = p.die_deviation_us + p.page_deviation_us;
+        let shortest =
+            p.read_us.iter().chain(&p.program_us).chain([&p.erase_us]).fold(f64::MAX, |a, b| a.min(*b));
+        if deviation >= shortest {
+            let reason = format!(
+                "must stay, with die_deviation_us, below the shortest array time of {shortest} µs, but they are {deviation}"
+            );
+            return Err(("package.page_deviation_us", reason));
+        }
+        range("package.factory_bad_per_mille", f64::from(p.factory_bad_per_mille), 0.0, 500.0)?;
+        range("package.program_failures_per_million", f64::from(p.program_failures_per_million), 0.0, 1e6)?;
+        range("package.erase_failures_per_million", f64::from(p.erase_failures_per_million), 0.0, 1e6)?;
+        range("package.failure_growth", p.failure_growth, 0.0, 1e3)?;
+        range("package.wear_out_percent", f64::from(p.wear_out_percent), 0.0, 1e6)?;
+        for (key, value, low, high) in numbers(p) {
+            range(key, value, low, high)?;
+        }
+        // The parameter page says it in 16 bits.
+        range("package.column_change_ns", f64::from(p.column_change_ns), 1.0, f64::from(u16::MAX))?;
+        coupling(p)
+    }
+
+    fn check_channel(&self) -> Result<(), Refused> {
+        let p = &self.package;
+        if self.channel.data_interface == DataModeName::NvDdr2
+            && self.channel.timing_mode > p.nv_ddr2_mode_max
+        {
+            let reason = format!(
+                "must be at most the package's nv_ddr2_mode_max, {}, but is {}",
+                p.nv_ddr2_mode_max, self.channel.timing_mode
+            );
+            return Err(("channel.timing_mode", reason));
+        }
+        if let Some(rate) = self.channel.rate_mt_s {
+            range("channel.rate_mt_s", f64::from(rate), 1.0, 1e4)?;
+        }
+        range("channel.clock_ns", self.channel.clock_ns, 0.5, 1e3)?;
+        range("channel.fifo_cycles", f64::from(self.channel.fifo_cycles), 0.0, 1e6)?;
+        range("channel.gap_cycles", f64::from(self.channel.gap_cycles), 0.0, 1e6)?;
+        range("ecc.field", f64::from(self.ecc.field), 5.0, 16.0)?;
+        range("ecc.detect_ns", f64::from(self.ecc.detect_ns), 0.0, 1e9)?;
+        range("ecc.correct_ns", f64::from(self.ecc.correct_ns), 0.0, 1e9)?;
+        range(
+            "ecc.solver_channels",
+            f64::from(self.ecc.solver_channels),
+            0.0,
+            f64::from(self.geometry.channels),
+        )?;
+        range("ecc.solver_ns", f64::from(self.ecc.solver_ns), 0.0, 1e9)?;
+        range("ecc.designed", self.ecc.designed as f64, 1.0, 200.0)?;
+        range("ecc.corrected", self.ecc.corrected as f64, 1.0, self.ecc.designed as f64)
+    }
+
+    fn check_board(&self) -> Result<(), Refused> {
+        range("board.dram_mb_per_s", self.board.dram_mb_per_s as f64, 0.0, 1e9)?;
+        // FFFFh is what a slot without a device reads as.
+        range("link.vendor_id", f64::from(self.link.vendor_id), 0.0, f64::from(u16::MAX - 1))?;
+        range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
+        range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;
+        if ![1, 2, 4, 8, 16].contains(&self.link.lanes) {
+            return Err(("link.lanes", "must be 1, 2, 4, 8 or 16".to_owned()));
+        }
+        range("link.packet_payload", f64::from(self.link.packet_payload), 64.0, 4096.0)?;
+        range("link.packet_overhead", f64::from(self.link.packet_overhead), 0.0, 1024.0)?;
+        let b = &self.board.buses;
+        for (key, mb_per_s) in [
+            ("board.buses.memory_mb_per_s", b.memory_mb_per_s),
+            ("board.buses.host_mb_per_s", b.host_mb_per_s),
+            ("board.buses.channels_mb_per_s", b.channels_mb_per_s),
+            ("board.buses.channel_mb_per_s", b.channel_mb_per_s),
+            ("board.buses.processor_memory_mb_per_s", b.processor_memory_mb_per_s),
+            ("board.buses.central_memory_mb_per_s", b.central_memory_mb_per_s),
+        ] {
+            range(key, mb_per_s as f64, 0.0, 1e9)?;
+        }
+        range("board.uncached_ns", f64::from(self.board.uncached_ns), 0.0, 1e6)?;
+        range("board.buses.register_cycles", f64::from(b.register_cycles), 0.0, 1e4)?;
+        // A clock that nothing is counted in may be left out.
+        let slowest = if b.register_cycles == 0 { 0.0 } else { 1.0 };
+        for (key, mhz) in [
+            ("board.buses.processor_mhz", b.processor_mhz),
+            ("board.buses.central_mhz", b.central_mhz),
+            ("board.buses.control_mhz", b.control_mhz),
+        ] {
+            range(key, mhz, slowest, 1e5)?;
+        }
+        Ok(())
+    }
+
+    fn check_cores(&self) -> Result<(), Refused> {
+        range("cores.interrupt_ns", f64::from(self.cores.interrupt_ns), 0.0, 1e9)?;
+        range("cores.frequency_mhz", self.cores.frequency_mhz, 1.0, 1e5)?;
+        range("poll.early_ns", f64::from(self.poll.early_ns), 0.0, 1e9)?;
+        range("poll.interval_ns", f64::from(self.poll.interval_ns), 1.0, 1e9)?;
+        range("poll.patience", f64::from(self.poll.patience), 2.0, 1e6)?;
+        let c = &self.costs;
+        for (key, cycles) in [
+            ("costs.command", c.command),
+            ("costs.slice", c.slice),
+            ("costs.translate", c.translate),
+            ("costs.buffer", c.buffer),
+            ("costs.dma", c.dma),
+            ("costs.complete", c.complete),
+            ("costs.move_page", c.move_page),
+            ("costs.flash_request", c.flash_request),
+            ("costs.transaction", c.transaction),
+            ("costs.poll", c.poll),
+            ("costs.loop_pass", c.loop_pass),
+            ("costs.loop_status", c.loop_status),
+            ("costs.loop_compare", c.loop_compare),
+            ("costs.loop_issue", c.loop_issue),
+            ("costs.loop_finish", c.loop_finish),
+        ] {
+            range(key, cycles as f64, 0.0, 1e7)?;
+        }
+        Ok(())
+    }
+
+    fn check_ftl(&self) -> Result<(), Refused> {
+        let g = &self.geometry;
+        range("ftl.over_provisioning_percent", self.ftl.over_provisioning_percent, 0.5, 900.0)?;
+        range("ftl.buffer_entries", f64::from(self.ftl.buffer_entries), 4.0, f64::from(1u32 << 24))?;
+        range("ftl.slice_workers", f64::from(self.ftl.slice_workers), 1.0, 4096.0)?;
+        range(
+            "ftl.gc_free_blocks",
+            f64::from(self.ftl.gc_free_blocks),
+            2.0,
+            f64::from(g.blocks_per_lun) / 2.0,
+        )?;
+        range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
+        range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;
+        range("ftl.refresh_corrected_percent", f64::from(self.ftl.refresh_corrected_percent), 0.0, 100.0)?;
+        range("ftl.background_gap_us", f64::from(self.ftl.background_gap_us), 0.0, 1e6)
+    }
+
+    fn check_scheduler(&self) -> Result<(), Refused> {
+        let (g, p) = (&self.geometry, &self.package);
+        range("scheduler.read_retries", f64::from(self.scheduler.read_retries), 0.0, 100.0)?;
+        if self.scheduler.policy == SchedulerPolicy::Cosmos && g.luns != 1 {
+            let reason =
+                format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);
+            return Err(("scheduler.policy", reason));
+        }
+        if self.scheduler.one_shot {
+            let needs = |ok, what: &str| match ok {
+                true => Ok(()),
+                false => Err(("scheduler.one_shot", format!("must stay false without {what}"))),
+            };
+            needs(self.scheduler.policy == SchedulerPolicy::Cosmos, "scheduler.policy = \"cosmos\"")?;
+            needs(p.one_shot.is_some(), "a package with one-shot programming, package.one_shot")?;
+            needs(
+                g.pages_per_block.is_multiple_of(3),
+                "whole word lines, geometry.pages_per_block a multiple of 3",
+            )?;
+            needs(self.ftl.gc_depth >= 3, "ftl.gc_depth of at least 3, the pages of a word line")?;
+        }
+        Ok(())
+    }
+
+    fn check_host(&self) -> Result<(), Refused> {
+        let h = &self.host;
+        range("host.queue_pairs", f64::from(h.queue_pairs), 1.0, 64.0)?;
+        range("host.queue_entries", f64::from(h.queue_entries), 2.0, 4096.0)?;
+        range("host.command_slots", f64::from(h.command_slots), 1.0, 4096.0)?;
+        range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
+        range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
+        range("host.dma_ns", f64::from(h.dma_ns), 0.0, 1e9)?;
+        range("host.spare_threshold_percent", f64::from(h.spare_threshold_percent), 0.0, 100.0)?;
+        range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
+        if !h.transfer_bytes_max.is_power_of_two() || !(8192..=1 << 21).contains(&h.transfer_bytes_max) {
+            return Err((
+                "host.transfer_bytes_max",
+                "must be a power of two from 8192 to 2097152".to_owned(),
+            ));
+        }
+        if ![512, 4096].contains(&h.block_bytes) {
+            return Err(("host.block_bytes", "must be 512 or 4096".to_owned()));
+        }
+        if h.block_bytes != 4096 && self.content == ContentKind::Fingerprint {
+            return Err(("host.block_bytes", "must be 4096 on a drive that keeps fingerprints".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn geometry_key(field: &str) -> &'static str {
+    match field {
+        "channels" => "geometry.channels",
+        "ways" => "geometry.ways",
+        "luns" => "geometry.luns",
+        "planes" => "geometry.planes",
+        "pages_per_block" => "geometry.pages_per_block",
+        "page_bytes" => "geometry.page_bytes",
+        "spare_bytes" => "geometry.spare_bytes",
+        _ => "geometry.blocks_per_lun",
+    }
+}
+
+fn restrict_key(field: &str) -> &'static str {
+    match field {
+        "channels" => "restrict.channels",
+        "ways" => "restrict.ways",
+        _ => "restrict.blocks_per_lun",
+    }
+}
