@@ -507,7 +507,8 @@ pub struct FtlProfile {
     /// A page is read in the background each so many microseconds, to find data that fades; 0 for never.
     #[serde(default)]
     pub scan_us: u32,
-    /// Pause after each page that moves for wear or refresh, while its LUN has room, microseconds.
+    /// Pause after each page that moves for wear or refresh, while its LUN has room, and without commands before blocks
+    /// that hold nothing are erased, microseconds.
     #[serde(default = "default_gap")]
     pub background_gap_us: u32,
 }

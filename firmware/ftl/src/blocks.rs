@@ -148,6 +148,8 @@ pub(crate) struct Blocks {
     needs_listing: bool,
     // Blocks that may be opened before the log has told of the first of them.
     opened_max: usize,
+    /// A closed block may hold nothing any more.
+    pub(crate) emptied: bool,
     // Free blocks that recovery has not found erased itself, one bit each.
     suspects: Vec<u64>,
     pub(crate) unsettled: Unsettled,
@@ -220,6 +222,7 @@ impl Blocks {
             evacuates: true,
             needs_listing: true,
             opened_max: geometry.page_bytes as usize / OPENED_SHARE,
+            emptied: false,
             suspects: vec![0; blocks.div_ceil(64)],
             unsettled: Unsettled::new(geometry.total_luns(), depth),
             pending: Pending::default(),
@@ -429,6 +432,7 @@ impl Blocks {
         match self.states[block.at()] {
             BlockState::Closed => {
                 self.victims[block.at()] = self.valid[block.at()];
+                self.emptied |= self.valid[block.at()] == 0;
                 self.queue_fading(block);
             }
             BlockState::Failing => {
@@ -465,6 +469,7 @@ impl Blocks {
         self.valid[block] -= 1;
         if self.victims[block] != NO_VICTIM {
             self.victims[block] -= 1;
+            self.emptied |= self.victims[block] == 0;
         }
     }
     pub(crate) fn valid(&self, block: BlockIndex) -> u16 {

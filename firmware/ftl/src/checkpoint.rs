@@ -157,6 +157,7 @@ impl Drive {
     fn unlock_storing(&self) {
         self.storing.set(false);
         self.log_waiters.wake_all(self.exec());
+        self.rest_waiter.wake(self.exec());
     }
 
     /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do where there is no

@@ -3,6 +3,7 @@ use crate::boot::{self, BootError};
 use crate::buffer::{DataBuffer, EntryId};
 use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES, RANDOM_ROUNDS};
 use crate::gc;
+use crate::idle_erase;
 use crate::intake::{self, Commands};
 use crate::log::{self, Log};
 use crate::log_page::StoredMap;
@@ -50,6 +51,7 @@ impl Ftl {
         core.spawn(log::run(Rc::clone(&drive)));
         core.spawn(log::run_checkpoints(Rc::clone(&drive)));
         core.spawn(scan::run(Rc::clone(&drive)));
+        core.spawn(idle_erase::run(Rc::clone(&drive)));
         for worker in 0..config.slice_workers {
             core.spawn(slice::run(Rc::clone(&drive), worker));
         }
@@ -197,6 +199,10 @@ pub(crate) struct Drive {
     pub(crate) gc_free_blocks: Cell<u32>,
     pub(crate) gc_active: Cell<u32>,
     pub(crate) gc_idle: WaitCell,
+    // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
+    pub(crate) erases_ahead: Box<[Cell<bool>]>,
+    // Waiting for the host to leave the drive alone.
+    pub(crate) rest_waiter: WaitCell,
 }
 
 impl Drive {
@@ -264,6 +270,8 @@ impl Drive {
             gc_free_blocks: Cell::new(config.gc_free_blocks),
             gc_active: Cell::new(0),
             gc_idle: WaitCell::default(),
+            erases_ahead: (0..luns).map(|_| Cell::new(false)).collect(),
+            rest_waiter: WaitCell::default(),
         }
     }
 

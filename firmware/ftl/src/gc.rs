@@ -111,6 +111,7 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
         drive.gc_active.set(drive.gc_active.get() - 1);
         drive.gc_idle.wake(drive.exec());
         drive.victims[lun.index()].set(None);
+        drive.look_for_empty(lun);
         // Whoever stores a map waits for this victim.
         drive.flash_waiters.wake_all(drive.exec());
     }
@@ -138,7 +139,12 @@ impl Drive {
             fading.or_else(wear)
         };
         let victim = match ahead() {
-            None if !scarce && !blocks.has_failing(lun) => return None,
+            None if !scarce && !blocks.has_failing(lun) => {
+                if !self.erases_ahead[lun.index()].take() {
+                    return None;
+                }
+                Some(Victim { block: blocks.take_empty_of(lun)?, reason: Reason::Room })
+            }
             None => blocks.take_victim(lun).map(|block| Victim { block, reason: Reason::Room }),
             ahead => ahead,
         };

@@ -108,12 +108,15 @@ impl Drive {
             self.emit(|| Event::CommandFinished { command: id.0 });
             self.count(|s| s.commands += 1);
             self.host.complete(Completion { id, status, result: 0 });
-            let idle = {
+            let (idle, left) = {
                 let mut commands = self.commands.borrow_mut();
                 commands.in_work -= 1;
-                Rc::clone(&commands.idle)
+                (Rc::clone(&commands.idle), commands.in_work)
             };
             idle.wake(self.exec());
+            if left == 0 {
+                self.rest_waiter.wake(self.exec());
+            }
         }
     }
 

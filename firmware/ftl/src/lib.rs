@@ -16,6 +16,7 @@
 //! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
 //! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
+//! | `idle_erase` | erasing ahead what holds nothing |
 //! | `scan` | finding data that fades |
 //! | `format` | erasing all that the host wrote |
 //! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
@@ -40,6 +41,7 @@ mod evict;
 mod flash;
 mod format;
 mod gc;
+mod idle_erase;
 mod intake;
 mod log;
 mod log_page;

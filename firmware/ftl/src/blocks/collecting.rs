@@ -75,6 +75,12 @@ impl Blocks {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         self.victims[start..start + self.blocks_per_lun as usize].contains(&0)
     }
+    /// Takes the LUN's oldest block that holds nothing any more out of the candidates.
+    pub(crate) fn take_empty_of(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+        let empty = self.best_victim(lun).filter(|block| self.valid[block.at()] == 0)?;
+        self.victims[empty.at()] = NO_VICTIM;
+        Some(empty)
+    }
     /// Puts a victim back that could not be emptied.
     pub(crate) fn return_victim(&mut self, block: BlockIndex) {
         self.settle(block);

@@ -9,6 +9,7 @@ mod fading;
 mod faults;
 mod flash;
 mod format;
+mod idle_erase;
 mod oracle;
 mod power;
 mod speed;

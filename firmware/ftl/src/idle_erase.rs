@@ -1,0 +1,58 @@
+//! Erasing, while the host leaves the drive alone, what holds nothing any more.
+//!
+//! A closed block whose last page was trimmed, overwritten or moved away costs nothing to erase. Garbage collection does that
+//! when it needs room; a host that then writes waits for the erase, and what lay there stays on the media until then. So
+//! such blocks are erased ahead: one a LUN at a time, after a pause in which no command came or was in work. A drive without
+//! such a block sleeps.
+
+use crate::drive::Drive;
+use crate::stats::DriveState;
+use alloc::rc::Rc;
+use aster_units::{Duration, LunIndex};
+
+/// Has empty blocks erased for ever.
+pub(crate) async fn run(drive: Rc<Drive>) {
+    loop {
+        drive.rest_waiter.wait(drive.exec(), || drive.may_erase_ahead().then_some(())).await;
+        let commands = drive.stats.borrow().commands;
+        let gap = drive.config.background_gap;
+        if gap > Duration::ZERO {
+            drive.exec().sleep(gap).await;
+        }
+        if drive.may_erase_ahead() && drive.stats.borrow().commands == commands {
+            // One log page for all of them, not one for each as it is erased.
+            drive.log_trims().await;
+            drive.begin_to_erase_ahead();
+        }
+    }
+}
+
+impl Drive {
+    /// Some block may hold nothing any more, and nothing else is going on.
+    fn may_erase_ahead(&self) -> bool {
+        self.blocks.borrow().emptied
+            && self.state() == DriveState::Ready
+            && !self.gc_held.get()
+            && !self.storing.get()
+            && self.gc_active.get() == 0
+            && self.commands.borrow().in_work == 0
+    }
+    /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
+    fn begin_to_erase_ahead(&self) {
+        self.blocks.borrow_mut().emptied = false;
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            if self.blocks.borrow().has_empty(lun) {
+                self.erases_ahead[lun.index()].set(true);
+                self.gc_waiters[lun.index()].wake(self.exec());
+            }
+        }
+    }
+    /// The LUN's garbage collection has done with a block.
+    pub(crate) fn look_for_empty(&self, lun: LunIndex) {
+        {
+            let mut blocks = self.blocks.borrow_mut();
+            blocks.emptied = blocks.emptied || blocks.has_empty(lun);
+        }
+        self.rest_waiter.wake(self.exec());
+    }
+}
