@@ -10,7 +10,7 @@ mod small_disk;
 pub use small_disk::SmallDisk;
 
 use aster_device::Media;
-use aster_device::profile::{Profile, shipped};
+use aster_device::profile::{ControllerName, Profile, SchedulerPolicy, shipped};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
@@ -31,6 +31,22 @@ pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
     let mut profile = shipped(name).unwrap_or_else(|e| panic!("{e}"));
     change(&mut profile);
     profile
+}
+
+/// Cosmos+'s firmware, one big loop on one core, with all of its costs and the buses that its registers are behind.
+pub fn big_loop(p: &mut Profile) {
+    p.cores.flash_core = false;
+    p.scheduler.policy = SchedulerPolicy::Cosmos;
+    p.channel.controller = ControllerName::Asynchronous;
+    p.costs.loop_pass = 100;
+    p.costs.loop_status = 50;
+    p.costs.loop_compare = 30;
+    p.costs.loop_issue = 100;
+    p.costs.loop_finish = 100;
+    p.board.buses.processor_mhz = 333.0;
+    p.board.buses.central_mhz = 100.0;
+    p.board.buses.control_mhz = 100.0;
+    p.board.buses.register_cycles = 5;
 }
 
 /// The driver of most tests: one queue pair.

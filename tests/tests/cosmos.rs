@@ -2,12 +2,10 @@
 
 use aster_device::Media;
 use aster_device::big_loop::{LoopStats, OperationKind};
-use aster_device::profile::{
-    CellUse, ControllerName, OneShotProfile, Profile, RetryProfile, SchedulerPolicy,
-};
+use aster_device::profile::{CellUse, ControllerName, OneShotProfile, Profile, RetryProfile};
 use aster_driver::QueueId;
 use aster_events::{Event, EventSink, Recorder};
-use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_tests::{big_loop, cases, drive, job, machine, profile, run, run_with, versioned};
 use aster_units::{Content, Instant};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
@@ -21,17 +19,7 @@ fn looped(change: impl FnOnce(&mut Profile)) -> Profile {
     profile("tiny", |p| {
         p.geometry.luns = 1;
         p.ftl.over_provisioning_percent = 45.0;
-        p.scheduler.policy = SchedulerPolicy::Cosmos;
-        p.channel.controller = ControllerName::Asynchronous;
-        p.costs.loop_pass = 100;
-        p.costs.loop_status = 50;
-        p.costs.loop_compare = 30;
-        p.costs.loop_issue = 100;
-        p.costs.loop_finish = 100;
-        p.board.buses.processor_mhz = 333.0;
-        p.board.buses.central_mhz = 100.0;
-        p.board.buses.control_mhz = 100.0;
-        p.board.buses.register_cycles = 5;
+        big_loop(p);
         change(p);
     })
 }

@@ -1,10 +1,10 @@
 //! Where the firmware's time goes (C45): every cycle that a core is charged is some function's, and telling so takes no time; and how hosts
 //! fetch samples (C46).
 
-use aster_device::profile::{ControllerName, Profile, SchedulerPolicy};
+use aster_device::profile::Profile;
 use aster_device::{Media, StatisticsLog};
 use aster_events::{Event, EventSink, Function, Recorder};
-use aster_tests::{drive, job, machine, profile, run, versioned};
+use aster_tests::{big_loop, drive, job, machine, profile, run, versioned};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::NSID_ALL;
 use aster_wire::nvme::log::LogId;
@@ -42,21 +42,6 @@ fn costly(change: impl FnOnce(&mut Profile)) -> Profile {
         p.costs.move_page = 110;
         change(p);
     })
-}
-
-fn looped(p: &mut Profile) {
-    p.cores.flash_core = false;
-    p.scheduler.policy = SchedulerPolicy::Cosmos;
-    p.channel.controller = ControllerName::Asynchronous;
-    p.costs.loop_pass = 100;
-    p.costs.loop_status = 50;
-    p.costs.loop_compare = 30;
-    p.costs.loop_issue = 100;
-    p.costs.loop_finish = 100;
-    p.board.buses.processor_mhz = 333.0;
-    p.board.buses.central_mhz = 100.0;
-    p.board.buses.control_mhz = 100.0;
-    p.board.buses.register_cycles = 5;
 }
 
 /// Overwrites and reads; gives how long each core worked, and when all was over.
@@ -108,7 +93,7 @@ fn all_of_the_cores_time_is_told_by_function_and_telling_takes_none() {
 /// A loop that finds nothing is not told of: it waits.
 #[test]
 fn the_big_loops_functions_take_what_it_works() {
-    let profile = costly(looped);
+    let profile = costly(big_loop);
     let (told, worked, at, functions) = told(&profile);
     assert_eq!(at, work(&profile, &Recorder::default()).1, "time is the same without a listener (C48)");
     let spent = sum(&told.spent[0]);
