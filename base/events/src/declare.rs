@@ -95,6 +95,11 @@ events! {
         /// NVMe status field (type and code), 0 for success.
         status: u16,
     }
+    /// A fetched command ends without a completion entry: its queue is gone, or the entry could not be written.
+    CommandDropped {
+        /// Command slot.
+        command: u16,
+    }
     /// A slice of a command (one mapping unit) begins.
     SliceStarted {
         /// Command slot.

@@ -241,6 +241,11 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                     self.tell(Activity::Command(span), Owner { command: number, task: None }, from, to);
                 }
             }
+            Event::CommandDropped { command } => {
+                if let Some(slot) = self.commands.get_mut(usize::from(command)) {
+                    *slot = None;
+                }
+            }
             Event::SliceStarted { command, lpn, write, task } => {
                 let command = self.command_of(command);
                 *self.worker(task) = Worker { command, slice: Some((at, lpn, write)), transfer: None };

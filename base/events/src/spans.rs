@@ -156,7 +156,7 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
         self.queues.push(Queue { id, rung, head: 0, tail: 0 });
     }
 
-    /// Spans that were not completed before their slot was used again, and events of slots that nobody was seen to use.
+    /// Spans of commands that were dropped or not completed before their slot was used again, and events of slots that nobody was seen to use.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -218,6 +218,12 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
                 span.times[Stage::Completed as usize] = Some(at);
                 span.status = status;
                 (self.collect)(&span);
+            }
+            Event::CommandDropped { command } => {
+                if let Some(slot) = self.open.get_mut(usize::from(command)) {
+                    *slot = None;
+                }
+                self.lost += 1;
             }
             _ => {}
         }

@@ -30,7 +30,7 @@ impl Controller {
     pub(crate) fn post(&mut self, ports: &mut Ports, id: u16) {
         let slot = &mut self.slots[id];
         if slot.orphan {
-            return self.slots.free(id);
+            return self.drop_command(ports, id);
         }
         let number = self.submission[usize::from(slot.queue)].completion;
         let queue = &mut self.completion[usize::from(number)];
@@ -53,11 +53,17 @@ impl Controller {
         while !self.completion[usize::from(number)].is_full() {
             let Some(id) = self.take_held(number) else { return };
             if self.slots[id].orphan {
-                self.slots.free(id);
+                self.drop_command(ports, id);
             } else {
                 self.write_entry(ports, id, number);
             }
         }
+    }
+
+    /// A command that was fetched ends without a completion entry.
+    pub(crate) fn drop_command(&mut self, ports: &Ports, id: u16) {
+        self.slots.free(id);
+        ports.emit(|| Event::CommandDropped { command: id });
     }
 
     /// The longest held command of a completion queue.
@@ -99,14 +105,15 @@ impl Controller {
     ) {
         let bits = self.slots[id].status.bits();
         let status = u16::from(bits.code_type()) << 8 | u16::from(bits.code());
-        self.slots.free(id);
         if result.is_err() {
             // The host will never learn of the command (NVMe 1.4 §9.5).
+            self.drop_command(ports, id);
             if live {
                 self.fail();
             }
             return;
         }
+        self.slots.free(id);
         self.completed += 1;
         ports.emit(|| Event::CommandCompleted { command: id, status });
     }

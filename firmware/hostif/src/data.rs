@@ -124,7 +124,7 @@ impl Controller {
     pub(crate) fn list_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
         let slot = &self.slots[id];
         if slot.orphan {
-            return self.slots.free(id);
+            return self.drop_command(ports, id);
         }
         let walked = match result {
             Err(_) => Err(Status::DATA_TRANSFER_ERROR),
@@ -161,7 +161,7 @@ impl Controller {
     pub(crate) fn scratch_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
         let slot = &self.slots[id];
         if slot.orphan {
-            return self.slots.free(id);
+            return self.drop_command(ports, id);
         }
         match result {
             Err(_) => self.finish(ports, id, Status::DATA_TRANSFER_ERROR, 0),

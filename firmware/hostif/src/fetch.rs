@@ -102,6 +102,7 @@ impl Controller {
         let slot = &self.slots[id];
         let (queue, opcode, host_id) = (slot.queue, slot.sqe.opcode(), slot.sqe.cid());
         if slot.orphan {
+            // No event has told of it.
             return self.slots.free(id);
         }
         ports.emit(|| Event::CommandFetched { command: id, queue, opcode, host_id });

@@ -183,7 +183,7 @@ impl Controller {
             self.formatted(id, completion.status);
         }
         if orphan {
-            return self.slots.free(id);
+            return self.drop_command(ports, id);
         }
         let result = completion.result;
         self.finish(ports, id, status_of(completion.status), result);

@@ -115,11 +115,11 @@ impl Controller {
     fn reset(&mut self, ports: &mut Ports) {
         self.epoch = self.epoch.wrapping_add(1);
         for id in self.slots.ids() {
-            self.disown(id);
+            self.disown(ports, id);
         }
         for number in 0..self.completion.len() as u16 {
             while let Some(id) = self.take_held(number) {
-                self.slots.free(id);
+                self.drop_command(ports, id);
             }
             self.completion[usize::from(number)].exists = false;
             let queue = &mut self.submission[usize::from(number)];
@@ -149,10 +149,10 @@ impl Controller {
     }
 
     /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it back.
-    pub(crate) fn disown(&mut self, id: u16) {
+    pub(crate) fn disown(&mut self, ports: &Ports, id: u16) {
         match self.slots[id].stage {
             Stage::Free => {}
-            Stage::Parked | Stage::Deleting => self.slots.free(id),
+            Stage::Parked | Stage::Deleting => self.drop_command(ports, id),
             Stage::Fetched
             | Stage::List
             | Stage::Scratch

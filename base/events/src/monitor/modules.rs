@@ -133,26 +133,52 @@ impl MonitorModule for WriteAmplification {
     }
 }
 
-/// Commands between fetch and completion.
+/// Commands between fetch and completion. An Asynchronous Event Request is none of them: it waits for as long as nothing
+/// happens (NVMe 1.4 §5.2), and nothing works on it.
 #[derive(Default)]
-pub struct OutstandingCommands(Level);
+pub struct OutstandingCommands {
+    level: Level,
+    /// By command slot: one that was not seen to be fetched isn't seen to end, either.
+    open: Vec<bool>,
+}
+
+/// As an opcode of the admin queue (NVMe 1.4 §5, figure 139).
+const ASYNC_EVENT_REQUEST: u8 = 0x0c;
+
+impl OutstandingCommands {
+    fn set(&mut self, at: Instant, command: u16, to: bool) {
+        let place = usize::from(command);
+        if place >= self.open.len() {
+            self.open.resize(place + 1, false);
+        }
+        if core::mem::replace(&mut self.open[place], to) != to {
+            self.level.change(at, to);
+        }
+    }
+}
 
 impl MonitorModule for OutstandingCommands {
     fn entries(&self) -> Vec<Entry> {
         vec![
-            Entry::new("outstanding_commands", "commands between fetch and completion, mean over time"),
+            Entry::new(
+                "outstanding_commands",
+                "commands between fetch and completion, event requests aside, mean over time",
+            ),
             Entry::new("outstanding_commands_max", "the most at once"),
         ]
     }
     fn event(&mut self, at: Instant, event: &Event) {
-        match event {
-            Event::CommandFetched { .. } => self.0.change(at, true),
-            Event::CommandCompleted { .. } => self.0.change(at, false),
+        match *event {
+            Event::CommandFetched { queue: 0, opcode: ASYNC_EVENT_REQUEST, .. } => {}
+            Event::CommandFetched { command, .. } => self.set(at, command, true),
+            Event::CommandCompleted { command, .. } | Event::CommandDropped { command } => {
+                self.set(at, command, false);
+            }
             _ => {}
         }
     }
     fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
-        let (mean, most) = self.0.take(until, over);
+        let (mean, most) = self.level.take(until, over);
         entries[0] = mean;
         entries[1] = f64::from(most);
     }

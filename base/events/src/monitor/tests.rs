@@ -76,6 +76,28 @@ fn a_sample_ends_with_its_interval_and_what_is_idle_is_one_sample() {
 }
 
 #[test]
+fn outstanding_commands_end_by_whatever_ends_them_and_event_requests_are_none() {
+    let fetched = |command, queue, opcode| Event::CommandFetched { command, queue, opcode, host_id: 0 };
+    let completed = |command| Event::CommandCompleted { command, status: 0 };
+    let rows = samples(
+        all(),
+        &[
+            (0, fetched(7, 0, 0x0c)),
+            (0, fetched(0, 1, 0x0c)),
+            (0, fetched(1, 1, 2)),
+            (0, completed(9)),
+            (5, Event::CommandDropped { command: 1 }),
+            (10, completed(7)),
+            (10, Event::CommandDropped { command: 0 }),
+        ],
+        20,
+    );
+    let row =
+        |n: usize| (value(&rows[n], "outstanding_commands"), value(&rows[n], "outstanding_commands_max"));
+    assert_eq!((row(0), row(1)), ((1.5, 2.0), (0.0, 1.0)));
+}
+
+#[test]
 fn bandwidth_and_amplification_are_of_host_data() {
     let queued = |task, from_host, bytes| Event::TransferQueued { task, from_host, bytes };
     let finished = Event::FlashFinished { lun: 0, kind: 1, row: 0, status: 0, corrected: 0 };

@@ -119,6 +119,12 @@ fn what_has_no_beginning_or_no_end_is_counted_as_lost() {
     drive.complete(5, 0);
     assert_eq!(drive.spans.lost(), 4);
     assert_eq!(drive.kept.borrow()[0].total(), Duration::from_micros(1));
+    drive.fetch(6, 0, 1);
+    drive.tell(7, Event::CommandDropped { command: 0 });
+    assert_eq!(drive.spans.lost(), 5);
+    drive.fetch(8, 0, 1);
+    drive.complete(9, 0);
+    assert_eq!((drive.spans.lost(), drive.kept.borrow().len()), (5, 2));
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl Controller {
         match AdminCommand::decode(sqe).map_err(|e| e.status())? {
             AdminCommand::CreateIoCq(command) => self.create_completion_queue(sqe, command),
             AdminCommand::CreateIoSq(command) => self.create_submission_queue(sqe, command),
-            AdminCommand::DeleteIoCq(queue) => self.delete_completion_queue(queue),
-            AdminCommand::DeleteIoSq(queue) => self.delete_submission_queue(id, queue),
+            AdminCommand::DeleteIoCq(queue) => self.delete_completion_queue(ports, queue),
+            AdminCommand::DeleteIoSq(queue) => self.delete_submission_queue(ports, id, queue),
             AdminCommand::Identify(command) => self.identify(ports, id, sqe, command),
             AdminCommand::GetLogPage(command) => self.get_log_page(ports, id, sqe, command),
             AdminCommand::SetFeatures(command) => self.set_features(ports, sqe, command),

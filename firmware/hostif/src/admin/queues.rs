@@ -74,7 +74,7 @@ impl Controller {
         Ok(Reply::Done(0))
     }
 
-    pub(super) fn delete_completion_queue(&mut self, id: u16) -> Answer {
+    pub(super) fn delete_completion_queue(&mut self, ports: &Ports, id: u16) -> Answer {
         let index = usize::from(id);
         let Some(queue) = self.completion.get_mut(index).filter(|q| id != 0 && q.exists) else {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
@@ -86,13 +86,13 @@ impl Controller {
         self.doorbells.changed();
         while let Some(held) = self.take_held(id) {
             // Their submission queues are gone, else they would be attached.
-            self.slots.free(held);
+            self.drop_command(ports, held);
         }
         Ok(Reply::Done(0))
     }
 
     /// Commands of the queue end without entries; the deletion completes when none of them has DMA in flight.
-    pub(super) fn delete_submission_queue(&mut self, slot: u16, id: u16) -> Answer {
+    pub(super) fn delete_submission_queue(&mut self, ports: &Ports, slot: u16, id: u16) -> Answer {
         let index = usize::from(id);
         let Some(queue) = self.submission.get_mut(index).filter(|q| id != 0 && q.exists) else {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
@@ -104,7 +104,7 @@ impl Controller {
         self.arbiter.remove(id);
         for command in self.slots.ids() {
             if self.slots[command].queue == id {
-                self.disown(command);
+                self.disown(ports, command);
             }
         }
         self.slots[slot].stage = Stage::Deleting;

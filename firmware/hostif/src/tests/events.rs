@@ -3,13 +3,18 @@
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{log_page, set_feature};
 use crate::MediaHealth;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_events::monitor::{Entry, OperationMonitor, OutstandingCommands, Sample};
 use aster_ports::host::HostStatus;
+use aster_units::{Duration, Instant};
 use aster_wire::nvme::admin::{AbortDword10, AdminCommand};
 use aster_wire::nvme::features::FeatureId;
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
 use aster_wire::nvme::registers::DoorbellKind;
 use aster_wire::nvme::{AdminOpcode, Sqe, Status};
+use core::cell::RefCell;
 use zerocopy::FromBytes;
 
 fn request(bench: &mut Bench) -> u16 {
@@ -137,4 +142,87 @@ fn abort_ends_what_waits_for_its_prp_list_and_not_what_the_ftl_has() {
     bench.ftl.paused.set(false);
     bench.run();
     assert!(bench.completion(1, with_ftl).unwrap().status().is_success());
+}
+
+/// What the operation monitor has counted as outstanding: the mean of each sample.
+type Outstanding = Rc<RefCell<Vec<f64>>>;
+
+/// A drive whose outstanding commands are counted. The function takes a sample of the next microsecond.
+fn watched(config: crate::HostIfConfig) -> (Bench, impl FnMut(&mut Bench) -> f64) {
+    let bench = Bench::new(config);
+    let means = Outstanding::default();
+    let into = Rc::clone(&means);
+    let each = move |_: &[Entry], sample: Sample<'_>| into.borrow_mut().push(sample.values[0]);
+    let module = alloc::boxed::Box::new(OutstandingCommands::default());
+    let never = Duration::from_secs(1000);
+    let monitor = OperationMonitor::new(alloc::vec![module], never, Instant::ZERO, each);
+    let monitor = Rc::new(RefCell::new(monitor));
+    bench.recorder.attach(Rc::clone(&monitor));
+    let sample = move |bench: &mut Bench| {
+        monitor.borrow_mut().sample_now(bench.exec.now());
+        bench.run_for(Duration::from_micros(1));
+        monitor.borrow_mut().sample_now(bench.exec.now());
+        *means.borrow().last().expect("a sample was just taken")
+    };
+    (bench, sample)
+}
+fn write(slba: u64) -> Sqe {
+    IoCommand::Write(BlockRange::new(slba, 1)).to_sqe(1, 0, DATA, 0)
+}
+
+#[test]
+fn commands_that_a_reset_takes_are_outstanding_no_more_and_event_requests_never_are() {
+    let (mut bench, mut outstanding) = watched(config());
+    bench.enable();
+    bench.create_pair(1, 64);
+    for _ in 0..3 {
+        request(&mut bench);
+        assert_eq!(outstanding(&mut bench), 0.0, "an event request waits for nothing that the drive does");
+        bench.ftl.paused.set(true);
+        for n in 0..4 {
+            bench.push(1, write(n));
+        }
+        bench.ring(1);
+        bench.run();
+        assert_eq!(outstanding(&mut bench), 4.0);
+        bench.disable();
+        bench.ftl.paused.set(false);
+        bench.run();
+        assert_eq!(outstanding(&mut bench), 0.0, "the host knows of none of them any more");
+        bench.enable();
+        bench.create_pair(1, 64);
+    }
+    request(&mut bench);
+    bench.doorbell(9, DoorbellKind::CompletionHead, 0);
+    bench.run();
+    assert_eq!(outstanding(&mut bench), 0.0, "its completion is none of an I/O command");
+}
+
+#[test]
+fn commands_whose_entry_waits_for_room_or_finds_no_memory_are_outstanding_no_more_when_they_are_gone() {
+    let (mut bench, mut outstanding) = watched(config());
+    bench.enable();
+    bench.create_pair(1, 3);
+    for n in 0..2 {
+        bench.push(1, write(n));
+    }
+    bench.ring(1);
+    bench.run();
+    for n in 0..2 {
+        bench.push(1, write(n));
+    }
+    bench.ring(1);
+    bench.run();
+    assert_eq!(outstanding(&mut bench), 2.0, "a completion queue of three entries holds two");
+    bench.disable();
+    assert_eq!(outstanding(&mut bench), 0.0, "the held ones are gone");
+
+    bench.enable();
+    bench.create_pair(1, 64);
+    bench.memory.0.truncate(Bench::completion_at(1) as usize);
+    bench.push(1, write(0));
+    bench.ring(1);
+    bench.run();
+    assert!(bench.csts().cfs(), "the entry had nowhere to go");
+    assert_eq!(outstanding(&mut bench), 0.0);
 }
