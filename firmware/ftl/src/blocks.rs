@@ -132,11 +132,12 @@ pub(crate) struct Blocks {
     erases: Vec<u32>,
     programs: Vec<u16>,
     reads: Vec<u16>,
-    // Of each block since its erase, or since power-on: pages read, and how often its data was moved for wrong bits.
+    // Of each block since its erase, or since power-on: pages read, and how often the data in it had moved for wrong bits.
     reads_since: Vec<u32>,
     moved_for_bits: Vec<u8>,
-    // Blocks whose data should move, one bit each.
+    // Blocks whose data should move, one bit each, and those of them for which its wrong bits are the reason.
     fading: Vec<u64>,
+    fading_for_bits: Vec<u64>,
     valid_pages: Vec<u64>,
     luns: Vec<Lun>,
     // LUNs that are exhausted.
@@ -216,6 +217,7 @@ impl Blocks {
             reads_since: vec![0; blocks],
             moved_for_bits: vec![0; blocks],
             fading: vec![0; blocks.div_ceil(64)],
+            fading_for_bits: vec![0; blocks.div_ceil(64)],
             valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
             exhausted: 0,

@@ -94,6 +94,10 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
             Ok(()) => {
                 drive.let_go_of(lun, victim, &mut moves).await;
                 drive.blocks.borrow_mut().tell_moves(lun);
+                drive.count(|s| {
+                    s.levelled += u64::from(reason == Reason::Wear);
+                    s.refreshed += u64::from(reason == Reason::Fading);
+                });
                 drive.reuse(lun, victim).await;
             }
             Err(NoRoom) => {
@@ -162,10 +166,6 @@ impl Drive {
         }
         blocks.copies_out_of(victim.block);
         drop(blocks);
-        self.count(|s| {
-            s.levelled += u64::from(victim.reason == Reason::Wear);
-            s.refreshed += u64::from(victim.reason == Reason::Fading);
-        });
         self.gc_active.set(self.gc_active.get() + 1);
         self.count(|s| s.gc_runs += 1);
         self.victims[lun.index()].set(Some(self.stats.borrow().gc_runs));

@@ -24,7 +24,7 @@ impl Blocks {
         let reads = &mut self.reads_since[block.at()];
         *reads = reads.saturating_add(1);
         let reads = *reads;
-        self.refresh.reads > 0 && reads == self.refresh.reads && self.want_refresh(block)
+        self.refresh.reads > 0 && reads >= self.refresh.reads && self.want_refresh(block)
     }
     /// The worst code word of a page had so many wrong bits; more than can be corrected for one that could not. True when
     /// the data of its block should move for that.
@@ -37,11 +37,11 @@ impl Blocks {
         if !limit(refresh.corrected, refresh.correctable, moves).is_some_and(is_too_many) {
             return false;
         }
-        let newly = self.want_refresh(block);
-        self.moved_for_bits[block.at()] += u8::from(newly);
-        newly
+        self.fading_for_bits[block.at() / 64] |= 1 << (block.at() % 64);
+        self.want_refresh(block)
     }
-    /// The data of a block should move. True when that is new.
+    /// The data of a block should move, and should until the block is erased: a try that finds no room for it is made again.
+    /// True when that is new.
     fn want_refresh(&mut self, block: BlockIndex) -> bool {
         let at = block.at();
         let holds_data = matches!(self.states[at], BlockState::Open | BlockState::Closed);
@@ -67,7 +67,6 @@ impl Blocks {
             let block = self.luns[lun.index()].fading.pop_front()?;
             let at = block.at();
             if self.victims[at] != NO_VICTIM && self.is_wanted(at) {
-                self.fading[at / 64] &= !(1 << (at % 64));
                 self.victims[at] = NO_VICTIM;
                 return Some(block);
             }
@@ -76,8 +75,9 @@ impl Blocks {
     }
     /// What is copied from now on comes out of this block.
     pub(crate) fn copies_out_of(&mut self, block: BlockIndex) {
-        let lun = self.lun_of(block).index();
-        self.luns[lun].copies_moved = self.moved_for_bits[block.at()];
+        let (lun, at) = (self.lun_of(block).index(), block.at());
+        let for_bits = self.fading_for_bits[at / 64] >> (at % 64) & 1 == 1;
+        self.luns[lun].copies_moved = self.moved_for_bits[at].saturating_add(for_bits.into());
     }
     /// A page is being copied into a block.
     pub(super) fn copied_into(&mut self, block: BlockIndex) {
@@ -89,13 +89,61 @@ impl Blocks {
     pub(super) fn forget_fading(&mut self, block: BlockIndex) {
         let at = block.at();
         self.fading[at / 64] &= !(1 << (at % 64));
+        self.fading_for_bits[at / 64] &= !(1 << (at % 64));
         (self.reads_since[at], self.moved_for_bits[at]) = (0, 0);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::limit;
+    use super::*;
+    use crate::blocks::{BlockEntry, Stream};
+    use crate::tests::bench::config;
+    use aster_units::Content;
+    use std::vec::Vec;
+
+    const WORN: BlockIndex = BlockIndex(3);
+
+    /// A LUN with one closed block and free ones, and refreshes from 32 bits of 40 on, or 10 reads.
+    fn one_closed_block() -> Blocks {
+        let mut config = config(Content::Fingerprint);
+        (config.refresh.corrected, config.refresh.reads) = (32, 10);
+        let mut blocks = Blocks::of(&config);
+        for block in (0..config.geometry.blocks_per_lun).map(BlockIndex) {
+            let state = if block == WORN { BlockState::Closed } else { BlockState::Free };
+            blocks.adopt(block, BlockEntry { state, stream: Stream::Host, next: 0, erases: 0 }).unwrap();
+        }
+        blocks
+    }
+
+    #[test]
+    fn what_should_move_is_asked_for_again_until_it_has_moved() {
+        let lun = LunIndex(0);
+        for by_reads in [false, true] {
+            let mut blocks = one_closed_block();
+            let page = blocks.first_page(WORN);
+            if by_reads {
+                let asked: Vec<_> = (0..12).filter(|_| blocks.count_read(page)).collect();
+                assert_eq!(asked, [9]);
+            } else {
+                assert!(!blocks.found_wrong_bits(page, 31) && blocks.found_wrong_bits(page, 32));
+            }
+            for _ in 0..3 {
+                assert_eq!(blocks.take_fading(lun, false), Some(WORN));
+                blocks.copies_out_of(WORN);
+                assert_eq!(blocks.take_fading(lun, false), None, "it is in work");
+                assert_eq!(blocks.luns[0].copies_moved, u8::from(!by_reads));
+                // There was no room.
+                blocks.return_victim(WORN);
+                assert_eq!(blocks.moved_for_bits[WORN.at()], 0, "nothing has moved");
+            }
+            assert_eq!(blocks.take_fading(lun, false), Some(WORN));
+            blocks.erased(WORN);
+            assert_eq!(blocks.take_fading(lun, false), None);
+            blocks.copies_out_of(WORN);
+            assert_eq!(blocks.luns[0].copies_moved, 0);
+        }
+    }
 
     #[test]
     fn each_move_for_wrong_bits_halves_what_is_left_to_the_limit() {

@@ -1,7 +1,7 @@
 //! Full drives with next to no spare room, written for ever: never stuck, never wrong.
 
 use super::bench::{Bench, config};
-use super::flash::{Cells, Faults};
+use super::flash::Cells;
 use super::oracle::{Op, Oracle, Request};
 use super::power::Torture;
 use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES, WearLevelling};
@@ -9,6 +9,7 @@ use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
 use aster_units::{Content, Duration, Geometry, LunIndex, Rng};
 use std::vec;
+use std::vec::Vec;
 
 /// `short`, or `long` with `ASTER_LONG=1`.
 fn either(short: u64, long: u64) -> u64 {
@@ -35,13 +36,43 @@ fn tight(percent: f64, pages_per_word_line: u16) -> FtlConfig {
     }
 }
 
-/// Lets operations fail as long as each LUN has blocks to spare.
-fn faults(bench: &Bench, one_in: u64) {
-    let needed = bench.config.blocks_needed_per_lun() as u32;
-    let luns = (0..bench.config.geometry.total_luns()).map(LunIndex);
-    let spare = luns.map(|lun| bench.ftl.drive().blocks.borrow().lasting(lun).saturating_sub(needed)).min();
-    let one_in = if spare > Some(1) { one_in } else { 0 };
-    bench.cells.borrow_mut().faults = Faults { program: one_in, erase: one_in / 4, ..Faults::default() };
+/// The failures that a drive can take, shared out over what is written: the last comes shortly before the end, and leaves each LUN
+/// with just the blocks that it needs.
+struct Failures {
+    /// Host pages written after which an operation of a LUN fails, and whether it is an erase; the next one last.
+    due: Vec<(u64, LunIndex, bool)>,
+}
+
+impl Failures {
+    fn over(bench: &Bench, pages: u64) -> Self {
+        let needed = bench.config.blocks_needed_per_lun() as u32;
+        let mut due = Vec::new();
+        for lun in (0..bench.config.geometry.total_luns()).map(LunIndex) {
+            let spare = u64::from(bench.ftl.drive().blocks.borrow().lasting(lun).saturating_sub(needed));
+            assert!(spare > 1, "a test of failures needs blocks that may fail");
+            due.extend((1..=spare).map(|nth| (pages * 97 / 100 * nth / spare, lun, nth % 4 == 2)));
+        }
+        due.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+        Failures { due }
+    }
+    /// Has those fail that are due after so many pages.
+    fn strike(&mut self, bench: &Bench, written: u64) {
+        while let Some((_, lun, is_erase)) = self.due.pop_if(|(at, ..)| *at <= written) {
+            let mut cells = bench.cells.borrow_mut();
+            if is_erase { cells.next_erases_fail.push(lun) } else { cells.next_programs_fail.push(lun) }
+        }
+    }
+    /// Takes back those that nothing has met yet.
+    fn hold(&mut self, bench: &Bench) {
+        let mut cells = bench.cells.borrow_mut();
+        let programs = std::mem::take(&mut cells.next_programs_fail).into_iter().map(|lun| (0, lun, false));
+        let erases = std::mem::take(&mut cells.next_erases_fail).into_iter().map(|lun| (0, lun, true));
+        self.due.extend(programs.chain(erases));
+    }
+}
+
+fn grown_bad(bench: &Bench) -> usize {
+    bench.cells.borrow().grown_bad()
 }
 
 fn fill(bench: &Bench) {
@@ -62,10 +93,19 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
         oracle.fill(&bench);
         let pages = oracle.granules();
         let mut rng = Rng::new(n as u64);
-        let writes = pages * either(4, 100);
-        for written in 0..writes {
-            if written % 64 == 0 {
-                faults(&bench, 4_000);
+        let end = pages * either(4, 100);
+        let mut failures = Failures::over(&bench, end);
+        let all_failures = failures.due.len();
+        let before = bench.ftl.stats().host_pages_written;
+        let mut failed_before_the_last_tenth = 0;
+        loop {
+            let written = bench.ftl.stats().host_pages_written - before;
+            if written >= end {
+                break;
+            }
+            failures.strike(&bench, written);
+            if written < end / 10 * 9 {
+                failed_before_the_last_tenth = grown_bad(&bench);
             }
             // Phases: all of it, a hot tenth, with trims.
             let phase = written * 8 / pages % 3;
@@ -84,7 +124,9 @@ fn a_full_drive_is_written_over_and_over_with_failures_and_trims() {
         oracle.verify(&bench);
         let stats = bench.ftl.stats();
         assert_eq!(stats.state, DriveState::Ready, "{percent} %: {}", bench.dump());
-        assert!(stats.grown_bad_blocks > 0 && stats.gc_runs > 1_000, "{percent} %: {stats:?}");
+        assert_eq!(grown_bad(&bench), all_failures, "{percent} %: all of the spare is used up");
+        assert!(failed_before_the_last_tenth < all_failures, "{percent} %: failures go on to the end");
+        assert!(stats.gc_runs > 1_000, "{percent} %: {stats:?}");
     }
 }
 
@@ -99,11 +141,15 @@ fn a_full_drive_whose_power_goes_again_and_again_is_never_stuck_or_wrong() {
         let mut torture = Torture::new(&bench, 1 + n as u64);
         torture.take_as_it_is(&bench);
         let mut rng = Rng::new(!(n as u64));
-        let (mut written, pages) = (0, u64::from(bench.ftl.logical_pages()));
-        while written < pages * either(2, 100) {
+        let pages = u64::from(bench.ftl.logical_pages());
+        let (mut written, end) = (0, pages * either(2, 100));
+        let mut failures = Failures::over(&bench, end);
+        let all_failures = failures.due.len();
+        let mut failed_before_the_last_tenth = 0;
+        while written < end {
             torture.trims = if rng.below(3) == 0 { 4 } else { 0 };
             for _ in 0..8 {
-                faults(&bench, 4_000);
+                failures.strike(&bench, written);
                 let before = bench.ftl.stats().host_pages_written;
                 torture
                     .work_until(&bench, bench.exec.now() + Duration::from_micros(60_000 + rng.below(40_000)));
@@ -111,8 +157,11 @@ fn a_full_drive_whose_power_goes_again_and_again_is_never_stuck_or_wrong() {
                 assert!(progress > 0, "{percent} %: no progress: {}", bench.dump());
                 written += progress;
             }
+            if written < end / 10 * 9 {
+                failed_before_the_last_tenth = grown_bad(&bench);
+            }
             // Failures of recovery itself are not what this is about.
-            bench.cells.borrow_mut().faults = Faults::default();
+            failures.hold(&bench);
             bench = bench.restart();
             torture.verify(&bench);
             assert_eq!(
@@ -122,5 +171,10 @@ fn a_full_drive_whose_power_goes_again_and_again_is_never_stuck_or_wrong() {
             );
         }
         torture.finish(&bench);
+        assert!(
+            grown_bad(&bench) > failed_before_the_last_tenth,
+            "{percent} %: failures go on to the end: {} of {all_failures}",
+            grown_bad(&bench)
+        );
     }
 }

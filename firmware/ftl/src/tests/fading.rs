@@ -1,7 +1,8 @@
 //! Data that fades is written anew while it can be read.
 
 use super::bench::{Bench, config};
-use crate::{FtlConfig, Refresh};
+use crate::evict::PROGRAM_ATTEMPTS;
+use crate::{Capacity, FtlConfig, Refresh};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, Ppa};
 use std::vec;
@@ -101,6 +102,29 @@ fn a_block_that_was_read_too_often_is_written_anew() {
     idle(&bench, Duration::from_millis(100));
     assert!(bench.ftl.stats().refreshed >= 1);
     assert_ne!(bench.ftl.location_of(Lpn(77)), Some(at));
+    read_from_flash(&bench, 77);
+}
+
+#[test]
+fn a_move_that_found_no_room_is_made_again() {
+    let bench = filled(FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..fading(32, 0, 0) });
+    let (at, beside) = block_of(&bench, 77);
+    let lun = bench.config.geometry.split_ppa(at).0;
+    {
+        let mut cells = bench.cells.borrow_mut();
+        cells.wrong_bits.insert(at.0, 34);
+        // As often as the collector tries to write a page.
+        cells.next_programs_fail = vec![lun; PROGRAM_ATTEMPTS as usize];
+    }
+    read_from_flash(&bench, 77);
+    idle(&bench, Duration::from_millis(300));
+    assert!(bench.cells.borrow().next_programs_fail.is_empty());
+    assert_eq!(bench.ftl.stats().grown_bad_blocks, u64::from(PROGRAM_ATTEMPTS));
+    // What is moved is counted when it is, and nothing is left where it fades.
+    assert_eq!(bench.ftl.stats().refreshed, 1);
+    for page in beside {
+        assert_ne!(bench.ftl.location_of(Lpn(page)).unwrap().0 / 4, at.0 / 4, "page {page}");
+    }
     read_from_flash(&bench, 77);
 }
 

@@ -45,6 +45,9 @@ pub struct Cells {
     pub wrong_bits: BTreeMap<u32, u8>,
     pub wrong_bits_min: u8,
     pub faults: Faults,
+    /// LUNs whose next program, or next erase, fails; as often as they stand here.
+    pub next_programs_fail: Vec<LunIndex>,
+    pub next_erases_fail: Vec<LunIndex>,
     rng: Rng,
     pub erases: Vec<u32>,
     // What each LUN is doing, and whether that has taken effect.
@@ -71,6 +74,8 @@ impl Cells {
             wrong_bits: BTreeMap::new(),
             wrong_bits_min: 0,
             faults: Faults::default(),
+            next_programs_fail: vec![],
+            next_erases_fail: vec![],
             rng: Rng::new(seed),
             erases: vec![0; blocks],
             working: BTreeMap::new(),
@@ -80,6 +85,9 @@ impl Cells {
     }
     fn strikes(&mut self, one_in: u64) -> bool {
         one_in > 0 && self.rng.below(one_in) == 0
+    }
+    fn is_due(due: &mut Vec<LunIndex>, lun: LunIndex) -> bool {
+        due.iter().position(|of| *of == lun).map(|at| due.swap_remove(at)).is_some()
     }
     fn ppa(&self, lun: LunIndex, target: &Target) -> Ppa {
         let (row_lun, block, page) = self.geometry.split_row(target.row);
@@ -97,8 +105,14 @@ impl Cells {
         match request.phase {
             Phase::Read if request.flags.raw => self.read_raw(ppa, &target, dram),
             Phase::Read => self.read(ppa, &target, dram),
-            Phase::Program => self.program(ppa, &target, dram),
-            Phase::Erase => self.erase(ppa),
+            Phase::Program => {
+                let fails = Cells::is_due(&mut self.next_programs_fail, request.lun);
+                self.program(ppa, &target, dram, fails)
+            }
+            Phase::Erase => {
+                let fails = Cells::is_due(&mut self.next_erases_fail, request.lun);
+                self.erase(ppa, fails)
+            }
             other => panic!("the FTL asked for {other:?}"),
         }
     }
@@ -148,7 +162,7 @@ impl Cells {
             Outcome { status, failed_sectors: failed, oob_failed, worst_chunk, ..Outcome::default() }
         }
     }
-    fn program(&mut self, ppa: Ppa, target: &Target, dram: &SharedDram) -> Outcome {
+    fn program(&mut self, ppa: Ppa, target: &Target, dram: &SharedDram, fails: bool) -> Outcome {
         let block = self.block(ppa);
         let page = (ppa.0 % u32::from(self.geometry.pages_per_block)) as u16;
         assert!(!self.factory_bad[block], "a factory bad block is programmed");
@@ -156,7 +170,7 @@ impl Cells {
         assert_eq!(self.next[block], page, "block {block} is programmed out of order or twice");
         assert_eq!(target.sectors.count, self.geometry.sectors_per_page(), "part of a page is programmed");
         self.next[block] += 1;
-        if self.bad[block] || self.strikes(self.faults.program) {
+        if self.bad[block] || fails || self.strikes(self.faults.program) {
             self.bad[block] = true;
             return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
         }
@@ -166,11 +180,11 @@ impl Cells {
             Some(Page { content: dram.content_of(target.buffer), bytes: bytes.into(), oob: oob.into() });
         Outcome::default()
     }
-    fn erase(&mut self, ppa: Ppa) -> Outcome {
+    fn erase(&mut self, ppa: Ppa, fails: bool) -> Outcome {
         let block = self.block(ppa);
         assert!(!self.factory_bad[block], "a factory bad block is erased");
         self.erases[block] += 1;
-        if self.bad[block] || self.strikes(self.faults.erase) {
+        if self.bad[block] || fails || self.strikes(self.faults.erase) {
             self.bad[block] = true;
             if !self.faults.erase_leaves_data {
                 self.half_erase(block);

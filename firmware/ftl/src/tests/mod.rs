@@ -2,7 +2,7 @@
 //! and the host.
 
 mod behaviour;
-mod bench;
+pub(crate) mod bench;
 mod crafted;
 mod endless;
 mod fading;
