@@ -91,3 +91,62 @@ impl Blocks {
         self.luns[lun.index()].erases_since = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::BlockEntry;
+    use crate::tests::bench::config;
+    use aster_units::Content;
+    use std::vec::Vec;
+
+    const LUN: LunIndex = LunIndex(0);
+
+    /// A LUN whose free blocks, from block 0 on, were erased so often; the log names the first `named` in its order.
+    fn free(levelling: WearLevelling, erases: &[u32], named: usize) -> Blocks {
+        let mut config = config(Content::Fingerprint);
+        config.wear_levelling = levelling;
+        let mut blocks = Blocks::of(&config);
+        for (block, &erases) in (0..).map(BlockIndex).zip(erases) {
+            let entry = BlockEntry { state: BlockState::Free, stream: Stream::Host, next: 0, erases };
+            blocks.adopt(block, entry).unwrap();
+        }
+        let _ = blocks.name_free(LUN, named);
+        blocks.listed();
+        blocks
+    }
+    fn taken(blocks: &mut Blocks, streams: &[Stream]) -> Vec<u32> {
+        let erases = |blocks: &Blocks, block: BlockIndex| blocks.erases[block.at()];
+        let mut take = |stream| blocks.take_free(LUN, stream).map(|block| erases(blocks, block));
+        streams.iter().map_while(|&stream| take(stream)).collect()
+    }
+
+    #[test]
+    fn the_host_gets_the_least_worn_block_and_what_is_copied_the_most_worn() {
+        use Stream::{Gc, Host};
+        let erases = [5, 1, 9, 3, 7, 1, 8];
+        for levelling in [WearLevelling::Dynamic, WearLevelling::Static { spread: 20 }] {
+            let all = |streams: &[Stream]| taken(&mut free(levelling, &erases, 7), streams);
+            assert_eq!(all(&[Host; 8]), [1, 1, 3, 5, 7, 8, 9]);
+            assert_eq!(all(&[Gc; 8]), [9, 8, 7, 5, 3, 1, 1]);
+            assert_eq!(all(&[Host, Gc, Host, Gc]), [1, 9, 1, 8]);
+        }
+        let in_turn = taken(&mut free(WearLevelling::None, &erases, 7), &[Host, Gc, Host, Gc]);
+        assert_eq!(in_turn, [5, 1, 9, 3], "without levelling, as they come");
+    }
+
+    #[test]
+    fn a_block_that_becomes_free_takes_its_place_behind_those_that_the_log_names() {
+        let mut blocks = free(WearLevelling::Dynamic, &[4, 6, 8, 10, 12], 2);
+        // Erased so often before, and once more now.
+        for (block, erases) in [(5, 10), (6, 0), (7, 20)] {
+            blocks.states[block] = BlockState::Closed;
+            blocks.erases[block] = erases;
+            blocks.erased(BlockIndex(block as u32));
+        }
+        let order: Vec<_> = blocks.luns[0].free.iter().map(|b| blocks.erases[b.at()]).collect();
+        assert!(order[blocks.luns[0].listed..].is_sorted(), "{order:?}");
+        assert_eq!(order.len() + blocks.luns[0].for_map.len(), 8);
+        assert_eq!(taken(&mut blocks, &[Stream::Gc; 2]), [6, 4], "only those that the log names");
+    }
+}

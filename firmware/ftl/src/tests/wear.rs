@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, config};
 use crate::blocks::{BlockIndex, BlockState};
-use crate::{FtlConfig, WearLevelling};
+use crate::{Capacity, FtlConfig, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Rng};
 use std::vec;
@@ -64,6 +64,39 @@ fn static_levelling_keeps_the_spread_that_data_at_rest_would_open() {
     assert!(stats.levelled > 0);
     let (more, before) = (stats.flash_programs.gc, plain.flash_programs.gc);
     assert!(more < before + before / 2, "levelling takes {more} copies where {before} were enough");
+}
+
+/// Writes all of the drive at random, but nine of ten pages to a tenth of it. Gives the widest spread of the erases of a LUN's
+/// blocks, and the blocks collected.
+fn work_mostly_on_a_tenth(levelling: WearLevelling) -> (u32, u64) {
+    let bench = Bench::fresh(FtlConfig {
+        capacity: Capacity::OverProvisioning(30.0),
+        wear_levelling: levelling,
+        // Blocks to choose among.
+        gc_free_blocks: 6,
+        ..config(Content::Fingerprint)
+    });
+    let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), 8192);
+    let mut rng = Rng::new(3);
+    for version in 0..20_000u64 {
+        let reach = if rng.below(10) < 9 { pages / 10 } else { pages };
+        let data = version.to_le_bytes().repeat(2);
+        assert_eq!(bench.run(HostOp::Write, rng.below(reach) * bytes, bytes, data).0, HostStatus::Success);
+    }
+    let of = data_blocks(&bench);
+    let spread = |lun| {
+        let erases = of.iter().filter(|(b, _)| b / 72 == lun).map(|(_, erases)| *erases);
+        erases.clone().max().unwrap() - erases.min().unwrap()
+    };
+    ((0..4).map(spread).max().unwrap(), bench.ftl.stats().gc_runs)
+}
+
+#[test]
+fn dynamic_levelling_wears_blocks_alike_that_are_written_unequally_and_costs_no_copy() {
+    let (without, collected) = work_mostly_on_a_tenth(WearLevelling::None);
+    let (dynamic, as_many) = work_mostly_on_a_tenth(WearLevelling::Dynamic);
+    assert!(3 * dynamic < 2 * without, "a spread of {dynamic} erases, {without} without levelling");
+    assert_eq!(as_many, collected);
 }
 
 #[test]
