@@ -13,7 +13,7 @@ use aster_channel::fixed::Filter;
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats, Exec};
 use aster_ftl::{Boot, Ftl, FtlHandle};
-use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth};
+use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth, QueueDoorbell};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
 use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
@@ -198,9 +198,12 @@ impl Device {
         front.on_format(Box::new(move |size| {
             Life { block_size: Some(size), ..Life::load(&kept) }.store(&kept);
         }));
-        // Until a shutdown says otherwise, the power may go at any time. The block format stays what the drive was made with.
-        let history = History { shut_down: false, ..front.history() };
-        Life { history, block_size: Some(block_size) }.store(&nvram);
+        // The block format stays what the drive was made with.
+        Life { history: front.history(), block_size: Some(block_size) }.store(&nvram);
+        let kept = nvram.clone();
+        front.on_history(Box::new(move |history: &History| {
+            Life { history: *history, ..Life::load(&kept) }.store(&kept);
+        }));
         let ftl = Ftl::start(
             &ftl_core,
             ftl_config,
@@ -366,10 +369,9 @@ impl Device {
     pub fn doorbell_generation(&self) -> u32 {
         self.front.controller().doorbell_generation()
     }
-    /// The doorbells that there are: offset in BAR0, and the value that each was last rung with.
-    pub fn doorbells(&self) -> Vec<(u32, u32)> {
-        let front = self.front.controller();
-        front.doorbells().map(|(doorbell, value)| (doorbell.offset(0) as u32, value)).collect()
+    /// The doorbells that there are.
+    pub fn doorbells(&self) -> Vec<QueueDoorbell> {
+        self.front.controller().doorbells().collect()
     }
     /// Reads BAR0 as of now, behind the posted writes before it. All ones where or while BAR0 doesn't answer.
     pub fn bar_read(&self, offset: u32, size: u8) -> u64 {

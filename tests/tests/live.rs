@@ -359,6 +359,23 @@ fn a_queue_that_is_deleted_in_use_answers_no_more_and_its_number_can_be_used_aga
 }
 
 #[test]
+fn a_queue_that_is_replaced_at_once_hears_its_first_ring() {
+    for pace in [Pace::Fast, Pace::Real] {
+        let drive = Running::start(&profile("tiny", |_| ()), pace, None);
+        let mut host = host(&drive, Ring::Mapped);
+        let buffer = host.alloc(BYTES as u64);
+        let mut queue = host.create_queue(3, 64);
+        for _ in 0..cases(20, 200) {
+            // The first ring of each queue has the value that was the last of the queue before.
+            assert!(host.send(&mut queue, transfer(false, 0, BLOCKS, buffer)).status().is_success());
+            queue = host.replace_queue(3, 64);
+        }
+        drop(host);
+        drive.stop().unwrap();
+    }
+}
+
+#[test]
 fn who_comes_after_a_lost_host_finds_what_was_written() {
     let drive = tiny(None);
     let mut versions = BTreeMap::new();

@@ -114,6 +114,11 @@ impl Controller {
     pub fn history(&self, now: Instant) -> History {
         self.health.history(now, self.errors.count())
     }
+    /// A shutdown has been through, and the controller has not been enabled since.
+    #[inline]
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.health.is_shut_down()
+    }
     /// True between CSTS.RDY rising and falling.
     pub fn is_ready(&self) -> bool {
         self.registers.csts.rdy()

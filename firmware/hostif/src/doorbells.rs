@@ -19,6 +19,17 @@ pub struct DoorbellBuffer {
     pub event_index: u64,
 }
 
+/// A doorbell of a queue that exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueDoorbell {
+    /// Which it is.
+    pub doorbell: Doorbell,
+    /// The value it was last rung with.
+    pub value: u32,
+    /// Counts the queues that had the number: another one has another doorbell, at the same place.
+    pub created: u32,
+}
+
 /// Which doorbells there are, and where.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Doorbells {
@@ -66,13 +77,17 @@ impl Controller {
     pub fn doorbell_generation(&self) -> u32 {
         self.doorbells.generation
     }
-    /// The doorbells of the queues that exist, with the value that each was last rung with.
-    pub fn doorbells(&self) -> impl Iterator<Item = (Doorbell, u32)> + '_ {
+    /// The doorbells of the queues that exist.
+    pub fn doorbells(&self) -> impl Iterator<Item = QueueDoorbell> + '_ {
         let submission = self.submission.iter().enumerate().filter(|(_, q)| q.exists);
         let completion = self.completion.iter().enumerate().filter(|(_, q)| q.exists);
-        let at = |queue: usize, kind| Doorbell { queue: queue as u16, kind };
-        submission
-            .map(move |(queue, q)| (at(queue, DoorbellKind::SubmissionTail), q.tail))
-            .chain(completion.map(move |(queue, q)| (at(queue, DoorbellKind::CompletionHead), q.head)))
+        let of = |queue: usize, kind, value, created| QueueDoorbell {
+            doorbell: Doorbell { queue: queue as u16, kind },
+            value,
+            created,
+        };
+        submission.map(move |(queue, q)| of(queue, DoorbellKind::SubmissionTail, q.tail, q.created)).chain(
+            completion.map(move |(queue, q)| of(queue, DoorbellKind::CompletionHead, q.head, q.created)),
+        )
     }
 }

@@ -11,9 +11,14 @@ use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
 use aster_ports::link::{FRONT_ANSWER, LinkPort};
+use aster_units::{Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
 
 type FormatObserver = Box<dyn FnMut(BlockSize)>;
+type HistoryObserver = Box<dyn FnMut(&History)>;
+
+/// How often the counters are told at most. A loss of power takes along what they counted since.
+const HISTORY_PERIOD: Duration = Duration::from_secs(1);
 
 /// An NVMe controller wired into a device.
 pub struct FrontEnd {
@@ -25,6 +30,10 @@ pub struct FrontEnd {
     recorder: Recorder,
     handler: Cell<Option<HandlerId>>,
     on_format: RefCell<Option<FormatObserver>>,
+    on_history: RefCell<Option<HistoryObserver>>,
+    // When the counters are told next, and whether a shutdown had been through the last time.
+    history_due: Cell<Instant>,
+    was_shut_down: Cell<bool>,
 }
 
 impl FrontEnd {
@@ -53,6 +62,9 @@ impl FrontEnd {
             recorder: recorder.clone(),
             handler: Cell::new(None),
             on_format: RefCell::new(None),
+            on_history: RefCell::new(None),
+            history_due: Cell::new(Instant::ZERO + HISTORY_PERIOD),
+            was_shut_down: Cell::new(false),
         });
         let handler = exec.register(front.clone());
         front.handler.set(Some(handler));
@@ -64,6 +76,12 @@ impl FrontEnd {
     /// Calls `observer` with the new block size after each Format NVM, so that the device can keep it in NVRAM.
     pub fn on_format(&self, observer: impl FnMut(BlockSize) + 'static) {
         *self.on_format.borrow_mut() = Some(Box::new(observer));
+    }
+
+    /// Calls `observer` with the drive's life while it goes on, for the device to keep it in NVRAM: at once when a shutdown has
+    /// been through or the host has come back after one, the rest once a second. A drive that does nothing tells nothing.
+    pub fn on_history(&self, observer: impl FnMut(&History) + 'static) {
+        *self.on_history.borrow_mut() = Some(Box::new(observer));
     }
 
     /// Reads `size` bytes (1, 2, 4 or 8) of BAR0 at `offset`, now.
@@ -104,6 +122,14 @@ impl FrontEnd {
         self.controller.borrow().history(self.exec.now())
     }
 
+    #[cold]
+    fn tell_history(&self) {
+        self.history_due.set(self.exec.now() + HISTORY_PERIOD);
+        let history = self.history();
+        if let Some(observer) = self.on_history.borrow_mut().as_mut() {
+            observer(&history);
+        }
+    }
     fn with(&self, act: impl FnOnce(&mut Controller, &mut Ports)) {
         let mut controller = self.controller.borrow_mut();
         {
@@ -118,13 +144,16 @@ impl FrontEnd {
             };
             act(&mut controller, &mut ports);
         }
-        if core::mem::take(&mut controller.format_changed) {
-            let size = controller.block_size();
-            // The observer may look at the front end.
-            drop(controller);
-            if let Some(observer) = self.on_format.borrow_mut().as_mut() {
-                observer(size);
-            }
+        let format_changed = core::mem::take(&mut controller.format_changed);
+        let (shut_down, size) = (controller.is_shut_down(), format_changed.then(|| controller.block_size()));
+        // Observers may look at the front end.
+        drop(controller);
+        if shut_down != self.was_shut_down.get() || self.exec.now() >= self.history_due.get() {
+            self.was_shut_down.set(shut_down);
+            self.tell_history();
+        }
+        if let Some((size, observer)) = size.zip(self.on_format.borrow_mut().as_mut()) {
+            observer(size);
         }
     }
 }

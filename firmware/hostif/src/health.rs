@@ -110,6 +110,11 @@ impl Health {
     pub fn set_shut_down(&mut self, shut_down: bool) {
         self.life.shut_down = shut_down;
     }
+    /// The last shutdown has finished, and nobody has come back since.
+    #[inline]
+    pub fn is_shut_down(&self) -> bool {
+        self.life.shut_down
+    }
     /// The host wants to hear of these warnings, also when they are not new.
     pub fn report_again(&mut self, warnings: u8) {
         self.warnings = CriticalWarning(self.warnings.0 & !warnings);

@@ -17,6 +17,8 @@ const fn distance(from: u32, to: u32, size: u32) -> u32 {
 pub(crate) struct SubmissionQueue {
     /// Created and not deleted.
     pub exists: bool,
+    /// Counts the queues that had this number.
+    pub created: u32,
     pub address: u64,
     pub size: u32,
     pub head: u32,
@@ -33,7 +35,8 @@ pub(crate) struct SubmissionQueue {
 
 impl SubmissionQueue {
     pub fn create(&mut self, address: u64, size: u32, completion: u16) {
-        *self = SubmissionQueue { exists: true, address, size, completion, ..Default::default() };
+        let created = self.created.wrapping_add(1);
+        *self = SubmissionQueue { exists: true, created, address, size, completion, ..Default::default() };
     }
     /// Entries that the host has added and no fetch has brought.
     #[inline]
@@ -72,6 +75,8 @@ impl SubmissionQueue {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletionQueue {
     pub exists: bool,
+    /// Counts the queues that had this number.
+    pub created: u32,
     pub address: u64,
     pub size: u32,
     pub head: u32,
@@ -90,6 +95,7 @@ impl Default for CompletionQueue {
     fn default() -> Self {
         CompletionQueue {
             exists: false,
+            created: 0,
             address: 0,
             size: 0,
             head: 0,
@@ -104,7 +110,8 @@ impl Default for CompletionQueue {
 
 impl CompletionQueue {
     pub fn create(&mut self, address: u64, size: u32, vector: Option<u16>) {
-        *self = CompletionQueue { exists: true, address, size, vector, ..Default::default() };
+        let created = self.created.wrapping_add(1);
+        *self = CompletionQueue { exists: true, created, address, size, vector, ..Default::default() };
     }
     #[inline]
     pub const fn is_full(&self) -> bool {

@@ -6,7 +6,7 @@
 
 use crate::mapping::Mapping;
 use crate::memory::GuestMemory;
-use aster_device::{Device, DoorbellBuffer};
+use aster_device::{Device, DoorbellBuffer, QueueDoorbell};
 use aster_ports::link::HostMemory;
 use aster_units::Instant;
 use aster_wire::nvme::registers::DOORBELLS;
@@ -25,6 +25,8 @@ const ADMIN_BYTES: u32 = 8;
 struct Watched {
     /// In BAR0.
     offset: u32,
+    /// Tells the queue from others that had its number.
+    created: u32,
     /// What the drive was told last.
     value: u32,
 }
@@ -102,11 +104,12 @@ impl Doorbells {
         self.generation = device.doorbell_generation();
         self.buffer = device.doorbell_buffer();
         let before = std::mem::take(&mut self.watched);
-        for (offset, value) in device.doorbells() {
+        for QueueDoorbell { doorbell, value, created } in device.doorbells() {
+            let offset = doorbell.offset(0) as u32;
             // Of a queue that stays the last value may still be on its way to the drive. What a queue of the same number had
-            // there before this one is nothing to this one.
-            let known = before.iter().find(|watched| watched.offset == offset);
-            let watched = Watched { offset, value: known.map_or(value, |known| known.value) };
+            // there before this one is nothing to this one, though nobody has looked between the two.
+            let known = before.iter().find(|watched| watched.offset == offset && watched.created == created);
+            let watched = Watched { offset, created, value: known.map_or(value, |known| known.value) };
             if known.is_none() {
                 self.page.store(watched.place().into(), value);
             }

@@ -259,17 +259,38 @@ impl Host {
                 self.write(at + 8 * u64::from(id), &[0; 8]);
             }
         }
+        for creation in Self::creations(&queue, signals) {
+            assert!(self.admin(creation).status().is_success());
+        }
+        queue
+    }
+    /// Deletes I/O queue pair `id` and creates another one with that number, all in one ring.
+    pub fn replace_queue(&mut self, id: u16, entries: u32) -> Queue {
+        let queue = self.new_queue(id, entries);
+        let commands = [AdminCommand::DeleteIoSq(id).encode(0), AdminCommand::DeleteIoCq(id).encode(0)];
+        let creations = Self::creations(&queue, true);
+        let mut admin = self.admin.expect("the controller is enabled");
+        for sqe in commands.into_iter().chain(creations) {
+            self.push(&mut admin, sqe);
+        }
+        self.ring(&admin);
+        for _ in 0..4 {
+            assert!(self.wait(&mut admin).status().is_success());
+        }
+        self.admin = Some(admin);
+        queue
+    }
+    /// The commands that create a queue pair.
+    fn creations(queue: &Queue, signals: bool) -> [Sqe; 2] {
+        let (id, size) = (queue.id, QueueDword10::of(queue.id, queue.entries));
         let control = CreateCqDword11(0)
             .with_contiguous(true)
             .with_interrupts_enabled(signals)
             .with_interrupt_vector(if signals { id } else { 0 });
-        let size = QueueDword10::of(id, entries);
         let completion = AdminCommand::CreateIoCq(CreateIoCq { queue: size, control });
-        assert!(self.admin(completion.to_sqe(0, 0, queue.completion, 0)).status().is_success());
         let control = CreateSqDword11(0).with_contiguous(true).with_completion_queue_id(id);
         let submission = AdminCommand::CreateIoSq(CreateIoSq { queue: size, control, nvm_set: 0 });
-        assert!(self.admin(submission.to_sqe(0, 0, queue.submission, 0)).status().is_success());
-        queue
+        [completion.to_sqe(0, 0, queue.completion, 0), submission.to_sqe(0, 0, queue.submission, 0)]
     }
     /// Puts a command into a queue without ringing: its identifier.
     pub fn push(&mut self, queue: &mut Queue, sqe: Sqe) -> u16 {

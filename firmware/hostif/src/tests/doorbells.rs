@@ -44,7 +44,9 @@ fn doorbell_buffers_must_be_whole_pages() {
 #[test]
 fn the_generation_moves_with_every_queue_that_comes_or_goes() {
     let mut bench = Bench::ready(config());
-    let listed = |bench: &Bench| bench.front.controller().doorbells().collect::<Vec<_>>();
+    let listed = |bench: &Bench| {
+        bench.front.controller().doorbells().map(|of| (of.doorbell, of.value)).collect::<Vec<_>>()
+    };
     let tail = |queue| Doorbell { queue, kind: DoorbellKind::SubmissionTail };
     let head = |queue| Doorbell { queue, kind: DoorbellKind::CompletionHead };
     // Two commands made queue pair 1.
@@ -65,4 +67,19 @@ fn the_generation_moves_with_every_queue_that_comes_or_goes() {
     bench.disable();
     assert!(moved(&bench));
     assert_eq!(listed(&bench), []);
+}
+
+#[test]
+fn a_queue_that_takes_anothers_number_is_told_from_it() {
+    let mut bench = Bench::ready(config());
+    let created = |bench: &Bench| {
+        let controller = bench.front.controller();
+        let all = controller.doorbells().filter(|of| of.doorbell.queue == 1);
+        all.map(|of| of.created).collect::<Vec<_>>()
+    };
+    let before = created(&bench);
+    assert!(bench.status(0, AdminCommand::DeleteIoSq(1).encode(0)).is_success());
+    assert!(bench.status(0, Bench::create_sq(1, 16, 1)).is_success());
+    let after = created(&bench);
+    assert!(after[0] != before[0] && after[1] == before[1], "{before:?}, {after:?}");
 }

@@ -2,11 +2,14 @@
 
 use super::bench::{Bench, DATA, HOST_BYTES, config};
 use crate::HostIfConfig;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::Duration;
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::registers::{Cc, Csts, Register, ShutdownStatus};
 use aster_wire::nvme::{AdminOpcode, Sqe};
+use core::cell::RefCell;
 
 fn write(slba: u64, blocks: u32) -> Sqe {
     IoCommand::Write(BlockRange::new(slba, blocks)).to_sqe(1, 0, DATA, DATA + 0x10_0000)
@@ -231,4 +234,32 @@ fn queues_in_memory_that_does_not_exist_are_fatal_until_a_reset() {
     bench.run();
     assert!(bench.csts().cfs());
     assert_eq!(bench.front.controller().commands_in_flight(), 0);
+}
+
+#[test]
+fn the_drives_life_is_told_once_a_second_and_at_once_when_a_shutdown_comes_or_ends() {
+    let mut bench = Bench::ready(config());
+    let told: Rc<RefCell<Vec<(u64, bool)>>> = Rc::default();
+    let into = Rc::clone(&told);
+    bench.front.on_history(move |life| into.borrow_mut().push((life.write_commands, life.shut_down)));
+    let later = |bench: &Bench, millis| {
+        let at = bench.exec.now() + Duration::from_millis(millis);
+        bench.exec.advance_to(at);
+        bench.exec.catch_up(at);
+    };
+    for _ in 0..20 {
+        assert!(bench.status(1, write(0, 1)).is_success());
+    }
+    assert_eq!(*told.borrow(), []);
+    later(&bench, 1_100);
+    assert_eq!(*told.borrow(), [], "who does nothing needs no waking");
+    assert!(bench.status(1, write(0, 1)).is_success());
+    assert_eq!(told.borrow().len(), 1);
+    assert!(told.borrow()[0].0 >= 20);
+    bench.write(Register::Configuration, bench.cc().with_shn(1).0.into());
+    bench.run();
+    assert_eq!(told.borrow()[1..], [(21, true)]);
+    bench.disable();
+    bench.enable();
+    assert_eq!(told.borrow()[2..], [(21, false)]);
 }
