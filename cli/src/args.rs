@@ -274,6 +274,9 @@ pub(crate) struct ServeArgs {
     /// Keep the drive in this file; it is made when there is none [default: in memory, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
+    /// Every write to the image waits for the disk, so that a crash of this machine is a loss of power as well; slow
+    #[arg(long, requires = "image")]
+    pub(crate) sync: bool,
     /// The serial number of a drive in memory, up to 20 printable characters; an image has its own [default: from the seed]
     #[arg(long, value_name = "TEXT", conflicts_with = "image")]
     pub(crate) serial: Option<String>,

@@ -10,7 +10,7 @@ use crate::sideband::{SideBand, Wanted};
 use aster_device::{Device, FreshErrors, Media};
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::open_image;
+use aster_run_virtual::{open_image, open_image_synchronously};
 use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     // What a host sends are bytes: tags would lose them.
     let content = Some(Content::Full);
     let media = match &args.image {
+        Some(path) if args.sync => open_image_synchronously(path, &profile, content)?,
         Some(path) => open_image(path, &profile, content)?,
         None => match &args.serial {
             Some(serial) => Media::fresh().with_serial(serial.clone()),

@@ -3,17 +3,19 @@
 use crate::place::Place;
 use aster_tests::live::{Host, Queue, Ring, transfer};
 use aster_units::Rng;
-use aster_wire::nvme::admin::{AdminCommand, FormatDword10};
+use aster_wire::nvme::admin::{AdminCommand, FormatDword10, GetLogPage};
 use aster_wire::nvme::io::IoCommand;
+use aster_wire::nvme::log::{HealthLog, LogId};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
+use zerocopy::FromBytes;
 
 const MEMORY: u64 = 4 << 20;
 /// Blocks of 512 bytes in a slot, of which there are so many.
-const BLOCKS: u32 = 16;
-const BLOCK_BYTES: usize = 512;
+pub const BLOCKS: u32 = 16;
+pub const BLOCK_BYTES: usize = 512;
 const SLOTS: u64 = 600;
 /// Writes in flight when the server is killed, and between two flushes.
 const IN_FLIGHT: u64 = 12;
@@ -33,17 +35,21 @@ struct Held {
 /// By slot, then by block in it.
 type Slots = BTreeMap<u64, [Held; BLOCKS as usize]>;
 
-struct Session {
-    server: Child,
-    host: Host,
-    queue: Queue,
-    buffers: Vec<u64>,
+pub struct Session {
+    pub server: Child,
+    pub host: Host,
+    pub queue: Queue,
+    pub buffers: Vec<u64>,
 }
 
 fn serve(place: &Place) -> Session {
+    serve_with(place, &[])
+}
+pub fn serve_with(place: &Place, more: &[&str]) -> Session {
     // Whoever is killed can't remove its socket.
     let _ = std::fs::remove_file(place.path("s"));
     let arguments = ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast"];
+    let arguments = [&arguments[..], more].concat();
     let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // The socket is there before anybody listens at it.
     while UnixStream::connect(place.path("s")).is_err() {
@@ -85,7 +91,7 @@ impl Session {
             }
         }
     }
-    fn push_write(&mut self, buffer: usize, slot: u64, version: u64) {
+    pub fn push_write(&mut self, buffer: usize, slot: u64, version: u64) {
         let content: Vec<u8> = (0..u64::from(BLOCKS)).flat_map(|nth| block(slot, nth, version)).collect();
         self.host.write(self.buffers[buffer], &content);
         let write = transfer(true, slot * u64::from(BLOCKS), BLOCKS, self.buffers[buffer]);
@@ -107,7 +113,7 @@ impl Session {
         }
         self.host.ring(&self.queue);
     }
-    fn wait_for_writes(&mut self) {
+    pub fn wait_for_writes(&mut self) {
         for _ in 0..IN_FLIGHT {
             assert!(self.host.wait(&mut self.queue).status().is_success());
         }
@@ -117,7 +123,15 @@ impl Session {
         assert!(self.host.send(&mut self.queue, flush).status().is_success());
         held.values_mut().flatten().for_each(|held| held.flushed = held.sent);
     }
-    fn kill(mut self) {
+    fn smart(&mut self) -> HealthLog {
+        let page = self.buffers[0];
+        let log = AdminCommand::GetLogPage(GetLogPage::new(LogId::Health.raw(), 128));
+        assert!(self.host.admin(log.to_sqe(u32::MAX, 0, page, 0)).status().is_success());
+        let mut bytes = [0; 512];
+        self.host.read(page, &mut bytes);
+        HealthLog::read_from_bytes(&bytes).unwrap()
+    }
+    pub fn kill(mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
     }
@@ -163,4 +177,50 @@ fn a_format_is_not_undone_when_the_server_is_killed() {
     session.kill();
     held.values_mut().flatten().for_each(|held| *held = Held::default());
     serve(&place).verify(&mut held);
+}
+
+#[test]
+fn smart_counts_the_kill_and_keeps_all_but_the_last_second() {
+    let place = Place::new();
+    let (mut held, mut version) = (Slots::new(), 0);
+    // A slow package: little to compute takes seconds of the drive's time.
+    let slow = ["--set", "package.program_us=[20000, 20000]"];
+    let mut rng = Rng::new(1);
+    for kills in 0..2 {
+        let mut session = serve_with(&place, &slow);
+        let before = session.smart();
+        assert_eq!((before.power_cycles.get(), before.unsafe_shutdowns.get()), (kills + 1, kills));
+        assert_eq!(before.host_write_commands.get() > 1_000, kills > 0, "{}", before.host_write_commands);
+        for _ in 0..150 {
+            session.write_some(&mut held, &mut rng, &mut version);
+            session.wait_for_writes();
+        }
+        session.kill();
+    }
+}
+
+/// O_DSYNC as /proc shows it.
+const DSYNC: u32 = 0o10000;
+
+#[test]
+fn an_image_is_written_through_to_the_disk_where_that_is_asked_for() {
+    for (more, waits) in [(&["--sync"][..], true), (&[], false)] {
+        let place = Place::new();
+        let mut session = serve_with(&place, more);
+        let (mut held, mut rng) = (Slots::new(), Rng::new(1));
+        session.write_some(&mut held, &mut rng, &mut 0);
+        session.wait_for_writes();
+        session.flush(&mut held);
+        session.verify(&mut held);
+        let process = format!("/proc/{}", session.server.id());
+        let is_image = |file: &std::fs::DirEntry| {
+            std::fs::read_link(file.path()).is_ok_and(|path| path.ends_with("d.aster"))
+        };
+        let open = std::fs::read_dir(format!("{process}/fd")).unwrap().map(Result::unwrap);
+        let file = open.into_iter().find(is_image).unwrap().file_name();
+        let said = std::fs::read_to_string(format!("{process}/fdinfo/{}", file.display())).unwrap();
+        let flags = said.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim().to_owned();
+        assert_eq!(u32::from_str_radix(&flags, 8).unwrap() & DSYNC != 0, waits, "{flags}");
+        session.kill();
+    }
 }

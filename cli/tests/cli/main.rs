@@ -5,6 +5,7 @@ mod follow;
 mod guest;
 mod images;
 mod killed;
+mod larger;
 mod operations;
 mod place;
 mod running;

@@ -8,7 +8,7 @@ mod pci;
 
 pub use image::{
     CloneSerial, ImageCheck, ImageError, ImageInfo, Stage, check_image, clone_image, image_info, make_image,
-    open_image,
+    open_image, open_image_synchronously,
 };
 pub use machine::{Machine, RunError, VirtualBar};
 

@@ -12,10 +12,10 @@ use aster_device::{BuildError, DamagedPage, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::Content;
 use header::{MAGIC, differences, made_with, name_of, serial, write_new};
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -211,11 +211,39 @@ impl Medium for FileMedium {
 /// # Errors
 /// When the file can't be used as this profile's drive.
 pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> Result<Media, ImageError> {
+    open(path, profile, content, OFlags::empty()).map(|(media, _)| media)
+}
+/// As [`open_image`], and every write waits for the disk: what the drive says is on its flash is there after a crash of the
+/// system as well.
+///
+/// # Errors
+/// When the file can't be used as this profile's drive.
+pub fn open_image_synchronously(
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
+) -> Result<Media, ImageError> {
+    let (media, file) = open(path, profile, content, OFlags::DSYNC)?;
+    // Its length and its name are no data.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let kept = file.sync_all().and_then(|()| File::open(folder)?.sync_all());
+    kept.map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
+    Ok(media)
+}
+
+fn open(
+    path: &Path,
+    profile: &Profile,
+    content: Option<Content>,
+    flags: OFlags,
+) -> Result<(Media, Rc<File>), ImageError> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).custom_flags(flags.bits() as i32);
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     // First: a profile that makes no drive makes no file either.
     let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
     let needed = NAND_AT + nand_bytes;
-    let made = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+    let made = how.clone().create_new(true).open(path);
     let file = match made {
         Ok(file) => {
             lock(&file, path)?;
@@ -227,7 +255,7 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
             file
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let file = OpenOptions::new().read(true).write(true).open(path).map_err(io_error)?;
+            let file = how.open(path).map_err(io_error)?;
             lock(&file, path)?;
             check_file(&file, path, profile, content)?;
             file
@@ -239,7 +267,7 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
     let serial = serial(&made_with(&file, path)?, path)?;
-    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial))
+    Ok((Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial), file))
 }
 
 /// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for [`open_image`] to open.
@@ -313,6 +341,18 @@ mod tests {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path).unwrap();
         file.set_len(1 << 20).unwrap();
         FileMedium { file: Rc::new(file), base: 4096, size: 1 << 16 }
+    }
+
+    #[test]
+    fn each_write_of_an_image_that_is_opened_so_waits_for_the_disk_whether_it_was_there_or_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, profile) = (dir.path().join("d"), aster_device::profile::shipped("tiny").unwrap());
+        let waits = |flags| {
+            let (_media, file) = open(&path, &profile, None, flags).unwrap();
+            rustix::fs::fcntl_getfl(&*file).unwrap().contains(OFlags::DSYNC)
+        };
+        assert!(waits(OFlags::DSYNC) && waits(OFlags::DSYNC) && !waits(OFlags::empty()));
+        drop(open_image_synchronously(&path, &profile, None).unwrap());
     }
 
     #[test]
