@@ -3,8 +3,11 @@
 use aster_device::profile::{CellUse, ControllerName, OneShotProfile, Profile, SchedulerPolicy};
 use aster_device::{DriveStats, Media};
 use aster_events::Recorder;
+use aster_tests::fuzz::Function;
 use aster_tests::{cases, drive, job, machine, profile, run, versioned};
 use aster_units::Content;
+use aster_wire::nvme::admin::{AdminCommand, Identify, IdentifyDword10};
+use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Job, Mix};
 
@@ -123,4 +126,32 @@ fn a_terabyte_of_cosmos_plus_comes_back_within_two_seconds() {
     assert_eq!(format!("{:?} {:?}", ftl.boot, ftl.state), "Recovered Ready");
     assert!(ftl.boot_reads > pages_of_map, "every page of the map was read");
     assert!(seconds <= 2.0, "{seconds} s");
+}
+
+/// CSTS.RDY says that doorbells are heard (NVMe 1.4 §3.1.6), not that the media can be read.
+#[test]
+fn a_host_that_comes_while_the_drive_recovers_is_heard_at_once_and_its_data_follows() {
+    let mut function = Function::new();
+    function.enable();
+    function.create_pair(1);
+    let (at, blocks) = (Function::data(), 8);
+    for nth in 0..40 {
+        function.memory.at(at, 4096).fill(nth + 1);
+        let write = IoCommand::Write(BlockRange::new(u64::from(nth) * 64, blocks));
+        assert!(function.send(1, write.to_sqe(1, 0, at, 0)).status().is_success());
+    }
+    assert!(function.send(1, IoCommand::Flush.to_sqe(1, 0, 0, 0)).status().is_success());
+    let mut function = function.lose_power();
+    function.enable();
+    function.create_pair(1);
+    let identify = Identify { control: IdentifyDword10(0).with_cns(1), nvm_set: 0 };
+    function.admin(AdminCommand::Identify(identify).to_sqe(0, 0, at, 0));
+    assert!(function.device.is_booting(), "recovery was over before anybody could ask");
+    for nth in [0, 39] {
+        function.memory.at(at, 4096).fill(0xEE);
+        let read = IoCommand::Read(BlockRange::new(u64::from(nth) * 64, blocks));
+        assert!(function.send(1, read.to_sqe(1, 0, at, 0)).status().is_success());
+        assert!(function.memory.at(at, 4096).iter().all(|&byte| byte == nth + 1));
+    }
+    assert!(function.device.recovery().is_some_and(|text| text.contains("recovered")));
 }

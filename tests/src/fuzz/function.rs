@@ -119,8 +119,15 @@ fn small() -> Profile {
 impl Function {
     /// A drive with a host that has found it and knows nothing else of it.
     pub fn new() -> Self {
-        let (media, recorder) = (Media::fresh(), Recorder::default());
-        let device = Device::power_on("fuzz", &small(), Some(Content::Full), media, &recorder)
+        Function::on(Media::fresh())
+    }
+    /// The power goes and comes back: the drive begins to boot, and its host has found it again.
+    #[must_use]
+    pub fn lose_power(self) -> Self {
+        Function::on(self.device.power_off())
+    }
+    fn on(media: Media) -> Self {
+        let device = Device::power_on("fuzz", &small(), Some(Content::Full), media, &Recorder::default())
             .unwrap_or_else(|e| panic!("power-on: {e}"));
         let memory = Memory { bytes: vec![0; Memory::BYTES as usize], absent: 0..0, accesses: Cell::new(0) };
         let function = Function { device, memory, ends: [Ends::default(); QUEUES as usize], next_cid: SENT };

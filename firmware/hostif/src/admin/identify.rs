@@ -42,7 +42,8 @@ impl Controller {
         match structure {
             Cns::Controller => scratch.copy_from_slice(self.identify_controller().as_bytes()),
             // The broadcast value asks for what all namespaces have in common, where namespaces can be managed (NVMe 1.4
-            // §5.15.2.1): here they can't.
+            // §5.15.2.1). Here they can't: then the command may be refused as Invalid Namespace or Format (which the NVM
+            // Command Set Specification, where that structure went, says of CNS 00h in so many words).
             Cns::Namespace if nsid == NSID => {
                 scratch.copy_from_slice(self.identify_namespace().as_bytes());
             }
