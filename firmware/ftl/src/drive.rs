@@ -248,7 +248,7 @@ impl Drive {
             log_wanted: WaitCell::default(),
             checkpoint_wanted: WaitCell::default(),
             map_room: WaitCell::default(),
-            log_waiters: WaitQueue::with_capacity(workers + luns as usize + 2),
+            log_waiters: WaitQueue::with_capacity(workers + luns as usize + 3),
             settle_waiters: queues(luns, workers.min(64)),
             flush_waiters: WaitQueue::with_capacity(workers),
             stats: RefCell::default(),
