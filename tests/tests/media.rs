@@ -70,6 +70,18 @@ fn lost(m: &Machine, page: u32, fill: u8) -> Vec<u64> {
     (0..PAGE_BLOCKS).filter(is_lost).collect()
 }
 
+/// Damages a chunk of the second sector of a page: 256 bytes and 21 of parity each, 16 a sector.
+fn damage(m: &Machine, page: u32, chunk: u32) {
+    let geometry = *m.device().geometry();
+    let (lun, block, of_block) = geometry.split_ppa(at(m, page));
+    let first = (16 + chunk) * 277;
+    assert!(m.device().nand().flip_random_bits(lun, block, of_block, (first, 256), 60, 9));
+    // What the data buffer still has of it gives way to others.
+    for n in 1..100 {
+        read(m, u64::from(page + n) * PAGE_BLOCKS).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 #[test]
 fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_written() {
     // Blocks at rest move for their wear.
@@ -83,22 +95,28 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     let driver = Rc::clone(m.driver());
     m.block_on("flushing", async move { driver.flush(QUEUE).await }).unwrap().unwrap();
     let (page, fill) = (5, 6);
-    let geometry = *m.device().geometry();
-    let (lun, block, of_block) = geometry.split_ppa(at(&m, page));
-    // A chunk of the second sector: 256 bytes and 21 of parity each, 16 a sector.
-    let first = 16 * 277 + 5 * 277;
-    assert!(m.device().nand().flip_random_bits(lun, block, of_block, (first, 256), 60, 9));
-    let sector: Vec<u64> = (SECTOR_BLOCKS..2 * SECTOR_BLOCKS).collect();
-    assert_eq!(lost(&m, page, fill), sector);
+    damage(&m, page, 5);
+    // The block of 512 bytes that the chunk is half of.
+    assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2]);
     move_away(&m, page);
-    assert_eq!(lost(&m, page, fill), sector, "after it was moved");
+    assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2], "after it was moved");
+    // The sector that says so fails, too: in the block that stands in the lost one's place, and then in its note.
+    damage(&m, page, 5);
+    assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS, SECTOR_BLOCKS + 2]);
+    move_away(&m, page);
+    assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS, SECTOR_BLOCKS + 2], "after it was moved again");
+    damage(&m, page, 0);
+    let sector: Vec<u64> = (SECTOR_BLOCKS..2 * SECTOR_BLOCKS).collect();
+    assert_eq!(lost(&m, page, fill), sector, "nothing vouches for the others");
+    move_away(&m, page);
+    assert_eq!(lost(&m, page, fill), sector);
     // Of the lost blocks one is written again.
     write(&m, u64::from(page) * PAGE_BLOCKS + 10, 1, fill, true).unwrap_or_else(|e| panic!("{e}"));
     let others: Vec<u64> = sector.iter().copied().filter(|n| *n != 10).collect();
     assert_eq!(lost(&m, page, fill), others);
     let driver = Rc::clone(m.driver());
     let health = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
-    assert_eq!(health.media_errors.get(), 8 + 8 + 7);
+    assert_eq!(health.media_errors.get(), 1 + 1 + 2 + 2 + 8 + 8 + 7);
 
     let m = machine(&profile, None, m.cut_power(), &Recorder::default());
     assert_eq!(lost(&m, page, fill), others, "after a loss of power");

@@ -12,7 +12,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell};
 use aster_txn::{Txn, WordError};
-use aster_units::{ChannelId, Duration, Instant};
+use aster_units::{ChannelId, Duration, Instant, SECTORS_PER_PAGE_MAX};
 use core::cell::{Cell, RefCell, RefMut};
 use core::fmt;
 
@@ -85,11 +85,16 @@ impl fmt::Display for TxnFault {
     }
 }
 
+/// Parts of 512 bytes, one bit each, of each sector of a page.
+pub type SectorParts = [u8; SECTORS_PER_PAGE_MAX];
+
 /// What the stream stages found in the sectors of a page-path read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameReport {
     /// Sectors that could not be corrected, one bit each.
     pub failed_sectors: u16,
+    /// Which 512-byte parts of each failed sector could not, one bit each.
+    pub failed_parts: SectorParts,
     /// The OOB record could not be corrected.
     pub oob_failed: bool,
     /// The page was erased: data and OOB read as FFh.
@@ -98,6 +103,14 @@ pub struct FrameReport {
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
+}
+
+impl FrameReport {
+    /// A chunk could not be corrected: it lies in these parts of the sector.
+    pub fn fail(&mut self, sector: u8, parts: u8) {
+        self.failed_sectors |= 1 << sector;
+        self.failed_parts[usize::from(sector)] |= parts;
+    }
 }
 
 /// A finished transaction.

@@ -3,7 +3,7 @@
 //! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's slot. With
 //! this port fixed, any controller works under any scheduler and FTL.
 
-use crate::channel::{FrameReport, TxnFault};
+use crate::channel::{FrameReport, SectorParts, TxnFault};
 use crate::cores::Interrupt;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -221,6 +221,8 @@ pub struct Outcome {
     pub status: FlashStatus,
     /// Uncorrectable sectors, one bit each.
     pub failed_sectors: u16,
+    /// Which 512-byte parts of them are, one bit each; none of a sector where that isn't known.
+    pub failed_parts: SectorParts,
     /// The OOB record is uncorrectable.
     pub oob_failed: bool,
     /// The page was erased.
@@ -240,12 +242,28 @@ impl From<FrameReport> for Outcome {
         Outcome {
             status: if bad { FlashStatus::Uncorrectable } else { FlashStatus::Done },
             failed_sectors: frame.failed_sectors,
+            failed_parts: frame.failed_parts,
             oob_failed: frame.oob_failed,
             erased: frame.erased,
             worst_chunk: frame.worst_chunk,
             corrected: frame.corrected,
             feature: 0,
         }
+    }
+}
+
+impl Outcome {
+    /// The 512-byte parts of each sector that are uncorrectable: all of a failed one of which no more is known.
+    pub fn lost_parts(&self) -> SectorParts {
+        let mut lost = self.failed_parts;
+        for (sector, parts) in lost.iter_mut().enumerate() {
+            if self.failed_sectors >> sector & 1 == 0 {
+                *parts = 0;
+            } else if *parts == 0 {
+                *parts = u8::MAX;
+            }
+        }
+        lost
     }
 }
 

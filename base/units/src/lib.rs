@@ -21,6 +21,8 @@ pub use time::{Duration, Frequency, Instant};
 
 /// Bytes in a sector: the unit of ECC placement, of fingerprints and of the host's 4 KiB block format.
 pub const SECTOR_BYTES: usize = 4096;
+/// The most sectors that a page has.
+pub const SECTORS_PER_PAGE_MAX: usize = 16;
 
 /// How page content is kept (design §4): every byte, or one opaque 64-bit tag per 4 KiB sector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

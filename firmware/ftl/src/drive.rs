@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::FlashPort;
+use aster_ports::flash::{FlashPort, Outcome};
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
 use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Rng, SECTOR_BYTES};
@@ -378,6 +378,13 @@ impl Drive {
         (0..u32::from(self.geometry.sectors_per_page()))
             .filter(|s| sectors >> s & 1 == 1)
             .fold(0, |all, s| all | one << (s * per))
+    }
+    /// The granules that could not be corrected.
+    pub(crate) fn failed_granules(&self, outcome: &Outcome) -> u128 {
+        match self.config.content {
+            Content::Full => u128::from_le_bytes(outcome.lost_parts()),
+            Content::Fingerprint => self.granules_of(outcome.failed_sectors),
+        }
     }
     /// The sectors that `granules` touch.
     pub(crate) fn sectors_of(&self, granules: u128) -> u16 {

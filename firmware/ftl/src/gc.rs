@@ -299,8 +299,15 @@ impl Drive {
                 }
                 let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(Step::Over) };
                 // What is lost since the page was written has no note yet.
-                let unreadable = if record.is_some() { outcome.failed_sectors } else { u16::MAX };
-                self.note_lost(at.buffer, self.granules_of(unreadable));
+                match record {
+                    Some(record) if outcome.failed_sectors != 0 => {
+                        let again = record.lost_sectors & outcome.failed_sectors;
+                        let lost = self.take_notes(at.buffer, again, self.failed_granules(&outcome));
+                        self.note_lost(at.buffer, lost);
+                    }
+                    Some(_) => {}
+                    None => self.note_lost(at.buffer, self.whole_page()),
+                }
                 Ok(Step::Program { lpn, attempt: 0 })
             }
             Stage::Programming { lpn, to, attempt } => {

@@ -24,14 +24,19 @@ pub(crate) fn note(sector: &mut [u8], lost: Blocks) {
     sector[4..NOTE_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Undoes [`note`]: brings the blocks back to their places and says which are lost. Without a note all are.
-pub(crate) fn take_note(sector: &mut [u8]) -> Blocks {
+/// Undoes [`note`] in a sector of which `failed` can't be read: brings the blocks back to their places and says which are lost.
+/// Without a note all are.
+pub(crate) fn take_note(sector: &mut [u8], failed: Blocks) -> Blocks {
+    if failed & 1 != 0 {
+        return Blocks::MAX;
+    }
     let lost = sector[3];
     if sector[..3] != MAGIC || sector[4..NOTE_BYTES] != crc32c(&sector[..4]).to_le_bytes() || lost == 0 {
         return Blocks::MAX;
     }
-    move_block(sector, first(lost), 0);
-    lost
+    let moved = first(lost);
+    move_block(sector, moved, 0);
+    lost | failed | Blocks::from(failed >> moved & 1 != 0)
 }
 
 fn first(lost: Blocks) -> usize {
@@ -56,8 +61,26 @@ mod tests {
         fn what_is_not_lost_comes_back(lost in 1..=Blocks::MAX) {
             let mut bytes = sector();
             note(&mut bytes, lost);
-            prop_assert_eq!(take_note(&mut bytes), lost);
+            prop_assert_eq!(take_note(&mut bytes, 0), lost);
             for block in (0..8).filter(|b| lost >> b & 1 == 0) {
+                let at = block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES;
+                prop_assert!(bytes[at.clone()] == sector()[at], "block {}", block);
+            }
+        }
+
+        #[test]
+        fn what_fails_after_it_was_noted_takes_its_own_block_along(lost in 1..=Blocks::MAX, at in 0..8usize) {
+            let mut bytes = sector();
+            note(&mut bytes, lost);
+            bytes[at * BLOCK_BYTES..][..BLOCK_BYTES].fill(0xAA);
+            let now = take_note(&mut bytes, 1 << at);
+            let newly = match at {
+                0 => Blocks::MAX,
+                at if at == first(lost) => 1,
+                at => 1 << at,
+            };
+            prop_assert_eq!(now, lost | newly);
+            for block in (0..8).filter(|b| now >> b & 1 == 0) {
                 let at = block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES;
                 prop_assert!(bytes[at.clone()] == sector()[at], "block {}", block);
             }
@@ -68,7 +91,7 @@ mod tests {
             let mut bytes = sector();
             note(&mut bytes, lost);
             bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(take_note(&mut bytes), Blocks::MAX);
+            prop_assert_eq!(take_note(&mut bytes, 0), Blocks::MAX);
         }
     }
 }

@@ -185,9 +185,9 @@ impl Drive {
             return self.granules_of(sectors.mask());
         }
         match record {
-            Some(_) if lost != 0 => {
-                self.take_notes(into, lost & !outcome.failed_sectors)
-                    | self.granules_of(lost & outcome.failed_sectors)
+            Some(record) if lost != 0 => {
+                let failed = self.failed_granules(&outcome) & self.granules_of(lost);
+                self.take_notes(into, lost & record.lost_sectors, failed)
             }
             _ => self.granules_of(lost),
         }
@@ -269,15 +269,17 @@ impl Drive {
             }
         }
     }
-    /// The lost granules of sectors that were read and are not whole; the others come to their places.
-    fn take_notes(&self, buffer: BufferId, sectors: u16) -> Granules {
+    /// The lost granules of a page that was read: those that `failed` now, and what the `noted` sectors say. What they
+    /// still hold comes to its place.
+    pub(crate) fn take_notes(&self, buffer: BufferId, noted: u16, failed: Granules) -> Granules {
         if self.config.content != Content::Full {
-            return self.granules_of(sectors);
+            return self.granules_of(noted) | failed;
         }
         let mut dram = self.dram.borrow_mut();
-        let pages = dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate();
-        pages.filter(|(sector, _)| sectors >> sector & 1 == 1).fold(0, |all, (sector, bytes)| {
-            all | Granules::from(lost::take_note(bytes)) << (sector as u32 * self.granules_per_sector())
+        let sectors = dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate();
+        sectors.filter(|(sector, _)| noted >> sector & 1 == 1).fold(failed, |all, (sector, bytes)| {
+            let at = sector as u32 * self.granules_per_sector();
+            all | Granules::from(lost::take_note(bytes, (failed >> at) as lost::Blocks)) << at
         })
     }
     pub(crate) fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {

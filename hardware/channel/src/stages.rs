@@ -18,6 +18,9 @@ use aster_ports::package::{DataOut, PageData, ProtocolError};
 use aster_txn::Descriptor;
 use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
 
+/// Failures are told by parts of so many bytes.
+const PART_BYTES: u32 = 512;
+
 /// The ECC stage: one code for data chunks, the same code shortened for seed and OOB.
 pub struct Ecc {
     chunk: Bch,
@@ -308,7 +311,8 @@ impl Stages {
                     }
                     Content::Fingerprint => count(&self.ecc, in_data.len() + in_parity.len()),
                 };
-                self.note_damage(verdict, |report| report.failed_sectors |= 1 << sector);
+                let parts = self.parts_of(chunk);
+                self.note_damage(verdict, |report| report.fail(sector, parts));
             }
         }
         let span = self.layout.oob_span();
@@ -352,9 +356,9 @@ impl Stages {
                 let zeroes = within(flips, self.layout.chunk_data(chunk)).len()
                     + within(flips, self.layout.chunk_parity(chunk)).len();
                 if zeroes > 0 {
-                    let verdict = count(&self.ecc, zeroes);
+                    let (verdict, parts) = (count(&self.ecc, zeroes), self.parts_of(chunk));
                     self.note(verdict, |report| {
-                        report.failed_sectors |= 1 << sector;
+                        report.fail(sector, parts);
                         report.erased = false;
                     });
                 }
@@ -410,7 +414,8 @@ impl Stages {
                     data..data + chunk_bytes,
                     parity,
                 );
-                self.note_damage(verdict, |report| report.failed_sectors |= 1 << sector);
+                let parts = self.parts_of(chunk);
+                self.note_damage(verdict, |report| report.fail(sector, parts));
                 let at = usize::from(chunk) * chunk_bytes;
                 target[at..at + chunk_bytes].copy_from_slice(&self.raw[data..data + chunk_bytes]);
             }
@@ -420,6 +425,14 @@ impl Stages {
     }
 
     /// As [`Stages::note`], of a chunk that went through the decoder: one with wrong bits costs time.
+    /// The 512-byte parts of its sector that a chunk lies in, one bit each.
+    fn parts_of(&self, chunk: u16) -> u8 {
+        let bytes = u32::from(self.layout.chunk_bytes());
+        let first = u32::from(chunk % self.layout.chunks_per_sector()) * bytes;
+        let (first, last) = (first / PART_BYTES, (first + bytes - 1) / PART_BYTES);
+        (first..=last).fold(0, |parts, part| parts | 1 << part)
+    }
+
     fn note_damage(&mut self, verdict: Option<usize>, failed: impl FnOnce(&mut FrameReport)) {
         self.damaged_chunks += u64::from(verdict != Some(0));
         self.note(verdict, failed);
