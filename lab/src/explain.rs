@@ -1,9 +1,12 @@
 //! One command's life: what happened when, and where each microsecond of it went.
 
+mod shares;
+
 use aster_driver::{CommandName, QueueId};
 use aster_run_virtual::events::{Activity, CommandSpan, Function, Piece, Stage};
-use aster_units::{Duration, Geometry, Instant, LunIndex};
+use aster_units::{Geometry, Instant, LunIndex};
 use serde::Serialize;
+use shares::{COMPLETION, DIVIDE, FRONT, QUEUE, shares, wait_name};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -185,8 +188,8 @@ impl Explanation {
             let _ = writeln!(out, "{us:>12.3}  {percent:>6.1}%  {what}");
         }
         let _ = writeln!(out, "{total_us:>12.3}  {:>6.1}%  in all", 100.0);
-        if self.shares.iter().any(|share| share.what == BUFFER) {
-            out.push_str("Within the FTL this is the slice that ended last.\n");
+        if self.steps.iter().any(|step| step.depth == 1) {
+            out.push_str("Within the FTL this is the slice that ended last; where that waited for the others, the last of them.\n");
         }
         out
     }
@@ -239,6 +242,20 @@ pub(crate) const fn kind_name(kind: u8) -> &'static str {
     }
 }
 
+/// An operation's kind, as events number it (Cosmos+ Table 2).
+const fn operation_name(kind: u8) -> &'static str {
+    match kind {
+        0 => "RxDMA",
+        1 => "TxDMA",
+        2 => "status-check",
+        3 => "read-trigger",
+        4 => "erase",
+        5 => "write",
+        6 => "read-transfer",
+        _ => "other operation",
+    }
+}
+
 /// A function of the firmware for people.
 pub(crate) fn function_name(function: Function) -> String {
     function.name().replace('_', " ")
@@ -260,6 +277,13 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
         }
         Activity::Transfer { from_host, bytes } => {
             (2, format!("host DMA, {bytes} B {}", direction(from_host)))
+        }
+        Activity::Waiting { reason } => (2, wait_name(reason).to_owned()),
+        Activity::Dependent { kind } => {
+            (2, format!("{} waits for the dependency checker", operation_name(kind)))
+        }
+        Activity::Reserved { kind } => {
+            (2, format!("{} waits in the reservation station", operation_name(kind)))
         }
         Activity::Firmware { function, .. } => (2, format!("firmware: {}", function_name(function))),
         Activity::Queued { lun, kind, .. } => (2, format!("{} waits for {}", kind_name(kind), lun_name(lun))),
@@ -290,101 +314,7 @@ fn below<'a>(pieces: &'a [Piece], geometry: &'a Geometry) -> impl Iterator<Item 
     })
 }
 
-const QUEUE: &str = "submission queue, fetching the entry";
-const FRONT: &str = "front end: decoding, checking, waiting for the FTL";
-const DIVIDE: &str = "FTL: dividing the command, waiting for a worker";
-const FIRMWARE: &str = "FTL: firmware at work";
-const BUFFER: &str = "FTL: waiting for a data buffer entry, the core or the scheduler";
-const LUN: &str = "waiting for the LUN";
-const READ_ARRAY: &str = "array: reading";
-const PROGRAM_ARRAY: &str = "array: programming";
-const ERASE_ARRAY: &str = "array: erasing";
-const CHANNEL: &str = "channel: commands and data";
-const OPERATION: &str = "flash operation: waiting for the channel, polling, ECC, firmware";
-const TRANSFER: &str = "host DMA";
-const LAST: &str = "FTL: the command's end";
-const COMPLETION: &str = "completion entry";
-const REST: &str = "FTL";
-
-/// All names of shares, in the order in which they are told.
-const SHARES: [&str; 15] = [
-    QUEUE,
-    FRONT,
-    REST,
-    DIVIDE,
-    FIRMWARE,
-    BUFFER,
-    LUN,
-    READ_ARRAY,
-    PROGRAM_ARRAY,
-    ERASE_ARRAY,
-    CHANNEL,
-    OPERATION,
-    TRANSFER,
-    LAST,
-    COMPLETION,
-];
-
-/// What an instant within a slice is spent on, the higher number before the lower where several go on at once.
-fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
-    Some(match activity {
-        Activity::Transfer { .. } => (5, TRANSFER),
-        Activity::Array { kind: 0, .. } => (4, READ_ARRAY),
-        Activity::Array { kind: 1, .. } => (4, PROGRAM_ARRAY),
-        Activity::Array { kind: 2, .. } => (4, ERASE_ARRAY),
-        Activity::Transaction { .. } => (3, CHANNEL),
-        Activity::Flash { .. } => (2, OPERATION),
-        Activity::Queued { .. } => (1, LUN),
-        Activity::Firmware { .. } => (0, FIRMWARE),
-        Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } | Activity::Link { .. } => {
-            return None;
-        }
-    })
-}
-
-/// The command's time, divided without gap or overlap.
-fn shares(span: &CommandSpan, pieces: &[Piece], total: Duration) -> Vec<Share> {
-    let mut spent: BTreeMap<&'static str, Duration> = BTreeMap::new();
-    let mut at = span.ends().0;
-    let mut until = |to: Option<Instant>, what| {
-        if let Some(to) = to.filter(|to| *to > at) {
-            *spent.entry(what).or_default() += to.since(at);
-            at = to;
-        }
-    };
-    until(span.at(Stage::Fetched), QUEUE);
-    until(span.at(Stage::Started), FRONT);
-    let slices = pieces.iter().filter(|piece| matches!(piece.activity, Activity::Slice { .. }));
-    if let Some(last) = slices.max_by_key(|piece| piece.to) {
-        until(Some(last.from), DIVIDE);
-        let inside: Vec<_> = pieces
-            .iter()
-            .filter(|p| p.task == last.task && p.to > last.from && p.from < last.to)
-            .filter_map(|p| Some((p.from, p.to, rank(&p.activity)?)))
-            .collect();
-        let mut edges: Vec<_> = inside
-            .iter()
-            .flat_map(|(from, to, _)| [*from, *to])
-            .filter(|t| *t > last.from && *t < last.to)
-            .collect();
-        edges.push(last.to);
-        edges.sort_unstable();
-        let mut from = last.from;
-        for edge in edges {
-            let here =
-                inside.iter().filter(|(a, b, _)| *a <= from && *b >= edge).map(|(.., rank)| *rank).max();
-            until(Some(edge), here.map_or(BUFFER, |(_, what)| what));
-            from = edge;
-        }
-        until(span.at(Stage::Finished), LAST);
-    } else {
-        until(span.at(Stage::Finished), REST);
-    }
-    until(span.at(Stage::Completed), COMPLETION);
-    let percent = |part: Duration| 100.0 * part.as_picos() as f64 / (total.as_picos().max(1)) as f64;
-    let told = SHARES.iter().filter_map(|what| Some((*what, *spent.get(what)?)));
-    told.map(|(what, part)| Share { what, us: part.as_micros_f64(), percent: percent(part) }).collect()
-}
-
+#[cfg(test)]
+mod drives;
 #[cfg(test)]
 mod tests;

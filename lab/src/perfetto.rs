@@ -17,6 +17,7 @@ enum Group {
     Slices,
     Cores,
     Waiting,
+    Station,
     Flash,
     Channels,
     Arrays,
@@ -30,6 +31,7 @@ impl Group {
             Group::Slices => "FTL: slices by firmware task",
             Group::Cores => "firmware cores: functions",
             Group::Waiting => "flash operations that wait for their LUN",
+            Group::Station => "big loop: dependency checker and reservation station",
             Group::Flash => "flash operations by LUN",
             Group::Channels => "channels: transactions",
             Group::Arrays => "arrays by LUN",
@@ -162,11 +164,14 @@ impl<W: Write> PerfettoTrace<W> {
                 self.bar(place, (from, to), piece)?;
                 return self.stages(place, piece);
             }
-            Activity::Slice { .. } | Activity::Transfer { .. } => {
+            Activity::Slice { .. } | Activity::Transfer { .. } | Activity::Waiting { .. } => {
                 (Group::Slices, piece.task.unwrap_or_default())
             }
             Activity::Firmware { core, .. } => (Group::Cores, u32::from(core)),
             Activity::Queued { .. } => (Group::Waiting, self.lane((Group::Waiting, 0), from, to)),
+            Activity::Dependent { .. } | Activity::Reserved { .. } => {
+                (Group::Station, self.lane((Group::Station, 0), from, to))
+            }
             Activity::Flash { lun, .. } => {
                 // A read that was begun behind another is drawn from the other's end.
                 let until = &mut self.flash_until[lun.index()];
@@ -194,7 +199,7 @@ impl<W: Write> PerfettoTrace<W> {
             Group::Cores => format!("core {}", place.1),
             Group::Link if place.1 == 0 => "to the host".to_owned(),
             Group::Link => "from the host".to_owned(),
-            Group::Waiting => format!("lane {}", place.1),
+            Group::Waiting | Group::Station => format!("lane {}", place.1),
             Group::Commands | Group::Slices => format!("task {}", place.1),
         };
         self.name(place.0, place.1, &name)?;

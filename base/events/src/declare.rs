@@ -124,10 +124,29 @@ events! {
         from_host: bool,
         /// Bytes.
         bytes: u32,
+        /// Buffer that they come from or go to.
+        buffer: u32,
+        /// True when the host's data is compared with what is stored, and not kept.
+        compare: bool,
     }
     /// Host DMA of a slice's data has ended.
     TransferEnded {
         /// Firmware task that waited for it.
+        task: u32,
+        /// True when the host's memory was not there, or the command was taken back.
+        failed: bool,
+    }
+    /// A task of the FTL begins to wait for something that is neither flash nor host DMA.
+    WaitStarted {
+        /// Firmware task.
+        task: u32,
+        /// 0 a data buffer entry, 1 room that garbage collection makes, 2 a log page, 3 a merge buffer, 4 the queue of flash
+        /// requests, 5 the command's other slices, 6 others' pages of the same word line.
+        reason: u8,
+    }
+    /// It waits no longer.
+    WaitEnded {
+        /// Firmware task.
         task: u32,
     }
     /// A slice found its page in the data buffer.
@@ -187,6 +206,8 @@ events! {
         kind: u8,
         /// Row address.
         row: u32,
+        /// Buffer that it fills or programs from.
+        buffer: u32,
     }
     /// A flash operation was sent to the channel controller.
     FlashIssued {

@@ -20,6 +20,7 @@ mod recorder;
 mod spans;
 mod tee;
 mod trace;
+mod wait;
 
 pub use counters::Counters;
 pub use declare::{Event, Kind};
@@ -32,6 +33,7 @@ pub use recorder::{EventSink, Recorder};
 pub use spans::{CommandSpan, Spans, Stage, StageHistograms};
 pub use tee::Tee;
 pub use trace::{Digest, TraceLog};
+pub use wait::Wait;
 
 #[cfg(test)]
 mod document;

@@ -1,6 +1,8 @@
 //! What happened between which two instants, and for which command: what traces and explanations are drawn from.
 
-use crate::{CommandSpan, Event, EventSink, Function, Spans};
+mod station;
+
+use crate::{CommandSpan, Event, EventSink, Function, Spans, Wait};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -8,6 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Geometry, Instant, LunAddr, LunIndex};
 use core::cell::Cell;
+use station::{READ_TRANSFER, Station, flash_kind};
 
 /// What a [`Piece`] of time was spent on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +31,21 @@ pub enum Activity {
         /// Bytes.
         bytes: u32,
     },
+    /// A task of the FTL waits for something that is neither flash nor host DMA.
+    Waiting {
+        /// For what.
+        reason: Wait,
+    },
+    /// Under the big loop: an operation waits to be taken by the dependency checker, and for those before it (C32).
+    Dependent {
+        /// As events number operations: 0 RxDMA, 1 TxDMA, 3 read-trigger, 4 erase, 5 write, 6 read-transfer.
+        kind: u8,
+    },
+    /// Under the big loop: an operation in the reservation station waits for its way and the issuer (C33).
+    Reserved {
+        /// As above.
+        kind: u8,
+    },
     /// A core works on a function of the firmware.
     Firmware {
         /// Core: 0 the FTL's, 1 the flash core where there is one.
@@ -39,7 +57,7 @@ pub enum Activity {
     Queued {
         /// LUN over the drive.
         lun: LunIndex,
-        /// As events number it: 0 read, 1 program, 2 erase, 3 other.
+        /// As events number flash operations: 0 read, 1 program, 2 erase, 3 other.
         kind: u8,
         /// Row address.
         row: u32,
@@ -48,7 +66,7 @@ pub enum Activity {
     Flash {
         /// LUN over the drive.
         lun: LunIndex,
-        /// As above.
+        /// As events number flash operations.
         kind: u8,
         /// Row address.
         row: u32,
@@ -70,7 +88,7 @@ pub enum Activity {
     Array {
         /// LUN over the drive.
         lun: LunIndex,
-        /// As above.
+        /// As events number flash operations.
         kind: u8,
     },
     /// The link moves data.
@@ -110,6 +128,7 @@ struct Worker {
     command: Option<u64>,
     slice: Option<(Instant, u32, bool)>,
     transfer: Option<(Instant, bool, u32)>,
+    wait: Option<(Instant, Wait)>,
 }
 
 /// A flash operation that is asked for or under way.
@@ -118,6 +137,7 @@ struct Operation {
     since: Instant,
     kind: u8,
     row: u32,
+    buffer: u32,
     owner: Owner,
 }
 
@@ -147,6 +167,7 @@ pub struct Lives<F> {
     luns: Box<[LunState]>,
     channels: Box<[Option<(Instant, LunIndex)>]>,
     link: [VecDeque<Instant>; 2],
+    station: Station,
     each: F,
 }
 
@@ -165,6 +186,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
             luns: vec![LunState::default(); geometry.total_luns() as usize].into_boxed_slice(),
             channels: vec![None; usize::from(geometry.channels)].into_boxed_slice(),
             link: Default::default(),
+            station: Station::default(),
             each,
         }
     }
@@ -209,8 +231,8 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let same = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
         let asked = same.or_else(|| state.queued.iter().position(|o| o.kind == kind));
         let asked = asked.and_then(|at| state.queued.remove(at));
-        let owner = asked.map_or(Owner::default(), |o| o.owner);
-        state.open.push_back(Operation { since: at, kind, row, owner });
+        let (owner, buffer) = asked.map_or((Owner::default(), u32::MAX), |o| (o.owner, o.buffer));
+        state.open.push_back(Operation { since: at, kind, row, buffer, owner });
         if let Some(Operation { since, .. }) = asked {
             self.tell(Activity::Queued { lun: LunIndex(lun), kind, row }, owner, since, at);
         }
@@ -221,6 +243,23 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let Some(Operation { since, owner, .. }) = state.open.remove(place) else { return };
         let lun = LunIndex(lun);
         self.tell(Activity::Flash { lun, kind, row, status, corrected }, owner, since, at);
+    }
+}
+
+impl<F: FnMut(&Piece)> Lives<F> {
+    /// The dependency checker hands an operation on.
+    fn delivered(&mut self, at: Instant, (kind, lun, buffer): (u8, u32, u32)) {
+        let of_flash = flash_kind(kind).and_then(|class| {
+            let queued = &self.luns.get(lun as usize)?.queued;
+            let asked = queued.iter().find(|o| (o.kind, o.buffer) == (class, buffer))?;
+            Some((asked.since, asked.owner))
+        });
+        let Some((since, owner)) = of_flash.or_else(|| self.station.take_asked(kind, buffer)) else { return };
+        self.station.delivered(at, (kind, lun, buffer), owner);
+        // What a read's transfer depends on is its trigger, and that is told as what it is.
+        if kind != READ_TRANSFER {
+            self.tell(Activity::Dependent { kind }, owner, since, at);
+        }
     }
 }
 
@@ -248,7 +287,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
             }
             Event::SliceStarted { command, lpn, write, task } => {
                 let command = self.command_of(command);
-                *self.worker(task) = Worker { command, slice: Some((at, lpn, write)), transfer: None };
+                *self.worker(task) = Worker { command, slice: Some((at, lpn, write)), ..Worker::default() };
             }
             Event::SliceEnded { task } => {
                 let owner = self.owner(task);
@@ -256,10 +295,28 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                     self.tell(Activity::Slice { lpn, write }, owner, from, at);
                 }
             }
-            Event::TransferQueued { task, from_host, bytes } => {
-                self.worker(task).transfer = Some((at, from_host, bytes));
+            Event::WaitStarted { task, reason } => {
+                self.worker(task).wait = Wait::of_number(reason).map(|reason| (at, reason));
             }
-            Event::TransferEnded { task } => {
+            Event::WaitEnded { task } => {
+                let owner = self.owner(task);
+                if let Some((from, reason)) = self.worker(task).wait.take() {
+                    self.tell(Activity::Waiting { reason }, owner, from, at);
+                }
+            }
+            Event::TransferQueued { task, from_host, bytes, buffer, .. } => {
+                self.worker(task).transfer = Some((at, from_host, bytes));
+                self.station.asked(at, from_host, buffer, self.owner(task));
+            }
+            Event::OperationDelivered { kind, lun, buffer } => self.delivered(at, (kind, lun, buffer)),
+            Event::OperationIssued { kind, lun, buffer } => {
+                if let Some((since, owner)) = self.station.issued((kind, lun, buffer)) {
+                    self.tell(Activity::Reserved { kind }, owner, since, at);
+                }
+            }
+            Event::OperationEnded { kind, lun, buffer, .. } => self.station.ended(at, (kind, lun, buffer)),
+            Event::TransferEnded { task, .. } => {
+                self.station.over(task);
                 let owner = self.owner(task);
                 if let Some((from, from_host, bytes)) = self.worker(task).transfer.take() {
                     self.tell(Activity::Transfer { from_host, bytes }, owner, from, at);
@@ -271,12 +328,12 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                     self.tell(Activity::Firmware { core, function }, self.owner(task), at, until);
                 }
             }
-            Event::FlashQueued { task, lun, kind, row } => {
+            Event::FlashQueued { task, lun, kind, row, buffer } => {
                 let owner = self.owner(task);
                 if let Some(state) = self.luns.get_mut(lun as usize)
                     && state.queued.len() < QUEUED_MAX
                 {
-                    state.queued.push_back(Operation { since: at, kind, row, owner });
+                    state.queued.push_back(Operation { since: at, kind, row, buffer, owner });
                 }
             }
             Event::FlashIssued { lun, kind, row } => self.issued(at, lun, kind, row),

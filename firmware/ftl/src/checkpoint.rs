@@ -18,6 +18,7 @@ use crate::root::{LogPlace, Root};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
+use aster_events::Wait;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, LunIndex, Ppa, mix64};
@@ -176,7 +177,7 @@ impl Drive {
                     let in_work =
                         || !self.blocks.borrow().unsettled.all_ended(begun) || self.any_in_work(&victims);
                     while self.log_has_room() && in_work() {
-                        self.wait_once(&self.flash_waiters).await;
+                        self.wait_once(&self.flash_waiters, Wait::FlashQueue).await;
                     }
                     let committed = self.write_log(Some((stored.clone(), replay_from))).await;
                     let counts = committed || shutdown;

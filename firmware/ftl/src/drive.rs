@@ -15,7 +15,7 @@ use crate::stats::{DriveState, Stats};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::{Event, Function, Recorder};
+use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashPort, Outcome};
@@ -400,15 +400,25 @@ impl Drive {
     /// Moves part of a command's data.
     #[inline]
     pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
+        self.transfer(request, false).await
+    }
+    /// Moves part of a command's data that is compared with what is stored.
+    pub(crate) async fn dma_to_compare(&self, request: DmaRequest) -> Result<(), DmaError> {
+        self.transfer(request, true).await
+    }
+    #[inline]
+    async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
         self.spend(Function::HostDma, self.config.costs.dma);
         self.core.settle().await;
         self.emit(|| Event::TransferQueued {
             task: self.task(),
             from_host: request.direction == DmaDirection::FromHost,
             bytes: request.length,
+            buffer: request.buffer.0,
+            compare,
         });
         let result = self.host.dma(request).await;
-        self.emit(|| Event::TransferEnded { task: self.task() });
+        self.emit(|| Event::TransferEnded { task: self.task(), failed: result.is_err() });
         if result.is_ok() {
             self.count(|s| match request.direction {
                 DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
@@ -422,20 +432,14 @@ impl Drive {
     // ---- merge buffers ----
 
     pub(crate) async fn take_merge_buffer(&self) -> BufferId {
-        self.merge_waiters.wait(self.exec(), || self.merge_free.borrow_mut().pop()).await
+        let free = self.merge_waiters.wait(self.exec(), || self.merge_free.borrow_mut().pop());
+        self.waiting(Wait::MergeBuffer, free).await
     }
     pub(crate) fn give_merge_buffer(&self, buffer: BufferId) {
         self.merge_free.borrow_mut().push(buffer);
         self.merge_waiters.wake_one(self.exec());
     }
 
-    // ---- waiting ----
-
-    /// Waits for one wake of `queue`; the caller looks again at what it waits for.
-    pub(crate) async fn wait_once(&self, queue: &WaitQueue) {
-        let mut waited = false;
-        queue.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
-    }
     /// Something about an entry has changed that others may wait for.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {

@@ -7,6 +7,7 @@ use crate::blocks::Stream;
 use crate::drive::Drive;
 use crate::unsettled::Safety;
 use alloc::vec::Vec;
+use aster_events::Wait;
 use aster_ports::flash::Tag;
 use aster_ports::host::CommandId;
 use aster_units::{LunIndex, Ppa};
@@ -16,7 +17,8 @@ const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 impl Drive {
     /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before, have written.
     pub(crate) async fn settle_flush(&self, command: CommandId) {
-        self.flush_waiters.wait(self.exec(), || self.is_last_slice(command).then_some(())).await;
+        let others = self.flush_waiters.wait(self.exec(), || self.is_last_slice(command).then_some(()));
+        self.waiting(Wait::Slices, others).await;
         let order = self.blocks.borrow().unsettled.begun();
         let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
         let luns: Vec<LunIndex> = (0..self.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
@@ -32,7 +34,7 @@ impl Drive {
                     Some(padding) => self.padded([padding]).await,
                     // The line may have been completed, and even settled, while this one waited for the LUN's queue.
                     None if self.is_safe(lun, order) => break,
-                    None => self.wait_once(&self.settle_waiters[lun.index()]).await,
+                    None => self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await,
                 }
             }
         }
@@ -60,7 +62,7 @@ impl Drive {
             let safety = self.blocks.borrow().safety(ppa);
             match safety {
                 Safety::Safe => return,
-                Safety::Pending => self.wait_once(&self.settle_waiters[lun.index()]).await,
+                Safety::Pending => self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await,
                 Safety::Open if !self.is_hosts_line(lun, ppa) => return,
                 // `None` when others have completed the line while this one waited for the LUN's queue.
                 Safety::Open => {

@@ -6,7 +6,7 @@ use crate::drive::Drive;
 use crate::flash::{Cause, Programs};
 use crate::oob::{OobRecord, PageKind};
 use crate::unsettled::Change;
-use aster_events::{Event, Function};
+use aster_events::{Event, Function, Wait};
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
@@ -105,7 +105,7 @@ impl Drive {
                 return Err(HostStatus::ReadOnly);
             }
             self.gc_waiters[lun.index()].wake(self.exec());
-            self.wait_once(&self.room_waiters[lun.index()]).await;
+            self.wait_once(&self.room_waiters[lun.index()], Wait::Room).await;
         }
     }
     /// Waits for a program; a failed one closes its block. True when it succeeded: then [`Drive::moved`] or
@@ -155,7 +155,7 @@ impl Drive {
                 Flush::Evict => break,
                 Flush::Busy => {}
             }
-            self.wait_once(&self.entry_waiters[entry.index()]).await;
+            self.wait_once(&self.entry_waiters[entry.index()], Wait::BufferEntry).await;
         }
         self.evict(entry).await.map(|_| ())
     }

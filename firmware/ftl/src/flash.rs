@@ -4,7 +4,7 @@ use crate::blocks::{Next, Stream};
 use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
 use crate::stats::FlashCounts;
-use aster_events::Event;
+use aster_events::{Event, Wait};
 use aster_ports::flash::{FlashError, FlashRequest, Outcome, Phase, Tag, Target};
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
 
@@ -88,7 +88,8 @@ impl Drive {
     }
     async fn submit(&self, request: FlashRequest) -> Tag {
         self.tell(&request);
-        self.flash_waiters.wait(self.exec(), || self.flash.submit(request)).await
+        let submitted = self.flash_waiters.wait(self.exec(), || self.flash.submit(request));
+        self.waiting(Wait::FlashQueue, submitted).await
     }
     fn tell(&self, request: &FlashRequest) {
         self.emit(|| Event::FlashQueued {
@@ -96,6 +97,7 @@ impl Drive {
             lun: request.lun.0,
             kind: request.phase.class(),
             row: request.targets()[0].row.0,
+            buffer: request.targets()[0].buffer.0,
         });
     }
     /// Waits for the end of an operation that was begun.
@@ -141,7 +143,8 @@ impl Drive {
     ) -> Option<Programs> {
         self.core.settle().await;
         loop {
-            let begun = self.flash_waiters.wait(self.exec(), || self.try_programs(lun, stream, from)).await;
+            let tried = self.flash_waiters.wait(self.exec(), || self.try_programs(lun, stream, from));
+            let begun = self.waiting(Wait::FlashQueue, tried).await;
             match begun {
                 Begun::Programs(programs) => {
                     for at in 0..programs.all().count() {

@@ -10,7 +10,7 @@ use crate::stats::DriveState;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::{Event, Function};
+use aster_events::{Event, Function, Wait};
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
 
@@ -369,7 +369,7 @@ impl Drive {
         while self.blocks.borrow().valid(victim) > 0 {
             let begun = self.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
             if !begun {
-                self.wait_once(&self.settle_waiters[lun.index()]).await;
+                self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await;
             } else if !self.copy_one(lun, moves).await {
                 self.pad_line(lun, Stream::Gc).await;
             }

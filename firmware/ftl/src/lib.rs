@@ -59,6 +59,7 @@ mod slice;
 mod stats;
 mod unmap;
 mod unsettled;
+mod waits;
 mod word_line;
 mod write;
 

@@ -18,6 +18,7 @@ use crate::stats::DriveState;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
+use aster_events::Wait;
 use aster_ports::flash::FlashStatus;
 use aster_units::{BufferId, LunIndex, Ppa, SectorRange};
 
@@ -212,7 +213,7 @@ impl Drive {
             let log = self.log.borrow();
             (log.number > before || log.dead).then_some(())
         };
-        self.log_waiters.wait(self.exec(), done).await;
+        self.waiting(Wait::LogPage, self.log_waiters.wait(self.exec(), done)).await;
     }
     /// Waits until the log knows all trims so far.
     pub(crate) async fn log_trims(&self) {

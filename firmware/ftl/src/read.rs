@@ -6,7 +6,7 @@ use crate::flash::Cause;
 use crate::lost;
 use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
-use aster_events::{Event, Function};
+use aster_events::{Event, Function, Wait};
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
 use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
@@ -37,7 +37,7 @@ impl Drive {
         self.count(|s| s.host_pages_read += 1);
         let entry = self.hold_filled(slice, fua).await?;
         let scratch = self.take_merge_buffer().await;
-        let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
+        let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
         let equal = self.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.give_merge_buffer(scratch);
         self.let_go(entry, Hold::Shared);
@@ -86,10 +86,12 @@ impl Drive {
                     self.count_hit(lpn, hit);
                     return Ok((entry, hold));
                 }
-                Step::Busy(entry) => self.wait_once(&self.entry_waiters[entry.index()]).await,
+                Step::Busy(entry) => {
+                    self.wait_once(&self.entry_waiters[entry.index()], Wait::BufferEntry).await
+                }
                 // Room that can't be made this way may still be there among the clean entries.
                 Step::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
-                Step::None => self.wait_once(&self.pool_waiters).await,
+                Step::None => self.wait_once(&self.pool_waiters, Wait::BufferEntry).await,
             }
         }
     }

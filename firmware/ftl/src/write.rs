@@ -4,6 +4,7 @@ use crate::buffer::{EntryId, Granules, Hold, Want};
 use crate::drive::Drive;
 use crate::read::dma_status;
 use crate::slice::Slice;
+use aster_events::Wait;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
@@ -79,7 +80,7 @@ impl Drive {
                 Some(entry) => {
                     self.evict(entry).await?;
                 }
-                None => self.wait_once(&self.pool_waiters).await,
+                None => self.wait_once(&self.pool_waiters, Wait::BufferEntry).await,
             }
         }
     }

@@ -1,5 +1,7 @@
+use super::shares::*;
 use super::*;
 use aster_run_virtual::events::{Event, EventSink, Lives};
+use aster_units::Duration;
 
 const SHAPE: Geometry = Geometry {
     channels: 2,
@@ -16,6 +18,10 @@ fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(n)
 }
 
+fn transfer(task: u32) -> Event {
+    Event::TransferQueued { task, from_host: false, bytes: 4096, buffer: task, compare: false }
+}
+
 /// A read of `takes` µs of array time from `from` on, on a worker of its own.
 fn read(from: u64, takes: u64, slot: u16) -> Vec<(u64, Event)> {
     let (lun, row, task) = (u32::from(slot), 7, u32::from(slot) + 10);
@@ -24,7 +30,7 @@ fn read(from: u64, takes: u64, slot: u16) -> Vec<(u64, Event)> {
         (from, Event::CommandFetched { command: slot, queue: 1, opcode: 2, host_id: slot }),
         (from + 1, Event::CommandStarted { command: slot, offset: 8192, length: 4096 }),
         (from + 3, Event::SliceStarted { command: slot, lpn: 0, write: false, task }),
-        (from + 4, Event::FlashQueued { task, lun, kind: 0, row }),
+        (from + 4, Event::FlashQueued { task, lun, kind: 0, row, buffer: task }),
         (from + 6, Event::FlashIssued { lun, kind: 0, row }),
         (from + 7, Event::TransactionStarted { channel: slot, slot: 0 }),
         (from + 10, Event::TransactionEnded { channel: slot, slot: 0, bytes: 0 }),
@@ -35,8 +41,8 @@ fn read(from: u64, takes: u64, slot: u16) -> Vec<(u64, Event)> {
         (end + 1, Event::TransactionStarted { channel: slot, slot: 0 }),
         (end + 5, Event::TransactionEnded { channel: slot, slot: 0, bytes: 4096 }),
         (end + 8, Event::FlashFinished { lun, kind: 0, row, status: 0, corrected: 2 }),
-        (end + 9, Event::TransferQueued { task, from_host: false, bytes: 4096 }),
-        (end + 13, Event::TransferEnded { task }),
+        (end + 9, transfer(task)),
+        (end + 13, Event::TransferEnded { task, failed: false }),
         (end + 14, Event::SliceEnded { task }),
         (end + 16, Event::CommandFinished { command: slot }),
         (end + 19, Event::CommandCompleted { command: slot, status: 0 }),
@@ -63,7 +69,7 @@ fn the_shares_of_a_command_add_up_to_its_time() {
     let want = [
         (FRONT, 1.0),
         (DIVIDE, 2.0),
-        (BUFFER, 3.0),
+        (CORE, 3.0),
         (LUN, 2.0),
         (READ_ARRAY, 50.0),
         (CHANNEL, 7.0),

@@ -36,7 +36,10 @@ fn slice(command: u16, lpn: u32, task: u32) -> Event {
     Event::SliceStarted { command, lpn, write: false, task }
 }
 fn queued(task: u32, lun: u32, row: u32) -> Event {
-    Event::FlashQueued { task, lun, kind: 0, row }
+    Event::FlashQueued { task, lun, kind: 0, row, buffer: task }
+}
+fn transfer(task: u32) -> Event {
+    Event::TransferQueued { task, from_host: false, bytes: 4096, buffer: task, compare: false }
 }
 fn issued(lun: u32, row: u32) -> Event {
     Event::FlashIssued { lun, kind: 0, row }
@@ -58,10 +61,10 @@ fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
         (8, Event::TransactionEnded { channel: 1, slot: 1, bytes: 0 }),
         (8, Event::ArrayBusy { channel: 1, way: 1, lun: 0, kind: 0, picoseconds: 50_000_000 }),
         (70, finished(3, 77)),
-        (71, Event::TransferQueued { task: 5, from_host: false, bytes: 4096 }),
+        (71, transfer(5)),
         (72, Event::DmaStarted { from_host: false, bytes: 4096 }),
         (74, Event::DmaFinished { from_host: false, bytes: 4096 }),
-        (75, Event::TransferEnded { task: 5 }),
+        (75, Event::TransferEnded { task: 5, failed: false }),
         (76, Event::SliceEnded { task: 5 }),
         (77, Event::CommandFinished { command: 3 }),
         (79, Event::CommandCompleted { command: 3, status: 0 }),
@@ -130,12 +133,77 @@ fn ends_without_beginnings_and_places_that_are_not_there_are_left_out() {
         (1, issued(99, 1)),
         (1, queued(1, 99, 1)),
         (1, Event::SliceEnded { task: 70 }),
-        (1, Event::TransferEnded { task: 71 }),
+        (1, Event::TransferEnded { task: 71, failed: false }),
         (1, Event::TransactionEnded { channel: 0, slot: 0, bytes: 1 }),
         (1, Event::TransactionEnded { channel: 9, slot: 0, bytes: 1 }),
         (1, Event::DmaFinished { from_host: true, bytes: 1 }),
+        (1, Event::WaitEnded { task: 72 }),
+        (1, Event::WaitStarted { task: 73, reason: 200 }),
+        (1, Event::WaitEnded { task: 73 }),
+        (1, Event::OperationDelivered { kind: 3, lun: 99, buffer: 1 }),
+        (1, Event::OperationDelivered { kind: 200, lun: 0, buffer: 1 }),
+        (1, Event::OperationIssued { kind: 3, lun: 0, buffer: 1 }),
+        (1, Event::OperationEnded { kind: 3, lun: 0, buffer: 1, status: 0 }),
         (1, Event::CommandCompleted { command: 2, status: 0 }),
         (1, Event::CommandCompleted { command: 200, status: 0 }),
     ]);
     assert_eq!(all, []);
+}
+
+#[test]
+fn under_the_big_loop_an_operation_waits_for_those_before_it_and_then_for_its_way() {
+    let delivered = |kind, buffer| Event::OperationDelivered { kind, lun: 0, buffer };
+    let issued_operation = |kind, buffer| Event::OperationIssued { kind, lun: 0, buffer };
+    let ended = |kind, buffer| Event::OperationEnded { kind, lun: 0, buffer, status: 0 };
+    let all = pieces(&[
+        (0, fetched(0)),
+        (1, slice(0, 1, 5)),
+        (2, queued(5, 0, 10)),
+        (4, delivered(3, 5)),
+        (4, delivered(6, 5)),
+        (9, issued_operation(3, 5)),
+        (9, issued(0, 10)),
+        (60, ended(3, 5)),
+        (63, issued_operation(6, 5)),
+        (70, ended(6, 5)),
+        (70, finished(0, 10)),
+        (71, transfer(5)),
+        (73, delivered(1, 5)),
+        (78, issued_operation(1, 5)),
+        (90, ended(1, 5)),
+        (91, Event::TransferEnded { task: 5, failed: false }),
+        (92, Event::SliceEnded { task: 5 }),
+    ]);
+    let waits: Vec<_> = all
+        .iter()
+        .filter(|p| matches!(p.activity, Activity::Dependent { .. } | Activity::Reserved { .. }))
+        .map(|p| (p.activity, p.from, p.to))
+        .collect();
+    let want = [
+        (Activity::Dependent { kind: 3 }, us(2), us(4)),
+        (Activity::Reserved { kind: 3 }, us(4), us(9)),
+        (Activity::Reserved { kind: 6 }, us(60), us(63)),
+        (Activity::Dependent { kind: 1 }, us(71), us(73)),
+        (Activity::Reserved { kind: 1 }, us(73), us(78)),
+    ];
+    assert_eq!(waits, want);
+    assert!(all.iter().all(|p| (p.command, p.task) == (Some(0), Some(5))), "{all:?}");
+}
+
+#[test]
+fn what_a_slice_waits_for_is_the_slices() {
+    let all = pieces(&[
+        (0, fetched(0)),
+        (1, slice(0, 1, 5)),
+        (2, Event::WaitStarted { task: 5, reason: Wait::Room.number() }),
+        (7, Event::WaitEnded { task: 5 }),
+    ]);
+    let want = Piece {
+        activity: Activity::Waiting { reason: Wait::Room },
+        command: Some(0),
+        task: Some(5),
+        from: us(2),
+        to: us(7),
+    };
+    assert_eq!(all, [want]);
 }

@@ -59,22 +59,22 @@ impl MonitorModule for Bandwidth {
     fn entries(&self) -> Vec<Entry> {
         vec![
             Entry::new("read_bytes_per_second", "data that host DMA has moved to the host"),
-            Entry::new("write_bytes_per_second", "data that host DMA has moved from the host"),
+            Entry::new("write_bytes_per_second", "data that host DMA has moved from the host to be written"),
             Entry::new("commands_per_second", "commands completed"),
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {
         match *event {
-            Event::TransferQueued { task, from_host, bytes } => {
+            Event::TransferQueued { task, from_host, bytes, compare, .. } => {
                 let at = task as usize;
                 if at >= self.under_way.len() {
                     self.under_way.resize(at + 1, None);
                 }
-                self.under_way[at] = Some((from_host, bytes));
+                self.under_way[at] = (!compare).then_some((from_host, bytes));
             }
-            Event::TransferEnded { task } => {
-                if let Some((from_host, bytes)) = self.under_way.get_mut(task as usize).and_then(Option::take)
-                {
+            Event::TransferEnded { task, failed } => {
+                let transfer = self.under_way.get_mut(task as usize).and_then(Option::take);
+                if let Some((from_host, bytes)) = transfer.filter(|_| !failed) {
                     self.bytes[usize::from(from_host)] += u64::from(bytes);
                 }
             }

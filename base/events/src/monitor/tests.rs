@@ -99,16 +99,31 @@ fn outstanding_commands_end_by_whatever_ends_them_and_event_requests_are_none() 
 
 #[test]
 fn bandwidth_and_amplification_are_of_host_data() {
-    let queued = |task, from_host, bytes| Event::TransferQueued { task, from_host, bytes };
+    let transfer = |task, from_host, bytes, compare| Event::TransferQueued {
+        task,
+        from_host,
+        bytes,
+        buffer: 0,
+        compare,
+    };
+    let queued = |task, from_host, bytes| transfer(task, from_host, bytes, false);
+    let ended = |task| Event::TransferEnded { task, failed: false };
     let finished = Event::FlashFinished { lun: 0, kind: 1, row: 0, status: 0, corrected: 0 };
     let rows = samples(
         all(),
         &[
             (1, queued(4, true, 8192)),
             (2, queued(5, false, 4096)),
-            (3, Event::TransferEnded { task: 4 }),
-            (4, Event::TransferEnded { task: 5 }),
-            (5, Event::TransferEnded { task: 5 }),
+            (3, ended(4)),
+            (4, ended(5)),
+            (5, ended(5)),
+            // What is compared isn't written, and what has failed isn't moved.
+            (5, transfer(6, true, 4096, true)),
+            (5, ended(6)),
+            (5, queued(7, true, 4096)),
+            (5, queued(8, false, 4096)),
+            (5, Event::TransferEnded { task: 7, failed: true }),
+            (5, Event::TransferEnded { task: 8, failed: true }),
             (6, finished),
             (12, finished),
         ],

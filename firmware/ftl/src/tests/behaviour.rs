@@ -205,8 +205,9 @@ fn a_write_and_its_eviction_can_be_followed() {
     use Kind::*;
     let moved = [TransferQueued, TransferEnded, SliceEnded, CommandFinished];
     let write = [&[CommandStarted, SliceStarted, BufferMissed], &moved[..]].concat();
-    let evicted = [MapUpdated, PageEvicted, SliceEnded, SliceEnded, CommandFinished];
-    let flush = [&[CommandStarted, SliceStarted, FlashQueued, SliceStarted], &evicted[..]].concat();
+    let evicted = [MapUpdated, PageEvicted, SliceEnded, WaitEnded, SliceEnded, CommandFinished];
+    let begun = [CommandStarted, SliceStarted, FlashQueued, SliceStarted, WaitStarted];
+    let flush = [&begun[..], &evicted].concat();
     let read = [&[CommandStarted, SliceStarted, BufferHit], &moved[..]].concat();
     assert_eq!(*kept.borrow(), [&write[..], &flush, &read].concat());
 }

@@ -1,0 +1,54 @@
+//! What the firmware's tasks wait for, beside flash operations and host DMA, which have events of their own.
+
+/// What a task of the FTL waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Wait {
+    /// A data buffer entry that others hold or bring to flash.
+    BufferEntry,
+    /// Room in the LUN, which garbage collection makes.
+    Room,
+    /// A log page that is to be written first.
+    LogPage,
+    /// A merge buffer.
+    MergeBuffer,
+    /// Room in the queue of flash requests.
+    FlashQueue,
+    /// The command's other slices.
+    Slices,
+    /// Others' pages of the same word line.
+    WordLine,
+}
+
+impl Wait {
+    /// All in the order of their numbers.
+    pub const ALL: [Wait; 7] = [
+        Wait::BufferEntry,
+        Wait::Room,
+        Wait::LogPage,
+        Wait::MergeBuffer,
+        Wait::FlashQueue,
+        Wait::Slices,
+        Wait::WordLine,
+    ];
+    /// The reason that events number so.
+    pub fn of_number(number: u8) -> Option<Wait> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+    /// As events number it.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reasons_number_is_its_alone() {
+        for wait in Wait::ALL {
+            assert_eq!(Wait::of_number(wait.number()), Some(wait));
+        }
+        assert_eq!(Wait::of_number(Wait::ALL.len() as u8), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! What is told of commands on whole drives.
+
+use super::shares::*;
+use super::*;
+use aster_device::Media;
+use aster_device::profile::{Profile, shipped};
+use aster_driver::Config;
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::{Lives, Recorder, Wait};
+use aster_run_virtual::workload::runner::{Contents, OnFailure, Runner, Task};
+use aster_run_virtual::workload::{Access, BlockSizes, Drive, Extent, Job, Mix, PerDirection};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn job(access: Access, mix: Mix, block: u32, requests: u64) -> Job {
+    Job {
+        name: "work".into(),
+        access,
+        mix,
+        block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
+        number_ios: Some(requests),
+        size: Some(Extent::Percent(100)),
+        io_size: Some(Extent::Bytes(requests * (1 << 20))),
+        queue_depth: 8,
+        random_map: false,
+        ..Job::default()
+    }
+}
+
+/// Every command of `work`, explained, and then of a flush; `before` goes before.
+fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Vec<Explanation> {
+    let recorder = Recorder::default();
+    let config = Config { depth: 64, transfer_bytes_max: 128 << 10, ..Config::default() };
+    let machine = Machine::power_on("test", profile, None, Media::fresh(), &recorder, config).unwrap();
+    machine.boot().unwrap();
+    let namespace = machine.driver().namespace();
+    let drive = Drive {
+        bytes: namespace.blocks * u64::from(namespace.block_bytes),
+        block_bytes: namespace.block_bytes,
+    };
+    let run = |jobs: &[Job]| {
+        let tasks = Task::of_jobs(jobs, drive, 1).unwrap();
+        let mut runner =
+            Runner::new(machine.driver(), tasks, Contents::versioned(drive, 1), (), OnFailure::Continue);
+        machine.run(&mut runner, |_| true).unwrap();
+    };
+    let geometry = *machine.device().geometry();
+    let kept = Rc::new(RefCell::new((BTreeMap::<u64, Vec<Piece>>::new(), Vec::new())));
+    run(before);
+    let into = Rc::clone(&kept);
+    let lives = Lives::new(geometry, 1024, move |piece: &Piece| {
+        let (open, ended) = &mut *into.borrow_mut();
+        let Some(command) = piece.command else { return };
+        match piece.activity {
+            Activity::Command(span) => {
+                let kept = Kept { pieces: open.remove(&command).unwrap_or_default(), left_out: 0 };
+                ended.push(Explanation::of(command, &span, &kept, &geometry));
+            }
+            _ => open.entry(command).or_default().push(*piece),
+        }
+    });
+    recorder.attach(lives);
+    run(work);
+    if flush {
+        let driver = Rc::clone(machine.driver());
+        let queue = driver.queues().next().unwrap();
+        machine.block_on("flush", async move { driver.flush(queue).await }).unwrap().unwrap();
+    }
+    drop(recorder.detach());
+    Rc::into_inner(kept).unwrap().into_inner().1
+}
+
+fn share(told: &Explanation, what: &str) -> f64 {
+    told.shares.iter().find(|share| share.what == what).map_or(0.0, |share| share.percent)
+}
+fn add_up(all: &[Explanation]) {
+    for told in all {
+        let sum: f64 = told.shares.iter().map(|share| share.us).sum();
+        assert!((sum - told.total_us).abs() < 1e-6 * told.total_us.max(1.0), "{}", told.table());
+    }
+}
+
+#[test]
+fn a_write_that_waits_for_garbage_collection_says_so() {
+    let fill = job(Access::Sequential, Mix::Write, 128 << 10, 2_000);
+    let churn = job(Access::Random, Mix::Write, 16 << 10, 2_000);
+    let all = explained(&shipped("tiny").unwrap(), &[fill, churn.clone()], &[churn], false);
+    add_up(&all);
+    let slowest = all.iter().max_by(|a, b| a.total_us.total_cmp(&b.total_us)).unwrap();
+    assert!(share(slowest, wait_name(Wait::Room)) > 90.0, "{}", slowest.table());
+    assert!(slowest.table().contains("FTL: waiting for garbage collection"));
+}
+
+#[test]
+fn a_flush_is_told_by_the_programs_that_it_waited_for() {
+    let writes = job(Access::Random, Mix::Write, 16 << 10, 60);
+    let all = explained(&shipped("tiny").unwrap(), &[], &[writes], true);
+    add_up(&all);
+    let flush = all.iter().find(|told| told.name == "Flush").unwrap();
+    let programs = [LUN, CHANNEL, PROGRAM_ARRAY, OPERATION].map(|what| share(flush, what));
+    assert!(programs.iter().sum::<f64>() > 95.0 && programs[2] > 25.0, "{}", flush.table());
+}
+
+#[test]
+fn under_the_big_loop_the_dependency_checker_and_the_reservation_station_are_told() {
+    let profile = shipped("cosmos-board").unwrap();
+    let some = |job: Job| Job { size: Some(Extent::Bytes(32 << 20)), ..job };
+    let fill = some(job(Access::Sequential, Mix::Write, 128 << 10, 256));
+    let read = some(job(Access::Random, Mix::Read, 16 << 10, 200));
+    let all = explained(&profile, &[fill], &[read], true);
+    add_up(&all);
+    let kinds = ["TxDMA", "read-trigger", "read-transfer"];
+    let told = |read: &Explanation, kind: &str, place: &str| {
+        read.steps.iter().any(|step| step.what == format!("{kind} waits {place}") && step.took_us > 0.0)
+    };
+    let of_flash = |read: &Explanation| read.steps.iter().any(|step| step.what.starts_with("flash read"));
+    let reads: Vec<_> = all.iter().filter(|told| told.name == "Read" && of_flash(told)).collect();
+    assert!(reads.len() > 50, "{} reads of flash", reads.len());
+    for kind in kinds {
+        let waited = reads.iter().filter(|read| told(read, kind, "in the reservation station")).count();
+        assert!(waited > reads.len() / 2, "{kind}: {waited} of {}\n{}", reads.len(), reads[0].table());
+    }
+    let mean = |what| reads.iter().map(|read| share(read, what)).sum::<f64>() / reads.len() as f64;
+    assert!(mean(STATION) > 1.0 && mean(DEPENDENCY) > 0.0 && mean(CORE) < 3.0, "{}", reads[0].table());
+}
