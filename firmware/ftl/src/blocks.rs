@@ -138,6 +138,8 @@ pub(crate) struct Blocks {
     // Blocks whose data should move, one bit each, and those of them for which its wrong bits are the reason.
     fading: Vec<u64>,
     fading_for_bits: Vec<u64>,
+    // Blocks whose data was moved for its wrong bits and has too many in its new place as well, one bit each.
+    bad_as_before: Vec<u64>,
     valid_pages: Vec<u64>,
     luns: Vec<Lun>,
     // LUNs that are exhausted.
@@ -218,6 +220,7 @@ impl Blocks {
             moved_for_bits: vec![0; blocks],
             fading: vec![0; blocks.div_ceil(64)],
             fading_for_bits: vec![0; blocks.div_ceil(64)],
+            bad_as_before: vec![0; blocks.div_ceil(64)],
             valid_pages: vec![0; (geometry.total_pages() as usize).div_ceil(64)],
             luns: (0..geometry.total_luns()).map(lun).collect(),
             exhausted: 0,

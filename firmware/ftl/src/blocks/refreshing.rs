@@ -2,10 +2,14 @@
 //!
 //! Cells lose charge with time, and each read of a block disturbs it a little. Data that is written anew is as good as on its
 //! first day, unless the block it goes to is worn out as well. So a page that was moved for its wrong bits must have lost half of
-//! what was left to the code's limit before it is moved for that again: worn cells are not worn further for nothing.
+//! what was left to the code's limit before it is moved for that again: worn cells are not worn further for nothing. Where the first
+//! reads of a block find few wrong bits the move did help, and the next one is decided as if it were the first.
 
 use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
 use aster_units::{LunIndex, Ppa};
+
+/// Reads of each of a block's pages, on the average, that tell whether a move to it has helped.
+const READS_A_PAGE: u32 = 2;
 
 /// Wrong bits, in all of a code word, at which data is written anew, by how often it was for that.
 fn limit(corrected: u8, correctable: u8, moves: u8) -> Option<u8> {
@@ -17,6 +21,9 @@ impl Blocks {
     fn is_wanted(&self, block: usize) -> bool {
         self.fading[block / 64] >> (block % 64) & 1 == 1
     }
+    fn is_bad_as_before(&self, block: usize) -> bool {
+        self.bad_as_before[block / 64] >> (block % 64) & 1 == 1
+    }
     /// A page is being read. True when its block has been read so often that its data should move.
     #[inline]
     pub(crate) fn count_read(&mut self, ppa: Ppa) -> bool {
@@ -24,6 +31,9 @@ impl Blocks {
         let reads = &mut self.reads_since[block.at()];
         *reads = reads.saturating_add(1);
         let reads = *reads;
+        if reads == READS_A_PAGE * self.pages_per_block && !self.is_bad_as_before(block.at()) {
+            self.moved_for_bits[block.at()] = 0;
+        }
         self.refresh.reads > 0 && reads >= self.refresh.reads && self.want_refresh(block)
     }
     /// The worst code word of a page had so many wrong bits; more than can be corrected for one that could not. True when
@@ -34,6 +44,9 @@ impl Blocks {
         let refresh = self.refresh;
         let moves = self.moved_for_bits[block.at()];
         let is_too_many = |limit| bits >= limit;
+        if moves > 0 && bits >= refresh.corrected {
+            self.bad_as_before[block.at() / 64] |= 1 << (block.at() % 64);
+        }
         if !limit(refresh.corrected, refresh.correctable, moves).is_some_and(is_too_many) {
             return false;
         }
@@ -90,6 +103,7 @@ impl Blocks {
         let at = block.at();
         self.fading[at / 64] &= !(1 << (at % 64));
         self.fading_for_bits[at / 64] &= !(1 << (at % 64));
+        self.bad_as_before[at / 64] &= !(1 << (at % 64));
         (self.reads_since[at], self.moved_for_bits[at]) = (0, 0);
     }
 }
@@ -151,5 +165,20 @@ mod tests {
         assert!(limits(32, 40).eq([Some(32), Some(36), Some(38), Some(39), None, None]));
         assert!(limits(8, 8).eq([Some(8), None, None, None, None, None]));
         assert!(limits(0, 40).all(|limit| limit.is_none()), "switched off");
+    }
+
+    #[test]
+    fn a_move_that_helped_is_forgotten_and_one_that_did_not_is_remembered() {
+        for (bits, moves) in [(0, 0), (31, 0), (32, 1)] {
+            let mut blocks = one_closed_block();
+            (blocks.refresh.reads, blocks.moved_for_bits[WORN.at()]) = (0, 1);
+            let page = blocks.first_page(WORN);
+            for _ in 0..READS_A_PAGE * blocks.pages_per_block {
+                assert_eq!(blocks.moved_for_bits[WORN.at()], 1);
+                assert!(!blocks.count_read(page) && !blocks.found_wrong_bits(page, bits));
+            }
+            assert_eq!(blocks.moved_for_bits[WORN.at()], moves, "{bits} bits");
+            assert_eq!(blocks.found_wrong_bits(page, 33), moves == 0, "the limit is 32 again, or still 36");
+        }
     }
 }
