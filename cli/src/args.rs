@@ -79,7 +79,7 @@ pub(crate) enum Command {
     /// versions, whole. After 12 losses a drive is written full once more and a new one begins, with the next seed.
     #[command(after_help = TORTURE_EXAMPLES)]
     Torture(TortureArgs),
-    /// Write a drive to its end, with and without wear levelling, and show how its blocks wore
+    /// Write a drive to its end, without wear levelling and with either kind, and show how its blocks wore
     ///
     /// The drive is filled, then a part of it is written over and over until it takes no more writes. Everything is read back
     /// then, before and after a loss of power. Blocks last as long as package.wear_out_percent says; where the profile doesn't, for

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use aster_lab::lifetime::{self, LifetimeError, Plan};
 use std::ops::ControlFlow;
 
-/// Writes a drive to its end, with and without wear levelling, and reports its life.
+/// Writes a drive to its end, without wear levelling and with either kind, and reports its lives.
 ///
 /// # Errors
 /// When the drive can't be made, loses something without saying so, or the picture can't be written.

@@ -29,7 +29,7 @@ pub fn svg(mut out: impl io::Write, report: &Report) -> io::Result<()> {
     let mut picture = document(
         cell.0 * report.lives.len() as f64,
         cell.1,
-        "Erases of blocks over a drive's life, with and without wear levelling",
+        "Erases of blocks over a drive's life, without wear levelling and with either kind",
     );
     for (at, life) in report.lives.iter().enumerate() {
         let corner = (at as f64 * cell.0 + MARGIN.0, MARGIN.1);

@@ -1,7 +1,7 @@
 //! Drives that are written until they take no more: how evenly their blocks wear, and how long they last for it.
 //!
 //! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is. The work is the same
-//! with wear levelling as the profile has it and without. When the drive refuses to write, everything is read back, the
+//! without wear levelling, with dynamic, and with static. When the drive refuses to write, everything is read back, the
 //! power goes, and everything is read again.
 
 mod chart;
@@ -75,6 +75,8 @@ pub struct Life {
     pub checked_blocks: u64,
     /// And those of them that the drive said to be lost.
     pub lost_blocks: u64,
+    /// As many were lost when the power had gone and all was read again.
+    pub lost_after_power_loss: u64,
     /// Along its life.
     pub samples: Vec<Sample>,
 }
@@ -92,7 +94,7 @@ pub struct Report {
     pub wear_out_cycles: u64,
     /// The profile has no such limit: the endurance that it promises was taken.
     pub wear_out_assumed: bool,
-    /// Without levelling, and as the profile has it.
+    /// Without levelling, with dynamic, and with static.
     pub lives: Vec<Life>,
 }
 
@@ -128,12 +130,12 @@ pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, LifetimeError> {
     }
     let package = &profile.package;
     let wear_out_cycles = u64::from(package.endurance) * u64::from(package.wear_out_percent) / 100;
-    let levelled = match profile.ftl.wear_levelling {
-        LevellingName::None => LevellingName::Static,
-        levelled => levelled,
-    };
     let mut lives = Vec::new();
-    for (name, levelling) in [("without levelling", LevellingName::None), ("with levelling", levelled)] {
+    for (name, levelling) in [
+        ("without levelling", LevellingName::None),
+        ("with dynamic levelling", LevellingName::Dynamic),
+        ("with static levelling", LevellingName::Static),
+    ] {
         profile.ftl.wear_levelling = levelling;
         lives.push(life::live(plan, &profile, wear_out_cycles, &mut |share| follow(name, share))?);
     }
@@ -167,10 +169,13 @@ pub fn table(report: &Report) -> String {
             LevellingName::Static => "static",
         };
         let Some(last) = life.samples.last() else { continue };
-        let end = match &life.refused_with {
+        let mut end = match &life.refused_with {
             Some(status) => format!("read-only ({status})"),
             None => "still takes writes".to_owned(),
         };
+        if life.lost_after_power_loss != life.lost_blocks {
+            let _ = write!(end, ", {} lost after a loss of power", life.lost_after_power_loss);
+        }
         let _ = writeln!(
             text,
             "{:<10}{:>13.1}{:>8.2}{:>18}{:>10.1}{:>11}{:>10}{:>8}  {end}",

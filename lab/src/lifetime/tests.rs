@@ -17,33 +17,105 @@ fn go(plan: &Plan) -> Report {
 #[test]
 fn a_drive_is_written_to_its_end_and_lasts_longer_with_its_wear_levelled() {
     let report = go(&plan());
-    let [without, with] = &report.lives[..] else { panic!("two lives") };
-    for life in [without, with] {
+    let [without, dynamic, with] = &report.lives[..] else { panic!("three lives") };
+    for life in [without, dynamic, with] {
         assert!(life.read_only && life.critical_warning & 0b1000 != 0, "{life:?}");
         assert!(life.refused_with.as_ref().is_some_and(|said| said.contains("Read Only")), "{life:?}");
-        assert_eq!(life.lost_blocks, 0);
+        assert_eq!((life.lost_blocks, life.lost_after_power_loss), (0, 0));
         assert!(life.checked_blocks > 0);
         let bad: Vec<_> = life.samples.iter().map(|s| s.grown_bad_blocks).collect();
         assert!(bad.is_sorted() && *bad.last().unwrap() > 0);
         let spare = life.samples.iter().map(|s| s.available_spare);
         assert!(spare.clone().rev().is_sorted() && spare.clone().next() == Some(100), "{life:?}");
     }
+    let kinds = [LevellingName::None, LevellingName::Dynamic, LevellingName::Static];
+    assert!(report.lives.iter().map(|life| life.wear_levelling).eq(kinds));
     assert!(with.drive_writes > 1.2 * without.drive_writes, "{}", table(&report));
-    assert!(with.levelled_blocks > 0 && without.levelled_blocks == 0);
+    assert!(with.levelled_blocks > 0 && without.levelled_blocks == 0 && dynamic.levelled_blocks == 0);
     let spread = |life: &Life| life.samples.last().map_or(0, |s| s.erases_max - s.erases_min);
     assert!(spread(without) > 2 * spread(with), "{}", table(&report));
 }
 
 #[test]
 fn lives_are_drawn_and_told() {
-    let report = go(&Plan { drive_writes_max: Some(3.0), ..plan() });
+    let mut report = go(&Plan { drive_writes_max: Some(3.0), ..plan() });
     assert!(report.wear_out_assumed && report.lives.iter().all(|life| !life.read_only));
+    assert!(report.lives.iter().all(|life| life.lost_after_power_loss == 0));
+    let text = table(&report);
+    for told in ["none", "dynamic", "static", "still takes writes"] {
+        assert!(text.contains(told), "{text}");
+    }
+    assert!(!text.contains("loss of power"), "{text}");
+    report.lives[0].lost_after_power_loss = 2;
+    assert!(table(&report).contains("2 lost after"), "{}", table(&report));
+}
+
+/// What `name="…"` says in a piece of SVG.
+fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
+    let at = element.find(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name} in {element}"));
+    element[at + name.len() + 2..].split('"').next().unwrap()
+}
+fn points(element: &str) -> Vec<(f64, f64)> {
+    let point = |point: &str| {
+        let (x, y) = point.split_once(',').unwrap();
+        (x.parse().unwrap(), y.parse().unwrap())
+    };
+    attribute(element, "points").split(' ').map(point).collect()
+}
+
+#[test]
+fn the_picture_shows_each_sample_where_the_axes_say() {
+    let sample = |drive_writes, (erases_min, erases_mean, erases_max), available_spare| Sample {
+        drive_writes,
+        erases_min,
+        erases_mean,
+        erases_max,
+        available_spare,
+        percentage_used: 0,
+        grown_bad_blocks: 0,
+    };
+    let mut life = go(&Plan { drive_writes_max: Some(1.0), ..plan() }).lives.remove(0);
+    // Two lives: the second lasts twice as long, and fixes the axis of both.
+    life.samples = vec![sample(10.0, (0, 4.0, 8), 100), sample(50.0, (10, 30.0, 60), 40)];
+    let mut longer = life.clone();
+    longer.wear_levelling = LevellingName::Static;
+    longer.samples.push(sample(100.0, (70, 80.0, 100), 0));
+    let report = Report {
+        profile: "pocket".into(),
+        seed: 1,
+        hot_percent: 20,
+        wear_out_cycles: 100,
+        wear_out_assumed: false,
+        lives: vec![life, longer],
+    };
     let mut picture = Vec::new();
     svg(&mut picture, &report).unwrap();
     let picture = String::from_utf8(picture).unwrap();
-    assert!(picture.contains("no wear levelling: still written after 3") && picture.contains("<polygon"));
-    let text = table(&report);
-    assert!(text.contains("static") && text.contains("still takes writes"), "{text}");
+    assert!(picture.contains("no wear levelling: still written after"), "{picture}");
+    let of = |tag: &str| picture.split('<').filter(|e| e.starts_with(tag)).map(points).collect::<Vec<_>>();
+    let (bands, tracks) = (of("polygon"), of("polyline"));
+    assert_eq!((bands.len(), tracks.len()), (2, 4), "a band, a mean and a spare for each life");
+    for (nth, life) in report.lives.iter().enumerate() {
+        // A hundred drive writes and a hundred erases with the 5 % above them, over the panel's width and height.
+        let (left, bottom) = (bands[nth][0].0 - 10.0 * 4.2, tracks[2 * nth][0].1 + 4.0 * 240.0 / 105.0);
+        let near = |found: (f64, f64), of: &Sample, erases: f64| {
+            let wanted = (left + of.drive_writes * 4.2, bottom - erases * 240.0 / 105.0);
+            assert!(
+                (found.0 - wanted.0).abs() < 0.2 && (found.1 - wanted.1).abs() < 0.2,
+                "{found:?} {wanted:?}"
+            );
+        };
+        let (samples, count) = (&life.samples, life.samples.len());
+        assert_eq!((bands[nth].len(), tracks[2 * nth].len()), (2 * count, count));
+        for (at, sample) in samples.iter().enumerate() {
+            near(bands[nth][at], sample, sample.erases_min.into());
+            near(bands[nth][2 * count - 1 - at], sample, sample.erases_max.into());
+            near(tracks[2 * nth][at], sample, sample.erases_mean);
+            let (full, now) = (tracks[2 * nth + 1][0].1, tracks[2 * nth + 1][at].1);
+            let gone = f64::from(100 - sample.available_spare);
+            assert!((now - full - gone * 0.7).abs() < 0.2, "spare of {} %", sample.available_spare);
+        }
+    }
 }
 
 #[test]
