@@ -67,9 +67,7 @@ fn calibration_finds_the_numbers_that_are_shipped() {
         return;
     }
     let fits = calibrate(&PLAN, &mut |_, _| ControlFlow::Continue(())).unwrap();
-    for fit in fits {
-        assert_eq!(fit.value, fit.shipped, "{fit:?}");
-    }
+    assert!(fits.iter().all(|fit| fit.value == fit.shipped), "{}", fits_table(&fits).unwrap());
 }
 
 #[test]
@@ -146,14 +144,11 @@ fn throughput_is_proportional_to_channels_and_near_the_papers_maxima() {
         assert!(of(mode, write, 1, 8) < 184.5, "{mode:?} {write}");
     }
     // A quarter of the pages leaves out more of the steady state. Writes pay for the log of recovery, which the board's firmware has not.
-    let within = |write: bool| {
-        if write {
-            10.0
-        } else if long() {
-            5.0
-        } else {
-            8.0
-        }
+    let within = |write: bool| match (write, long()) {
+        (true, true) => 8.0,
+        (true, false) => 10.0,
+        (false, true) => 5.0,
+        (false, false) => 8.0,
     };
     let paper = &PLAN.paper.fig_21;
     for (mode, write, paper) in
