@@ -7,7 +7,7 @@ mod safety;
 
 use crate::config::{FtlConfig, Refresh, WearLevelling};
 use crate::log_page::{Entry, Pending};
-use crate::unsettled::Unsettled;
+use crate::unsettled::{Change, Unsettled};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -42,6 +42,14 @@ pub(crate) enum BlockState {
     Map,
     /// Set aside for the log.
     Log,
+}
+
+/// A page that was moved out of a block which is being emptied: the log doesn't know yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Held {
+    change: Change,
+    // Its turn among all changes.
+    at: u64,
 }
 
 /// Who fills an open block. Data of different age is kept apart.
@@ -82,7 +90,7 @@ struct Lun {
     // Blocks with a page that a loss of power has torn.
     torn: VecDeque<BlockIndex>,
     // What garbage collection has moved out of the block that it is emptying.
-    held: Vec<(Lpn, Ppa)>,
+    held: Vec<Held>,
     programs: u32,
     good: u32,
     factory_bad: u32,
@@ -103,9 +111,7 @@ pub(crate) const ERASES_MAX: u32 = 1 << 31;
 /// Programs of a LUN that are not safe yet, for which there is room from the beginning.
 const UNSETTLED_EXPECTED: usize = 64;
 /// Blocks that may be opened before the log tells of them: one for so many bytes of a log page, where each takes eight.
-const OPENED_SHARE: usize = 32;
-/// Free blocks of a LUN that a log page names at most.
-pub(crate) const LISTED_MAX: usize = 8;
+pub(crate) const OPENED_SHARE: usize = 64;
 /// A LUN asks for another log page when fewer of its free blocks are named.
 const LISTED_MIN: usize = 1;
 
@@ -155,6 +161,10 @@ pub(crate) struct Blocks {
     pub(crate) emptied: bool,
     // Free blocks that recovery has not found erased itself, one bit each.
     suspects: Vec<u64>,
+    // Blocks that were emptied and stand there yet, and the last entry of the log about them.
+    moved_out: Vec<(BlockIndex, u64)>,
+    // Blocks of stored maps that nobody needs any more, not erased yet.
+    of_old_maps: Vec<BlockIndex>,
     pub(crate) unsettled: Unsettled,
     /// What the log does not say yet.
     pub(crate) pending: Pending,
@@ -170,6 +180,8 @@ pub(crate) struct BlockEntry {
     pub(crate) next: u16,
     /// Times erased.
     pub(crate) erases: u32,
+    /// It is free, but nobody has looked at its pages since a loss of power.
+    pub(crate) suspect: bool,
 }
 
 impl Blocks {
@@ -229,6 +241,8 @@ impl Blocks {
             opened_max: geometry.page_bytes as usize / OPENED_SHARE,
             emptied: false,
             suspects: vec![0; blocks.div_ceil(64)],
+            moved_out: Vec::with_capacity(geometry.total_luns() as usize),
+            of_old_maps: Vec::new(),
             unsettled: Unsettled::new(geometry.total_luns(), depth),
             pending: Pending::default(),
         }
@@ -255,7 +269,12 @@ impl Blocks {
                 return Ok(());
             }
             BlockState::Retired => return Ok(()),
-            BlockState::Free => self.make_free(block),
+            BlockState::Free => {
+                self.make_free(block);
+                if entry.suspect {
+                    self.suspect(block);
+                }
+            }
             BlockState::Open => {
                 let open = &mut self.luns[lun].open[entry.stream as usize];
                 if open.is_some() {
@@ -298,6 +317,7 @@ impl Blocks {
             stream: Stream::Host,
             next: 0,
             erases: self.erases[block.at()],
+            suspect: self.is_suspect(block),
         };
         for stream in [Stream::Host, Stream::Gc] {
             if let Some(open) = self.luns[self.lun_of(block).index()].open[stream as usize]
@@ -374,16 +394,17 @@ impl Blocks {
         lun.open[stream as usize] = Some(open);
         self.page_of(open)
     }
-    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way. True when that closed the block.
+    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copy_of` says what it copies, and from where. True
+    /// when that closed the block.
     #[inline]
-    pub(crate) fn take_page(&mut self, ppa: Ppa) -> bool {
+    pub(crate) fn take_page(&mut self, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) -> bool {
         let block = self.block_of(ppa);
         let index = self.lun_of(block).index();
         self.programs[block.at()] += 1;
         let lun = &mut self.luns[index];
         lun.programs += 1;
         let is_host = lun.open[Stream::Host as usize].is_some_and(|open| open.block == block);
-        self.unsettled.begin(LunIndex(index as u32), ppa, is_host);
+        self.unsettled.begin(LunIndex(index as u32), ppa, is_host, copy_of);
         if !is_host {
             self.copied_into(block);
         }

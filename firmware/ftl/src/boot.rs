@@ -11,7 +11,7 @@ use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks, Stream};
 use crate::drive::Drive;
 use crate::log::Log;
 use crate::map::Map;
-use crate::oob::{OobRecord, PageKind};
+use crate::oob::OobRecord;
 use crate::recover::NoRecovery;
 use crate::root::{Root, Stored};
 use crate::stats::{Boot, DriveState};
@@ -139,8 +139,7 @@ impl Drive {
         self.blocks.replace(Blocks::of(&self.config));
         self.log.replace(Log::default());
         self.lay_out_log(|_| true);
-        let padding = OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0 };
-        padding.encode(self.dram.borrow_mut().oob_mut(BufferId(self.config.padding_buffer())));
+        OobRecord::padding().encode(self.dram.borrow_mut().oob_mut(BufferId(self.config.padding_buffer())));
     }
     /// Takes over the state that a shutdown has left.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
@@ -206,7 +205,7 @@ impl Drive {
     }
     /// An entry of a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
-        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0 };
+        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
         self.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

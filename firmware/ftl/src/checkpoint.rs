@@ -4,21 +4,22 @@
 //! out, and the table begins with a bit for each page of the map that is there. Page `i` stands in block `i mod n` of the
 //! `n` blocks that hold a stored map, so that the LUNs work side by side; where whole word lines are programmed, line `i`.
 //!
-//! A map is stored while the drive serves: its pages are of different moments. That does no harm, since recovery replays
-//! from the log what has happened from the beginning of the storing on. It counts once a log page names it; then the
+//! A map is stored while the drive serves, and waits for nobody: its pages are of different moments. That does no harm, since
+//! recovery replays from the log what has happened from the beginning of the storing on. What the log has not been told has not
+//! happened for the map either; the page of the log that names it lists what recovery finds and must not take for newer. It counts once a log page names it; then the
 //! blocks of the one before become ordinary blocks without valid pages, which garbage collection erases when it needs them.
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState};
+use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks};
 use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use crate::drive::Drive;
 use crate::flash::Cause;
+use crate::log::{Commit, Written};
 use crate::log_page::StoredMap;
 use crate::oob::{OobRecord, PageKind};
 use crate::root::{LogPlace, Root};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
-use aster_events::Wait;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, LunIndex, Ppa, mix64};
@@ -28,6 +29,9 @@ use aster_units::{BufferId, LunIndex, Ppa, mix64};
 const STORE_ATTEMPTS: u32 = 64;
 /// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
 const PAGES_A_MAP_PAGE: u64 = 256;
+
+/// How the table has the state of a free block that nobody has looked at since a loss of power.
+pub(crate) const FREE_SUSPECT: u8 = 8;
 
 /// Why a stored map could not be written.
 enum StoreError {
@@ -167,19 +171,17 @@ impl Drive {
         let (mut reclaimed, mut old_given_up) = (false, false);
         for _ in 0..STORE_ATTEMPTS {
             let replay_from = self.checkpoint_begins();
-            let begun = self.blocks.borrow().unsettled.begun();
-            let victims = self.victims_in_work();
             match self.store_once().await {
                 Ok(stored) => {
-                    // What began before could otherwise come to light after the map says that it is void: a program, or what was
-                    // copied out of a victim and is looked at until the log knows where it is. A log without room is not
-                    // waited for: whoever has begun it may itself wait for the log.
-                    let in_work =
-                        || !self.blocks.borrow().unsettled.all_ended(begun) || self.any_in_work(&victims);
-                    while self.log_has_room() && in_work() {
-                        self.wait_once(&self.flash_waiters, Wait::FlashQueue).await;
-                    }
-                    let committed = self.write_log(Some((stored.clone(), replay_from))).await;
+                    let mut commit = Commit { map: stored.clone(), replay_from, void_from: Ppa(0) };
+                    // Runs of void pages that don't fit one log page take others before it.
+                    let committed = loop {
+                        match self.write_log(Some(&mut commit)).await {
+                            Written::Part => {}
+                            Written::All => break true,
+                            Written::No => break false,
+                        }
+                    };
                     let counts = committed || shutdown;
                     let given_up = if counts { self.stored.replace(stored).blocks } else { stored.blocks };
                     self.release_map_blocks(&given_up);
@@ -209,12 +211,16 @@ impl Drive {
     /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to: it does nothing
     /// for a LUN where it once found no room.
     async fn erase_empty_blocks(&self) {
-        if !self.log_trims_if_room().await {
-            return;
+        self.erase_all(Blocks::take_old_map).await;
+        // What was trimmed in the others must not seem to be there after a loss of power.
+        if self.log_trims_if_room().await {
+            self.erase_all(Blocks::take_empty).await;
         }
+    }
+    async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
         let buffer = self.dram.borrow().metadata_buffer(0);
         loop {
-            let Some(block) = self.blocks.borrow_mut().take_empty() else { return };
+            let Some(block) = take(&mut self.blocks.borrow_mut()) else { return };
             let (lun, addr) = {
                 let blocks = self.blocks.borrow();
                 (blocks.lun_of(block), blocks.block_addr(block))
@@ -329,7 +335,7 @@ impl Drive {
             Some(nth) => self.encode_map(storing.present[nth as usize], content),
         }
         let sequence = self.generation.get();
-        OobRecord { kind: PageKind::Map, lpn: page, sequence, lost_sectors: 0 }.encode(oob);
+        OobRecord { kind: PageKind::Map, lpn: page, sequence, lost_sectors: 0, copy: 0 }.encode(oob);
         crc32c_of([&checksum.to_le_bytes()[..], content])
     }
     /// A page of the map as the log has it: without what a loss of power could still undo.
@@ -337,11 +343,10 @@ impl Drive {
         let per_page = self.entries_per_page();
         let first = page as usize * per_page;
         self.map.borrow().store(first, content);
-        for (lpn, from) in self.blocks.borrow().unsettled.to_undo() {
-            if let Some(at) = lpn.index().checked_sub(first).filter(|&at| at < per_page) {
-                let bytes = MAP_ENTRY_BYTES as usize;
-                content[at * bytes..(at + 1) * bytes].copy_from_slice(&(!from.0).to_le_bytes());
-            }
+        let pages = first as u32..(first + per_page) as u32;
+        for (lpn, from) in self.blocks.borrow().to_undo(pages) {
+            let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;
+            content[at..at + MAP_ENTRY_BYTES as usize].copy_from_slice(&(!from.0).to_le_bytes());
         }
     }
     fn encode_table(&self, present: &[u32], page: u32, content: &mut [u8]) {
@@ -365,6 +370,7 @@ impl Drive {
 
 fn encode_entry(entry: BlockEntry) -> [u8; BLOCK_ENTRY_BYTES as usize] {
     let state = match entry.state {
+        BlockState::Free if entry.suspect => FREE_SUSPECT,
         BlockState::Free => 0,
         BlockState::Open => 1,
         BlockState::Closed => 2,

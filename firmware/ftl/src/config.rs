@@ -1,3 +1,4 @@
+use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, RANGE_BYTES};
 use aster_units::{Content, Duration, Geometry, GeometryError, SECTOR_BYTES};
 use core::fmt;
 
@@ -133,6 +134,12 @@ const MERGE_BUFFERS_MAX: u32 = 64;
 /// Blocks set aside for the log in all at least, where the array is not too small.
 const LOG_BLOCKS: u64 = 8;
 const LOG_LINES_MIN: u64 = 8;
+/// Free blocks of a LUN that a log page names at most.
+const LISTED_MAX: usize = 8;
+/// Blocks of a LUN with pages that the log doesn't tell of: open for host and garbage collection, and one full lately.
+const RANGES_PER_LUN: usize = 3;
+/// Runs of void pages that a log page has room for at least.
+const VOID_RUNS_MIN: usize = 64;
 /// Copies of a log page at least: of two, one may become unreadable.
 const LOG_COPIES_MIN: u16 = 2;
 
@@ -247,6 +254,11 @@ impl FtlConfig {
             "geometry",
             "such that the stored map fits the blocks that a root record lists",
         )?;
+        check(
+            self.listed_blocks() > 0,
+            "geometry",
+            "such that a page of the log holds the lists of all LUNs: larger pages, or fewer LUNs",
+        )?;
         let (needed, available) = (self.blocks_needed_per_lun(), self.geometry.blocks_per_lun);
         if self.logical_pages() == 0 || needed > u64::from(available) {
             return Err(ConfigError::Capacity { needed, available });
@@ -345,6 +357,17 @@ impl FtlConfig {
     /// Copies of a log page, one word line in all.
     pub(crate) fn log_copies(&self) -> u32 {
         u32::from(self.pages_per_word_line.max(LOG_COPIES_MIN))
+    }
+    /// Free blocks of a LUN that a log page names, beside all that it must have room for; 0 where the page is too small.
+    pub(crate) fn listed_blocks(&self) -> usize {
+        let (page, luns) = (self.geometry.page_bytes as usize, self.geometry.total_luns() as usize);
+        let ranges = RANGES_PER_LUN * luns + page / crate::blocks::OPENED_SHARE;
+        let emptied = luns;
+        let taken = HEADER_BYTES
+            + ENTRIES_BYTES_MIN
+            + RANGE_BYTES * (ranges + VOID_RUNS_MIN)
+            + BLOCK_BYTES * (emptied + self.map_blocks() as usize);
+        (page.saturating_sub(taken) / (BLOCK_BYTES * luns.max(1))).min(LISTED_MAX)
     }
     fn log_lines(&self) -> u64 {
         let blocks = self.log_blocks_per_lun() * u64::from(self.geometry.total_luns());

@@ -185,8 +185,6 @@ pub(crate) struct Drive {
     pub(crate) flash_waiters: WaitQueue,
     pub(crate) room_waiters: Box<[WaitQueue]>,
     pub(crate) gc_waiters: Box<[WaitCell]>,
-    // The victim that each LUN's garbage collection has in work, numbered over the drive's life.
-    pub(crate) victims: Box<[Cell<Option<u64>>]>,
     pub(crate) read_waiters: Box<[WaitCell]>,
     // No victim is begun while the map is stored, and none after that or boot until the host changes something: a
     // drive at rest stays as its root record says.
@@ -262,7 +260,6 @@ impl Drive {
             flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 5),
             room_waiters: queues(luns, workers.min(64)),
             gc_waiters: cells(luns),
-            victims: (0..luns).map(|_| Cell::new(None)).collect(),
             read_waiters: cells(luns),
             gc_held: Cell::new(true),
             rests_since_boot: Cell::new(true),

@@ -70,8 +70,13 @@ impl Drive {
     }
     /// Writes the OOB record of a page that is about to be programmed.
     pub(crate) fn note_owner(&self, lpn: Lpn, buffer: BufferId, lost_sectors: u16) {
-        let record =
-            OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: self.next_sequence(), lost_sectors };
+        let record = OobRecord {
+            kind: PageKind::Data,
+            lpn: lpn.0,
+            sequence: self.next_sequence(),
+            lost_sectors,
+            copy: 0,
+        };
         record.encode(self.dram.borrow_mut().oob_mut(buffer));
     }
     /// Programs a page, in another block where one fails.
@@ -98,7 +103,7 @@ impl Drive {
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
         loop {
-            if let Some(begun) = self.begin_programs(lun, Stream::Host, from, Cause::Host).await {
+            if let Some(begun) = self.begin_programs(lun, Stream::Host, from, &[], Cause::Host).await {
                 return Ok(begun);
             }
             if self.blocks.borrow().is_exhausted(lun) {

@@ -3,10 +3,11 @@
 use crate::blocks::{Next, Stream};
 use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
+use crate::oob::OobRecord;
 use crate::stats::FlashCounts;
 use aster_events::{Event, Wait};
 use aster_ports::flash::{FlashError, FlashRequest, Outcome, Phase, Tag, Target};
-use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
+use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, PageInBlock, Ppa, SectorRange};
 
 /// Why a flash operation is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,18 +133,20 @@ impl Drive {
         self.submit(request).await
     }
     /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as begin together at
-    /// most; where whole lines begin, padding completes them. Nothing may come between the choice of the pages and their
+    /// most; where whole lines begin, padding completes them. `copies` says which logical page each buffer holds a copy of, and
+    /// from where; one that has moved on meanwhile becomes padding, for no loss of power to bring it back. Nothing may come between the choice of the pages and their
     /// submission. `None` when the LUN has no room.
     pub(crate) async fn begin_programs(
         &self,
         lun: LunIndex,
         stream: Stream,
         from: &[BufferId],
+        copies: &[(Lpn, Ppa)],
         cause: Cause,
     ) -> Option<Programs> {
         self.core.settle().await;
         loop {
-            let tried = self.flash_waiters.wait(self.exec(), || self.try_programs(lun, stream, from));
+            let tried = self.flash_waiters.wait(self.exec(), || self.try_programs(lun, stream, from, copies));
             let begun = self.waiting(Wait::FlashQueue, tried).await;
             match begun {
                 Begun::Programs(programs) => {
@@ -158,7 +161,13 @@ impl Drive {
             }
         }
     }
-    fn try_programs(&self, lun: LunIndex, stream: Stream, from: &[BufferId]) -> Option<Begun> {
+    fn try_programs(
+        &self,
+        lun: LunIndex,
+        stream: Stream,
+        from: &[BufferId],
+        copies: &[(Lpn, Ppa)],
+    ) -> Option<Begun> {
         let count = self.config.pages_at_once() as usize;
         let next = self.blocks.borrow_mut().next_page(lun, stream);
         let first = match next {
@@ -172,16 +181,21 @@ impl Drive {
         let padding = BufferId(self.config.padding_buffer());
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
         for (page, tag) in (first.0..).zip(&mut tags[..count]) {
-            let buffer = from.get((page - first.0) as usize).copied().unwrap_or(padding);
+            let nth = (page - first.0) as usize;
+            let buffer = from.get(nth).copied().unwrap_or(padding);
+            let copy_of = copies.get(nth).copied();
+            if copy_of.is_some_and(|(lpn, from)| self.map.borrow().get(lpn) != from) {
+                OobRecord::padding().encode(self.dram.borrow_mut().oob_mut(buffer));
+            }
             let request = self.request(Phase::Program, Ppa(page), self.whole(), buffer);
             *tag = self.flash.submit(request);
             self.tell(&request);
-            self.took_page(lun, Ppa(page));
+            self.took_page(lun, Ppa(page), copy_of);
         }
         Some(Begun::Programs(Programs { first, tags, data: from.len() }))
     }
-    fn took_page(&self, lun: LunIndex, ppa: Ppa) {
-        if self.blocks.borrow_mut().take_page(ppa) {
+    fn took_page(&self, lun: LunIndex, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) {
+        if self.blocks.borrow_mut().take_page(ppa, copy_of) {
             self.gc_waiters[lun.index()].wake(self.exec());
         }
     }
@@ -196,7 +210,7 @@ impl Drive {
                 let request = self.request(Phase::Program, ppa, self.whole(), from);
                 let tag = self.flash.submit(request)?;
                 self.tell(&request);
-                self.took_page(lun, ppa);
+                self.took_page(lun, ppa, None);
                 Some(Some((ppa, tag)))
             })
             .await;

@@ -5,11 +5,10 @@ use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
 use crate::evict::PROGRAM_ATTEMPTS;
 use crate::flash::Cause;
-use crate::oob::{OobRecord, PageKind};
+use crate::oob::{COPIES, OobRecord, PageKind};
 use crate::stats::DriveState;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 use aster_events::{Event, Function, Wait};
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
@@ -93,7 +92,7 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
         match emptied {
             Ok(()) => {
                 drive.let_go_of(lun, victim, &mut moves).await;
-                drive.blocks.borrow_mut().tell_moves(lun);
+                drive.blocks.borrow_mut().tell_moves(victim);
                 drive.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Fading);
@@ -105,6 +104,8 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
                 let hope = {
                     let mut blocks = drive.blocks.borrow_mut();
                     blocks.return_victim(victim);
+                    // What has moved stays there: there is no room left to keep it apart for.
+                    blocks.tell_held(lun);
                     blocks.has_empty(lun) || reason != Reason::Room
                 };
                 if !hope {
@@ -114,10 +115,7 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
         }
         drive.gc_active.set(drive.gc_active.get() - 1);
         drive.gc_idle.wake(drive.exec());
-        drive.victims[lun.index()].set(None);
         drive.look_for_empty(lun);
-        // Whoever stores a map waits for this victim.
-        drive.flash_waiters.wake_all(drive.exec());
     }
 }
 
@@ -168,7 +166,6 @@ impl Drive {
         drop(blocks);
         self.gc_active.set(self.gc_active.get() + 1);
         self.count(|s| s.gc_runs += 1);
-        self.victims[lun.index()].set(Some(self.stats.borrow().gc_runs));
         self.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
         Some(victim)
     }
@@ -179,16 +176,6 @@ impl Drive {
         self.set_state(DriveState::ReadOnly);
         self.room_waiters[lun.index()].wake_all(self.exec());
         self.pool_waiters.wake_all(self.exec());
-    }
-
-    /// The victims in work, each by its number.
-    pub(crate) fn victims_in_work(&self) -> Vec<(LunIndex, u64)> {
-        let victims = (0..).map(LunIndex).zip(&self.victims);
-        victims.filter_map(|(lun, victim)| Some((lun, victim.get()?))).collect()
-    }
-    /// True while one of them is in work.
-    pub(crate) fn any_in_work(&self, victims: &[(LunIndex, u64)]) -> bool {
-        victims.iter().any(|&(lun, victim)| self.victims[lun.index()].get() == Some(victim))
     }
 
     /// Moves all valid pages out of a block; reads run ahead of programs.
@@ -268,10 +255,12 @@ impl Drive {
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
-        for (ready, buffer) in moves.ready.iter().zip(&mut buffers[..count]) {
-            *buffer = ready.buffer;
+        let mut copies = [(Lpn(0), Ppa::NONE); PAGES_PER_WORD_LINE_MAX];
+        for (at, ready) in moves.ready.iter().take(count).enumerate() {
+            (buffers[at], copies[at]) = (ready.buffer, (ready.lpn, ready.from));
         }
-        let begun = self.begin_programs(lun, Stream::Gc, &buffers[..count], Cause::Gc).await;
+        let (from, copies) = (&buffers[..count], &copies[..count]);
+        let begun = self.begin_programs(lun, Stream::Gc, from, copies, Cause::Gc).await;
         let going = moves.ready.drain(..count);
         let Some(programs) = begun else {
             moves.buffers.extend(going.map(|ready| ready.buffer));
@@ -339,8 +328,8 @@ impl Drive {
         named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
 
-    /// Whose page it is that was read from a victim; `None` when it is nobody's any more. A page with lost sectors gets a
-    /// record that says so, for the damage to stay visible.
+    /// Whose page it is that was read from a victim; `None` when it is nobody's any more. Its record becomes that of a copy, and
+    /// of a page with lost sectors one that says so, for the damage to stay visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
         let blocks = self.blocks.borrow();
         if !blocks.is_valid(from) || blocks.is_replaced(from) {
@@ -353,13 +342,12 @@ impl Drive {
             // Rare enough to look through the whole map.
             None => {
                 let lpn = map.find(from)?;
-                OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0 }
+                OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0, copy: 0 }
             }
         };
         let lpn = Lpn(record.lpn);
-        if lost != 0 {
-            OobRecord { lost_sectors: lost, ..record }.encode(self.dram.borrow_mut().oob_mut(buffer));
-        }
+        let copy = (record.copy + 1) % COPIES;
+        OobRecord { lost_sectors: lost, copy, ..record }.encode(self.dram.borrow_mut().oob_mut(buffer));
         Some(lpn)
     }
 
@@ -387,7 +375,8 @@ impl Drive {
             match self.advance(&at).await {
                 Ok(Step::Over) => return copied,
                 Ok(Step::Program { lpn, attempt }) => {
-                    let begun = self.begin_programs(lun, Stream::Gc, &[buffer], Cause::Gc).await;
+                    let copies = [(lpn, from)];
+                    let begun = self.begin_programs(lun, Stream::Gc, &[buffer], &copies, Cause::Gc).await;
                     // A line that is begun is one of pages that go by themselves: no padding comes with it.
                     let Some(programs) = begun else { return false };
                     let (to, tag) = programs.first();
@@ -469,6 +458,10 @@ impl Drive {
         self.pad_lines().await;
         self.gc_idle.wait(self.exec(), || (self.gc_active.get() == 0).then_some(())).await;
         self.pad_lines().await;
+        // Of a block that could not be emptied.
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            self.blocks.borrow_mut().tell_held(lun);
+        }
     }
     pub(crate) fn release_gc(&self) {
         self.gc_held.set(false);

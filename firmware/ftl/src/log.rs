@@ -8,10 +8,10 @@
 //! recovery looks into those, and into no others. Nothing waits for the log but who needs a block that it does not name,
 //! and who must know a trim to be safe.
 
-use crate::blocks::{BlockIndex, LISTED_MAX};
+use crate::blocks::BlockIndex;
 use crate::drive::Drive;
 use crate::flash::Cause;
-use crate::log_page::{ENTRIES_BYTES_MIN, Header, StoredMap};
+use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, Header, RANGE_BYTES, StoredMap};
 use crate::oob::{OobRecord, PageKind};
 use crate::root::SLOTS_MAX;
 use crate::stats::DriveState;
@@ -29,6 +29,35 @@ pub(crate) struct Slot {
     /// The greatest number of its pages; 0 when there are none.
     pub(crate) last: u64,
     pub(crate) good: bool,
+}
+
+/// A stored map on its way into the log.
+pub(crate) struct Commit {
+    pub(crate) map: StoredMap,
+    /// The first log page whose entries it may not know.
+    pub(crate) replay_from: u64,
+    /// The page from which on runs of void pages have not been written yet.
+    pub(crate) void_from: Ppa,
+}
+
+/// What came of writing a log page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Written {
+    /// It could not be, nor can any other.
+    No,
+    /// It has a part of what comes with a stored map, and does not name it yet.
+    Part,
+    /// It has all.
+    All,
+}
+
+/// A log page in its buffer.
+struct Encoded {
+    buffer: BufferId,
+    /// Entries that the log has with it, since power-on.
+    logged: u64,
+    /// It says all that was asked for: names the stored map, if there is one to be named.
+    whole: bool,
 }
 
 /// Where the log stands.
@@ -252,25 +281,30 @@ impl Drive {
 
     /// Writes a log page, one that names the stored map if there is a new one. False when no log page can be written any
     /// more: then the drive takes no more writes.
-    pub(crate) async fn write_log(&self, stored: Option<(StoredMap, u64)>) -> bool {
-        let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(stored.is_some())).await;
+    pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit>) -> Written {
+        let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(commit.is_some())).await;
         if !ready {
-            return false;
+            return Written::No;
         }
         self.look_at_suspects().await;
-        let (buffer, last) = self.encode_log_page(stored.as_ref());
+        let Encoded { buffer, logged, whole } = self.encode_log_page(commit.as_deref_mut());
         let written = loop {
             let Some(line) = self.next_log_line().await else { break false };
             if self.program_log_line(line, buffer).await {
                 break true;
             }
         };
-        self.end_log_page(stored, written.then_some(last));
+        let replay_from = commit.filter(|_| whole).map(|commit| commit.replay_from);
+        self.end_log_page(replay_from, written.then_some(logged));
         if !written {
             self.give_up_log().await;
         }
         self.log_waiters.wake_all(self.exec());
-        written
+        match written {
+            false => Written::No,
+            true if whole => Written::All,
+            true => Written::Part,
+        }
     }
     fn begin_log_page(&self, commit: bool) -> Option<bool> {
         let mut log = self.log.borrow_mut();
@@ -290,7 +324,8 @@ impl Drive {
         (log.writing, log.asked) = (true, false);
         Some(true)
     }
-    fn end_log_page(&self, stored: Option<(StoredMap, u64)>, written: Option<u64>) {
+    // `replay_from` comes with the page that names a stored map.
+    fn end_log_page(&self, replay_from: Option<u64>, written: Option<u64>) {
         let mut log = self.log.borrow_mut();
         log.writing = false;
         let Some(logged) = written else {
@@ -300,7 +335,7 @@ impl Drive {
         };
         log.number += 1;
         log.logged = logged;
-        if let Some((_, replay_from)) = stored {
+        if let Some(replay_from) = replay_from {
             (log.commit, log.replay_from) = (log.number, replay_from);
             log.recovered = false;
         }
@@ -311,7 +346,9 @@ impl Drive {
             log.slots[slot].last = number;
         }
         log.note_slots();
-        self.blocks.borrow_mut().listed();
+        let mut blocks = self.blocks.borrow_mut();
+        blocks.listed();
+        blocks.log_knows(logged);
     }
 
     /// Free blocks that were free when power went may hold what was begun just before: each is looked at before it is named.
@@ -319,7 +356,7 @@ impl Drive {
         let buffer = self.log_buffer();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
             loop {
-                let suspect = self.blocks.borrow().first_suspect(lun, LISTED_MAX);
+                let suspect = self.blocks.borrow().first_suspect(lun, self.config.listed_blocks());
                 let Some(block) = suspect else { break };
                 let first = self.blocks.borrow().first_page(block);
                 let outcome = self.read(first, self.one_sector(), buffer, Cause::Metadata).await;
@@ -335,28 +372,56 @@ impl Drive {
         self.dram.borrow().metadata_buffer(self.config.log_buffer())
     }
 
-    /// Puts the next log page into its buffer; gives how many entries the log has with it.
-    fn encode_log_page(&self, stored: Option<&(StoredMap, u64)>) -> (BufferId, u64) {
+    /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void pages fit that no page
+    /// before it has; else it has as many as do.
+    fn encode_log_page(&self, commit: Option<&mut Commit>) -> Encoded {
         let buffer = self.log_buffer();
         let mut blocks = self.blocks.borrow_mut();
-        let mut usable = Vec::new();
-        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            usable.extend(blocks.name_free(lun, LISTED_MAX));
-        }
         let log = self.log.borrow();
         let mut header = Header {
             shape: self.shape(),
             number: log.number + 1,
             sequence: self.sequence.get(),
-            commit: if stored.is_some() { log.number + 1 } else { log.commit },
-            replay_from: stored.map_or(log.replay_from, |(_, from)| *from),
-            stored: stored.map(|(map, _)| map.clone()),
+            commit: log.commit,
+            replay_from: log.replay_from,
+            stored: None,
             ranges: Vec::new(),
-            usable,
+            usable: Vec::new(),
+            void: Vec::new(),
+            emptied: blocks.moved_out().collect(),
+            read_only: self.state() == DriveState::ReadOnly,
         };
         let page_bytes = self.geometry.page_bytes as usize;
+        let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
         // Fewer entries need more ranges, which leave less room for entries: begin with what surely fits.
         header.ranges = blocks.ranges(blocks.pending.entries().iter());
+        if left(&header) == 0 {
+            let some = blocks.pending.fitting(ENTRIES_BYTES_MIN);
+            header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(some));
+        }
+        let mut whole = true;
+        if let Some(commit) = commit {
+            let map = self.map.borrow();
+            let room = left(&header).saturating_sub(BLOCK_BYTES * commit.map.blocks.len()) / RANGE_BYTES;
+            header.void = blocks.void_runs(&header.ranges, commit.void_from, |lpn| map.get(lpn));
+            whole = header.void.len() <= room;
+            if whole {
+                (header.commit, header.replay_from) = (header.number, commit.replay_from);
+                header.stored = Some(commit.map.clone());
+            } else {
+                header.void.truncate(room);
+                // With none at all, the page's entries make room for the next one.
+                if let Some(last) = header.void.last() {
+                    commit.void_from = Ppa(last.0.0 + last.1);
+                }
+            }
+        }
+        let luns = self.geometry.total_luns();
+        let most = (left(&header) / (BLOCK_BYTES * luns as usize)).min(self.config.listed_blocks());
+        header.usable.reserve_exact(most * luns as usize);
+        for lun in (0..luns).map(LunIndex) {
+            header.usable.extend(blocks.name_free(lun, most));
+        }
         let room = page_bytes.saturating_sub(header.bytes());
         assert!(
             room >= ENTRIES_BYTES_MIN,
@@ -369,8 +434,8 @@ impl Drive {
         let (content, oob) = dram.page_and_oob_mut(buffer);
         header.encode(blocks.pending.entries(), count, content);
         let number = header.number;
-        OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0 }.encode(oob);
-        (buffer, blocks.pending.take(count))
+        OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }.encode(oob);
+        Encoded { buffer, logged: blocks.pending.take(count), whole }
     }
 
     /// The first page of the next line; a slot that is full makes way for another.

@@ -6,13 +6,19 @@ use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
 
-const MAGIC: [u8; 4] = *b"ALG2";
+const MAGIC: [u8; 4] = *b"ALG3";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
 /// Bytes before the lists.
-const HEADER_BYTES: usize = 88;
+pub(crate) const HEADER_BYTES: usize = 96;
 /// Room that a page keeps for entries, whatever its lists take.
-pub(crate) const ENTRIES_BYTES_MIN: usize = 1024;
+pub(crate) const ENTRIES_BYTES_MIN: usize = 512;
+/// Bytes of a range, and of a run of void pages.
+pub(crate) const RANGE_BYTES: usize = 6;
+/// Bytes of a block's number.
+pub(crate) const BLOCK_BYTES: usize = 4;
+const IS_STORED: u32 = 1;
+const IS_READ_ONLY: u32 = 2;
 
 /// Bytes of the entry that says that a logical page has moved.
 pub(crate) const MAP_CHANGE_BYTES: u64 = 9;
@@ -107,6 +113,13 @@ pub(crate) struct Header {
     pub(crate) ranges: Vec<(BlockIndex, u32)>,
     /// Erased blocks that may be written after this page without a further word.
     pub(crate) usable: Vec<BlockIndex>,
+    /// Runs of pages inside of `ranges` that hold nothing which counts any more, and how many each: what was trimmed or
+    /// replaced before `replay_from`. Only the pages that store a map have them.
+    pub(crate) void: Vec<(Ppa, u32)>,
+    /// Blocks that have been emptied, but not erased yet: what is found copied out of them counts.
+    pub(crate) emptied: Vec<BlockIndex>,
+    /// The drive takes no more writes.
+    pub(crate) read_only: bool,
 }
 
 struct Writer<'a> {
@@ -121,6 +134,11 @@ impl Writer<'_> {
     }
     fn u32(&mut self, value: u32) {
         self.put(&value.to_le_bytes());
+    }
+    // A number of pages, within a block.
+    fn run(&mut self, (at, pages): (u32, u32)) {
+        self.u32(at);
+        self.put(&(pages as u16).to_le_bytes());
     }
     fn u64(&mut self, value: u64) {
         self.put(&value.to_le_bytes());
@@ -145,13 +163,20 @@ impl Reader<'_> {
     fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
+    fn run(&mut self) -> Option<(u32, u32)> {
+        Some((self.u32()?, u32::from(self.take().map(u16::from_le_bytes)?)))
+    }
+    fn blocks(&mut self, count: u32) -> Option<Vec<BlockIndex>> {
+        (0..count).map(|_| self.u32().map(BlockIndex)).collect()
+    }
 }
 
 impl Header {
     /// Bytes of header and lists.
     pub(crate) fn bytes(&self) -> usize {
         let stored = self.stored.as_ref().map_or(0, |stored| stored.blocks.len());
-        HEADER_BYTES + 4 * stored + 8 * self.ranges.len() + 4 * self.usable.len()
+        let blocks = stored + self.usable.len() + self.emptied.len();
+        HEADER_BYTES + BLOCK_BYTES * blocks + RANGE_BYTES * (self.ranges.len() + self.void.len())
     }
 
     /// Writes header, lists and `entries` over `page`. They must fit.
@@ -166,16 +191,23 @@ impl Header {
         }
         w.u32(stored.pages);
         w.u32(stored.checksum);
-        w.u32(u32::from(self.stored.is_some()));
-        let lists = [stored.blocks.len(), self.ranges.len(), self.usable.len(), count];
+        let is_stored = if self.stored.is_some() { IS_STORED } else { 0 };
+        w.u32(is_stored | if self.read_only { IS_READ_ONLY } else { 0 });
+        let lists = [
+            stored.blocks.len(),
+            self.ranges.len(),
+            self.usable.len(),
+            self.void.len(),
+            self.emptied.len(),
+            count,
+        ];
         lists.into_iter().for_each(|length| w.u32(length as u32));
         w.at = HEADER_BYTES;
         stored.blocks.iter().for_each(|block| w.u32(block.0));
-        for (block, page) in &self.ranges {
-            w.u32(block.0);
-            w.u32(*page);
-        }
+        self.ranges.iter().for_each(|&(block, page)| w.run((block.0, page)));
         self.usable.iter().for_each(|block| w.u32(block.0));
+        self.void.iter().for_each(|&(first, count)| w.run((first.0, count)));
+        self.emptied.iter().for_each(|block| w.u32(block.0));
         entries.iter().take(count).for_each(|entry| entry.encode(&mut w));
         page[..4].copy_from_slice(&MAGIC);
         let crc = crc32c(&page[CHECKED_FROM..]);
@@ -191,19 +223,37 @@ impl Header {
         let mut r = Reader(page.get(CHECKED_FROM..)?);
         let mut wide = || r.u64();
         let [shape, number, sequence, commit, replay_from] = [wide()?, wide()?, wide()?, wide()?, wide()?];
-        let (generation, pages, checksum, is_stored) = (r.u64()?, r.u32()?, r.u32()?, r.u32()?);
-        let [blocks, ranges, usable, entries] = [r.u32()?, r.u32()?, r.u32()?, r.u32()?];
-        let mut r = Reader(page.get(HEADER_BYTES..)?);
+        let (generation, pages, checksum, flags) = (r.u64()?, r.u32()?, r.u32()?, r.u32()?);
         // No list can be longer than what is left of the page.
-        let fits = |count: u32| (count as usize <= page.len()).then_some(count);
-        let blocks = (0..fits(blocks)?).map(|_| r.u32().map(BlockIndex)).collect::<Option<_>>()?;
-        let range = |r: &mut Reader<'_>| Some((BlockIndex(r.u32()?), r.u32()?));
-        let ranges = (0..fits(ranges)?).map(|_| range(&mut r)).collect::<Option<_>>()?;
-        let usable = (0..fits(usable)?).map(|_| r.u32().map(BlockIndex)).collect::<Option<_>>()?;
-        let entries = (0..fits(entries)?).map(|_| Entry::decode(&mut r)).collect::<Option<_>>()?;
+        let mut length = || r.u32().filter(|&count| count as usize <= page.len());
+        let [blocks, ranges, usable] = [length()?, length()?, length()?];
+        let [void, emptied, entries] = [length()?, length()?, length()?];
+        let mut r = Reader(page.get(HEADER_BYTES..)?);
+        let blocks = r.blocks(blocks)?;
+        let range = |(block, page)| (BlockIndex(block), page);
+        let ranges = (0..ranges).map(|_| r.run().map(range)).collect::<Option<_>>()?;
+        let usable = r.blocks(usable)?;
+        let run = |(first, count)| (Ppa(first), count);
+        let void = (0..void).map(|_| r.run().map(run)).collect::<Option<_>>()?;
+        let emptied = r.blocks(emptied)?;
+        let entries = (0..entries).map(|_| Entry::decode(&mut r)).collect::<Option<_>>()?;
         let stored = StoredMap { generation, pages, checksum, blocks };
-        let stored = (is_stored == 1).then_some(stored);
-        Some((Header { shape, number, sequence, commit, replay_from, stored, ranges, usable }, entries))
+        let stored = (flags & IS_STORED != 0).then_some(stored);
+        let read_only = flags & IS_READ_ONLY != 0;
+        let header = Header {
+            shape,
+            number,
+            sequence,
+            commit,
+            replay_from,
+            stored,
+            ranges,
+            usable,
+            void,
+            emptied,
+            read_only,
+        };
+        Some((header, entries))
     }
 }
 
@@ -271,6 +321,10 @@ impl Pending {
         self.taken += count as u64;
         self.taken
     }
+    /// The number of the last entry, counted as the trims are.
+    pub(crate) fn last(&self) -> u64 {
+        self.pushed
+    }
     /// The number of the last trim, counted among all entries since power-on; 0 before the first.
     pub(crate) fn last_trim(&self) -> u64 {
         self.last_trim
@@ -298,6 +352,9 @@ mod tests {
             }),
             ranges: vec![(BlockIndex(3), 2), (BlockIndex(8), 0)],
             usable: vec![BlockIndex(11)],
+            void: vec![(Ppa(40), 3), (Ppa(77), 1)],
+            emptied: vec![BlockIndex(2)],
+            read_only: true,
         }
     }
     fn entry(kind: u8, a: u32, b: u32) -> Entry {
@@ -317,7 +374,7 @@ mod tests {
             words.iter().for_each(|&(kind, a, b)| pending.push(entry(kind, a, b)));
             let mut header = header();
             if !commit {
-                header.stored = None;
+                (header.stored, header.void, header.read_only) = (None, vec![], false);
             }
             let mut page = vec![0xEE; 4096];
             let count = pending.fitting(4096 - header.bytes());

@@ -20,7 +20,7 @@ const LINES_AHEAD: usize = 8;
 pub(crate) struct LogRead {
     pub(crate) pages: VecDeque<(Header, Vec<Entry>)>,
     pub(crate) stored: StoredMap,
-    /// The slots read, newest first, with the number of their last page and the first erased line.
+    /// The slots read, that of the newest page first, with the number of their last page and the first erased line.
     pub(crate) slots: Vec<(usize, u64, u32)>,
 }
 
@@ -32,21 +32,25 @@ impl Drive {
         };
         let mut pages: VecDeque<(Header, Vec<Entry>)> = VecDeque::new();
         let mut read = Vec::new();
-        while let Some(slot) = slots.pop() {
+        while let Some((_, slot)) = slots.pop() {
             let (here, erased) = self.read_slot(slot).await;
             let Some((header, _)) = here.last() else { continue };
             if header.shape != self.shape() {
                 return Err(NoRecovery::Other(BootError::OtherDrive));
             }
-            read.push((slot, header.number, erased));
+            let first = here.first().map_or(0, |(first, _)| first.number);
+            read.push((header.number, first, slot, erased));
             here.into_iter().rev().for_each(|page| pages.push_front(page));
             let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else { continue };
             let wanted = last.replay_from.min(last.commit);
-            if oldest.number <= wanted {
+            // A page that was not written well stands in the next slot as well: two may begin with the same one.
+            let overlaps = slots.last().is_some_and(|&(next, _)| next >= oldest.number);
+            if oldest.number <= wanted && !overlaps {
                 break;
             }
         }
-        // A page that was not written well stands in the next slot as well.
+        read.sort_unstable_by_key(|&(last, first, ..)| core::cmp::Reverse((last, first)));
+        let read = read.into_iter().map(|(last, _, slot, erased)| (slot, last, erased)).collect();
         pages.make_contiguous().sort_by_key(|(header, _)| header.number);
         let mut before = None;
         pages.retain(|(header, _)| before.replace(header.number) != Some(header.number));
@@ -64,8 +68,8 @@ impl Drive {
         pages.retain(|(header, _)| header.number >= replay_from);
         Ok(LogRead { pages, stored, slots: read })
     }
-    /// The slots in use, oldest first, as NVRAM has them.
-    fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<usize>> {
+    /// The slots in use, oldest first, as NVRAM has them, each with the number of its last page.
+    fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<(u64, usize)>> {
         let current = hint.at?.0 as usize;
         let log = self.log.borrow();
         if hint.slots.len() != log.slots.len() || current >= hint.slots.len() {
@@ -73,13 +77,14 @@ impl Drive {
         }
         let wanted = hint.replay_from.min(hint.commit);
         let in_use = |&slot: &usize| slot != current && hint.slots[slot] >= wanted;
-        let mut slots: Vec<usize> = (0..hint.slots.len()).filter(in_use).collect();
-        slots.sort_by_key(|&slot| hint.slots[slot]);
-        slots.push(current);
+        let with_last = |slot: usize| (hint.slots[slot], slot);
+        let mut slots: Vec<_> = (0..hint.slots.len()).filter(in_use).map(with_last).collect();
+        slots.sort_unstable();
+        slots.push(with_last(current));
         Some(slots)
     }
-    /// The slots with log pages, by the number of their first.
-    async fn find_slots(&self) -> Result<Vec<usize>, NoRecovery> {
+    /// The slots with log pages, each with the number of its first, in the order of these.
+    async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
         let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
         let luns = self.geometry.total_luns() as usize;
         let mut found = Vec::new();
@@ -106,7 +111,7 @@ impl Drive {
             return Err(NoRecovery::NoLog);
         }
         found.sort_unstable();
-        Ok(found.into_iter().map(|(_, slot)| slot).collect())
+        Ok(found)
     }
     /// All pages of a slot, and its first erased line. Lines that were being written when the power went are left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {

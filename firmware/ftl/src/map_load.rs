@@ -2,6 +2,7 @@
 
 use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::boot::BootError;
+use crate::checkpoint::FREE_SUSPECT;
 use crate::config::BLOCK_ENTRY_BYTES;
 use crate::drive::Drive;
 use crate::flash::Cause;
@@ -150,8 +151,9 @@ fn invalid<T>(why: &'static str) -> Result<T, BootError> {
 
 fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
     let &[state, stream, n0, n1, e0, e1, e2, e3] = bytes else { return None };
+    let suspect = state == FREE_SUSPECT;
     let state = match state {
-        0 => BlockState::Free,
+        0 | FREE_SUSPECT => BlockState::Free,
         1 => BlockState::Open,
         2 => BlockState::Closed,
         3 => BlockState::Failing,
@@ -163,5 +165,5 @@ fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
     };
     let stream = if stream == 0 { Stream::Host } else { Stream::Gc };
     let (next, erases) = (u16::from_le_bytes([n0, n1]), u32::from_le_bytes([e0, e1, e2, e3]));
-    Some(BlockEntry { state, stream, next, erases })
+    Some(BlockEntry { state, stream, next, erases, suspect })
 }

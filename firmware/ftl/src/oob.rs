@@ -33,11 +33,21 @@ pub struct OobRecord {
     /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as data. Each
     /// of them notes itself which of its blocks are lost.
     pub lost_sectors: u16,
+    /// How often garbage collection has copied the page, modulo [`COPIES`]: of two copies with the same sequence number,
+    /// which came out of which.
+    pub copy: u8,
 }
 
+/// Copies are counted modulo this.
+pub const COPIES: u8 = 16;
+
 impl OobRecord {
-    /// Writes the record into the first [`OOB_BYTES`] of `into`: LPN (4), sequence (6), kind (1), lost sectors (2),
-    /// the low 24 bits of CRC-32C over these 13.
+    /// The record of a page that holds nothing.
+    pub(crate) const fn padding() -> Self {
+        OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0, copy: 0 }
+    }
+    /// Writes the record into the first [`OOB_BYTES`] of `into`: LPN (4), sequence (6), kind in the low and copy in the high
+    /// half of a byte, lost sectors (2), the low 24 bits of CRC-32C over these 13.
     pub fn encode(&self, into: &mut [u8]) {
         assert!(self.sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
         into[0..4].copy_from_slice(&self.lpn.to_le_bytes());
@@ -47,7 +57,7 @@ impl OobRecord {
             PageKind::Map => 2,
             PageKind::Log => 3,
             PageKind::Padding => 4,
-        };
+        } | ((self.copy % COPIES) << 4);
         into[11..13].copy_from_slice(&self.lost_sectors.to_le_bytes());
         let crc = crc32c(&into[..CHECKED]);
         into[CHECKED..OOB_BYTES].copy_from_slice(&crc.to_le_bytes()[..3]);
@@ -58,7 +68,7 @@ impl OobRecord {
         if record[CHECKED..] != crc32c(&record[..CHECKED]).to_le_bytes()[..3] {
             return None;
         }
-        let kind = match record[10] {
+        let kind = match record[10] & 0xF {
             1 => PageKind::Data,
             2 => PageKind::Map,
             3 => PageKind::Log,
@@ -72,6 +82,7 @@ impl OobRecord {
             lpn: u32::from_le_bytes([record[0], record[1], record[2], record[3]]),
             sequence: u64::from_le_bytes(sequence),
             lost_sectors: u16::from_le_bytes([record[11], record[12]]),
+            copy: record[10] >> 4,
         })
     }
 }
@@ -83,9 +94,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_round_trip(lpn: u32, sequence in 0..=SEQUENCE_MAX, lost_sectors: u16, map: bool) {
+        fn records_round_trip(lpn: u32, sequence in 0..=SEQUENCE_MAX, lost_sectors: u16, copy in 0..COPIES, map: bool) {
             let kind = if map { PageKind::Map } else { PageKind::Data };
-            let record = OobRecord { kind, lpn, sequence, lost_sectors };
+            let record = OobRecord { kind, lpn, sequence, lost_sectors, copy };
             let mut bytes = [0; OOB_BYTES];
             record.encode(&mut bytes);
             prop_assert_eq!(OobRecord::decode(&bytes), Some(record));
@@ -94,7 +105,7 @@ mod tests {
         #[test]
         fn a_flipped_bit_is_noticed(lpn: u32, sequence in 0..=SEQUENCE_MAX, bit in 0usize..128) {
             let mut bytes = [0; OOB_BYTES];
-            OobRecord { kind: PageKind::Data, lpn, sequence, lost_sectors: 0 }.encode(&mut bytes);
+            OobRecord { kind: PageKind::Data, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(&mut bytes);
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(OobRecord::decode(&bytes), None);
         }

@@ -63,7 +63,9 @@ impl Drive {
             }
         }
         self.count_valid_pages()?;
-        Ok(if fresh { Boot::Fresh } else { Boot::Rebuilt })
+        // A map alone is what a drive from the factory was storing when it lost its power for the first time.
+        let unused = look.versions.is_empty() && look.log_number == 0;
+        Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
     /// The newest version of each logical page is the one that counts; numbers go on behind all that were met.
     fn settle_found(&self, look: &Look) {

@@ -18,9 +18,9 @@ use crate::boot::BootError;
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::log_page::{Entry, Header, StoredMap};
-use crate::oob::{OobRecord, PageKind};
+use crate::oob::{COPIES, OobRecord, PageKind};
 use crate::root::LogPlace;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Function;
@@ -47,6 +47,26 @@ pub(crate) struct Version {
     pub(crate) lpn: Lpn,
     pub(crate) sequence: u64,
     pub(crate) ppa: Ppa,
+    /// Of those with the same number, which is a copy of which: see [`OobRecord::copy`].
+    pub(crate) copy: u8,
+}
+
+impl Version {
+    /// Whether it was copied, over some steps, out of one with this count.
+    fn comes_after(&self, copy: u8) -> bool {
+        (1..COPIES / 2).contains(&(self.copy.wrapping_sub(copy) % COPIES))
+    }
+}
+
+/// The runs of void pages that the log names, as far as they have not been written anew since.
+pub(crate) struct Void(Vec<(Ppa, u32)>);
+
+impl Void {
+    fn has(&self, ppa: Ppa) -> bool {
+        let behind = self.0.partition_point(|(first, _)| *first <= ppa);
+        let run = behind.checked_sub(1).and_then(|at| self.0.get(at));
+        run.is_some_and(|(first, count)| ppa.0 - first.0 < *count)
+    }
 }
 
 /// Blocks looked into, and what was there.
@@ -91,7 +111,9 @@ impl Drive {
         let look = self.look_into(&ranges).await;
         self.take_over_log(&log, &last);
         self.sequence.set(last.sequence.max(look.sequence));
-        let newer = self.weigh(&look.versions, last.sequence, &trims).await;
+        let void = self.void(&log.pages);
+        let found: Vec<_> = look.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
+        let newer = self.weigh(found, &last, &trims).await;
         for version in newer {
             self.map.borrow_mut().set(version.lpn, version.ppa);
             let entry = Entry::Map { lpn: version.lpn, ppa: version.ppa };
@@ -150,6 +172,21 @@ impl Drive {
         let known = known.chain(pages.iter().flat_map(|(header, _)| &header.usable));
         known.into_iter().all(|block| (block.0 as usize) < table.len()).then_some(trims)
     }
+    /// What was void when a map was stored. A block that a later page names as erased was erased since.
+    fn void(&self, pages: &VecDeque<(Header, Vec<Entry>)>) -> Void {
+        let mut usable: BTreeMap<u32, u64> = BTreeMap::new();
+        for (header, _) in pages {
+            usable.extend(header.usable.iter().map(|block| (block.0, header.number)));
+        }
+        let blocks = self.blocks.borrow();
+        let mut void = Vec::new();
+        for (header, _) in pages {
+            let erased = |ppa| usable.get(&blocks.block_of(ppa).0).is_some_and(|&page| page > header.number);
+            void.extend(header.void.iter().filter(|(first, _)| !erased(*first)));
+        }
+        void.sort_unstable();
+        Void(void)
+    }
     /// The state of each block, with what was found.
     fn settle_states(&self, table: &mut [BlockEntry], last: &Header, stored: &StoredMap, look: &Look) {
         let log_blocks: BTreeSet<u32> = self.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
@@ -158,6 +195,7 @@ impl Drive {
         let of_map: BTreeSet<u32> = stored.blocks.iter().map(|block| block.0).collect();
         for (block, entry) in (0..).zip(table.iter_mut()) {
             let before = entry.state;
+            entry.suspect = false;
             entry.state = match before {
                 BlockState::Bad | BlockState::Retired | BlockState::Failing => before,
                 _ if log_blocks.contains(&block) => BlockState::Log,
@@ -267,7 +305,8 @@ impl Drive {
                 match record.kind {
                     PageKind::Data if record.lpn < self.logical_pages => {
                         let ppa = Ppa(self.blocks.borrow().first_page(block).0 + page);
-                        look.versions.push(Version { lpn: Lpn(record.lpn), sequence: record.sequence, ppa });
+                        let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
+                        look.versions.push(Version { lpn, sequence, ppa, copy });
                         look.sequence = look.sequence.max(record.sequence);
                     }
                     PageKind::Log => look.log_number = look.log_number.max(record.sequence),
@@ -282,52 +321,80 @@ impl Drive {
 
     // ---- which version counts ----
 
-    /// Those of the versions found that are newer than what the map has. `logged` is the sequence number at the log's end.
-    async fn weigh(&self, versions: &[Version], logged: u64, trims: &[Entry]) -> Vec<Version> {
-        let mut versions = versions.to_vec();
+    /// Those of the versions found that are newer than what the map has. `last` is the log's last page.
+    async fn weigh(&self, mut versions: Vec<Version>, last: &Header, trims: &[Entry]) -> Vec<Version> {
         versions.sort_unstable();
-        // The last of each logical page is its newest.
-        let newest = versions.iter().zip(versions.iter().skip(1).map(Some).chain([None]));
-        let newest = newest.filter(|(a, b)| b.is_none_or(|b| a.lpn != b.lpn)).map(|(a, _)| *a);
         let (mut newer, mut unsure) = (Vec::new(), Vec::new());
-        for version in newest {
-            let mapped = self.map.borrow().get(version.lpn);
+        for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
+            let Some(&Version { lpn, sequence, .. }) = of_page.last() else { continue };
+            let older = of_page.partition_point(|version| version.sequence < sequence);
+            let newest = &of_page[older..];
+            let mapped = self.map.borrow().get(lpn);
+            // Which of several copies it is matters to the block that is being emptied: they count all, or none of them.
+            let first = self.first_of(newest, |_| true);
+            let chosen = first.map(|first| self.follow(first, newest, &last.emptied));
             if !mapped.is_some() {
-                if !is_trimmed(&version, trims) {
-                    newer.push(version);
-                }
-            } else if version.sequence > logged {
-                newer.push(version);
-            } else if mapped != version.ppa {
-                unsure.push((version, mapped));
+                newer.extend(chosen.filter(|version| !is_trimmed(version, trims)));
+            } else if sequence > last.sequence {
+                newer.extend(chosen);
+            } else if let Some(here) = newest.iter().find(|version| version.ppa == mapped) {
+                let to = self.follow(*here, newest, &last.emptied);
+                newer.extend((to.ppa != mapped).then_some(to));
+            } else {
+                unsure.push((newest, chosen, mapped));
             }
         }
-        newer.extend(self.weigh_unsure(&unsure).await);
+        newer.extend(self.weigh_unsure(&unsure, &last.emptied).await);
         newer
     }
+    /// The first in the order of copying.
+    fn first_of(&self, versions: &[Version], counts: impl Fn(&Version) -> bool) -> Option<Version> {
+        let counting = versions.iter().copied().filter(counts);
+        counting.reduce(|first, other| if first.comes_after(other.copy) { other } else { first })
+    }
+    /// The copy that counts in place of a version: where all has been moved out of its block, the next one.
+    fn follow(&self, from: Version, versions: &[Version], emptied: &[BlockIndex]) -> Version {
+        let mut at = from;
+        while emptied.contains(&self.blocks.borrow().block_of(at.ppa))
+            && let Some(next) = self.first_of(versions, |version| version.comes_after(at.copy))
+        {
+            at = next;
+        }
+        at
+    }
     /// Those that are newer than the pages that the map has, or in whose place it has nothing whole.
-    async fn weigh_unsure(&self, unsure: &[(Version, Ppa)]) -> Vec<Version> {
+    async fn weigh_unsure(
+        &self,
+        unsure: &[(&[Version], Option<Version>, Ppa)],
+        emptied: &[BlockIndex],
+    ) -> Vec<Version> {
         let depth = self.geometry.total_luns() as usize;
         let (mut newer, mut in_flight, mut next) = (Vec::new(), VecDeque::new(), 0);
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.data_buffer(next % depth);
-                let tag = self.begin_read(unsure[next].1, self.whole(), buffer, Cause::Metadata).await;
+                let tag = self.begin_read(unsure[next].2, self.whole(), buffer, Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return newer };
             let outcome = self.flash_done(tag).await;
-            let (version, _) = unsure[n];
-            let older = match self.found(&outcome, self.data_buffer(n % depth)) {
-                Found::Page(record) => {
-                    (record.kind, record.lpn) != (PageKind::Data, version.lpn.0)
-                        || record.sequence < version.sequence
+            let (versions, chosen, mapped) = unsure[n];
+            let Some(chosen) = chosen else { continue };
+            let record = match self.found(&outcome, self.data_buffer(n % depth)) {
+                Found::Page(record) if (record.kind, record.lpn) == (PageKind::Data, chosen.lpn.0) => record,
+                Found::Page(_) | Found::Erased | Found::Torn => {
+                    newer.push(chosen);
+                    continue;
                 }
-                Found::Erased | Found::Torn => true,
             };
-            if older {
-                newer.push(version);
+            let Version { lpn, sequence, .. } = chosen;
+            if record.sequence < sequence {
+                newer.push(chosen);
+            } else if record.sequence == sequence {
+                let here = Version { lpn, sequence, ppa: mapped, copy: record.copy };
+                let to = self.follow(here, versions, emptied);
+                newer.extend((to.ppa != mapped).then_some(to));
             }
         }
     }

@@ -43,7 +43,7 @@ impl Drive {
             let lun = self.lun_of(lpn);
             blocks.unsettled.unmapped(lun, lpn);
             blocks.clear_valid(from);
-            blocks.trimmed(lpn, 1, sequence);
+            blocks.trimmed(lun, lpn, 1, sequence);
         }
         self.after_program(self.lun_of(lpn));
         self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });

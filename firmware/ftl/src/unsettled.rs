@@ -25,10 +25,23 @@ struct Record {
     // Counts programs.
     order: u64,
     ended: bool,
+    // Of a copy: the logical page, and where it is copied from.
+    copy_of: Option<(Lpn, Ppa)>,
     // What the program changed, when, and whether something later has made it void for the log.
     change: Option<(Lpn, Ppa)>,
     changed_at: u64,
     void: bool,
+}
+
+/// A change that no loss of power can undo any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Settled {
+    pub(crate) change: Change,
+    /// The log is to say so: nothing later has made it void.
+    pub(crate) told: bool,
+    pub(crate) is_host: bool,
+    /// Its turn among all changes.
+    pub(crate) at: u64,
 }
 
 /// What has become of a page that was programmed.
@@ -55,19 +68,24 @@ impl Unsettled {
         let list = |_| VecDeque::with_capacity(depth);
         Unsettled { luns: (0..luns).map(list).collect(), order: 0, changes: 0 }
     }
-    /// A program begins.
+    /// A program begins; `copy_of` says what it copies, and from where.
     #[inline]
-    pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool) {
+    pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, is_host: bool, copy_of: Option<(Lpn, Ppa)>) {
         self.order += 1;
         self.luns[lun.index()].push_back(Record {
             ppa,
             is_host,
             order: self.order,
             ended: false,
+            copy_of,
             change: None,
             changed_at: 0,
             void: false,
         });
+    }
+    /// Programs that are not safe yet.
+    pub(crate) fn len(&self) -> usize {
+        self.luns.iter().map(VecDeque::len).sum()
     }
     fn find(&mut self, lun: LunIndex, ppa: Ppa) -> &mut Record {
         let record = self.luns[lun.index()].iter_mut().find(|record| record.ppa == ppa);
@@ -100,14 +118,13 @@ impl Unsettled {
     }
 
     /// Takes out a program that has ended in a word line, `line`, of which `closed` says that no program will come to it
-    /// any more; `None` while one of the line is in flight, or when there is none left. Gives what it changed, whether
-    /// the log is to say so, and whether it is the host's.
+    /// any more; `None` while one of the line is in flight, or when there is none left. Gives what it changed.
     pub(crate) fn settle(
         &mut self,
         lun: LunIndex,
         line: core::ops::Range<u32>,
         closed: bool,
-    ) -> Option<Option<(Change, bool, bool)>> {
+    ) -> Option<Option<Settled>> {
         let list = &mut self.luns[lun.index()];
         let inside = |record: &&Record| line.contains(&record.ppa.0);
         if !closed || list.iter().filter(inside).any(|record| !record.ended) {
@@ -120,7 +137,8 @@ impl Unsettled {
             // Later changes of the page keep their turn, earlier ones have missed it.
             self.void_before(lun, lpn, record.changed_at);
         }
-        Some(Some((Change { lpn, from, to: record.ppa }, !record.void, record.is_host)))
+        let change = Change { lpn, from, to: record.ppa };
+        Some(Some(Settled { change, told: !record.void, is_host: record.is_host, at: record.changed_at }))
     }
 
     /// How safe the page is; `line` is its word line, `closed` says that no program comes to it any more.
@@ -151,20 +169,25 @@ impl Unsettled {
     pub(crate) fn all_safe(&self, lun: LunIndex, order: u64) -> bool {
         !self.luns[lun.index()].iter().any(|record| record.is_host && record.order <= order)
     }
-    /// True when every program of the drive up to the `order`th has ended.
-    pub(crate) fn all_ended(&self, order: u64) -> bool {
-        let waits = |list: &VecDeque<Record>| list.iter().any(|r| !r.ended && r.order <= order);
-        !self.luns.iter().any(waits)
-    }
     /// The pages of a LUN that are not safe.
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
         self.luns[lun.index()].iter().map(|record| record.ppa)
     }
-    /// Changes that the log has not been told, latest first: undone in this order they lead to what it says.
-    pub(crate) fn to_undo(&self) -> alloc::vec::Vec<(Lpn, Ppa)> {
-        let told = |record: &&Record| record.change.is_some() && !record.void;
-        let mut changes: alloc::vec::Vec<&Record> = self.luns.iter().flatten().filter(told).collect();
-        changes.sort_by_key(|record| core::cmp::Reverse(record.changed_at));
-        changes.into_iter().filter_map(|record| record.change).collect()
+    /// The changes of a LUN that the log has not been told and may yet be, with their turns.
+    pub(crate) fn untold(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Ppa)> {
+        let records = self.luns[lun.index()].iter().filter(|record| !record.void);
+        records.filter_map(|record| record.change.map(|(lpn, from)| (record.changed_at, lpn, from)))
+    }
+    /// The pages of a LUN whose place nobody will go back to, since what replaces them is void itself.
+    pub(crate) fn void_origins(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
+        let records = self.luns[lun.index()].iter().filter(|record| record.void);
+        records.filter_map(|record| record.change.map(|(_, from)| from))
+    }
+    /// The programs of a LUN that have not ended, and what they copy.
+    pub(crate) fn in_flight(&self, lun: LunIndex) -> impl Iterator<Item = (Ppa, Option<(Lpn, Ppa)>)> {
+        self.luns[lun.index()]
+            .iter()
+            .filter(|record| !record.ended)
+            .map(|record| (record.ppa, record.copy_of))
     }
 }

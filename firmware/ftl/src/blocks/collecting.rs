@@ -90,6 +90,7 @@ impl Blocks {
         assert_eq!(self.valid[block.at()], 0, "an erased block had valid pages");
         self.count_erase(block);
         self.forget_fading(block);
+        self.forget_emptied(block);
         self.states[block.at()] = BlockState::Free;
         let lun = self.lun_of(block).index();
         self.make_free(block);

@@ -108,7 +108,8 @@ mod tests {
         config.wear_levelling = levelling;
         let mut blocks = Blocks::of(&config);
         for (block, &erases) in (0..).map(BlockIndex).zip(erases) {
-            let entry = BlockEntry { state: BlockState::Free, stream: Stream::Host, next: 0, erases };
+            let entry =
+                BlockEntry { state: BlockState::Free, stream: Stream::Host, next: 0, erases, suspect: false };
             blocks.adopt(block, entry).unwrap();
         }
         let _ = blocks.name_free(LUN, named);

@@ -12,6 +12,10 @@ impl Blocks {
     pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a Entry>) -> Vec<(BlockIndex, u32)> {
         let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
         let mut note = |block: BlockIndex, page: u32| {
+            // What entries say of a block that was erased since is void; those in front of it are named by themselves.
+            if self.states[block.at()] == BlockState::Free {
+                return;
+            }
             let first = ranges.entry(block.0).or_insert(page);
             *first = page.min(*first);
         };
@@ -23,13 +27,16 @@ impl Blocks {
                 let (line, _) = self.line_of(ppa);
                 note(self.block_of(ppa), line.start % self.pages_per_block);
             }
-            for (_, ppa) in &self.luns[lun.index()].held {
-                note(self.block_of(*ppa), ppa.0 % self.pages_per_block);
+            for held in &self.luns[lun.index()].held {
+                let at = held.change.to;
+                note(self.block_of(at), at.0 % self.pages_per_block);
             }
         }
         for entry in unlogged {
             match *entry {
                 Entry::Map { ppa, .. } => note(self.block_of(ppa), ppa.0 % self.pages_per_block),
+                // Of a stored map that is not named yet nothing counts.
+                Entry::Opened(block) if self.states[block.at()] == BlockState::Map => {}
                 Entry::Opened(block) => note(block, 0),
                 Entry::Trim { .. } | Entry::Erased { .. } | Entry::Retired(_) => {}
             }
@@ -63,8 +70,10 @@ impl Blocks {
     }
     /// A suspect among the LUN's first `most` free blocks.
     pub(crate) fn first_suspect(&self, lun: LunIndex, most: usize) -> Option<BlockIndex> {
-        let is_suspect = |b: &BlockIndex| self.suspects[b.at() / 64] >> (b.at() % 64) & 1 == 1;
-        self.luns[lun.index()].free.iter().copied().take(most).find(is_suspect)
+        self.luns[lun.index()].free.iter().copied().take(most).find(|&block| self.is_suspect(block))
+    }
+    pub(super) fn is_suspect(&self, block: BlockIndex) -> bool {
+        self.suspects[block.at() / 64] >> (block.at() % 64) & 1 == 1
     }
     /// A suspect has been looked at. One that is not erased is to be collected like any block without valid pages.
     pub(crate) fn clear_suspect(&mut self, block: BlockIndex, erased: bool) {

@@ -43,6 +43,16 @@ impl Blocks {
         self.states[block.at()] = BlockState::Map;
         Some(block)
     }
+    /// Takes a block of a stored map that nobody needs any more out of the candidates for collection, to be erased at once.
+    pub(crate) fn take_old_map(&mut self) -> Option<BlockIndex> {
+        while let Some(block) = self.of_old_maps.pop() {
+            if self.victims[block.at()] == 0 {
+                self.victims[block.at()] = NO_VICTIM;
+                return Some(block);
+            }
+        }
+        None
+    }
     /// Takes a block that holds nothing any more out of the candidates for collection, to be erased at once.
     pub(crate) fn take_empty(&mut self) -> Option<BlockIndex> {
         let block = self.victims.iter().position(|&valid| valid == 0)?;
@@ -76,6 +86,7 @@ impl Blocks {
         self.leave_map(block);
         self.close(block, BlockState::Closed);
         self.settle(block);
+        self.of_old_maps.push(block);
     }
     /// A program of the stored map failed in this block.
     pub(crate) fn fail_map_block(&mut self, block: BlockIndex) {

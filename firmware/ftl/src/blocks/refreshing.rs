@@ -125,7 +125,9 @@ mod tests {
         let mut blocks = Blocks::of(&config);
         for block in (0..config.geometry.blocks_per_lun).map(BlockIndex) {
             let state = if block == WORN { BlockState::Closed } else { BlockState::Free };
-            blocks.adopt(block, BlockEntry { state, stream: Stream::Host, next: 0, erases: 0 }).unwrap();
+            blocks
+                .adopt(block, BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false })
+                .unwrap();
         }
         blocks
     }

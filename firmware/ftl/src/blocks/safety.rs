@@ -1,8 +1,10 @@
 //! What a loss of power could undo, and when it no longer can.
 
+use super::Held;
 use super::{BlockIndex, BlockState, Blocks};
 use crate::log_page::Entry;
-use crate::unsettled::{Change, Safety};
+use crate::unsettled::{Change, Safety, Settled};
+use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa};
 
 impl Blocks {
@@ -35,7 +37,7 @@ impl Blocks {
         let mut settled = false;
         while let Some(change) = self.unsettled.settle(lun, line.clone(), closed) {
             settled = true;
-            let Some((change, told, is_host)) = change else { continue };
+            let Some(Settled { change, told, is_host, at }) = change else { continue };
             if change.from.is_some() {
                 self.clear_valid(change.from);
             }
@@ -43,9 +45,10 @@ impl Blocks {
                 continue;
             }
             if is_host {
+                self.forget_held(lun, change.lpn);
                 self.pending.push(Entry::Map { lpn: change.lpn, ppa: change.to });
             } else {
-                self.luns[lun.index()].held.push((change.lpn, change.to));
+                self.luns[lun.index()].held.push(Held { change, at });
             }
         }
         settled
@@ -57,17 +60,96 @@ impl Blocks {
         let lines = (first..first + self.pages_per_block).step_by(self.pages_per_line as usize);
         lines.fold(false, |any, page| self.settle_line(Ppa(page)) | any)
     }
+    /// A logical page has moved on, or was unmapped: where garbage collection has copied it to, the log need not learn.
+    fn forget_held(&mut self, lun: LunIndex, lpn: Lpn) {
+        let held = &mut self.luns[lun.index()].held;
+        if let Some(at) = held.iter().position(|held| held.change.lpn == lpn) {
+            held.swap_remove(at);
+        }
+    }
     /// A block has been emptied: only now the log is told where its pages are. A loss of power before finds all of them where
     /// they were, and the copies void: so there is always a block that can be erased to copy to.
-    pub(crate) fn tell_moves(&mut self, lun: LunIndex) {
-        let mut held = core::mem::take(&mut self.luns[lun.index()].held);
-        for (lpn, ppa) in held.drain(..) {
-            // What is not valid any more has moved on, and the log knows that already.
-            if self.is_valid(ppa) {
-                self.pending.push(Entry::Map { lpn, ppa });
+    pub(crate) fn tell_moves(&mut self, block: BlockIndex) {
+        let lun = self.lun_of(block);
+        if !self.luns[lun.index()].held.is_empty() {
+            self.tell_held(lun);
+            self.moved_out.push((block, self.pending.last()));
+        }
+    }
+    /// Tells the log where garbage collection has copied pages to.
+    pub(crate) fn tell_held(&mut self, lun: LunIndex) {
+        for Held { change, .. } in self.luns[lun.index()].held.drain(..) {
+            self.pending.push(Entry::Map { lpn: change.lpn, ppa: change.to });
+        }
+    }
+    /// Blocks that were emptied and not erased since, as far as the log doesn't know where all of their pages are.
+    pub(crate) fn moved_out(&self) -> impl Iterator<Item = BlockIndex> {
+        self.moved_out.iter().map(|&(block, _)| block)
+    }
+    /// The log knows all entries up to the `logged`th.
+    pub(crate) fn log_knows(&mut self, logged: u64) {
+        self.moved_out.retain(|&(_, last)| last > logged);
+    }
+    /// A block was erased: nobody can find in it any more what was there.
+    pub(super) fn forget_emptied(&mut self, block: BlockIndex) {
+        self.moved_out.retain(|&(emptied, _)| emptied != block);
+        self.of_old_maps.retain(|&of_map| of_map != block);
+    }
+    /// The changes of logical pages in `pages`, all of one LUN or not, that the log has not been told, latest first: undone in
+    /// this order they lead to what it says.
+    pub(crate) fn to_undo(&self, pages: core::ops::Range<u32>) -> Vec<(Lpn, Ppa)> {
+        let all: usize = self.luns.iter().map(|lun| lun.held.len()).sum();
+        let mut changes = Vec::with_capacity(all + self.unsettled.len());
+        for lun in (0..self.luns.len() as u32).map(LunIndex) {
+            let held = self.luns[lun.index()].held.iter();
+            let held = held.map(|held| (held.at, held.change.lpn, held.change.from));
+            changes
+                .extend(held.chain(self.unsettled.untold(lun)).filter(|(_, lpn, _)| pages.contains(&lpn.0)));
+        }
+        changes.sort_unstable_by_key(|&(at, ..)| core::cmp::Reverse(at));
+        changes.into_iter().map(|(_, lpn, from)| (lpn, from)).collect()
+    }
+    /// Runs of pages in `ranges`, from `first` on, that hold nothing which counts, and won't: what was unmapped or replaced, and
+    /// copies in work of it. `mapped` says where a logical page is. Recovery, which finds them, could not know: the map that
+    /// is being stored has what the log said of them.
+    pub(crate) fn void_runs(
+        &self,
+        ranges: &[(BlockIndex, u32)],
+        first: Ppa,
+        mapped: impl Fn(Lpn) -> Ppa,
+    ) -> Vec<(Ppa, u32)> {
+        let held: usize = self.luns.iter().map(|lun| lun.held.len()).sum();
+        let mut live = Vec::with_capacity(held + self.unsettled.len());
+        let mut dead = Vec::with_capacity(self.unsettled.len());
+        for lun in (0..self.luns.len() as u32).map(LunIndex) {
+            // What the log still has as the place of a page, and what may become it.
+            live.extend(self.luns[lun.index()].held.iter().map(|held| held.change.from));
+            for (ppa, copy_of) in self.unsettled.in_flight(lun) {
+                let is_void = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
+                if is_void { dead.push(ppa) } else { live.push(ppa) }
+            }
+            dead.extend(self.unsettled.void_origins(lun));
+        }
+        live.sort_unstable();
+        dead.sort_unstable();
+        let is_void = |ppa: Ppa| {
+            dead.binary_search(&ppa).is_ok() || !(self.is_valid(ppa) || live.binary_search(&ppa).is_ok())
+        };
+        let mut runs: Vec<(Ppa, u32)> = Vec::with_capacity(64);
+        for &(block, page) in ranges {
+            let begin = self.first_page(block).0;
+            let end = match self.states[block.at()] {
+                BlockState::Open => begin + u32::from(self.entry(block).next),
+                _ => begin + self.pages_per_block,
+            };
+            for ppa in ((begin + page).max(first.0)..end).map(Ppa).filter(|&ppa| is_void(ppa)) {
+                match runs.last_mut() {
+                    Some((from, count)) if from.0 + *count == ppa.0 && from.0 >= begin => *count += 1,
+                    _ => runs.push((ppa, 1)),
+                }
             }
         }
-        self.luns[lun.index()].held = held;
+        runs
     }
     /// How safe a page is that was programmed.
     pub(crate) fn safety(&self, ppa: Ppa) -> Safety {
@@ -78,8 +160,11 @@ impl Blocks {
     pub(crate) fn is_replaced(&self, ppa: Ppa) -> bool {
         self.unsettled.is_replaced(self.lun_of(self.block_of(ppa)), ppa)
     }
-    /// Logical pages from `first` on are unmapped, by the command with this sequence number.
-    pub(crate) fn trimmed(&mut self, first: Lpn, count: u32, sequence: u64) {
+    /// Logical pages of a LUN from `first` on are unmapped, by the command with this sequence number.
+    pub(crate) fn trimmed(&mut self, lun: LunIndex, first: Lpn, count: u32, sequence: u64) {
+        for lpn in (first.0..first.0 + count).map(Lpn) {
+            self.forget_held(lun, lpn);
+        }
         self.pending.push(Entry::Trim { first, count, sequence });
     }
 }

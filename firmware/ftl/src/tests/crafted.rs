@@ -170,7 +170,7 @@ fn garbage_collection_does_not_pass_off_a_page_that_names_another_owner() {
         (0..pages - 1).for_each(write);
         assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
         let from = bench.ftl.location_of(Lpn(victim)).unwrap();
-        let record = OobRecord { kind, lpn: owner, sequence: 1 << 40, lost_sectors: 0 };
+        let record = OobRecord { kind, lpn: owner, sequence: 1 << 40, lost_sectors: 0, copy: 0 };
         bench.cells.borrow_mut().set_record(from, &record);
         let mut rng = Rng::new(case as u64);
         for _ in 0..20 * pages {

@@ -53,6 +53,8 @@ pub struct Cells {
     // What each LUN is doing, and whether that has taken effect.
     working: BTreeMap<u32, (FlashRequest, bool)>,
     half_erased: Vec<bool>,
+    /// The next program of this page fails.
+    pub fail_at: Option<Ppa>,
     /// Polls of the tasks that serve the port.
     pub polls: u64,
 }
@@ -80,6 +82,7 @@ impl Cells {
             erases: vec![0; blocks],
             working: BTreeMap::new(),
             half_erased: vec![false; blocks],
+            fail_at: None,
             polls: 0,
         }))
     }
@@ -170,7 +173,8 @@ impl Cells {
         assert_eq!(self.next[block], page, "block {block} is programmed out of order or twice");
         assert_eq!(target.sectors.count, self.geometry.sectors_per_page(), "part of a page is programmed");
         self.next[block] += 1;
-        if self.bad[block] || fails || self.strikes(self.faults.program) {
+        let meant = self.fail_at.take_if(|at| *at == ppa).is_some();
+        if self.bad[block] || fails || meant || self.strikes(self.faults.program) {
             self.bad[block] = true;
             return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
         }
@@ -220,6 +224,15 @@ impl Cells {
     /// The programmed pages of the drive.
     pub fn programmed(&self) -> impl Iterator<Item = Ppa> {
         (0..self.pages.len()).filter(|&page| self.pages[page].is_some()).map(|page| Ppa(page as u32))
+    }
+    /// The blocks in which nothing is programmed.
+    pub fn erased_blocks(&self) -> Vec<usize> {
+        let usable = |&block: &usize| !self.factory_bad[block] && !self.bad[block];
+        (0..self.next.len()).filter(usable).filter(|&block| self.next[block] == 0).collect()
+    }
+    /// The power went while a block was being erased.
+    pub fn cut_erase(&mut self, block: usize) {
+        self.half_erased[block] = true;
     }
     /// The blocks that operations failed in.
     pub fn grown_bad(&self) -> usize {

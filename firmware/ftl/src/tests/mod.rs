@@ -12,5 +12,6 @@ mod format;
 mod idle_erase;
 mod oracle;
 mod power;
+mod recovery;
 mod speed;
 mod wear;

@@ -206,6 +206,11 @@ fn small(content: Content, pages_per_word_line: u16, whole_lines: bool) -> FtlCo
 }
 
 fn torture(config: FtlConfig, seed: u64, cuts: u32) {
+    std::println!(
+        "seed {seed}, word lines of {} pages, whole: {}",
+        config.pages_per_word_line,
+        config.whole_lines
+    );
     let mut bench = Bench::fresh(config);
     let mut torture = Torture::new(&bench, seed);
     let mut rng = Rng::new(!seed);
@@ -240,7 +245,10 @@ fn nothing_flushed_is_lost_and_nothing_else_torn_wherever_the_power_goes() {
     for (n, (pages_per_word_line, whole_lines)) in lines.into_iter().enumerate() {
         let content = if n % 2 == 0 { Content::Full } else { Content::Fingerprint };
         let seeds = if std::env::var("ASTER_LONG").is_ok_and(|long| long == "1") { 200 } else { 2 };
-        for seed in 0..seeds {
+        // Another series: ASTER_SEED=100000.
+        let base: u64 =
+            std::env::var("ASTER_SEED").map_or(0, |seed| seed.parse().expect("ASTER_SEED is a number"));
+        for seed in base..base + seeds {
             torture(small(content, pages_per_word_line, whole_lines), seed * 10 + n as u64, 12);
         }
     }
