@@ -139,6 +139,9 @@ pub(crate) struct CaseArgs {
     /// Let recovery keep its power
     #[arg(long, requires = "rounds")]
     pub(crate) recovery_uncut: bool,
+    // One life in this process, told to the parent line by line.
+    #[arg(long, requires = "rounds", hide = true)]
+    pub(crate) child: bool,
 }
 
 const LIFETIME_EXAMPLES: &str = "\

@@ -32,6 +32,14 @@ pub(crate) fn json(report: &impl serde::Serialize) -> Result<(), Failure> {
     line(&text)
 }
 
+/// Prints a value as JSON on a line of standard output.
+///
+/// # Errors
+/// When it is closed or full.
+pub(crate) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
+    line(&serde_json::to_string(value).map_err(Failure::run)?)
+}
+
 /// Says something on standard error. If nobody listens there is nobody to tell.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");

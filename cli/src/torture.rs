@@ -1,15 +1,16 @@
 //! `aster torture`: drives whose power goes at any moment.
 
+mod children;
+
 use crate::args::TortureArgs;
 use crate::console;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use aster_lab::torture::{self, Case, DEPTH, Moment, Plan, Report};
+use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
+use children::Children;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Tortures drives and reports what they have seen.
@@ -27,42 +28,35 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         depth: args.case.depth.unwrap_or(DEPTH),
         cut_recovery: !args.case.recovery_uncut,
     });
+    if let (true, Some(case)) = (args.case.child, &only) {
+        return children::be_one(case, &mut Here { name: &name, profile: &profile, content });
+    }
     let cuts = match (&only, args.minutes) {
         (Some(case), _) => Some(case.rounds.len() as u64),
         (None, Some(_)) => None,
         (None, None) => Some(args.cuts),
     };
-    let plan = Plan { name, profile, content, seed: args.seed, cuts, only };
+    let plan = Plan { name, seed: args.seed, cuts, only };
 
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
     let limit = args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
-    let latest = tell_of_panics(&args.profile);
     let mut progress = Progress::new();
     progress.begin("torture");
-    let mut stopped = false;
-    let report = torture::run(&plan, &mut |moment| {
-        match moment {
-            Moment::Cut { case, cuts: done } => {
-                if let Ok(mut latest) = latest.lock() {
-                    latest.clone_from(&repeat(case));
-                }
-                progress.set(match (cuts, limit) {
-                    (Some(cuts), _) => done as f64 / cuts as f64,
-                    (None, Some(limit)) => began.elapsed().as_secs_f64() / limit.as_secs_f64(),
-                    (None, None) => 0.0,
-                });
-                stopped = interrupt.asked();
-                if stopped || limit.is_some_and(|limit| began.elapsed() >= limit) {
-                    return ControlFlow::Break(());
-                }
-            }
-            Moment::Smaller(_) if interrupt.asked() => return ControlFlow::Break(()),
-            Moment::Smaller(_) => {}
+    let mut timed_out = false;
+    let report = torture::run(&plan, &mut Children::new(victim(args)), &mut |moment| {
+        if let Moment::Cut { cuts: done, .. } = moment {
+            progress.set(match (cuts, limit) {
+                (Some(cuts), _) => done as f64 / cuts as f64,
+                (None, Some(limit)) => began.elapsed().as_secs_f64() / limit.as_secs_f64(),
+                (None, None) => 0.0,
+            });
+            timed_out = limit.is_some_and(|limit| began.elapsed() >= limit);
         }
-        ControlFlow::Continue(())
+        if interrupt.asked() || timed_out { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     progress.end();
+    let report = report.map_err(Failure::run)?;
 
     if args.json {
         console::json(&report)?;
@@ -71,52 +65,41 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     }
     match &report.failure {
         Some(failure) => Err(Failure::run(format!(
-            "seed {}, round {}, power lost at {:.6} ms: {}\nrepeat it with: aster torture {}{} {}\nwhich says: {}",
+            "seed {}, round {}, power lost at {:.6} ms: {}\nrepeat it with: aster torture {}\nwhich says: {}",
             failure.seed,
             failure.round,
             failure.cut_at_ps as f64 / 1e9,
             failure.what,
-            args.profile.display(),
-            overrides(args),
-            failure.arguments(),
+            quoted(victim(args).into_iter().chain(failure.case().arguments())),
             failure.what_smaller,
         ))),
-        None if stopped => Err(Failure::Interrupted),
+        None if interrupt.asked() => Err(Failure::Interrupted),
         None => Ok(()),
     }
 }
 
-/// The arguments that repeat a life.
-fn repeat(case: &Case) -> String {
-    let rounds: Vec<String> = case.rounds.iter().map(u32::to_string).collect();
-    format!("--seed {} --rounds {}", case.seed, rounds.join(","))
-}
-
-/// The profile's overrides and the content, as they were given.
-fn overrides(args: &TortureArgs) -> String {
-    let mut text: String = args.set.iter().map(|set| format!(" --set '{set}'")).collect();
+/// The arguments that say which drive is tortured.
+fn victim(args: &TortureArgs) -> Vec<String> {
+    let mut arguments = vec![args.profile.display().to_string()];
+    for set in &args.set {
+        arguments.extend(["--set".to_owned(), set.clone()]);
+    }
     if let Some(content) = args.content {
         use clap::ValueEnum;
         let name = content.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-        text += &format!(" --content {name}");
+        arguments.extend(["--content".to_owned(), name]);
     }
-    text
+    arguments
 }
 
-/// An assertion of the firmware ends the process where panics abort: then, too, it is told which life led there.
-fn tell_of_panics(profile: &Path) -> Arc<Mutex<String>> {
-    let latest = Arc::new(Mutex::new(String::new()));
-    let (told, profile) = (Arc::clone(&latest), profile.display().to_string());
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        usual(panic);
-        if let Ok(case) = told.lock()
-            && !case.is_empty()
-        {
-            console::note(&format!("the life that was led: aster torture {profile} {case}"));
-        }
-    }));
-    latest
+/// Arguments as they are given to a shell.
+fn quoted(arguments: impl IntoIterator<Item = String>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+%@".contains(c);
+    let quote = |word: String| match word.chars().all(is_plain) && !word.is_empty() {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    arguments.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 fn said(report: &Report) -> String {
@@ -125,7 +108,7 @@ fn said(report: &Report) -> String {
     let verdict = if report.failure.is_some() { "" } else { "; nothing that was flushed is lost" };
     format!(
         "{}: {} losses of power on {drives}, and {} more during recovery{verdict}.\n\
-         {} commands, {} flushes and forced writes; {} programs and {} erases were cut off.\n\
+         {} commands, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\
          The longest recovery took {:.3} ms, simulated, and {} page reads at most.\n",
         report.profile,
         seen.cuts,
@@ -134,7 +117,19 @@ fn said(report: &Report) -> String {
         seen.durable,
         seen.torn_programs,
         seen.torn_erases,
+        seen.pages_lost,
         seen.recovery_ms_max,
         seen.recovery_reads_max,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_read_them_otherwise() {
+        let words = ["tiny", "--set", "a.b=\"it's\"", "", "x y"].map(str::to_owned);
+        assert_eq!(quoted(words), r#"tiny --set 'a.b="it'\''s"' '' 'x y'"#);
+    }
 }

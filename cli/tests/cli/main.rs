@@ -10,4 +10,5 @@ mod operations;
 mod place;
 mod running;
 mod served;
+mod tortured;
 mod words;

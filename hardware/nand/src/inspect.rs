@@ -134,6 +134,7 @@ impl NandInspect {
                 erases: sum.erases + t.erases,
                 program_failures: sum.program_failures + t.program_failures,
                 erase_failures: sum.erase_failures + t.erase_failures,
+                pages_lost: sum.pages_lost + t.pages_lost,
             }
         })
     }

@@ -13,7 +13,9 @@ use aster_wire::nvme::admin::{
 };
 use aster_wire::nvme::cqe::CQE_LOG2;
 use aster_wire::nvme::features::{FeatureId, NumberOfQueues};
-use aster_wire::nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceList};
+use aster_wire::nvme::identify::{
+    Cns, FormattedSize, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceList,
+};
 use aster_wire::nvme::registers::{
     Aqa, Arbitration, Cap, Cc, CommandSet, Csts, Register, ShutdownNotification, ShutdownStatus,
 };
@@ -35,10 +37,12 @@ pub struct Namespace {
     pub blocks: u64,
     /// Bytes of a logical block: a power of two from 512 to 4,096.
     pub block_bytes: u32,
+    /// The LBA format it has, of those that the controller lists.
+    pub lba_format: u8,
 }
 
 impl Namespace {
-    pub(crate) const NONE: Namespace = Namespace { id: 0, blocks: 0, block_bytes: 512 };
+    pub(crate) const NONE: Namespace = Namespace { id: 0, blocks: 0, block_bytes: 512, lba_format: 0 };
 
     /// Its size in bytes.
     pub const fn bytes(&self) -> u64 {
@@ -173,7 +177,8 @@ impl<B: Bar + 'static> Driver<B> {
         if blocks.checked_mul(u64::from(block_bytes)).is_none() {
             return Err(DriverError::Unsupported("reports a namespace larger than 2^64 bytes"));
         }
-        self.namespace.set(Namespace { id: found, blocks, block_bytes });
+        let lba_format = FormattedSize(described.flbas).format();
+        self.namespace.set(Namespace { id: found, blocks, block_bytes, lba_format });
         self.blocks_max.set((self.transfer_bytes.get() / block_bytes).min(1 << 16));
         Ok(())
     }

@@ -140,7 +140,7 @@ impl<B: Bar + 'static> Driver<B> {
         self.one(queue, Io { op: IoOp::Flush, slba: 0, blocks: 0, fua: false }).await
     }
 
-    /// Zeroes any number of blocks (§6.17).
+    /// Zeroes any number of blocks (§6.17), with `forced` onto the media before it completes (FUA).
     ///
     /// # Errors
     /// Those of the commands; those before the first error have happened.
@@ -150,12 +150,13 @@ impl<B: Bar + 'static> Driver<B> {
         slba: u64,
         blocks: u64,
         deallocate: bool,
+        forced: bool,
     ) -> Result<(), DriverError> {
         let op = IoOp::WriteZeroes { deallocate };
         let mut done = 0;
         while done < blocks {
             let piece = (blocks - done).min(u64::from(BLOCKS_WITHOUT_DATA)) as u32;
-            self.one(queue, Io { op, slba: slba + done, blocks: piece, fua: false }).await?;
+            self.one(queue, Io { op, slba: slba + done, blocks: piece, fua: forced }).await?;
             done += u64::from(piece);
         }
         Ok(())

@@ -30,7 +30,10 @@ mod memory;
 mod queue;
 mod waiting;
 
+pub use aster_wire::nvme::admin::SecureErase;
 pub use aster_wire::nvme::dsm::Range;
+pub use aster_wire::nvme::log::CriticalWarning;
+pub use aster_wire::nvme::status::Status;
 pub use bar::Bar;
 pub use buffers::{Data, DataMut};
 pub use config::{CompletionMode, Config, ConfigError};

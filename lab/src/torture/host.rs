@@ -2,11 +2,12 @@
 
 use super::oracle::{Change, Oracle};
 use aster_run_virtual::VirtualBar;
-use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range};
+use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range, SecureErase, Status};
 use aster_units::{Content, Duration, Rng};
 use aster_workload::content::{Identity, fill, tag, version_of, version_of_tag};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::rc::Rc;
 
 /// The queue pair that the host uses.
@@ -14,11 +15,14 @@ const QUEUE: QueueId = QueueId(1);
 /// Bytes of one command when everything is written or read back.
 pub(super) const CHUNK_BYTES: u64 = 128 << 10;
 
+/// Between two looks at what others do.
+const MOMENT: Duration = Duration::from_micros(1);
+
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Write { forced: bool },
-    Zero,
+    Zero { forced: bool },
     Trim,
     Read,
     Flush,
@@ -72,6 +76,15 @@ pub(super) struct Host {
     content: Content,
     /// Blocks of commands in flight: first block, and the one behind the last.
     busy: BTreeMap<u64, u64>,
+    /// Tasks that may send commands, and whether they are to send no more.
+    workers: u32,
+    stopping: bool,
+    /// A format is under way: nothing else may be sent.
+    formatting: bool,
+    /// A write was refused, since the drive takes no more of them.
+    pub(super) refused: bool,
+    /// The drive said that its shutdown is complete.
+    pub(super) shut_down: bool,
 }
 
 pub(super) type SharedHost = Rc<RefCell<Host>>;
@@ -95,11 +108,21 @@ impl Host {
             block_bytes,
             content,
             busy: BTreeMap::new(),
+            workers: 0,
+            stopping: false,
+            formatting: false,
+            refused: false,
+            shut_down: false,
         }))
     }
     /// The power is gone: nothing is in flight any more.
     pub(super) fn power_lost(&mut self) {
         self.busy.clear();
+        (self.workers, self.stopping, self.formatting) = (0, false, false);
+    }
+    /// The drive is up again.
+    pub(super) fn comes_back(&mut self) {
+        (self.refused, self.shut_down) = (false, false);
     }
     /// Blocks of one command when everything is written or read back.
     pub(super) fn chunk_blocks(&self) -> u64 {
@@ -122,7 +145,7 @@ impl Host {
             () if is(mix.flushes) => Kind::Flush,
             () if is(mix.forced) => Kind::Write { forced: true },
             () if is(mix.trims) => Kind::Trim,
-            () if is(mix.zeroes) => Kind::Zero,
+            () if is(mix.zeroes) => Kind::Zero { forced: rng.below(4) == 0 },
             () if is(mix.reads) => Kind::Read,
             () => Kind::Write { forced: false },
         };
@@ -144,7 +167,7 @@ impl Host {
         self.busy.insert(first, first + blocks);
         let version = match kind {
             Kind::Write { .. } => self.oracle.next_version(),
-            Kind::Zero | Kind::Trim | Kind::Read | Kind::Flush => 0,
+            Kind::Zero { .. } | Kind::Trim | Kind::Read | Kind::Flush => 0,
         };
         let changes = !matches!(kind, Kind::Read | Kind::Flush);
         let change = changes.then(|| self.oracle.send(first, blocks, version));
@@ -152,7 +175,7 @@ impl Host {
     }
     fn end(&mut self, command: &Command) {
         self.busy.remove(&command.first);
-        let forced = command.kind == Kind::Write { forced: true };
+        let forced = matches!(command.kind, Kind::Write { forced: true } | Kind::Zero { forced: true });
         self.durable += u64::from(forced);
         if let Some(change) = command.change {
             self.oracle.complete(change, forced);
@@ -160,6 +183,15 @@ impl Host {
     }
     fn blame(&mut self, wrong: String) {
         self.wrong.get_or_insert(wrong);
+    }
+    /// A command was answered with an error. What it was about may hold what it held, or what the command said.
+    fn failed(&mut self, what: impl Debug, error: &DriverError) {
+        match error {
+            DriverError::Command { status, .. } if status.is(Status::WRITE_TO_READ_ONLY_RANGE) => {
+                self.refused = true;
+            }
+            error => self.blame(format!("{what:?} failed: {error}")),
+        }
     }
     fn bytes_of(&self, command: &Command) -> Vec<u8> {
         let version = command.change.map_or(0, |change| change.version);
@@ -228,7 +260,7 @@ async fn carry_out(
                 driver.write_tags(QUEUE, first, &tags, forced).await?;
             }
         },
-        Kind::Zero => driver.write_zeroes(QUEUE, first, blocks, false).await?,
+        Kind::Zero { forced } => driver.write_zeroes(QUEUE, first, blocks, false, forced).await?,
         Kind::Trim => driver.deallocate(QUEUE, &[Range::new(first, blocks as u32)]).await?,
         Kind::Read => {
             let held = read(host, driver, first, blocks).await?;
@@ -256,22 +288,70 @@ async fn carry_out(
 
 /// Sends one command after the other, as `mix` has it, until something goes wrong or the power does.
 pub(super) async fn work(host: SharedHost, driver: Rc<Driver<VirtualBar>>, mix: Mix, mut rng: Rng) {
+    host.borrow_mut().workers += 1;
     loop {
         if !mix.pause.is_zero() {
             let pause = Duration::from_nanos(rng.below(mix.pause.as_nanos() + 1));
             driver.exec().sleep(pause).await;
         }
-        let command = host.borrow_mut().draw(&mix, &mut rng);
+        let (stops, waits) = {
+            let host = host.borrow();
+            (host.stopping || host.refused, host.formatting)
+        };
+        if stops {
+            break;
+        }
+        let command = if waits { None } else { host.borrow_mut().draw(&mix, &mut rng) };
         let Some(command) = command else {
             // Blocks in use by another command: that one needs time.
-            driver.exec().sleep(Duration::from_micros(1)).await;
+            driver.exec().sleep(MOMENT).await;
             continue;
         };
         host.borrow_mut().commands += 1;
         if let Err(error) = carry_out(&host, &driver, &command).await {
-            host.borrow_mut().blame(format!("{:?} failed: {error}", command.kind));
-            return;
+            host.borrow_mut().failed(command.kind, &error);
+            break;
         }
+    }
+    host.borrow_mut().workers -= 1;
+}
+
+/// Formats the drive as it is formatted already.
+pub(super) async fn format(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
+    let change = {
+        let mut host = host.borrow_mut();
+        host.formatting = true;
+        host.commands += 1;
+        let all = host.oracle.blocks();
+        host.oracle.send(0, all, 0)
+    };
+    let formatted = driver.format(driver.namespace().lba_format, SecureErase::None).await;
+    let mut host = host.borrow_mut();
+    match formatted {
+        // What a format has removed no loss of power brings back.
+        Ok(()) => {
+            host.oracle.complete(change, true);
+            (host.formatting, host.durable) = (false, host.durable + 1);
+        }
+        Err(error) => host.failed("formatting", &error),
+    }
+}
+
+/// Lets what is in flight come to its end, and shuts the drive down.
+pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
+    host.borrow_mut().stopping = true;
+    while host.borrow().workers > 0 {
+        driver.exec().sleep(MOMENT).await;
+    }
+    let mark = host.borrow().oracle.send_flush();
+    let ended = driver.shut_down().await;
+    let mut host = host.borrow_mut();
+    match ended {
+        Ok(()) => {
+            host.oracle.complete_flush(mark);
+            (host.shut_down, host.durable) = (true, host.durable + 1);
+        }
+        Err(error) => host.failed("shutting down", &error),
     }
 }
 
@@ -290,7 +370,7 @@ pub(super) async fn fill_drive(host: SharedHost, driver: Rc<Driver<VirtualBar>>)
             host.begin(Kind::Write { forced: false }, first, blocks)
         };
         if let Err(error) = carry_out(&host, &driver, &command).await {
-            host.borrow_mut().blame(format!("filling the drive failed: {error}"));
+            host.borrow_mut().failed("filling the drive", &error);
             return;
         }
         first += blocks;

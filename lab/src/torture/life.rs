@@ -3,11 +3,11 @@
 use super::host::{self, Host, Mix, SharedHost};
 use aster_device::profile::Profile;
 use aster_device::{Boot, DriveState, Media};
-use aster_run_virtual::driver::Config;
+use aster_run_virtual::driver::{Config, CriticalWarning};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::{BlockAddr, Content, Duration, Instant, LunIndex, Rng, mix64};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -21,6 +21,9 @@ const STEPS_MAX: u64 = 400;
 const BEHIND: Duration = Duration::from_micros(20);
 /// Recovery is cut off once more in one of so many boots.
 const RECOVERY_CUT_IN: u64 = 3;
+/// The drive is formatted in one of so many rounds, and shut down in one of so many of a third of them.
+const FORMAT_IN: u64 = 16;
+const SHUTDOWN_IN: u64 = 3;
 
 /// A life that can be repeated.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,17 +39,18 @@ pub struct Case {
 }
 
 /// What was wrong, and where.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Broken {
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Broken {
     /// How many of the case's rounds had begun.
-    pub(super) rounds: usize,
-    /// The last cut, in simulated time from power-on.
-    pub(super) cut_at: Duration,
-    pub(super) what: String,
+    pub rounds: usize,
+    /// The last cut, in picoseconds from power-on.
+    pub cut_at_ps: u64,
+    /// The fault.
+    pub what: String,
 }
 
 /// What a life has seen.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     /// Losses of power during work.
     pub cuts: u64,
@@ -56,6 +60,20 @@ pub struct Seen {
     pub torn_programs: u64,
     /// Erases that were cut off.
     pub torn_erases: u64,
+    /// Whole pages that programs which were cut off took along.
+    pub pages_lost: u64,
+    /// Formats, and shutdowns that were complete when the power went.
+    pub formats: u64,
+    /// See `formats`.
+    pub shutdowns: u64,
+    /// Drives that came to their end: too many blocks had gone bad.
+    pub worn_out: u64,
+    /// Blocks that moved for wear, and since their data faded; pages that the scan read.
+    pub levelled: u64,
+    /// See `levelled`.
+    pub refreshed: u64,
+    /// See `levelled`.
+    pub scanned: u64,
     /// Commands sent.
     pub commands: u64,
     /// Flushes and forced writes that completed.
@@ -72,6 +90,13 @@ impl AddAssign for Seen {
         self.cuts_in_recovery += other.cuts_in_recovery;
         self.torn_programs += other.torn_programs;
         self.torn_erases += other.torn_erases;
+        self.pages_lost += other.pages_lost;
+        self.formats += other.formats;
+        self.shutdowns += other.shutdowns;
+        self.worn_out += other.worn_out;
+        self.levelled += other.levelled;
+        self.refreshed += other.refreshed;
+        self.scanned += other.scanned;
         self.commands += other.commands;
         self.durable += other.durable;
         self.recovery_ms_max = self.recovery_ms_max.max(other.recovery_ms_max);
@@ -80,30 +105,51 @@ impl AddAssign for Seen {
 }
 
 /// Why a life ended before its time.
-pub(super) enum End {
+#[derive(Debug)]
+pub enum End {
+    /// The drive has lost something, or broke.
     Broken(Broken),
     /// Whoever follows it asked to stop.
     Stopped,
+    /// It could not be led.
+    Unable(String),
 }
 
-/// The drive that is tortured.
-#[derive(Clone, Debug)]
-pub(super) struct Victim<'a> {
-    pub(super) name: &'a str,
-    pub(super) profile: &'a Profile,
-    pub(super) content: Option<Content>,
-}
-
-impl Victim<'_> {
-    /// Lives a case. `tick` is called after each cut.
-    pub(super) fn live(
-        &self,
+/// Where lives are led: here, or in a process of their own.
+pub trait Lives {
+    /// Lives a case, and adds what was seen. `tick` is called after each loss of power with its time, in picoseconds from
+    /// power-on.
+    ///
+    /// # Errors
+    /// Why it came to no good end.
+    fn live(
+        &mut self,
         case: &Case,
         seen: &mut Seen,
-        tick: &mut dyn FnMut() -> ControlFlow<()>,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), End>;
+}
+
+/// Leads lives in this process. Assertions of the firmware are told as failures where panics unwind.
+#[derive(Clone, Debug)]
+pub struct Here<'a> {
+    /// The profile's name.
+    pub name: &'a str,
+    /// The drive.
+    pub profile: &'a Profile,
+    /// What its pages keep; `None` as the profile says.
+    pub content: Option<Content>,
+}
+
+impl Lives for Here<'_> {
+    fn live(
+        &mut self,
+        case: &Case,
+        seen: &mut Seen,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), End> {
         let mut life = Life {
-            victim: self,
+            victim: &*self,
             case,
             host: None,
             boot: Duration::from_millis(2),
@@ -113,7 +159,7 @@ impl Victim<'_> {
         // A bug in the firmware asserts: the case that led there is worth as much as one that lost something.
         let lived = catch_unwind(AssertUnwindSafe(|| life.run(tick)));
         let (rounds, cut_at) = life.at;
-        let broken = |what| End::Broken(Broken { rounds, cut_at, what });
+        let broken = |what| End::Broken(Broken { rounds, cut_at_ps: cut_at.as_picos(), what });
         match lived {
             Ok(Ok(true)) => Ok(()),
             Ok(Ok(false)) => Err(End::Stopped),
@@ -128,7 +174,7 @@ impl Victim<'_> {
 }
 
 struct Life<'a> {
-    victim: &'a Victim<'a>,
+    victim: &'a Here<'a>,
     case: &'a Case,
     /// None before the drive was up for the first time.
     host: Option<SharedHost>,
@@ -145,26 +191,27 @@ fn since_power_on(machine: &Machine) -> Duration {
 
 impl Life<'_> {
     /// True when it came to its end.
-    fn run(&mut self, tick: &mut dyn FnMut() -> ControlFlow<()>) -> Result<bool, String> {
+    fn run(&mut self, tick: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<bool, String> {
         let mut media = Media::fresh();
         for (n, &round) in self.case.rounds.iter().enumerate() {
             self.at.0 = n + 1;
             let mut rng = Rng::new(mix64(self.case.seed ^ mix64(u64::from(round) + 1)));
-            let machine = self.come_back(media, &mut rng)?;
+            let Some(machine) = self.come_back(media, &mut rng)? else { return Ok(true) };
             self.work(&machine, n == 0, &mut rng)?;
             media = self.cut(machine);
             self.seen.cuts += 1;
-            if tick().is_break() {
+            if tick(self.at.1.as_picos()).is_break() {
                 return Ok(false);
             }
         }
         let mut rng = Rng::new(mix64(self.case.seed));
-        let machine = self.come_back(media, &mut rng)?;
-        self.goes_on(&machine)?;
+        if let Some(machine) = self.come_back(media, &mut rng)? {
+            self.goes_on(&machine)?;
+        }
         Ok(true)
     }
     fn power_on(&self, media: Media) -> Result<Machine, String> {
-        let Victim { name, profile, content } = *self.victim;
+        let Here { name, profile, content } = *self.victim;
         let config = Config {
             depth: self.case.depth.min(profile.host.queue_entries - 1),
             transfer_bytes_max: profile.host.transfer_bytes_max.min(host::CHUNK_BYTES as u32),
@@ -181,9 +228,15 @@ impl Life<'_> {
             .flat_map(|lun| (0..geometry.blocks_per_lun).map(move |block| (LunIndex(lun), BlockAddr(block))));
         // A block that was half erased may be erased to its end just before the power goes.
         let whole: Vec<_> = blocks.filter(|&(lun, block)| !nand.block(lun, block).torn).collect();
-        let failures = nand.totals_of_drive().program_failures;
+        let before = nand.totals_of_drive();
+        let ftl = machine.device().stats().ftl;
+        self.seen.levelled += ftl.levelled;
+        self.seen.refreshed += ftl.refreshed;
+        self.seen.scanned += ftl.flash_reads.scan;
         let media = machine.cut_power();
-        self.seen.torn_programs += nand.totals_of_drive().program_failures - failures;
+        let now = nand.totals_of_drive();
+        self.seen.torn_programs += now.program_failures - before.program_failures;
+        self.seen.pages_lost += now.pages_lost - before.pages_lost;
         let torn = whole.iter().filter(|&&(lun, block)| nand.block(lun, block).torn).count();
         self.seen.torn_erases += torn as u64;
         if let Some(host) = &self.host {
@@ -191,20 +244,24 @@ impl Life<'_> {
         }
         media
     }
-    /// Power is back: the drive recovers, perhaps not at the first attempt, and everything is looked at.
-    fn come_back(&mut self, mut media: Media, rng: &mut Rng) -> Result<Machine, String> {
+    /// Power is back: the drive recovers, perhaps not at the first attempt, and everything is looked at. `None` when it has come
+    /// to its end in order.
+    fn come_back(&mut self, mut media: Media, rng: &mut Rng) -> Result<Option<Machine>, String> {
         let is_fresh = self.host.is_none();
+        let mut again = false;
         while self.case.cut_recovery && !is_fresh && rng.below(RECOVERY_CUT_IN) == 0 {
             let machine = self.power_on(media)?;
             machine.idle(Duration::from_picos(rng.below(self.boot.as_picos() * 5 / 4)));
             media = self.cut(machine);
             self.seen.cuts_in_recovery += 1;
+            again = true;
         }
         let machine = self.power_on(media)?;
         machine.boot().map_err(|error| format!("the drive does not come up: {error}"))?;
         let ftl = machine.device().stats().ftl;
         self.boot = Duration::from_nanos(ftl.boot_nanos.max(1));
-        if ftl.state != DriveState::Ready {
+        let at_its_end = ftl.state == DriveState::ReadOnly && !is_fresh && self.is_worn_out(&machine)?;
+        if ftl.state != DriveState::Ready && !at_its_end {
             return Err(format!("the drive comes up {:?}", ftl.state));
         }
         let namespace = machine.driver().namespace();
@@ -212,17 +269,35 @@ impl Life<'_> {
             let (blocks, bytes) = (namespace.blocks, u64::from(namespace.block_bytes));
             let content = machine.device().content();
             self.host = Some(Host::new(self.case.seed, blocks, bytes, content));
-            return Ok(machine);
+            return Ok(Some(machine));
         }
-        // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again.
-        if ftl.boot != Boot::Recovered {
-            return Err(format!("the drive comes up {:?}, not Recovered", ftl.boot));
+        // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again. A shutdown may be
+        // complete before the host has heard so, and a drive that was up for a moment may have begun to work.
+        let shut_down = self.host().borrow().shut_down && !again;
+        if ftl.boot != Boot::Clean && (shut_down || ftl.boot != Boot::Recovered) {
+            let how = if shut_down { "after a shutdown" } else { "after a loss of power" };
+            return Err(format!("the drive comes up {:?} {how}", ftl.boot));
         }
+        self.host().borrow_mut().comes_back();
         self.seen.recovery_ms_max = self.seen.recovery_ms_max.max(ftl.boot_nanos as f64 / 1e6);
         self.seen.recovery_reads_max = self.seen.recovery_reads_max.max(ftl.boot_reads);
         let reading = host::verify(self.host().clone(), Rc::clone(machine.driver()));
         machine.block_on("reading everything back", reading).map_err(|error| error.to_string())??;
-        Ok(machine)
+        self.seen.worn_out += u64::from(at_its_end);
+        Ok((!at_its_end).then_some(machine))
+    }
+    /// Whether a drive that takes no more writes says why, and has a reason: its profile lets blocks go bad, and there is no
+    /// spare one left.
+    fn is_worn_out(&self, machine: &Machine) -> Result<bool, String> {
+        let package = &self.victim.profile.package;
+        let lasts = package.program_failures_per_million == 0
+            && package.erase_failures_per_million == 0
+            && package.wear_out_percent == 0;
+        let driver = Rc::clone(machine.driver());
+        let health = machine.block_on("asking for its health", async move { driver.health().await });
+        let health = health.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        let warned = CriticalWarning(health.critical_warning).read_only();
+        Ok(!lasts && warned && health.available_spare == 0)
     }
     fn host(&self) -> &SharedHost {
         self.host.as_ref().expect("the drive was up")
@@ -238,6 +313,10 @@ impl Life<'_> {
         }
         let namespace = machine.driver().namespace();
         let mix = Mix::draw(rng, namespace.blocks, u64::from(namespace.block_bytes));
+        if !is_first && rng.below(FORMAT_IN) == 0 {
+            machine.host().spawn(host::format(host.clone(), Rc::clone(machine.driver())));
+            self.seen.formats += 1;
+        }
         for _ in 0..self.case.depth {
             let rng = Rng::new(rng.next_u64());
             machine.host().spawn(host::work(host.clone(), Rc::clone(machine.driver()), mix, rng));
@@ -254,12 +333,20 @@ impl Life<'_> {
                 while host.borrow().durable == durable && since_power_on(machine) < until && machine.step() {}
                 machine.idle(Duration::from_picos(rng.below(BEHIND.as_picos())));
             }
-            // Anywhere between.
+            // In a shutdown or behind it, or anywhere between.
+            _ if rng.below(SHUTDOWN_IN) == 0 => {
+                machine.host().spawn(host::shut_down(host.clone(), Rc::clone(machine.driver())));
+                machine.idle(Duration::from_picos(rng.below(LONG.as_picos())));
+                self.seen.shutdowns += u64::from(host.borrow().shut_down);
+            }
             _ => {}
         }
         let now = host.borrow();
         self.seen.commands += now.commands - commands;
         self.seen.durable += now.durable - relied_on;
+        if now.refused && machine.device().stats().ftl.state != DriveState::ReadOnly {
+            return Err("a write was refused by a drive that is not read-only".to_owned());
+        }
         match (&now.wrong, machine.device().fault()) {
             (Some(wrong), _) => Err(wrong.clone()),
             (None, Some(fault)) => Err(RunError::Drive(fault).to_string()),
@@ -270,9 +357,13 @@ impl Life<'_> {
     fn goes_on(&mut self, machine: &Machine) -> Result<(), String> {
         let filling = host::fill_drive(self.host().clone(), Rc::clone(machine.driver()));
         machine.block_on("filling the drive", filling).map_err(|error| error.to_string())?;
-        if let Some(wrong) = &self.host().borrow().wrong {
-            return Err(wrong.clone());
+        let host = self.host().borrow();
+        match &host.wrong {
+            Some(wrong) => Err(wrong.clone()),
+            None if host.refused && !self.is_worn_out(machine)? => {
+                Err("the drive takes no more writes, although it has spare blocks".to_owned())
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 }

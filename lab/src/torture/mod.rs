@@ -1,7 +1,7 @@
 //! Drives whose power goes at any moment, again and again: what was flushed must be there, everything else whole.
 //!
 //! A case is a drive's life: a drive from the factory, and rounds of seeded commands through the NVMe driver, each ended by
-//! a loss of power at some instant: anywhere, at one of the drive's events, or right behind a flush. Recovery loses its power
+//! a loss of power at some instant: anywhere, at one of the drive's events, right behind a flush, in a shutdown or after it. Recovery loses its power
 //! now and then as well. After each, every logical block is read and held against its versions ([`oracle`]). A case that
 //! fails is made smaller while it goes on failing.
 
@@ -11,11 +11,8 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-pub use life::{Case, Seen};
+pub use life::{Broken, Case, End, Here, Lives, Seen};
 
-use aster_device::profile::Profile;
-use aster_units::Content;
-use life::{Broken, End, Victim};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -31,10 +28,6 @@ const ATTEMPTS: u32 = 60;
 pub struct Plan {
     /// The profile's name.
     pub name: String,
-    /// The drive.
-    pub profile: Profile,
-    /// What its pages keep; `None` as the profile says.
-    pub content: Option<Content>,
     /// Of the first drive; the others' follow.
     pub seed: u64,
     /// Losses of power during work, after which no further drive is begun; `None` for no end.
@@ -80,15 +73,22 @@ pub struct Failure {
     pub what_smaller: String,
 }
 
-impl Failure {
-    /// The arguments of `aster torture`, behind the profile, that repeat the smaller case.
-    pub fn arguments(&self) -> String {
+impl Case {
+    /// The arguments of `aster torture`, behind the profile, that repeat it.
+    pub fn arguments(&self) -> Vec<String> {
         let rounds: Vec<String> = self.rounds.iter().map(u32::to_string).collect();
-        let mut text = format!("--seed {} --rounds {} --depth {}", self.seed, rounds.join(","), self.depth);
-        if !self.cut_recovery {
-            text.push_str(" --recovery-uncut");
-        }
-        text
+        let numbers = [self.seed.to_string(), rounds.join(","), self.depth.to_string()];
+        let options = ["--seed", "--rounds", "--depth"].into_iter().zip(numbers);
+        let options = options.flat_map(|(option, number)| [option.to_owned(), number]);
+        options.chain((!self.cut_recovery).then(|| "--recovery-uncut".to_owned())).collect()
+    }
+}
+
+impl Failure {
+    /// The smaller case.
+    pub fn case(&self) -> Case {
+        let Failure { seed, ref rounds, depth, cut_recovery, .. } = *self;
+        Case { seed, rounds: rounds.clone(), depth, cut_recovery }
     }
 }
 
@@ -107,8 +107,14 @@ pub enum Moment<'a> {
 }
 
 /// Tortures drives until the plan is done, one fails, or `tick` breaks it off.
-pub fn run(plan: &Plan, tick: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>) -> Report {
-    let victim = Victim { name: &plan.name, profile: &plan.profile, content: plan.content };
+///
+/// # Errors
+/// When lives can't be led.
+pub fn run(
+    plan: &Plan,
+    lives: &mut dyn Lives,
+    tick: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>,
+) -> Result<Report, String> {
     let mut report = Report {
         profile: plan.name.clone(),
         seed: plan.seed,
@@ -127,7 +133,7 @@ pub fn run(plan: &Plan, tick: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>) -> 
         let case = plan.only.clone().unwrap_or(whole);
         let (mut seen, before) = (Seen::default(), report.seen.cuts);
         let mut done = before;
-        let lived = victim.live(&case, &mut seen, &mut || {
+        let lived = lives.live(&case, &mut seen, &mut |_| {
             done += 1;
             tick(Moment::Cut { case: &case, cuts: done })
         });
@@ -135,43 +141,61 @@ pub fn run(plan: &Plan, tick: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>) -> 
         report.drives += 1;
         match lived {
             Ok(()) => {}
-            Err(End::Stopped) => return report,
+            Err(End::Stopped) => return Ok(report),
+            Err(End::Unable(why)) => return Err(why),
             Err(End::Broken(broken)) => {
-                report.failure = Some(smaller(&victim, &case, broken, tick));
-                return report;
+                report.failure = Some(smaller(lives, &case, broken, tick)?);
+                return Ok(report);
             }
         }
         if plan.only.is_some() || plan.cuts.is_some_and(|cuts| report.seen.cuts >= cuts) {
-            return report;
+            return Ok(report);
         }
     }
 }
 
+/// Whether two failures say the same, but for the numbers.
+fn is_alike(one: &str, other: &str) -> bool {
+    let kind = |what: &str| {
+        // Which versions a block might hold is another matter in every case.
+        let what = what.split(", but must").next().unwrap_or_default();
+        what.split(|c: char| c.is_ascii_digit())
+            .filter(|piece| !piece.is_empty())
+            .collect::<Vec<_>>()
+            .join("#")
+    };
+    kind(one) == kind(other)
+}
+
 /// Leaves out of a failing case whatever it fails without.
 fn smaller(
-    victim: &Victim<'_>,
+    lives: &mut dyn Lives,
     case: &Case,
     broken: Broken,
     tick: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>,
-) -> Failure {
-    let (cut_at, round) = (broken.cut_at, case.rounds[broken.rounds.saturating_sub(1)]);
-    let what = broken.what.clone();
+) -> Result<Failure, String> {
+    let round = case.rounds[broken.rounds.saturating_sub(1)];
+    let Broken { what, cut_at_ps, .. } = broken.clone();
     let mut least = Case { rounds: case.rounds[..broken.rounds].to_vec(), ..case.clone() };
     let mut what_smaller = broken.what;
-    let mut attempts = 0;
+    let (mut attempts, mut unable) = (0, None);
     let mut fails = |tried: Case, least: &mut Case| {
         attempts += 1;
         if attempts > ATTEMPTS || tick(Moment::Smaller(&tried)).is_break() {
             attempts = ATTEMPTS;
             return false;
         }
-        match victim.live(&tried, &mut Seen::default(), &mut || ControlFlow::Continue(())) {
-            Err(End::Broken(broken)) => {
+        match lives.live(&tried, &mut Seen::default(), &mut |_| ControlFlow::Continue(())) {
+            Err(End::Broken(broken)) if is_alike(&broken.what, &what) => {
                 *least = Case { rounds: tried.rounds[..broken.rounds].to_vec(), ..tried };
                 what_smaller = broken.what;
                 true
             }
-            Ok(()) | Err(End::Stopped) => false,
+            Err(End::Unable(why)) => {
+                (unable, attempts) = (Some(why), ATTEMPTS);
+                false
+            }
+            Ok(()) | Err(End::Broken(_) | End::Stopped) => false,
         }
     };
     let mut piece = least.rounds.len() / 2;
@@ -195,14 +219,17 @@ fn smaller(
             break;
         }
     }
-    Failure {
+    if let Some(why) = unable {
+        return Err(why);
+    }
+    Ok(Failure {
         seed: case.seed,
         round,
-        cut_at_ps: cut_at.as_picos(),
+        cut_at_ps,
         what,
         rounds: least.rounds,
         depth: least.depth,
         cut_recovery: least.cut_recovery,
         what_smaller,
-    }
+    })
 }

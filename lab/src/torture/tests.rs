@@ -1,18 +1,24 @@
 use super::*;
-use aster_device::profile::shipped;
+use aster_device::profile::{Profile, shipped};
+use aster_units::Content;
 
-fn plan(name: &str, content: Content, seed: u64, cuts: u64) -> Plan {
-    let profile = shipped(name).unwrap_or_else(|error| panic!("{error}"));
-    Plan { name: name.into(), profile, content: Some(content), seed, cuts: Some(cuts), only: None }
+fn profile(name: &str) -> Profile {
+    shipped(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn go(plan: &Plan) -> Report {
-    run(plan, &mut |_| ControlFlow::Continue(()))
+/// Tortures drives of `profile` over so many losses of power.
+fn go(profile: &Profile, content: Content, seed: u64, cuts: u64) -> Report {
+    let plan = Plan { name: profile.description.clone(), seed, cuts: Some(cuts), only: None };
+    let mut here = Here { name: "drive", profile, content: Some(content) };
+    run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).expect("nothing can go wrong with a life here")
 }
 
 /// `short` cuts, or `long` with `ASTER_LONG=1`.
 fn cuts(short: u64, long: u64) -> u64 {
-    if std::env::var("ASTER_LONG").is_ok_and(|wanted| wanted == "1") { long } else { short }
+    if is_long() { long } else { short }
+}
+fn is_long() -> bool {
+    std::env::var("ASTER_LONG").is_ok_and(|wanted| wanted == "1")
 }
 
 #[test]
@@ -23,47 +29,126 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
         ("pocket", Content::Full, true, cuts(24, 2_600)),
         ("pocket", Content::Full, false, cuts(12, 2_600)),
     ] {
-        let mut plan = plan(name, content, 1, count);
-        plan.profile.package.pair_loss = pair_loss;
-        let report = go(&plan);
+        let mut profile = profile(name);
+        profile.package.pair_loss = pair_loss;
+        let report = go(&profile, content, 1, count);
         if let Some(failure) = &report.failure {
-            let arguments = failure.arguments();
+            let arguments = failure.case().arguments().join(" ");
             panic!("aster torture {name} --set package.pair_loss={pair_loss} {arguments}: {failure:#?}");
         }
         let seen = report.seen;
         assert_eq!(seen.cuts, count);
         assert!(seen.cuts_in_recovery > 0 && seen.torn_programs > 0, "{seen:?}");
         assert!(seen.commands > 100 && seen.durable > 0 && seen.recovery_reads_max > 0, "{seen:?}");
+        if is_long() {
+            assert!(seen.torn_erases > 0 && seen.formats > 0 && seen.shutdowns > 0, "{seen:?}");
+            assert_eq!(seen.pages_lost > 0, pair_loss, "{seen:?}");
+        }
     }
 }
 
 #[test]
 fn work_in_the_background_takes_nothing_along_either() {
-    let mut plan = plan("pocket", Content::Full, 9, cuts(24, 2_600));
-    let ftl = &mut plan.profile.ftl;
+    let mut profile = profile("pocket");
+    let ftl = &mut profile.ftl;
     (ftl.wear_spread, ftl.refresh_reads, ftl.scan_us, ftl.background_gap_us) = (1, 20, 300, 100);
-    let report = go(&plan);
+    let report = go(&profile, Content::Full, 9, cuts(24, 2_600));
     assert!(report.failure.is_none(), "{:#?}", report.failure);
+    let seen = report.seen;
+    assert!(seen.refreshed > 0 && seen.scanned > 0 && (seen.levelled > 0 || !is_long()), "{seen:?}");
+}
+
+#[test]
+fn blocks_that_go_bad_take_nothing_along_either() {
+    let mut profile = profile("pocket");
+    profile.package.program_failures_per_million = 300;
+    profile.package.erase_failures_per_million = 10_000;
+    let report = go(&profile, Content::Full, 5, cuts(24, 2_600));
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+    assert!(!is_long() || report.seen.worn_out > 0, "{:?}", report.seen);
 }
 
 #[test]
 fn the_same_seed_lives_the_same_life() {
-    let once = || go(&plan("pocket", Content::Full, 77, 6));
+    let once = || go(&profile("pocket"), Content::Full, 77, 6);
     assert_eq!(once(), once());
+}
+
+/// Breaks in a round, if it had another one before.
+struct Planted {
+    needs: [u32; 2],
+    lives: u32,
+}
+
+impl Lives for Planted {
+    fn live(
+        &mut self,
+        case: &Case,
+        seen: &mut Seen,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), End> {
+        self.lives += 1;
+        let mut had = false;
+        for (n, &round) in case.rounds.iter().enumerate() {
+            seen.cuts += 1;
+            let _ = tick(u64::from(round));
+            had |= round == self.needs[0];
+            let broken = |what: String| Err(End::Broken(Broken { rounds: n + 1, cut_at_ps: 5, what }));
+            if had && round == self.needs[1] {
+                return broken(format!(
+                    "block {} holds version {round}, but must hold version 1",
+                    case.depth
+                ));
+            }
+            // A smaller case may show another fault: that is not the one looked for.
+            if !had && round + 1 == self.needs[1] {
+                return broken("the drive does not come up".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_failing_case_is_made_as_small_as_what_it_needs() {
+    for needs in [[0, 7], [2, 3], [5, 11]] {
+        let mut lives = Planted { needs, lives: 0 };
+        let plan = Plan { name: "planted".into(), seed: 4, cuts: Some(240), only: None };
+        let report = run(&plan, &mut lives, &mut |_| ControlFlow::Continue(())).unwrap();
+        let failure = report.failure.expect("it is planted");
+        assert_eq!((failure.seed, failure.round, failure.cut_at_ps), (4, needs[1], 5));
+        assert_eq!((failure.depth, failure.cut_recovery), (1, false));
+        assert_eq!(failure.rounds, needs, "{failure:?}");
+        assert!(lives.lives <= 1 + ATTEMPTS && report.seen.cuts == u64::from(needs[1]) + 1);
+        let arguments = failure.case().arguments().join(" ");
+        assert_eq!(
+            arguments,
+            format!("--seed 4 --rounds {},{} --depth 1 --recovery-uncut", needs[0], needs[1])
+        );
+    }
+}
+
+#[test]
+fn failures_are_alike_that_differ_in_numbers_alone() {
+    let one = "read again: block 7 holds version 12, but must hold version 3";
+    assert!(is_alike(one, "read again: block 81 holds version 2, but must hold nothing or version 5"));
+    for other in [
+        "block 7 holds version 12, but must hold version 3",
+        "read again: block 7 holds nothing, but must hold version 3",
+    ] {
+        assert!(!is_alike(one, other), "{other}");
+    }
 }
 
 #[test]
 fn a_drive_that_fails_is_told_with_a_smaller_case_that_fails_again() {
-    let mut plan = plan("pocket", Content::Full, 3, 24);
-    // Blocks that go bad at their second erase: the drive soon takes no more writes.
-    plan.profile.package.endurance = 1;
-    plan.profile.package.erase_failures_per_million = 500_000;
-    let report = go(&plan);
-    let failure = report.failure.expect("a drive without good blocks fails");
-    assert!(failure.rounds.len() <= 1 + failure.round as usize, "{failure:?}");
-    assert!(failure.arguments().starts_with(&format!("--seed {} --rounds ", failure.seed)));
-    let Failure { seed, rounds, depth, cut_recovery, what_smaller, .. } = failure;
-    plan.only = Some(Case { seed, rounds, depth, cut_recovery });
-    let again = go(&plan).failure.expect("it fails again");
-    assert_eq!(again.what, what_smaller);
+    let mut profile = profile("pocket");
+    // Cells that lose so much with each read that no code corrects it.
+    profile.package.errors.read = 1e-3;
+    let failure = go(&profile, Content::Full, 3, 240).failure.expect("a drive whose data is lost fails");
+    let plan = Plan { name: "pocket".into(), seed: failure.seed, cuts: None, only: Some(failure.case()) };
+    let mut here = Here { name: "pocket", profile: &profile, content: Some(Content::Full) };
+    let again = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap().failure;
+    assert_eq!(again.expect("it fails again").what, failure.what_smaller);
+    assert!(is_alike(&failure.what, &failure.what_smaller), "{failure:?}");
 }

@@ -45,6 +45,8 @@ pub struct Totals {
     pub program_failures: u64,
     /// Erases that ended with FAIL.
     pub erase_failures: u64,
+    /// Whole pages that a cut-off program of a later page of their word line took along.
+    pub pages_lost: u64,
 }
 
 /// After so many reads of a block its count is written to the image, so that a killed process forgets fewer than that.
@@ -207,7 +209,8 @@ impl Die {
         for lower in word_line(self.config.cells, page).0..page.0 {
             let key = self.key(block, PageInBlock(lower));
             self.blocks[block.index()].flags.set(Flags::SIDE);
-            self.side.entry(key).torn = true;
+            let lost = &mut self.side.entry(key).torn;
+            self.totals.pages_lost += u64::from(!core::mem::replace(lost, true));
             if let Some(image) = &self.image {
                 let written = image.borrow_mut().tear_page(self.lun, block, PageInBlock(lower));
                 self.note(written);

@@ -181,7 +181,7 @@ fn blocks_are_zeroed_deallocated_and_flushed() {
     let bench = Bench::up(Config::default(), Manners::default());
     let reads_zero = bench.run(|driver| async move {
         driver.write(Q1, 0, &pattern(16 * 4096), false).await.unwrap();
-        driver.write_zeroes(Q1, 0, 2, true).await.unwrap();
+        driver.write_zeroes(Q1, 0, 2, true, false).await.unwrap();
         driver.deallocate(Q1, &[Range::new(4, 1), Range::new(6, 2)]).await.unwrap();
         driver.flush(Q1).await.unwrap();
         let mut back = vec![0; 16 * 4096];

@@ -1,0 +1,143 @@
+//! Lives that are led in processes of their own: an assertion of the firmware ends a process where panics abort, and is a
+//! failure like any other, to be told and made smaller.
+
+use crate::console;
+use crate::failure::Failure;
+use aster_lab::torture::{Broken, Case, End, Lives, Seen};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+
+/// What a child says, one line each.
+#[derive(Serialize, Deserialize)]
+enum Said {
+    /// The power went, so many picoseconds from power-on.
+    Cut(u64),
+    /// The life is over.
+    Over { seen: Seen, broken: Option<Broken> },
+}
+
+/// Lives a case, and says to the parent what comes of it.
+///
+/// # Errors
+/// When nobody listens.
+pub(crate) fn be_one(case: &Case, lives: &mut dyn Lives) -> Result<(), Failure> {
+    let say = |said: &Said| console::json_line(said);
+    let mut seen = Seen::default();
+    let lived = lives.live(case, &mut seen, &mut |at| match say(&Said::Cut(at)) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    });
+    let broken = match lived {
+        Ok(()) => None,
+        Err(End::Broken(broken)) => Some(broken),
+        Err(End::Stopped) => return Ok(()),
+        Err(End::Unable(why)) => return Err(Failure::run(why)),
+    };
+    say(&Said::Over { seen, broken })
+}
+
+/// Leads each life in a child.
+pub(crate) struct Children {
+    /// The arguments that say which drive it is.
+    victim: Vec<String>,
+}
+
+impl Children {
+    pub(crate) fn new(victim: Vec<String>) -> Self {
+        Children { victim }
+    }
+    fn begin(&self, case: &Case) -> std::io::Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("torture").args(&self.victim).args(case.arguments()).arg("--child");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    }
+}
+
+impl Lives for Children {
+    fn live(
+        &mut self,
+        case: &Case,
+        seen: &mut Seen,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), End> {
+        let unable = |error: std::io::Error| End::Unable(format!("a life in a process of its own: {error}"));
+        let mut child = self.begin(case).map_err(unable)?;
+        let (said, complaints) = (child.stdout.take(), child.stderr.take());
+        let (Some(said), Some(mut complaints)) = (said, complaints) else {
+            return Err(End::Unable("a child without output".to_owned()));
+        };
+        let complaints = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            complaints.read_to_end(&mut bytes).map(|_| String::from_utf8_lossy(&bytes).into_owned())
+        });
+        let (mut cuts, mut cut_at_ps, mut over) = (0, 0, None);
+        for line in BufReader::new(said).lines() {
+            match serde_json::from_str(&line.map_err(unable)?) {
+                Ok(Said::Cut(at)) => {
+                    (cuts, cut_at_ps) = (cuts + 1, at);
+                    if tick(at).is_break() {
+                        child.kill().map_err(unable)?;
+                        child.wait().map_err(unable)?;
+                        return Err(End::Stopped);
+                    }
+                }
+                Ok(Said::Over { seen: all, broken }) => over = Some((all, broken)),
+                Err(error) => return Err(End::Unable(format!("a child said what it must not: {error}"))),
+            }
+        }
+        let status = child.wait().map_err(unable)?;
+        let complaints = complaints.join().map_or_else(|_| Ok(String::new()), |read| read.map_err(unable))?;
+        match over {
+            Some((all, broken)) => {
+                *seen += all;
+                broken.map_or(Ok(()), |broken| Err(End::Broken(broken)))
+            }
+            None if was_interrupted(status) => Err(End::Stopped),
+            None if status.signal().is_some() => {
+                seen.cuts += cuts as u64;
+                let rounds = (cuts + 1).min(case.rounds.len());
+                Err(End::Broken(Broken { rounds, cut_at_ps, what: assertion(&complaints, status) }))
+            }
+            None => Err(End::Unable(complaints.trim().to_owned())),
+        }
+    }
+}
+
+fn was_interrupted(status: ExitStatus) -> bool {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    status.signal().is_some_and(|signal| [SIGINT, SIGTERM].contains(&signal))
+}
+
+/// What the firmware asserted, out of what the process said at its end.
+fn assertion(complaints: &str, status: ExitStatus) -> String {
+    const PANICKED: &str = "panicked at ";
+    let said = complaints.split_once(PANICKED).map(|(_, said)| said.split("\nnote: ").next().unwrap_or(said));
+    match said {
+        Some(said) => {
+            format!("the firmware asserts: {}", said.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
+        None => format!("the process ended: {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assertion;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    #[test]
+    fn an_assertion_is_told_without_the_words_around_it() {
+        let aborted = ExitStatus::from_raw(6);
+        let said = "\nthread 'main' (77) panicked at firmware/ftl/src/log.rs:3:4:\nno room\nleft\nnote: run with `RUST_BACKTRACE=1`\n";
+        assert_eq!(
+            assertion(said, aborted),
+            "the firmware asserts: firmware/ftl/src/log.rs:3:4: no room left"
+        );
+        assert!(assertion("", aborted).starts_with("the process ended: signal: 6"));
+    }
+}

@@ -1,0 +1,53 @@
+//! `aster torture`: what it says, and that a failure's command repeats it.
+
+use crate::place::Place;
+use serde_json::Value;
+
+/// Cells that lose so much with each read that no code corrects it.
+const LOSSY: &str = "package.errors.read=1e-3";
+
+#[test]
+fn a_drive_that_loses_nothing_is_reported_and_ends_well() {
+    let place = Place::new();
+    let report = place.report(&["torture", "tiny", "--cuts", "15", "--seed", "4", "--json"]);
+    assert_eq!((&report["cuts"], &report["drives"]), (&Value::from(15), &Value::from(2)), "{report}");
+    assert!(report["failure"].is_null() && report["commands"].as_u64() > Some(100), "{report}");
+    let ran = place.aster(&["torture", "tiny", "--cuts", "3"]);
+    assert!(
+        ran.code == 0 && ran.out.starts_with("tiny: 3 losses of power on 1 drive, "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert!(ran.out.contains("nothing that was flushed is lost"), "{}", ran.out);
+}
+
+#[test]
+fn a_failure_is_told_with_a_command_that_repeats_it_overrides_and_content_included() {
+    let place = Place::new();
+    let lossy = ["torture", "pocket", "--set", LOSSY, "--content", "full", "--cuts", "240"];
+    let told = place.refused(1, &lossy);
+    let line = |text: &str, begin: &str| {
+        let found = text.lines().find_map(|line| line.split_once(begin)).map(|(_, rest)| rest.to_owned());
+        found.unwrap_or_else(|| panic!("no {begin:?} in {text}"))
+    };
+    let (command, says) = (line(&told, "repeat it with: aster "), line(&told, "which says: "));
+    assert!(
+        command.starts_with(&format!("torture pocket --set {LOSSY} --content full --seed ")),
+        "{command}"
+    );
+    let again = place.refused(1, &command.split(' ').collect::<Vec<_>>());
+    assert!(line(&again, " ms: ").starts_with(&says), "{again} after {told}");
+
+    let ran = place.aster(&[&lossy[..], &["--json"]].concat());
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(ran.code, 1);
+    assert_eq!(report["failure"]["what_smaller"], says, "{report}");
+}
+
+#[test]
+fn a_drive_that_cannot_be_made_is_a_mistake_of_the_command_line() {
+    let place = Place::new();
+    assert!(place.refused(2, &["torture", "nothing-like-it"]).contains("nothing-like-it"));
+    assert!(place.refused(2, &["torture", "tiny", "--depth", "3"]).contains("--rounds"));
+}
