@@ -6,6 +6,7 @@ mod guest;
 mod images;
 mod killed;
 mod larger;
+mod lifetime;
 mod operations;
 mod place;
 mod running;
