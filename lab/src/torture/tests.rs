@@ -51,7 +51,7 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
 fn work_in_the_background_takes_nothing_along_either() {
     let mut profile = profile("pocket");
     let ftl = &mut profile.ftl;
-    (ftl.wear_spread, ftl.refresh_reads, ftl.scan_us, ftl.background_gap_us) = (1, 20, 300, 100);
+    (ftl.wear_spread, ftl.refresh_reads, ftl.scan_us, ftl.background_gap_us) = (1, 4, 300, 100);
     let report = go(&profile, Content::Full, 9, cuts(24, 2_600));
     assert!(report.failure.is_none(), "{:#?}", report.failure);
     let seen = report.seen;
