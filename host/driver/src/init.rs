@@ -61,6 +61,11 @@ impl<B: Bar + 'static> Driver<B> {
         Csts(self.read_register(Register::Status) as u32)
     }
 
+    /// Whether the controller reports a fatal status (CSTS.CFS). After a shutdown: it could not write everything that it had.
+    pub fn is_fatal(&self) -> bool {
+        self.status_register().cfs()
+    }
+
     /// Resets the controller and brings it up: admin queues, identify, I/O queues (NVMe 1.4 §7.6.1). Commands that
     /// were in flight are lost. It may be called again at any time, as after an error or a shutdown.
     ///

@@ -81,7 +81,7 @@ pub(super) struct Host {
     stopping: bool,
     /// A format is under way: nothing else may be sent.
     formatting: bool,
-    /// A write was refused, since the drive takes no more of them.
+    /// A write was refused, or left undone by a shutdown, since the drive takes no more of them.
     pub(super) refused: bool,
     /// The drive said that its shutdown is complete.
     pub(super) shut_down: bool,
@@ -347,6 +347,8 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
     let ended = driver.shut_down().await;
     let mut host = host.borrow_mut();
     match ended {
+        // A drive that takes no more writes may not be able to write what it has, and says so.
+        Ok(()) if driver.is_fatal() => host.refused = true,
         Ok(()) => {
             host.oracle.complete_flush(mark);
             (host.shut_down, host.durable) = (true, host.durable + 1);
