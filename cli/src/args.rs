@@ -1,11 +1,12 @@
 //! The command line.
 
+use crate::monitor::ModulesArgs;
 use crate::operation::OperationArg;
 use aster_device::bench::Pattern;
 use aster_device::profile::ControllerName;
 use aster_lab::run::workload::trace::{Format, Times};
 use aster_units::{Content, Duration};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -271,6 +272,7 @@ Examples:
   aster serve pocket --vfio-user aster.sock --monitor-pty uart --prometheus 127.0.0.1:9464     then: cat uart";
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("samples").multiple(true))]
 pub(crate) struct ServeArgs {
     /// A shipped profile (see `aster profiles`) or a TOML file
     pub(crate) profile: PathBuf,
@@ -293,14 +295,16 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Make a pseudo-terminal that a sample of the operation monitor goes out of every second, and link to it here
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, value_name = "LINK", group = "samples")]
     pub(crate) monitor_pty: Option<PathBuf>,
     /// Let the host fetch the latest sample: `nvme get-log DEVICE -i 0xc0 -l 4096 -b`
-    #[arg(long)]
+    #[arg(long, group = "samples")]
     pub(crate) monitor_log: bool,
     /// Answer Prometheus at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", group = "samples")]
     pub(crate) prometheus: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) monitor_modules: ModulesArgs,
     /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -403,7 +407,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     /// Write the operation monitor's samples of the work to this file: a table when it ends in .csv, else JSON lines
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "samples")]
     pub(crate) monitor: Option<PathBuf>,
     /// Simulated milliseconds from sample to sample
     #[arg(long, value_name = "MS", requires = "monitor", default_value = "1", value_parser = milliseconds)]
@@ -411,6 +415,8 @@ pub(crate) struct RunArgs {
     /// An entry for each way, too
     #[arg(long, requires = "monitor")]
     pub(crate) monitor_ways: bool,
+    #[command(flatten)]
+    pub(crate) monitor_modules: ModulesArgs,
     /// Report where the work's commands spent their time, stage by stage, and how long flash operations took
     #[arg(long)]
     pub(crate) spans: bool,

@@ -1,18 +1,75 @@
-//! The operation monitor's samples as a file.
+//! The operation monitor: its modules by name, and its samples as a file.
 
 use crate::failure::Failure;
 use crate::files::create;
 use crate::spans::add;
+use aster_device::Device;
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, modules};
+use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, ShippedModule};
 use aster_run_virtual::events::{Event, EventSink, Tee};
 use aster_units::{Duration, Instant};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+/// Which modules listen.
+#[derive(Args, Debug)]
+pub(crate) struct ModulesArgs {
+    /// The operation monitor's modules, in the order of their entries in the table, separated by commas [default: all]
+    #[arg(long = "monitor-modules", value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          requires = "samples", value_parser = shipped_module())]
+    list: Option<Vec<ShippedModule>>,
+}
+
+/// Takes a module's name; the error and the long help name all of them.
+fn shipped_module() -> impl TypedValueParser<Value = ShippedModule> {
+    let known = ShippedModule::ALL.map(|module| PossibleValue::new(module.name()).help(module.summary()));
+    PossibleValuesParser::new(known).map(|name| {
+        let of_name = ShippedModule::ALL.into_iter().find(|module| module.name() == name);
+        of_name.expect("the parser takes the names of modules")
+    })
+}
+
+impl ModulesArgs {
+    /// The modules, each once.
+    ///
+    /// # Errors
+    /// When one is named twice, or `each_way` is asked of modules that don't tell of ways.
+    pub(crate) fn chosen(&self, each_way: bool) -> Result<Vec<ShippedModule>, Failure> {
+        let list = self.list.as_deref().unwrap_or(&ShippedModule::ALL);
+        for (place, module) in list.iter().enumerate() {
+            if list[..place].contains(module) {
+                return Err(Failure::usage(format!(
+                    "--monitor-modules: {} stands there twice",
+                    module.name()
+                )));
+            }
+        }
+        if each_way && !list.contains(&ShippedModule::Ways) {
+            return Err(Failure::usage("--monitor-ways: --monitor-modules leaves the module ways out"));
+        }
+        Ok(list.to_vec())
+    }
+}
+
+/// Inserts modules for `device`.
+pub(crate) fn insert<F: FnMut(&[Entry], Sample<'_>)>(
+    monitor: &mut OperationMonitor<F>,
+    at: Instant,
+    modules: &[ShippedModule],
+    device: &Device,
+    each_way: bool,
+) {
+    for module in modules {
+        let module = module.build(device.geometry(), device.firmware(), each_way);
+        monitor.insert(at, module).expect("modules that come along have names of their own");
+    }
+}
 
 /// How samples are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,26 +166,29 @@ pub(crate) struct MonitorFile {
     path: PathBuf,
     output: Rc<RefCell<Output<BufWriter<File>>>>,
     monitor: Rc<RefCell<Option<Box<dyn Finish>>>>,
+    modules: Vec<ShippedModule>,
+    each_way: bool,
 }
 
 impl MonitorFile {
-    /// Makes the file at `path`.
+    /// Makes the file at `path`, for what these modules tell.
     ///
     /// # Errors
-    /// When it can't be made.
-    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+    /// When it can't be made, or there are no such modules.
+    pub(crate) fn create(path: &Path, modules: &ModulesArgs, each_way: bool) -> Result<Self, Failure> {
+        let modules = modules.chosen(each_way)?;
         let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let format = if is_csv { Format::Csv } else { Format::JsonLines };
         let output = Rc::new(RefCell::new(Output::new(create(path)?, format)));
-        Ok(MonitorFile { path: path.to_owned(), output, monitor: Rc::default() })
+        Ok(MonitorFile { path: path.to_owned(), output, monitor: Rc::default(), modules, each_way })
     }
 
     /// Listens to `machine` from now on, beside whoever listens already.
-    pub(crate) fn attach(&self, machine: &Machine, interval: Duration, each_way: bool) {
+    pub(crate) fn attach(&self, machine: &Machine, interval: Duration) {
         let output = Rc::clone(&self.output);
         let each = move |entries: &[Entry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
-        let modules = modules(machine.device().geometry(), machine.device().firmware(), each_way);
-        let monitor = OperationMonitor::new(modules, interval, machine.now(), each);
+        let mut monitor = OperationMonitor::new(interval, machine.now(), each);
+        insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
         *self.monitor.borrow_mut() = Some(Box::new(monitor));
         add(machine, Tee::default().with(Until(Rc::clone(&self.monitor))));
     }

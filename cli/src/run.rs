@@ -80,7 +80,8 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
     let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
     let spans = args.spans.then(SpanSink::default);
-    let monitor = args.monitor.as_deref().map(MonitorFile::create).transpose()?;
+    let monitor_file = |path| MonitorFile::create(path, &args.monitor_modules, args.monitor_ways);
+    let monitor = args.monitor.as_deref().map(monitor_file).transpose()?;
     let followers = Followers::new(args.perfetto.as_deref(), which)?;
     let media = match (existing, &args.image) {
         (Some(media), _) => media,
@@ -107,7 +108,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
                 Moment::Work => followers.begin(),
             }
             if let (Some(monitor), Moment::Work) = (&monitor, moment) {
-                monitor.attach(machine, args.monitor_interval, args.monitor_ways);
+                monitor.attach(machine, args.monitor_interval);
             }
             if let Some(spans) = &spans {
                 match moment {

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         &[Some(args.profile.as_path())],
         &[args.image.as_deref(), Some(&args.vfio_user), args.monitor_pty.as_deref()],
     )?;
+    let modules = args.monitor_modules.chosen(false)?;
     // What a host sends are bytes: tags would lose them.
     let content = Some(Content::Full);
     let media = match &args.image {
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let device = Device::power_on(&name, &profile, content, media, &recorder)?;
     let wanted =
         Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
-    let side_band = SideBand::open(wanted, &recorder, &device)?;
+    let side_band = SideBand::open(wanted, &modules, &recorder, &device)?;
     let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
     let interrupt = Interrupt::listen()?;
     let line = Line::new(args.json);

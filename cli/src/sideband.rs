@@ -1,11 +1,11 @@
 //! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and Prometheus.
 
 use crate::failure::Failure;
-use crate::monitor::object;
+use crate::monitor::{insert, object};
 use aster_device::{Device, StatisticsLog};
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, modules};
+use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, ShippedModule};
 use aster_units::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -45,12 +45,13 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl SideBand {
-    /// Listens to `device` by its `recorder`, and serves what is `wanted`; `None` when that is nothing. Gives what a person should know.
+    /// Lets `modules` listen to `device` by its `recorder`, and serves what is `wanted`; `None` when that is nothing. Gives what a person should know.
     ///
     /// # Errors
     /// When a terminal or an address can't be had.
     pub(crate) fn open(
         wanted: Wanted<'_>,
+        modules: &[ShippedModule],
         recorder: &Recorder,
         device: &Device,
     ) -> Result<Option<(Self, Vec<String>)>, Failure> {
@@ -92,8 +93,8 @@ impl SideBand {
                 *into.borrow_mut() = gauges(entries, sample);
             }
         });
-        let modules = modules(device.geometry(), device.firmware(), false);
-        let monitor = OperationMonitor::new(modules, NEVER, Instant::ZERO, each);
+        let mut monitor = OperationMonitor::new(NEVER, Instant::ZERO, each);
+        insert(&mut monitor, Instant::ZERO, modules, device, false);
         let monitor = Rc::new(RefCell::new(monitor));
         recorder.attach(Rc::clone(&monitor));
         Ok(Some((SideBand { monitor, page, samples }, notes)))

@@ -20,6 +20,9 @@ fn pieces_of_a_readers_own_go_in_without_touching_aster() {
     let overtakes = said.split("overtook ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
     assert!(overtakes.parse::<u32>().unwrap() > 0, "{said}");
     assert!(said.contains("3 operations at once at most"), "{said}");
+    let moved = said.split("own monitor module: ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
+    assert!(moved.parse::<u64>().unwrap() > 0, "{said}");
+    assert!(said.contains("; 6 entries with it, 4 without"), "{said}");
 }
 
 #[test]

@@ -4,19 +4,20 @@
 
 mod firmware;
 mod modules;
+mod shipped;
 
 pub use firmware::FirmwareTime;
 pub use modules::{
     Bandwidth, BitErrors, Channels, FlashLatency, OutstandingCommands, Ways, WriteAmplification,
 };
+pub use shipped::ShippedModule;
 
-use crate::{Event, EventSink, Firmware};
+use crate::{Event, EventSink};
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{Duration, Geometry, Instant};
-use core::ops::Range;
+use aster_units::{Duration, Instant};
+use core::fmt::{self, Display, Formatter};
 
 /// An entry of the statistics table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,8 +35,10 @@ impl Entry {
     }
 }
 
-/// A module of the operation monitor (C45). Own ones can be inserted.
+/// A module of the operation monitor (C45). [`ShippedModule`] names those that come along; own ones are inserted like them.
 pub trait MonitorModule {
+    /// By which it is removed: `snake_case`.
+    fn name(&self) -> &str;
     /// The entries that the module fills, in their order.
     fn entries(&self) -> Vec<Entry>;
     /// Hears an event.
@@ -56,11 +59,45 @@ pub struct Sample<'a> {
     pub values: &'a [f64],
 }
 
-/// The statistics manager (C46): gives each module its entries of the table, tells it events, and takes samples.
+/// Why a module was not inserted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum InsertError {
+    /// A module of this name is there already.
+    Module(String),
+    /// Another module, or the same one, fills an entry of this name.
+    Entry(String),
+    /// A name is not of lower case letters, digits and underscores: what samples are written to couldn't hold it.
+    Name(String),
+}
+
+impl Display for InsertError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            InsertError::Module(name) => write!(f, "the module {name} is inserted already"),
+            InsertError::Entry(name) => write!(f, "another module fills the entry {name}"),
+            InsertError::Name(name) => {
+                write!(f, "{name:?} has other characters than lower case letters, digits and underscores")
+            }
+        }
+    }
+}
+
+impl core::error::Error for InsertError {}
+
+/// A module, and how much of the table is its own.
+struct Inserted {
+    module: Box<dyn MonitorModule>,
+    entries: usize,
+    /// Since when it listens.
+    since: Instant,
+}
+
+/// The statistics manager (C46): gives each module its entries of the table, tells it events, and takes samples. Modules are inserted and
+/// removed at any time; the table's entries stand in the order in which their modules came.
 ///
 /// A sample is taken at the first event after an interval has ended. Intervals in which nothing happened are joined to one.
 pub struct OperationMonitor<F> {
-    modules: Vec<(Box<dyn MonitorModule>, Range<usize>)>,
+    modules: Vec<Inserted>,
     entries: Vec<Entry>,
     table: Vec<f64>,
     interval: Duration,
@@ -71,20 +108,52 @@ pub struct OperationMonitor<F> {
 }
 
 impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
-    /// Takes a sample every `interval` from `from` on, and gives each to `each`.
-    pub fn new(modules: Vec<Box<dyn MonitorModule>>, interval: Duration, from: Instant, each: F) -> Self {
+    /// Takes a sample every `interval` from `from` on, and gives each to `each`. It has no modules yet.
+    pub fn new(interval: Duration, from: Instant, each: F) -> Self {
         assert!(!interval.is_zero(), "an interval takes time");
-        let mut entries = Vec::new();
-        let modules: Vec<_> = modules
-            .into_iter()
-            .map(|module| {
-                let first = entries.len();
-                entries.extend(module.entries());
-                (module, first..entries.len())
-            })
-            .collect();
-        let table = vec![f64::NAN; entries.len()];
+        let (modules, entries, table) = Default::default();
         OperationMonitor { modules, entries, table, interval, from, heard: false, each }
+    }
+
+    /// Inserts a module that listens from `at` on: its first sample is of the time since then. Samples that are due are taken without it.
+    ///
+    /// # Errors
+    /// When a name is taken or can't be written. Nothing is inserted then.
+    pub fn insert(&mut self, at: Instant, module: Box<dyn MonitorModule>) -> Result<(), InsertError> {
+        let is_word = |name: &str| {
+            let part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+            !name.is_empty() && name.bytes().all(part)
+        };
+        let name = module.name();
+        if self.modules.iter().any(|inserted| inserted.module.name() == name) {
+            return Err(InsertError::Module(name.into()));
+        }
+        let entries = module.entries();
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        if let Some(name) = names.chain([name]).find(|name| !is_word(name)) {
+            return Err(InsertError::Name(name.into()));
+        }
+        for (place, Entry { name, .. }) in entries.iter().enumerate() {
+            if self.entries.iter().chain(&entries[..place]).any(|other| other.name == *name) {
+                return Err(InsertError::Entry(name.clone()));
+            }
+        }
+        self.advance(at);
+        self.table.resize(self.table.len() + entries.len(), f64::NAN);
+        self.modules.push(Inserted { module, entries: entries.len(), since: at.max(self.from) });
+        self.entries.extend(entries);
+        Ok(())
+    }
+
+    /// Takes a module and its entries out of the table; `None` when there is none of this name. What it has heard since the last
+    /// sample is in none.
+    pub fn remove(&mut self, name: &str) -> Option<Box<dyn MonitorModule>> {
+        let place = self.modules.iter().position(|inserted| inserted.module.name() == name)?;
+        let first: usize = self.modules[..place].iter().map(|inserted| inserted.entries).sum();
+        let Inserted { module, entries, .. } = self.modules.remove(place);
+        self.entries.drain(first..first + entries);
+        self.table.drain(first..first + entries);
+        Some(module)
     }
 
     /// The table's entries.
@@ -112,9 +181,11 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
     }
 
     fn take(&mut self, until: Instant) {
-        let over = until.since(self.from);
-        for (module, range) in &mut self.modules {
-            module.sample(until, over, &mut self.table[range.clone()]);
+        let mut table = self.table.as_mut_slice();
+        for Inserted { module, entries, since } in &mut self.modules {
+            let (own, others) = table.split_at_mut(*entries);
+            module.sample(until, until.since(*since), own);
+            (table, *since) = (others, until);
         }
         (self.each)(&self.entries, Sample { from: self.from, until, values: &self.table });
         self.from = until;
@@ -125,25 +196,10 @@ impl<F: FnMut(&[Entry], Sample<'_>)> EventSink for OperationMonitor<F> {
     fn event(&mut self, at: Instant, event: &Event) {
         self.advance(at);
         self.heard = true;
-        for (module, _) in &mut self.modules {
-            module.event(at, event);
+        for inserted in &mut self.modules {
+            inserted.module.event(at, event);
         }
     }
-}
-
-/// The modules that come along, for a drive of this shape and firmware: one entry a channel, one a function of the firmware that
-/// costs time, and with `each_way` one a way.
-pub fn modules(geometry: &Geometry, firmware: &Firmware, each_way: bool) -> Vec<Box<dyn MonitorModule>> {
-    vec![
-        Box::new(Bandwidth::default()),
-        Box::new(WriteAmplification::new(geometry)),
-        Box::new(OutstandingCommands::default()),
-        Box::new(Channels::new(geometry)),
-        Box::new(Ways::new(geometry, each_way)),
-        Box::new(FlashLatency::new(geometry)),
-        Box::new(BitErrors::default()),
-        Box::new(FirmwareTime::new(firmware)),
-    ]
 }
 
 #[cfg(test)]

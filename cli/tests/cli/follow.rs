@@ -152,6 +152,37 @@ fn the_monitor_samples_what_the_report_says_and_takes_no_time() {
     );
 }
 
+/// C47: the table has the entries of the modules that were chosen, in their order.
+#[test]
+fn the_monitors_modules_are_chosen_by_name() {
+    let place = with_job();
+    let run = ["run", "tiny", "--job", "mixed.fio", "--precondition", "0", "--monitor", "m.csv"];
+    let head = |more: &[&str]| {
+        place.report(&[&run[..], more, &["--json"]].concat());
+        place.read("m.csv").lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        head(&["--monitor-modules", "outstanding_commands,write_amplification"]),
+        "from_us,until_us,outstanding_commands,outstanding_commands_max,waf,waf_in_all"
+    );
+    assert!(head(&["--monitor-modules", "ways", "--monitor-ways"]).ends_with(",channel_1_way_1_utilisation"));
+    let refused = |more: &[&str]| place.refused(2, &[&run[..], more].concat());
+    let unknown = refused(&["--monitor-modules", "bandwith"]);
+    for known in ["bandwidth", "write_amplification", "firmware_time", "bit_errors"] {
+        assert!(unknown.contains(known), "{unknown}");
+    }
+    assert!(refused(&["--monitor-modules", "ways,ways"]).contains("ways stands there twice"));
+    assert!(
+        refused(&["--monitor-modules", "channels", "--monitor-ways"]).contains("leaves the module ways out")
+    );
+    let nowhere = ["run", "tiny", "--job", "mixed.fio", "--monitor-modules", "ways"];
+    assert!(place.refused(2, &nowhere).contains("--monitor <FILE>"));
+    let nowhere = ["serve", "tiny", "--vfio-user", "s", "--monitor-modules", "ways"];
+    assert!(place.refused(2, &nowhere).contains("--prometheus"));
+    let twice = ["serve", "tiny", "--vfio-user", "s", "--monitor-log", "--monitor-modules", "ways,ways"];
+    assert!(place.refused(2, &twice).contains("ways stands there twice"));
+}
+
 #[test]
 fn followers_files_are_kept_apart_and_options_that_mean_nothing_are_refused() {
     let place = with_job();

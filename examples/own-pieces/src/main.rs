@@ -1,14 +1,16 @@
-//! Aster with pieces of one's own: a flash operation, a transaction scheduler and a task scheduler (docs/schedulers.md).
+//! Aster with pieces of one's own: a flash operation, a transaction scheduler and a task scheduler (docs/schedulers.md), and a module of
+//! the operation monitor (docs/observability.md).
 
 use aster_device::bench::{Bench, Operation, Pattern, Work};
 use aster_device::plug::{
     Arbiter, ChannelPort, Descriptor, Lun, Phase, Running, Task, TaskScheduler, TransactionClass, onfi,
 };
 use aster_device::profile::shipped;
-use aster_device::units::{ChannelId, LunIndex};
+use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
 use aster_device::{Device, Media, Pieces};
-use aster_events::Recorder;
-use std::cell::Cell;
+use aster_events::monitor::{Entry, MonitorModule, OperationMonitor, Sample, ShippedModule};
+use aster_events::{Event, Recorder};
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::rc::Rc;
 
@@ -54,6 +56,36 @@ impl TaskScheduler for PowerBudget {
     }
 }
 
+/// A module of the operation monitor: bytes over the channels' buses, and in how many transactions.
+#[derive(Default)]
+struct Buses {
+    bytes: u64,
+    transactions: u64,
+}
+
+impl MonitorModule for Buses {
+    fn name(&self) -> &str {
+        "buses"
+    }
+    fn entries(&self) -> Vec<Entry> {
+        vec![
+            Entry::new("bus_bytes_per_second", "bytes over the channels' buses"),
+            Entry::new("bus_bytes_per_transaction", "the same of a transaction, mean"),
+        ]
+    }
+    fn event(&mut self, _: Instant, event: &Event) {
+        if let Event::TransactionEnded { bytes, .. } = event {
+            self.bytes += u64::from(*bytes);
+            self.transactions += 1;
+        }
+    }
+    fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
+        let Buses { bytes, transactions } = std::mem::take(self);
+        entries[0] = bytes as f64 / over.as_secs_f64();
+        entries[1] = bytes as f64 / transactions as f64;
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let profile = shipped("tiny")?;
 
@@ -89,10 +121,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     let peak = Rc::new(Cell::new(0));
     let budget = PowerBudget { operations_max: 3, peak: Rc::clone(&peak) };
     let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };
-    let drive = Device::power_on_with(pieces, "own", &profile, None, Media::fresh(), &Recorder::default())?;
+    let recorder = Recorder::default();
+    let drive = Device::power_on_with(pieces, "own", &profile, None, Media::fresh(), &recorder)?;
+
+    // The operation monitor of that drive: one module that comes along, and ours. The samples' bytes are added up.
+    let moved = Rc::new(Cell::new(0.0));
+    let into = Rc::clone(&moved);
+    let each = move |entries: &[Entry], sample: Sample<'_>| {
+        let over = sample.until.since(sample.from).as_secs_f64();
+        let rate = entries.iter().position(|entry| entry.name == "bus_bytes_per_second");
+        into.set(into.get() + rate.map_or(0.0, |place| sample.values[place] * over));
+    };
+    let mut monitor = OperationMonitor::new(Duration::from_millis(1), drive.now(), each);
+    let channels = ShippedModule::Channels.build(drive.geometry(), drive.firmware(), false);
+    monitor.insert(drive.now(), channels)?;
+    monitor.insert(drive.now(), Box::new(Buses::default()))?;
+    let monitor = Rc::new(RefCell::new(monitor));
+    recorder.attach(Rc::clone(&monitor));
     while let Some(next) = drive.next_deadline().filter(|_| drive.is_booting()) {
         drive.advance_to(next);
     }
     println!("own task scheduler: booted at {}, {} operations at once at most", drive.now(), peak.get());
+    let mut monitor = monitor.borrow_mut();
+    monitor.sample_now(drive.now());
+    let entries = monitor.entries().len();
+    monitor.remove("buses");
+    println!(
+        "own monitor module: {:.0} bytes over the buses; {entries} entries with it, {} without",
+        moved.get(),
+        monitor.entries().len()
+    );
     Ok(())
 }

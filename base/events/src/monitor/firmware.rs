@@ -1,6 +1,6 @@
 //! Where the firmware's cores spend their time.
 
-use super::{Entry, MonitorModule};
+use super::{Entry, MonitorModule, ShippedModule};
 use crate::{Event, Firmware, Function};
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -41,6 +41,9 @@ impl FirmwareTime {
 }
 
 impl MonitorModule for FirmwareTime {
+    fn name(&self) -> &str {
+        ShippedModule::FirmwareTime.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         let all = Entry::new(
             "core_utilisation",

@@ -1,6 +1,6 @@
 //! The modules that come along (C45, C47).
 
-use super::{Entry, MonitorModule};
+use super::{Entry, MonitorModule, ShippedModule};
 use crate::{Event, FlashKind};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -56,6 +56,9 @@ pub struct Bandwidth {
 }
 
 impl MonitorModule for Bandwidth {
+    fn name(&self) -> &str {
+        ShippedModule::Bandwidth.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         vec![
             Entry::new("read_bytes_per_second", "data that host DMA has moved to the host"),
@@ -111,6 +114,9 @@ impl WriteAmplification {
 }
 
 impl MonitorModule for WriteAmplification {
+    fn name(&self) -> &str {
+        ShippedModule::WriteAmplification.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         vec![
             Entry::new("waf", "bytes programmed for each byte from the host, in the sample"),
@@ -158,6 +164,9 @@ impl OutstandingCommands {
 }
 
 impl MonitorModule for OutstandingCommands {
+    fn name(&self) -> &str {
+        ShippedModule::OutstandingCommands.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         vec![
             Entry::new(
@@ -195,6 +204,9 @@ impl Channels {
 }
 
 impl MonitorModule for Channels {
+    fn name(&self) -> &str {
+        ShippedModule::Channels.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         let mean = [
             Entry::new(
@@ -249,6 +261,9 @@ impl Ways {
 }
 
 impl MonitorModule for Ways {
+    fn name(&self) -> &str {
+        ShippedModule::Ways.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         let mean = [
             Entry::new(
@@ -316,6 +331,9 @@ impl FlashLatency {
 }
 
 impl MonitorModule for FlashLatency {
+    fn name(&self) -> &str {
+        ShippedModule::FlashLatency.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         let kinds = [FlashKind::Read, FlashKind::Program, FlashKind::Erase];
         kinds
@@ -371,6 +389,9 @@ pub struct BitErrors {
 }
 
 impl MonitorModule for BitErrors {
+    fn name(&self) -> &str {
+        ShippedModule::BitErrors.name()
+    }
     fn entries(&self) -> Vec<Entry> {
         vec![
             Entry::new("corrected_bits_per_read", "bits corrected in a flash read, mean"),

@@ -1,7 +1,9 @@
 use super::*;
-use crate::Function;
-use alloc::rc::Rc;
+use crate::{Firmware, Function};
+use alloc::format;
 use alloc::string::ToString;
+use alloc::vec;
+use aster_units::Geometry;
 use core::cell::RefCell;
 
 const SHAPE: Geometry = Geometry {
@@ -28,7 +30,8 @@ fn samples(modules: Vec<Box<dyn MonitorModule>>, events: &[(u64, Event)], end: u
         let named = entries.iter().map(|entry| entry.name.clone()).zip(sample.values.iter().copied());
         rows.push((sample.from, sample.until, named.collect()));
     };
-    let mut monitor = OperationMonitor::new(modules, Duration::from_micros(10), Instant::ZERO, each);
+    let mut monitor = OperationMonitor::new(Duration::from_micros(10), Instant::ZERO, each);
+    modules.into_iter().for_each(|module| monitor.insert(Instant::ZERO, module).unwrap());
     for (at, event) in events {
         monitor.event(us(*at), event);
     }
@@ -40,7 +43,7 @@ fn value(row: &Row, name: &str) -> f64 {
     row.2.iter().find(|(entry, _)| entry == name).unwrap_or_else(|| panic!("no entry {name}")).1
 }
 fn all() -> Vec<Box<dyn MonitorModule>> {
-    modules(&SHAPE, &firmware(), true)
+    ShippedModule::ALL.map(|module| module.build(&SHAPE, &firmware(), true)).into()
 }
 
 fn firmware() -> Firmware {
@@ -48,18 +51,13 @@ fn firmware() -> Firmware {
 }
 
 #[test]
-fn each_module_has_entries_of_its_own_and_all_names_differ() {
-    let monitor = OperationMonitor::new(
-        all(),
-        Duration::from_micros(1),
-        Instant::ZERO,
-        |_: &[Entry], _: Sample<'_>| {},
-    );
-    let mut names: Vec<_> = monitor.entries().iter().map(|entry| entry.name.to_string()).collect();
-    let count = names.len();
-    names.sort();
-    names.dedup();
-    assert_eq!((names.len(), count), (count, 3 + 2 + 2 + 4 + 6 + 9 + 3 + 3));
+fn each_module_has_a_name_and_entries_of_its_own() {
+    // A name that is taken would be refused.
+    let rows = samples(all(), &[], 1);
+    assert_eq!(rows[0].2.len(), 3 + 2 + 2 + 4 + 6 + 9 + 3 + 3);
+    for (module, shipped) in all().iter().zip(ShippedModule::ALL) {
+        assert_eq!(module.name(), shipped.name());
+    }
 }
 
 #[test]
@@ -185,25 +183,85 @@ fn flash_latencies_and_bit_errors_are_of_the_operations_that_ended() {
     assert_eq!(row(1, "flash_reads_per_second"), 0.0, "its beginning was not seen");
 }
 
-#[test]
-fn a_module_of_a_readers_own_has_its_place_in_the_table() {
-    struct Interrupts(Rc<RefCell<u32>>);
-    impl MonitorModule for Interrupts {
-        fn entries(&self) -> Vec<Entry> {
-            vec![Entry::new("interrupts", "MSI-X messages")]
-        }
-        fn event(&mut self, _: Instant, event: &Event) {
-            *self.0.borrow_mut() += u32::from(matches!(event, Event::InterruptSent { .. }));
-        }
-        fn sample(&mut self, _: Instant, _: Duration, entries: &mut [f64]) {
-            entries[0] = f64::from(self.0.take());
-        }
+/// A module of a reader's own.
+struct Interrupts {
+    name: &'static str,
+    entries: &'static [&'static str],
+    sent: u32,
+}
+
+impl MonitorModule for Interrupts {
+    fn name(&self) -> &str {
+        self.name
     }
-    let mut modules = all();
-    modules.insert(3, Box::new(Interrupts(Rc::default())));
+    fn entries(&self) -> Vec<Entry> {
+        self.entries.iter().map(|name| Entry::new(*name, "MSI-X messages a second")).collect()
+    }
+    fn event(&mut self, _: Instant, event: &Event) {
+        self.sent += u32::from(matches!(event, Event::InterruptSent { .. }));
+    }
+    fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
+        entries.fill(f64::from(core::mem::take(&mut self.sent)) * 1e12 / over.as_picos() as f64);
+    }
+}
+fn interrupts(name: &'static str, entries: &'static [&'static str]) -> Box<dyn MonitorModule> {
+    Box::new(Interrupts { name, entries, sent: 0 })
+}
+
+/// C47: modules come and go while the drive runs, and the others go on with what they had.
+#[test]
+fn modules_are_inserted_and_removed_at_any_time() {
+    let rows = RefCell::new(Vec::new());
+    let each = |entries: &[Entry], sample: Sample<'_>| {
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
+        rows.borrow_mut().push((names.join(" "), sample.values.to_vec()));
+    };
+    let mut monitor = OperationMonitor::new(Duration::from_micros(10), Instant::ZERO, each);
     let sent = Event::InterruptSent { vector: 1 };
-    let rows = samples(modules, &[(1, sent), (2, sent), (11, sent)], 20);
-    assert_eq!((value(&rows[0], "interrupts"), value(&rows[1], "interrupts")), (2.0, 1.0));
+    monitor.insert(us(0), interrupts("first", &["a"])).unwrap();
+    monitor.insert(us(0), ShippedModule::OutstandingCommands.build(&SHAPE, &firmware(), false)).unwrap();
+    monitor.event(us(1), &sent);
+    // Half of the sample is over, and what happened in it the second has not heard.
+    monitor.insert(us(5), interrupts("second", &["b", "c"])).unwrap();
+    monitor.event(us(6), &sent);
+    let fetched = Event::CommandFetched { command: 0, queue: 1, opcode: 2, host_id: 0 };
+    monitor.event(us(10), &fetched);
+    // The sample that is due is of those that were there.
+    assert!(monitor.remove("nobody").is_none());
+    assert_eq!(monitor.remove("first").unwrap().name(), "first");
+    monitor.insert(us(20), interrupts("first", &["a"])).unwrap();
+    monitor.event(us(22), &sent);
+    monitor.event(us(30), &sent);
+    let outstanding = "outstanding_commands outstanding_commands_max";
+    assert_eq!(
+        *rows.borrow(),
+        [
+            (format!("a {outstanding} b c"), vec![200_000.0, 0.0, 0.0, 200_000.0, 200_000.0]),
+            (format!("{outstanding} b c"), vec![1.0, 1.0, 0.0, 0.0]),
+            (format!("{outstanding} b c a"), vec![1.0, 1.0, 100_000.0, 100_000.0, 100_000.0]),
+        ]
+    );
+}
+
+#[test]
+fn a_module_whose_names_are_taken_or_cannot_be_written_is_refused_and_changes_nothing() {
+    let mut monitor =
+        OperationMonitor::new(Duration::from_micros(10), Instant::ZERO, |_: &[Entry], _: Sample<'_>| {});
+    monitor.insert(us(0), interrupts("first", &["a"])).unwrap();
+    let refused = [
+        (interrupts("first", &["b"]), InsertError::Module("first".into())),
+        (interrupts("second", &["b", "a"]), InsertError::Entry("a".into())),
+        (interrupts("second", &["b", "b"]), InsertError::Entry("b".into())),
+        (interrupts("second", &["b,c"]), InsertError::Name("b,c".into())),
+        (interrupts("second", &[""]), InsertError::Name(String::new())),
+        (interrupts("My Module", &["b"]), InsertError::Name("My Module".into())),
+    ];
+    for (module, error) in refused {
+        assert_eq!(monitor.insert(us(0), module), Err(error));
+        assert_eq!(monitor.entries(), [Entry::new("a", "MSI-X messages a second")]);
+    }
+    assert!(InsertError::Module("first".into()).to_string().contains("first is inserted already"));
+    monitor.insert(us(0), interrupts("second", &["b"])).unwrap();
 }
 
 #[test]

@@ -155,7 +155,8 @@ fn watched(config: crate::HostIfConfig) -> (Bench, impl FnMut(&mut Bench) -> f64
     let each = move |_: &[Entry], sample: Sample<'_>| into.borrow_mut().push(sample.values[0]);
     let module = alloc::boxed::Box::new(OutstandingCommands::default());
     let never = Duration::from_secs(1000);
-    let monitor = OperationMonitor::new(alloc::vec![module], never, Instant::ZERO, each);
+    let mut monitor = OperationMonitor::new(never, Instant::ZERO, each);
+    monitor.insert(Instant::ZERO, module).unwrap();
     let monitor = Rc::new(RefCell::new(monitor));
     bench.recorder.attach(Rc::clone(&monitor));
     let sample = move |bench: &mut Bench| {
