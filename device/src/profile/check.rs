@@ -79,7 +79,15 @@ impl Profile {
         range("package.program_failures_per_million", f64::from(p.program_failures_per_million), 0.0, 1e6)?;
         range("package.erase_failures_per_million", f64::from(p.erase_failures_per_million), 0.0, 1e6)?;
         range("package.failure_growth", p.failure_growth, 0.0, 1e3)?;
+        range("package.endurance", f64::from(p.endurance), 1.0, f64::from(u32::MAX))?;
         range("package.wear_out_percent", f64::from(p.wear_out_percent), 0.0, 1e6)?;
+        if p.wear_out_percent > 0 && u64::from(p.endurance) * u64::from(p.wear_out_percent) < 100 {
+            let reason = format!(
+                "must be at least one cycle, but is {} % of an endurance of {}",
+                p.wear_out_percent, p.endurance
+            );
+            return Err(("package.wear_out_percent", reason));
+        }
         for (key, value, low, high) in numbers(p) {
             range(key, value, low, high)?;
         }

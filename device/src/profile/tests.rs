@@ -249,7 +249,9 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "package.erase_failures_per_million",
     ),
     ("factory_bad_per_mille = 20", "failure_growth = -1", "package.failure_growth"),
+    ("factory_bad_per_mille = 20", "endurance = 0", "package.endurance"),
     ("factory_bad_per_mille = 20", "wear_out_percent = 2000000", "package.wear_out_percent"),
+    ("factory_bad_per_mille = 20", "endurance = 9\nwear_out_percent = 10", "package.wear_out_percent"),
     ("factory_bad_per_mille = 20", "nv_ddr2_mode_max = 8", "package.nv_ddr2_mode_max"),
     // More wrong bits than the code corrects: 0.02 of 2,216, and twice that on MSB pages.
     ("fresh = 1e-5", "fresh = 2e-2", "package.errors.fresh"),
