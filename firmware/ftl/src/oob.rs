@@ -33,7 +33,7 @@ pub struct OobRecord {
     /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as data. Each
     /// of them notes itself which of its blocks are lost.
     pub lost_sectors: u16,
-    /// How often garbage collection has copied the page, modulo [`COPIES`]: of two copies with the same sequence number,
+    /// How often garbage collection has copied the page, modulo `COPIES`: of two copies with the same sequence number,
     /// which came out of which.
     pub copy: u8,
 }
