@@ -5,7 +5,7 @@ use crate::monitor::{insert, object};
 use aster_device::{Device, StatisticsLog};
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, ShippedModule};
+use aster_run_virtual::events::monitor::{Entry, EntryKind, OperationMonitor, Sample, ShippedModule};
 use aster_units::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -30,7 +30,7 @@ type Sink = Box<dyn FnMut(&[Entry], Sample<'_>)>;
 pub(crate) struct SideBand {
     monitor: Rc<RefCell<OperationMonitor<Sink>>>,
     page: Option<Arc<Mutex<String>>>,
-    samples: Rc<RefCell<String>>,
+    metrics: Rc<RefCell<Metrics>>,
 }
 
 /// What the user asked for.
@@ -80,8 +80,8 @@ impl SideBand {
         if log.is_some() {
             notes.push("the host fetches samples by: nvme get-log DEVICE -i 0xc0 -l 4096 -b".to_owned());
         }
-        let samples = Rc::new(RefCell::new(String::new()));
-        let into = page.is_some().then(|| Rc::clone(&samples));
+        let metrics = Rc::new(RefCell::new(Metrics::default()));
+        let into = page.is_some().then(|| Rc::clone(&metrics));
         let each: Sink = Box::new(move |entries, sample| {
             if let Some(line) = &mut line {
                 line.send(entries, sample);
@@ -90,24 +90,24 @@ impl SideBand {
                 log.put(within(StatisticsLog::BYTES, entries, sample).as_bytes());
             }
             if let Some(into) = &into {
-                *into.borrow_mut() = gauges(entries, sample);
+                *into.borrow_mut() = Metrics::of(entries, sample);
             }
         });
         let mut monitor = OperationMonitor::new(NEVER, Instant::ZERO, each);
         insert(&mut monitor, Instant::ZERO, modules, device, false);
         let monitor = Rc::new(RefCell::new(monitor));
         recorder.attach(Rc::clone(&monitor));
-        Ok(Some((SideBand { monitor, page, samples }, notes)))
+        Ok(Some((SideBand { monitor, page, metrics }, notes)))
     }
 
     /// A status of the server: takes a sample, and brings Prometheus's page up to date. Where the drive's time has not moved
     /// there is nothing to sample.
     pub(crate) fn show(&self, status: &Status) {
-        self.samples.borrow_mut().clear();
+        self.metrics.borrow_mut().gauges.clear();
         self.monitor.borrow_mut().sample_now(status.simulated);
         if let Some(page) = &self.page {
-            let mut text = of_status(status);
-            text += &self.samples.borrow();
+            let Metrics { gauges, counters } = &*self.metrics.borrow();
+            let text = [of_status(status).as_str(), gauges, counters].concat();
             *page.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
     }
@@ -182,28 +182,52 @@ fn within(bytes: usize, entries: &[Entry], sample: Sample<'_>) -> String {
 }
 
 /// A metric in Prometheus's text format, version 0.0.4.
-fn metric(out: &mut String, name: &str, help: &str, value: f64) {
+fn metric(out: &mut String, name: &str, help: &str, kind: EntryKind, value: f64) {
+    let kind = match kind {
+        EntryKind::Gauge => "gauge",
+        EntryKind::Counter => "counter",
+    };
     let value = if value.is_nan() { "NaN".to_owned() } else { value.to_string() };
-    let _ = writeln!(out, "# HELP aster_{name} {help}\n# TYPE aster_{name} gauge\naster_{name} {value}");
+    let _ = writeln!(out, "# HELP aster_{name} {help}\n# TYPE aster_{name} {kind}\naster_{name} {value}");
 }
 
-fn gauges(entries: &[Entry], sample: Sample<'_>) -> String {
-    let mut out = String::new();
-    for (entry, value) in entries.iter().zip(sample.values) {
-        metric(&mut out, &entry.name, entry.help, *value);
+fn gauge(out: &mut String, name: &str, help: &str, value: f64) {
+    metric(out, name, help, EntryKind::Gauge, value);
+}
+
+/// A sample as metrics.
+#[derive(Default)]
+struct Metrics {
+    /// Of this sample alone.
+    gauges: String,
+    /// True until the next, whenever that is: a counter that is gone for a while has lost its past for Prometheus.
+    counters: String,
+}
+
+impl Metrics {
+    fn of(entries: &[Entry], sample: Sample<'_>) -> Self {
+        let mut metrics = Metrics::default();
+        for (entry, value) in entries.iter().zip(sample.values) {
+            let out = match entry.kind {
+                EntryKind::Gauge => &mut metrics.gauges,
+                EntryKind::Counter => &mut metrics.counters,
+            };
+            metric(out, &entry.name, entry.help, entry.kind, *value);
+        }
+        let until = sample.until.since(Instant::ZERO).as_secs_f64();
+        let help = "simulated time at the end of the sample";
+        gauge(&mut metrics.gauges, "sampled_simulated_seconds", help, until);
+        metrics
     }
-    let until = sample.until.since(Instant::ZERO).as_secs_f64();
-    metric(&mut out, "sampled_simulated_seconds", "simulated time at the end of the sample", until);
-    out
 }
 
 fn of_status(status: &Status) -> String {
     let mut out = String::new();
-    metric(&mut out, "up_seconds", "seconds since the server began", status.seconds);
-    metric(&mut out, "connected", "1 when a client is connected", f64::from(u8::from(status.connected)));
+    gauge(&mut out, "up_seconds", "seconds since the server began", status.seconds);
+    gauge(&mut out, "connected", "1 when a client is connected", f64::from(u8::from(status.connected)));
     if let Some(late) = &status.lateness {
-        metric(&mut out, "late_p50_us", "half of the completions were late by at most this", late.p50_us);
-        metric(&mut out, "late_p99_us", "99 of 100 completions were late by at most this", late.p99_us);
+        gauge(&mut out, "late_p50_us", "half of the completions were late by at most this", late.p50_us);
+        gauge(&mut out, "late_p99_us", "99 of 100 completions were late by at most this", late.p99_us);
     }
     out
 }
@@ -269,21 +293,76 @@ fn response(head: &[u8], page: &Mutex<String>) -> (&'static str, &'static str, S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_run_virtual::events::Event;
+
+    fn still() -> Status {
+        Status {
+            seconds: 0.0,
+            simulated: Instant::ZERO,
+            connected: false,
+            read_iops: 0.0,
+            write_iops: 0.0,
+            read_bytes_per_second: 0.0,
+            write_bytes_per_second: 0.0,
+            write_amplification: None,
+            gc_runs: 0,
+            queue_depth: 0.0,
+            lateness: None,
+        }
+    }
 
     fn sample(values: &[f64]) -> Sample<'_> {
         Sample { from: Instant::ZERO, until: Instant::from_picos(1_500_000_000_000), values }
     }
 
     #[test]
-    fn gauges_have_help_type_and_value() {
-        let entries = [Entry::new("waf", "bytes for a byte"), Entry::new("active_ways", "ways")];
-        let text = gauges(&entries, sample(&[f64::NAN, 2.5]));
-        let lines: Vec<_> = text.lines().collect();
+    fn metrics_have_help_type_and_value_and_counters_are_apart() {
+        let waf = Entry::new("waf", "bytes for a byte");
+        let entries = [waf, Entry::total("reads", "all reads"), Entry::new("active_ways", "ways")];
+        let Metrics { gauges, counters } = Metrics::of(&entries, sample(&[f64::NAN, 1e15, 2.5]));
+        let reads = "# HELP aster_reads_total all reads\n# TYPE aster_reads_total counter\n";
+        assert_eq!(counters, format!("{reads}aster_reads_total 1000000000000000\n"));
+        let lines: Vec<_> = gauges.lines().collect();
         assert_eq!(
             lines[..3],
             ["# HELP aster_waf bytes for a byte", "# TYPE aster_waf gauge", "aster_waf NaN"]
         );
         assert_eq!((lines[5], lines[8]), ("aster_active_ways 2.5", "aster_sampled_simulated_seconds 1.5"));
+    }
+
+    /// Prometheus asks every 15 s; what a sample counted in between is still told when the drive's time stands still.
+    #[test]
+    fn where_there_is_no_sample_counters_stay_and_gauges_go() {
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let recorder = Recorder::default();
+        let media = aster_device::Media::fresh();
+        let device = Device::power_on("tiny", &profile, None, media, &recorder).unwrap();
+        let address = Some("127.0.0.1:0".parse().unwrap());
+        let wanted = Wanted { pty: None, prometheus: address, log: false };
+        let modules = [ShippedModule::BitErrors];
+        let (side, _) = SideBand::open(wanted, &modules, &recorder, &device).unwrap().unwrap();
+        let read = |status, corrected| {
+            let read = Event::FlashFinished { lun: 0, kind: 0, row: 0, status, corrected };
+            recorder.emit(Instant::ZERO, || read);
+        };
+        let page = |ms: u64| {
+            let seconds = ms as f64 / 1e3;
+            side.show(&Status { seconds, simulated: Instant::ZERO + Duration::from_millis(ms), ..still() });
+            side.page.as_ref().unwrap().lock().unwrap().clone()
+        };
+        let told = |page: &str, line: &str| page.lines().any(|l| l == line);
+        read(2, 40);
+        let first = page(1);
+        read(0, 2);
+        let second = page(2);
+        let third = page(2);
+        assert!(told(&first, "aster_uncorrectable_reads 1") && told(&second, "aster_uncorrectable_reads 0"));
+        assert!(!third.contains("aster_uncorrectable_reads "), "{third}");
+        for page in [second, third] {
+            assert!(told(&page, "# TYPE aster_uncorrectable_reads_total counter"), "{page}");
+            assert!(told(&page, "aster_uncorrectable_reads_total 1"), "{page}");
+            assert!(told(&page, "aster_corrected_bits_total 42"), "{page}");
+        }
     }
 
     #[test]

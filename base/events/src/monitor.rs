@@ -14,6 +14,7 @@ pub use shipped::ShippedModule;
 
 use crate::{Event, EventSink};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
@@ -26,12 +27,27 @@ pub struct Entry {
     pub name: String,
     /// What it says.
     pub help: &'static str,
+    /// Of which time it tells.
+    pub kind: EntryKind,
+}
+
+/// Of which time an entry tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EntryKind {
+    /// Of one sample.
+    Gauge,
+    /// Of all the time since its module was inserted: whoever misses samples misses nothing of it.
+    Counter,
 }
 
 impl Entry {
-    /// An entry.
+    /// An entry that tells of a sample.
     pub fn new(name: impl Into<String>, help: &'static str) -> Self {
-        Entry { name: name.into(), help }
+        Entry { name: name.into(), help, kind: EntryKind::Gauge }
+    }
+    /// An entry that counts since its module was inserted, and never goes down. Its name is `counted` and `_total`.
+    pub fn total(counted: &str, help: &'static str) -> Self {
+        Entry { name: format!("{counted}_total"), help, kind: EntryKind::Counter }
     }
 }
 

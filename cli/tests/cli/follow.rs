@@ -130,6 +130,11 @@ fn the_monitor_samples_what_the_report_says_and_takes_no_time() {
     let host = sum("read_bytes_per_second") + sum("write_bytes_per_second");
     assert!((host - 200.0 * 4096.0).abs() < 1.0, "{host}");
     assert!((sum("flash_reads_per_second") - number(&seen["flash_reads"])).abs() < 0.01);
+    let last = rows.last().expect("rows");
+    assert_eq!(
+        (value(last, "commands_total"), value(last, "flash_reads_total")),
+        (200.0, number(&seen["flash_reads"]))
+    );
     assert!(rows.iter().all(|row| value(row, "outstanding_commands_max") <= 8.0));
     assert!(names.contains(&"channel_1_way_1_utilisation"));
     // Where the cores' time went (C45): what `tiny` charges for, and nothing else.
@@ -163,7 +168,7 @@ fn the_monitors_modules_are_chosen_by_name() {
     };
     assert_eq!(
         head(&["--monitor-modules", "outstanding_commands,write_amplification"]),
-        "from_us,until_us,outstanding_commands,outstanding_commands_max,waf,waf_in_all"
+        "from_us,until_us,outstanding_commands,outstanding_commands_max,waf,waf_in_all,programmed_bytes_total"
     );
     assert!(head(&["--monitor-modules", "ways", "--monitor-ways"]).ends_with(",channel_1_way_1_utilisation"));
     let refused = |more: &[&str]| place.refused(2, &[&run[..], more].concat());

@@ -1,6 +1,12 @@
 //! `aster serve`'s side bands.
 
+use crate::killed::{BLOCK_BYTES, BLOCKS, Session, serve_with};
 use crate::place::Place;
+use aster_tests::live::transfer;
+use aster_wire::nvme::admin::{AdminCommand, GetLogPage};
+use aster_wire::nvme::io::IoCommand;
+use aster_wire::nvme::log::{LogId, STATISTICS_BYTES};
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -56,6 +62,97 @@ fn a_drive_that_is_served_tells_its_samples_to_prometheus_and_out_of_a_terminal(
         std::process::Command::new("kill").args(["-INT", &server.id().to_string()]).status().unwrap();
     assert!(signalled.success() && server.wait().unwrap().success());
     assert!(place.path("uart").read_link().is_err(), "the link goes with the drive");
+}
+
+/// The latest sample as the host fetches it; nothing before the first.
+fn fetched(session: &mut Session, page: u64) -> Option<Value> {
+    let log = GetLogPage::new(LogId::Statistics.raw(), STATISTICS_BYTES as u64 / 4);
+    let command = AdminCommand::GetLogPage(log).to_sqe(u32::MAX, 0, page, 0);
+    if !session.host.admin(command).status().is_success() {
+        return None;
+    }
+    let mut bytes = vec![0; STATISTICS_BYTES];
+    session.host.read(page, &mut bytes);
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    Some(serde_json::from_slice(line).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&bytes))))
+}
+
+/// A metric of the page and its type.
+fn metric<'a>(page: &'a str, name: &str) -> Option<(f64, &'a str)> {
+    let after = |head: String| page.lines().find_map(|line| line.strip_prefix(&head));
+    let value = after(format!("{name} "))?.parse().expect("a number");
+    Some((value, after(format!("# TYPE {name} ")).expect("a metric has a type")))
+}
+
+/// C4, C46: what the host did is counted, and stays until somebody asks: on the line, over HTTP, and for the host itself.
+#[test]
+fn a_drive_under_load_counts_what_the_host_did_on_every_side_band() {
+    let place = Place::new();
+    let side = ["--prometheus", "127.0.0.1:0", "--monitor-pty", "uart", "--monitor-log"];
+    let chosen = ["--monitor-modules", "bandwidth,flash_latency,bit_errors"];
+    let mut session = serve_with(&place, &[&side[..], &chosen].concat());
+    let mut said = BufReader::new(session.server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let line = said.find(|line| line.contains("/metrics")).unwrap();
+    let address = line.split_once("http://").unwrap().1.trim_end_matches("/metrics").to_owned();
+    let uart = std::fs::File::open(place.path("uart")).unwrap();
+    let (send, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(uart).lines().map_while(Result::ok) {
+            // A line that was cut short is followed by a whole one.
+            let sample = serde_json::from_str::<Value>(&line).ok();
+            if sample.is_some_and(|sample| send.send(sample).is_err()) {
+                break;
+            }
+        }
+    });
+
+    let (writes, reads) = (64, 24);
+    for slot in 0..writes {
+        session.push_write(0, slot, slot + 1);
+        session.host.ring(&session.queue);
+        assert!(session.host.wait(&mut session.queue).status().is_success());
+    }
+    let flush = IoCommand::Flush.to_sqe(1, 0, 0, 0);
+    assert!(session.host.send(&mut session.queue, flush).status().is_success());
+    for slot in 0..reads {
+        let read = transfer(false, slot * u64::from(BLOCKS), BLOCKS, session.buffers[0]);
+        assert!(session.host.send(&mut session.queue, read).status().is_success());
+    }
+
+    let bytes = |commands: u64| (commands * u64::from(BLOCKS) * BLOCK_BYTES as u64) as f64;
+    let right = [("write_bytes_total", bytes(writes)), ("read_bytes_total", bytes(reads))];
+    let page_at = session.host.alloc(STATISTICS_BYTES as u64);
+    let (mut log, mut page, mut serial) = (Value::Null, String::new(), Value::Null);
+    let since = Instant::now();
+    let is_there = |log: &Value, page: &str, serial: &Value| {
+        right.iter().all(|(name, right)| {
+            let told = metric(page, &format!("aster_{name}")).map(|(value, _)| value);
+            log[name] == *right && serial[name] == *right && told == Some(*right)
+        })
+    };
+    while !is_there(&log, &page, &serial) {
+        assert!(since.elapsed() < PATIENCE, "{log}\n{serial}\n{page}");
+        std::thread::sleep(Duration::from_millis(50));
+        log = fetched(&mut session, page_at).unwrap_or_default();
+        page = metrics(&address);
+        serial = lines.try_iter().last().unwrap_or(serial);
+    }
+    for name in
+        ["commands_total", "flash_programs_total", "corrected_bits_total", "uncorrectable_reads_total"]
+    {
+        let (value, kind) = metric(&page, &format!("aster_{name}")).unwrap();
+        assert_eq!(kind, "counter", "{name}");
+        let least = match name {
+            "commands_total" => writes + reads + 1,
+            "flash_programs_total" => 1,
+            _ => 0,
+        } as f64;
+        assert!(value >= least && log[name].as_f64().unwrap() >= least, "{name}: {value}, {log}");
+    }
+    // The modules that were chosen and no others.
+    assert!(log["uncorrectable_reads"].is_number() && log.get("active_channels").is_none(), "{log}");
+    assert!(!page.contains("aster_active_channels"), "{page}");
+    session.kill();
 }
 
 #[test]

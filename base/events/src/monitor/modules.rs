@@ -51,6 +51,8 @@ fn ratio(n: f64, of: u64) -> f64 {
 pub struct Bandwidth {
     bytes: [u64; 2],
     commands: u64,
+    /// Bytes read, bytes written and commands of the samples before.
+    before: [u64; 3],
     /// What a firmware task waits for, by task.
     under_way: Vec<Option<(bool, u32)>>,
 }
@@ -64,6 +66,9 @@ impl MonitorModule for Bandwidth {
             Entry::new("read_bytes_per_second", "data that host DMA has moved to the host"),
             Entry::new("write_bytes_per_second", "data that host DMA has moved from the host to be written"),
             Entry::new("commands_per_second", "commands completed"),
+            Entry::total("read_bytes", "bytes that host DMA has moved to the host"),
+            Entry::total("write_bytes", "bytes that host DMA has moved from the host to be written"),
+            Entry::total("commands", "commands completed"),
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {
@@ -87,9 +92,13 @@ impl MonitorModule for Bandwidth {
     }
     fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
         let [read, written] = core::mem::take(&mut self.bytes);
-        entries[0] = per_second(read, over);
-        entries[1] = per_second(written, over);
-        entries[2] = per_second(core::mem::take(&mut self.commands), over);
+        let counts = [read, written, core::mem::take(&mut self.commands)];
+        let (rates, totals) = entries.split_at_mut(counts.len());
+        for (place, count) in counts.into_iter().enumerate() {
+            self.before[place] += count;
+            rates[place] = per_second(count, over);
+            totals[place] = self.before[place] as f64;
+        }
     }
 }
 
@@ -121,6 +130,7 @@ impl MonitorModule for WriteAmplification {
         vec![
             Entry::new("waf", "bytes programmed for each byte from the host, in the sample"),
             Entry::new("waf_in_all", "the same since the monitor was inserted"),
+            Entry::total("programmed_bytes", "bytes programmed"),
         ]
     }
     fn event(&mut self, at: Instant, event: &Event) {
@@ -136,6 +146,7 @@ impl MonitorModule for WriteAmplification {
         self.in_all[1] += written;
         entries[0] = ratio(programmed as f64, written);
         entries[1] = ratio(self.in_all[0] as f64, self.in_all[1]);
+        entries[2] = self.in_all[0] as f64;
     }
 }
 
@@ -314,6 +325,8 @@ impl MonitorModule for Ways {
 pub struct FlashLatency {
     open: Box<[Vec<(Instant, u8, u32)>]>,
     kinds: [(u64, Duration, Duration); 3],
+    /// Operations of each kind that ended, those too whose beginning was not seen.
+    ended: [u64; 3],
 }
 
 /// Operations of a LUN that are followed at once.
@@ -326,6 +339,7 @@ impl FlashLatency {
         FlashLatency {
             open: vec![Vec::with_capacity(OPEN_MAX); luns].into_boxed_slice(),
             kinds: Default::default(),
+            ended: [0; 3],
         }
     }
 }
@@ -344,6 +358,7 @@ impl MonitorModule for FlashLatency {
                     Entry::new(format!("flash_{name}s_per_second"), "flash operations ended"),
                     Entry::new(format!("flash_{name}_mean_us"), "from issue to end, mean, in microseconds"),
                     Entry::new(format!("flash_{name}_max_us"), "the longest, in microseconds"),
+                    Entry::total(&format!("flash_{name}s"), "flash operations ended"),
                 ]
             })
             .collect()
@@ -356,6 +371,9 @@ impl MonitorModule for FlashLatency {
                 }
             }
             Event::FlashFinished { lun, kind, row, .. } => {
+                if let Some(ended) = self.ended.get_mut(usize::from(kind)) {
+                    *ended += 1;
+                }
                 let Some(open) = self.open.get_mut(lun as usize) else { return };
                 let Some(place) = open.iter().position(|(_, k, r)| (*k, *r) == (kind, row)) else { return };
                 let took = at.since(open.remove(place).0);
@@ -369,12 +387,12 @@ impl MonitorModule for FlashLatency {
         }
     }
     fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
-        for ((count, sum, longest), entries) in
-            core::mem::take(&mut self.kinds).into_iter().zip(entries.chunks_exact_mut(3))
-        {
+        let kinds = core::mem::take(&mut self.kinds).into_iter().zip(self.ended);
+        for (((count, sum, longest), ended), entries) in kinds.zip(entries.chunks_exact_mut(4)) {
             entries[0] = per_second(count, over);
             entries[1] = ratio(sum.as_micros_f64(), count);
             entries[2] = if count == 0 { f64::NAN } else { longest.as_micros_f64() };
+            entries[3] = ended as f64;
         }
     }
 }
@@ -386,6 +404,8 @@ pub struct BitErrors {
     corrected: u64,
     most: u16,
     uncorrectable: u64,
+    /// Corrected bits and uncorrectable reads of the samples before.
+    before: [u64; 2],
 }
 
 impl MonitorModule for BitErrors {
@@ -397,6 +417,8 @@ impl MonitorModule for BitErrors {
             Entry::new("corrected_bits_per_read", "bits corrected in a flash read, mean"),
             Entry::new("corrected_bits_max", "the most in one flash read"),
             Entry::new("uncorrectable_reads", "flash reads that could not be corrected"),
+            Entry::total("corrected_bits", "bits corrected in flash reads"),
+            Entry::total("uncorrectable_reads", "flash reads that could not be corrected"),
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {
@@ -408,9 +430,12 @@ impl MonitorModule for BitErrors {
         }
     }
     fn sample(&mut self, _: Instant, _: Duration, entries: &mut [f64]) {
-        let BitErrors { reads, corrected, most, uncorrectable } = core::mem::take(self);
+        let BitErrors { reads, corrected, most, uncorrectable, before } = core::mem::take(self);
+        self.before = [before[0] + corrected, before[1] + uncorrectable];
         entries[0] = ratio(corrected as f64, reads);
         entries[1] = f64::from(most);
         entries[2] = uncorrectable as f64;
+        entries[3] = self.before[0] as f64;
+        entries[4] = self.before[1] as f64;
     }
 }

@@ -54,7 +54,7 @@ fn firmware() -> Firmware {
 fn each_module_has_a_name_and_entries_of_its_own() {
     // A name that is taken would be refused.
     let rows = samples(all(), &[], 1);
-    assert_eq!(rows[0].2.len(), 3 + 2 + 2 + 4 + 6 + 9 + 3 + 3);
+    assert_eq!(rows[0].2.len(), 6 + 3 + 2 + 4 + 6 + 12 + 5 + 3);
     for (module, shipped) in all().iter().zip(ShippedModule::ALL) {
         assert_eq!(module.name(), shipped.name());
     }
@@ -181,6 +181,71 @@ fn flash_latencies_and_bit_errors_are_of_the_operations_that_ended() {
     assert_eq!((row(0, "corrected_bits_per_read"), row(0, "corrected_bits_max")), (6.0, 9.0));
     assert_eq!((row(0, "uncorrectable_reads"), row(1, "uncorrectable_reads")), (1.0, 0.0));
     assert_eq!(row(1, "flash_reads_per_second"), 0.0, "its beginning was not seen");
+}
+
+/// Whoever looks seldom misses samples, and nothing of what they counted.
+#[test]
+fn totals_count_over_all_samples_and_never_go_down() {
+    let finished = |kind, status, corrected| Event::FlashFinished { lun: 0, kind, row: 0, status, corrected };
+    let queued =
+        |from_host, bytes| Event::TransferQueued { task: 1, from_host, bytes, buffer: 0, compare: false };
+    let ended = Event::TransferEnded { task: 1, failed: false };
+    let completed = Event::CommandCompleted { command: 0, status: 0 };
+    let rows = samples(
+        all(),
+        &[
+            (1, queued(true, 8192)),
+            (2, ended),
+            (2, finished(0, 2, 30)),
+            (3, finished(1, 0, 0)),
+            (4, completed),
+            (12, queued(true, 4096)),
+            (13, ended),
+            (13, finished(0, 0, 5)),
+            (14, queued(false, 512)),
+            (15, ended),
+            (15, finished(2, 1, 0)),
+            (15, finished(1, 0, 0)),
+            (16, completed),
+            (16, completed),
+        ],
+        25,
+    );
+    let total = |name: &str| -> Vec<f64> { rows.iter().map(|row| value(row, name)).collect() };
+    for (name, right) in [
+        ("write_bytes_total", [8192.0, 12_288.0, 12_288.0]),
+        ("read_bytes_total", [0.0, 512.0, 512.0]),
+        ("commands_total", [1.0, 3.0, 3.0]),
+        ("programmed_bytes_total", [16_384.0, 32_768.0, 32_768.0]),
+        ("flash_reads_total", [1.0, 2.0, 2.0]),
+        ("flash_programs_total", [1.0, 2.0, 2.0]),
+        ("flash_erases_total", [0.0, 1.0, 1.0]),
+        ("corrected_bits_total", [30.0, 35.0, 35.0]),
+        ("uncorrectable_reads_total", [1.0, 1.0, 1.0]),
+    ] {
+        assert_eq!(total(name), right, "{name}");
+    }
+    for module in all() {
+        for entry in module.entries() {
+            assert_eq!(entry.name.ends_with("_total"), entry.kind == EntryKind::Counter, "{entry:?}");
+        }
+    }
+}
+
+/// The page on observability has a row for each module, with the entries' names; numbers stand for all of their kind.
+#[test]
+fn the_page_tells_of_every_module_and_entry() {
+    let page = include_str!("../../../../docs/observability.md");
+    for module in all() {
+        let head = format!("| `{}` | ", module.name());
+        let row =
+            page.lines().find(|line| line.starts_with(&head)).unwrap_or_else(|| panic!("no row {head}"));
+        for Entry { name, .. } in module.entries() {
+            let is_first = !name.contains(|c: char| c.is_ascii_digit() && c != '0');
+            let told = is_first && !name.starts_with("firmware_");
+            assert!(!told || row.contains(&format!("`{name}`")), "{name}: {row}");
+        }
+    }
 }
 
 /// A module of a reader's own.
