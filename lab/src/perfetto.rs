@@ -137,11 +137,20 @@ impl<W: Write> PerfettoTrace<W> {
         if from != piece.from {
             args["began_us"] = micros(piece.from).into();
         }
-        if let Activity::Command(span) = &piece.activity {
-            args["host_id"] = span.host_id.into();
-            args["offset"] = span.offset.into();
-            args["length"] = span.length.into();
-            args["status"] = span.status.into();
+        match piece.activity {
+            Activity::Command(span) => {
+                args["host_id"] = span.host_id.into();
+                args["offset"] = span.offset.into();
+                args["length"] = span.length.into();
+                args["status"] = span.status.into();
+            }
+            // By which what was done for one page is found on every track.
+            Activity::Queued { lun, row, .. } | Activity::Flash { lun, row, .. } => {
+                args["lun"] = lun.0.into();
+                args["row"] = row.into();
+            }
+            Activity::Transaction { lun, .. } | Activity::Array { lun, .. } => args["lun"] = lun.0.into(),
+            _ => {}
         }
         self.write(&json!({
             "ph": "X", "pid": pid, "tid": track, "ts": ts, "dur": micros(to) - ts, "name": name, "args": args,

@@ -12,4 +12,5 @@ mod place;
 mod running;
 mod served;
 mod tortured;
+mod traced;
 mod words;
