@@ -283,8 +283,8 @@ fn modules_are_inserted_and_removed_at_any_time() {
     };
     let mut monitor = OperationMonitor::new(Duration::from_micros(10), Instant::ZERO, each);
     let sent = Event::InterruptSent { vector: 1 };
-    monitor.insert(us(0), interrupts("first", &["a"])).unwrap();
     monitor.insert(us(0), ShippedModule::OutstandingCommands.build(&SHAPE, &firmware(), false)).unwrap();
+    monitor.insert(us(0), interrupts("first", &["a"])).unwrap();
     monitor.event(us(1), &sent);
     // Half of the sample is over, and what happened in it the second has not heard.
     monitor.insert(us(5), interrupts("second", &["b", "c"])).unwrap();
@@ -301,7 +301,7 @@ fn modules_are_inserted_and_removed_at_any_time() {
     assert_eq!(
         *rows.borrow(),
         [
-            (format!("a {outstanding} b c"), vec![200_000.0, 0.0, 0.0, 200_000.0, 200_000.0]),
+            (format!("{outstanding} a b c"), vec![0.0, 0.0, 200_000.0, 200_000.0, 200_000.0]),
             (format!("{outstanding} b c"), vec![1.0, 1.0, 0.0, 0.0]),
             (format!("{outstanding} b c a"), vec![1.0, 1.0, 100_000.0, 100_000.0, 100_000.0]),
         ]
