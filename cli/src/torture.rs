@@ -44,7 +44,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let mut progress = Progress::new();
     progress.begin("torture");
     let mut timed_out = false;
-    let report = torture::run(&plan, &mut Children::new(victim(args)), &mut |moment| {
+    let report = torture::run(&plan, &mut Children::new(victim(args), &interrupt), &mut |moment| {
         if let Moment::Cut { cuts: done, .. } = moment {
             progress.set(match (cuts, limit) {
                 (Some(cuts), _) => done as f64 / cuts as f64,

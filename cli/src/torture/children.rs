@@ -3,13 +3,19 @@
 
 use crate::console;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use aster_lab::torture::{Broken, Case, End, Lives, Seen};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
+
+/// Between two looks whether somebody asked to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What a child says, one line each.
 #[derive(Serialize, Deserialize)]
@@ -41,14 +47,15 @@ pub(crate) fn be_one(case: &Case, lives: &mut dyn Lives) -> Result<(), Failure> 
 }
 
 /// Leads each life in a child.
-pub(crate) struct Children {
+pub(crate) struct Children<'a> {
     /// The arguments that say which drive it is.
     victim: Vec<String>,
+    interrupt: &'a Interrupt,
 }
 
-impl Children {
-    pub(crate) fn new(victim: Vec<String>) -> Self {
-        Children { victim }
+impl<'a> Children<'a> {
+    pub(crate) fn new(victim: Vec<String>, interrupt: &'a Interrupt) -> Self {
+        Children { victim, interrupt }
     }
     fn begin(&self, case: &Case) -> std::io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
@@ -57,7 +64,7 @@ impl Children {
     }
 }
 
-impl Lives for Children {
+impl Lives for Children<'_> {
     fn live(
         &mut self,
         case: &Case,
@@ -74,9 +81,22 @@ impl Lives for Children {
             let mut bytes = Vec::new();
             complaints.read_to_end(&mut bytes).map(|_| String::from_utf8_lossy(&bytes).into_owned())
         });
+        // A round of a large drive takes minutes, and nobody who asks to stop waits for its end.
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || BufReader::new(said).lines().try_for_each(|line| sender.send(line)));
         let (mut cuts, mut cut_at_ps, mut over) = (0, 0, None);
-        for line in BufReader::new(said).lines() {
-            match serde_json::from_str(&line.map_err(unable)?) {
+        loop {
+            let line = match lines.recv_timeout(LOOK) {
+                Ok(line) => line.map_err(unable)?,
+                Err(RecvTimeoutError::Timeout) if self.interrupt.asked() => {
+                    child.kill().map_err(unable)?;
+                    child.wait().map_err(unable)?;
+                    return Err(End::Stopped);
+                }
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            match serde_json::from_str(&line) {
                 Ok(Said::Cut(at)) => {
                     (cuts, cut_at_ps) = (cuts + 1, at);
                     if tick(at).is_break() {

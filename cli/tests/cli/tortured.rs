@@ -2,6 +2,8 @@
 
 use crate::place::Place;
 use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Cells that lose so much with each read that no code corrects it.
 const LOSSY: &str = "package.errors.read=1e-3";
@@ -43,6 +45,27 @@ fn a_failure_is_told_with_a_command_that_repeats_it_overrides_and_content_includ
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(ran.code, 1);
     assert_eq!(report["failure"]["what_smaller"], says, "{report}");
+}
+
+/// A round of a large drive takes long: whoever asks to stop does not wait for its end.
+#[test]
+fn an_interrupt_ends_a_life_in_the_middle_of_a_round_and_its_process_with_it() {
+    let place = Place::new();
+    let large = ["torture", "cosmos-plus", "--set", "restrict.blocks_per_lun=64", "--content", "fingerprint"];
+    let mut command = place.command(&large);
+    let mut parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", parent.id());
+    let child = loop {
+        let found = std::fs::read_to_string(&children).unwrap();
+        if let Some(child) = found.split_whitespace().next() {
+            break child.to_owned();
+        }
+        std::thread::yield_now();
+    };
+    let kill = format!("kill -TERM {}", parent.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    assert_eq!(parent.wait().unwrap().code(), Some(130));
+    assert!(!Path::new(&format!("/proc/{child}")).exists(), "its process goes with it");
 }
 
 #[test]
