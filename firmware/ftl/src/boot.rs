@@ -104,8 +104,8 @@ impl Drive {
                 loaded => return loaded.map(|()| Boot::Clean),
             }
         }
-        let hint =
-            root.as_ref().filter(|root| !root.clean && root.shape == self.shape()).map(|root| &root.log);
+        let is_hint = |root: &&Root| !root.clean && !root.log.dead && root.shape == self.shape();
+        let hint = root.as_ref().filter(is_hint).map(|root| &root.log);
         // A hint that leads nowhere is no reason to give up.
         for hint in [hint, None].into_iter().skip(usize::from(hint.is_none())) {
             match self.recover(hint).await {
@@ -120,16 +120,22 @@ impl Drive {
                 Err(NoRecovery::NoLog | NoRecovery::Unreadable) => self.forget_everything(),
             }
         }
-        let boot = self.scan().await?;
+        let (boot, log_end) = self.scan().await?;
         self.mark_dirty();
         if boot == Boot::Fresh {
             // Said now, since a drive whose bad blocks leave too few others stores nothing.
             self.check_good_blocks(boot)?;
         }
-        if self.store_map(true).await && boot == Boot::Fresh {
-            self.store_root(true);
-            self.nvram.save();
-            self.marked_dirty.set(false);
+        if self.store_map(true).await {
+            if boot == Boot::Fresh {
+                self.store_root(true);
+                self.nvram.save();
+                self.marked_dirty.set(false);
+            }
+            // The new log says now what the end of the old one did.
+            if let Some(end) = log_end.filter(|_| !self.log.borrow().dead) {
+                self.erase_log_end(end).await;
+            }
         }
         Ok(boot)
     }
@@ -158,6 +164,7 @@ impl Drive {
         let place = &root.log;
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
         log.dead = place.dead;
+        self.was_read_only.set(place.read_only);
         log.at =
             place.at.map(|(slot, line)| (slot as usize, line)).filter(|(slot, _)| *slot < log.slots.len());
         log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
@@ -181,7 +188,8 @@ impl Drive {
         match result {
             Ok((boot, state)) => {
                 self.count(|s| s.boot = boot);
-                self.set_state(if self.log.borrow().dead { DriveState::ReadOnly } else { state });
+                let read_only = self.log.borrow().dead || self.was_read_only.get();
+                self.set_state(if read_only { DriveState::ReadOnly } else { state });
             }
             Err(error) => {
                 *self.boot_error.borrow_mut() = Some(error);

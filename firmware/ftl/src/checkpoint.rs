@@ -63,6 +63,7 @@ impl Drive {
             replay_from: log.replay_from,
             at: log.at.map(|(slot, line)| (slot as u32, line)),
             dead: log.dead,
+            read_only: self.takes_no_writes(),
             slots: log.slots.iter().map(|slot| slot.last).collect(),
         };
         let root = Root {

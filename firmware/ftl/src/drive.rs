@@ -197,6 +197,8 @@ pub(crate) struct Drive {
     pub(crate) gc_free_blocks: Cell<u32>,
     pub(crate) gc_active: Cell<u32>,
     pub(crate) gc_idle: WaitCell,
+    // It took no more writes when its power went.
+    pub(crate) was_read_only: Cell<bool>,
     // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
     pub(crate) erases_ahead: Box<[Cell<bool>]>,
     // Waiting for the host to leave the drive alone.
@@ -267,6 +269,7 @@ impl Drive {
             gc_free_blocks: Cell::new(config.gc_free_blocks),
             gc_active: Cell::new(0),
             gc_idle: WaitCell::default(),
+            was_read_only: Cell::new(false),
             erases_ahead: (0..luns).map(|_| Cell::new(false)).collect(),
             rest_waiter: WaitCell::default(),
         }
@@ -306,6 +309,10 @@ impl Drive {
     }
     pub(crate) fn state(&self) -> DriveState {
         self.stats.borrow().state
+    }
+    /// The drive is read-only, or will be once it is up: it was when its power went.
+    pub(crate) fn takes_no_writes(&self) -> bool {
+        self.was_read_only.get() || self.state() == DriveState::ReadOnly
     }
     pub(crate) fn set_state(&self, state: DriveState) {
         self.count(|s| s.state = state);

@@ -389,7 +389,7 @@ impl Drive {
             usable: Vec::new(),
             void: Vec::new(),
             emptied: blocks.moved_out().collect(),
-            read_only: self.state() == DriveState::ReadOnly,
+            read_only: self.takes_no_writes(),
         };
         let page_bytes = self.geometry.page_bytes as usize;
         let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
@@ -490,6 +490,13 @@ impl Drive {
         self.retire(lun, failed);
     }
     async fn program_log_line(&self, line: Ppa, buffer: BufferId) -> bool {
+        let written = self.program_copies(line, buffer).await;
+        if !written {
+            self.fail_slot();
+        }
+        written
+    }
+    async fn program_copies(&self, line: Ppa, buffer: BufferId) -> bool {
         let (copies, mut in_flight, mut written) = (self.log_copies(), VecDeque::new(), true);
         // One copy after the other; all together where a line is programmed as a whole.
         for copy in 0..copies {
@@ -501,21 +508,77 @@ impl Drive {
                 written &= self.flash_done(tag).await.status == FlashStatus::Done;
             }
             if !written {
-                self.fail_slot();
                 return false;
             }
         }
         true
     }
+    /// Makes a spare slot of the one that says that there is no log, unless the new log has taken it already.
+    #[cold]
+    pub(crate) async fn erase_log_end(&self, block: BlockIndex) {
+        let is_spare = {
+            let log = self.log.borrow();
+            let at = log.slots.iter().position(|slot| slot.block == block && slot.last == 0 && slot.good);
+            at.is_some_and(|at| log.at.is_none_or(|(current, _)| current != at))
+        };
+        if !is_spare {
+            return;
+        }
+        let (lun, addr) = {
+            let blocks = self.blocks.borrow();
+            (blocks.lun_of(block), blocks.block_addr(block))
+        };
+        let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
+        if self.flash_done(tag).await.status == FlashStatus::Done {
+            self.blocks.borrow_mut().log_erased(block);
+        }
+    }
+    /// Says in a slot that there is no log any more, so that no loss of power makes the drive forget that it takes no more writes.
+    /// Gives the slot.
+    async fn end_log(&self) -> Option<usize> {
+        let (slots, first) = {
+            let log = self.log.borrow();
+            (log.slots.clone(), log.next_spare().unwrap_or(log.turn))
+        };
+        for n in (first..slots.len()).chain(0..first).filter(|&n| slots[n].good) {
+            let block = slots[n].block;
+            let (lun, addr, line) = {
+                let blocks = self.blocks.borrow();
+                (blocks.lun_of(block), blocks.block_addr(block), blocks.first_page(block))
+            };
+            let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
+            if self.flash_done(tag).await.status != FlashStatus::Done {
+                continue;
+            }
+            self.blocks.borrow_mut().log_erased(block);
+            {
+                let buffer = self.log_buffer();
+                let mut dram = self.dram.borrow_mut();
+                let (content, oob) = dram.page_and_oob_mut(buffer);
+                content.fill(0);
+                OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
+            }
+            if self.program_copies(line, self.log_buffer()).await {
+                return Some(n);
+            }
+        }
+        None
+    }
     /// No slot takes a page any more. What the slots say must not be taken for the truth after a loss of power: without them
     /// recovery looks at every page.
     #[cold]
     pub(crate) async fn give_up_log(&self) {
-        self.log_waiters.wait(self.exec(), || (!self.log.borrow().writing).then_some(())).await;
-        self.log.borrow_mut().dead = true;
+        let free = || (!core::mem::replace(&mut self.log.borrow_mut().writing, true)).then_some(());
+        self.log_waiters.wait(self.exec(), free).await;
+        let end = self.end_log().await;
+        {
+            let mut log = self.log.borrow_mut();
+            (log.dead, log.writing) = (true, false);
+        }
+        self.store_root(false);
         self.blocks.borrow_mut().list_nothing();
         let slots = self.log.borrow().slots.clone();
-        for slot in slots {
+        for (_, slot) in (0..).zip(slots).filter(|&(n, _)| Some(n) != end) {
             let (lun, addr) = {
                 let blocks = self.blocks.borrow();
                 (blocks.lun_of(slot.block), blocks.block_addr(slot.block))

@@ -18,6 +18,8 @@ pub enum PageKind {
     Log,
     /// Nothing: it completes a word line.
     Padding,
+    /// Nothing either: the log was given up, and the drive takes no more writes.
+    LogEnd,
 }
 
 /// The OOB record of a page.
@@ -57,6 +59,7 @@ impl OobRecord {
             PageKind::Map => 2,
             PageKind::Log => 3,
             PageKind::Padding => 4,
+            PageKind::LogEnd => 5,
         } | ((self.copy % COPIES) << 4);
         into[11..13].copy_from_slice(&self.lost_sectors.to_le_bytes());
         let crc = crc32c(&into[..CHECKED]);
@@ -73,6 +76,7 @@ impl OobRecord {
             2 => PageKind::Map,
             3 => PageKind::Log,
             4 => PageKind::Padding,
+            5 => PageKind::LogEnd,
             _ => return None,
         };
         let mut sequence = [0; 8];

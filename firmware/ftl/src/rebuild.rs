@@ -39,13 +39,16 @@ struct Step {
 
 impl Drive {
     /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
-    pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
+    ///
+    /// Gives as well where it stands that the log was given up.
+    pub(crate) async fn scan(&self) -> Result<(Boot, Option<BlockIndex>), BootError> {
         let spares = self.read_spares().await?;
         let in_doubt = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
         let in_doubt: Vec<_> = (0..).zip(&spares).filter(in_doubt).map(|(b, _)| (BlockIndex(b), 0)).collect();
         let look = self.look_into(&in_doubt).await;
         let fresh = look.readable.is_empty();
         self.settle_found(&look);
+        self.was_read_only.set(self.was_read_only.get() || look.log_end.is_some());
         let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
             let readable = look.readable.contains(&block.0);
@@ -64,8 +67,8 @@ impl Drive {
         }
         self.count_valid_pages()?;
         // A map alone is what a drive from the factory was storing when it lost its power for the first time.
-        let unused = look.versions.is_empty() && look.log_number == 0;
-        Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
+        let unused = look.versions.is_empty() && look.log_number == 0 && look.log_end.is_none();
+        Ok((if unused { Boot::Fresh } else { Boot::Rebuilt }, look.log_end))
     }
     /// The newest version of each logical page is the one that counts; numbers go on behind all that were met.
     fn settle_found(&self, look: &Look) {

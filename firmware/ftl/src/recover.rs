@@ -83,6 +83,8 @@ pub(crate) struct Look {
     pub(crate) sequence: u64,
     pub(crate) log_number: u64,
     pub(crate) generation: u64,
+    /// Where it stands that the log was given up.
+    pub(crate) log_end: Option<BlockIndex>,
 }
 
 /// Why there is nothing to recover from.
@@ -105,6 +107,7 @@ impl Drive {
         };
         let Some((last, _)) = log.pages.back() else { return Err(NoRecovery::Unreadable) };
         let last = last.clone();
+        self.was_read_only.set(last.read_only);
         let trims = self.replay(&log.pages, &mut table).ok_or(NoRecovery::Unreadable)?;
         let ranges: Vec<_> =
             last.ranges.iter().copied().chain(last.usable.iter().map(|&block| (block, 0))).collect();
@@ -311,6 +314,7 @@ impl Drive {
                     }
                     PageKind::Log => look.log_number = look.log_number.max(record.sequence),
                     PageKind::Map => look.generation = look.generation.max(record.sequence),
+                    PageKind::LogEnd => look.log_end = Some(block),
                     PageKind::Data | PageKind::Padding => {}
                 }
             }

@@ -21,6 +21,8 @@ const SLOTS_AT: usize = BLOCKS_AT + 4 * MAP_BLOCKS_MAX;
 /// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
 const COUNT_MAX: u64 = 1 << 47;
 const CRC_AT: usize = ROOT_BYTES - 4;
+const IS_DEAD: u32 = 1;
+const IS_READ_ONLY: u32 = 2;
 const _: () = assert!(SLOTS_AT + 8 * SLOTS_MAX <= CRC_AT);
 
 /// Where the log stood.
@@ -35,6 +37,8 @@ pub(crate) struct LogPlace {
     pub(crate) at: Option<(u32, u32)>,
     /// There is none any more.
     pub(crate) dead: bool,
+    /// The drive takes no more writes.
+    pub(crate) read_only: bool,
     /// The greatest number of each slot's pages.
     pub(crate) slots: Vec<u64>,
 }
@@ -88,8 +92,8 @@ impl Root {
         let (slot, line) = log.at.unwrap_or((u32::MAX, 0));
         let slots = if log.slots.len() <= SLOTS_MAX { &log.slots[..] } else { &[] };
         bytes[0..4].copy_from_slice(&MAGIC);
-        let words =
-            [VERSION, u32::from(*clean), u32::from(log.dead), stored.pages, stored.checksum, slot, line];
+        let state = u32::from(log.dead) * IS_DEAD | u32::from(log.read_only) * IS_READ_ONLY;
+        let words = [VERSION, u32::from(*clean), state, stored.pages, stored.checksum, slot, line];
         let words = words.into_iter().chain([stored.blocks.len() as u32, slots.len() as u32]);
         for (into, word) in bytes[4..40].chunks_exact_mut(4).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
@@ -130,7 +134,15 @@ impl Root {
             sequence,
             shape: u64_at(48)?,
             stored: StoredMap { generation, pages: u32_at(16)?, checksum: u32_at(20)?, blocks },
-            log: LogPlace { number, commit, replay_from, at, dead: u32_at(12)? == 1, slots },
+            log: LogPlace {
+                number,
+                commit,
+                replay_from,
+                at,
+                dead: u32_at(12)? & IS_DEAD != 0,
+                read_only: u32_at(12)? & IS_READ_ONLY != 0,
+                slots,
+            },
         })
     }
 }
@@ -152,6 +164,7 @@ mod tests {
                 replay_from: 10,
                 at: Some((3, 1)),
                 dead: false,
+                read_only: true,
                 slots: (0..SLOTS_MAX as u64).collect(),
             },
         }
