@@ -61,18 +61,25 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = server.run(|| interrupt.asked(), show, |text| line.note(text));
     let lateness = server.lateness();
     line.end();
+    // The side band's terminal and its link go with it; the recorder would keep them as long as the drive has it.
+    drop(side_band);
+    drop(recorder.detach());
     if let Some(lateness) = lateness {
         console::note(&format!("completions were late by {}", late(&lateness)));
     }
-    served.map_err(|error| on_image(args, error))?;
-    // Without an image nobody will see the drive again: its power may go as it is.
-    match args.image {
-        Some(_) => server.shut_down().map(drop).map_err(|error| on_image(args, error)),
-        None => {
-            drop(server.cut_power());
-            Ok(())
-        }
+    if let Err(error) = served {
+        drop(server.cut_power());
+        return Err(on_image(args, error));
     }
+    // Without an image nobody will see the drive again: its power may go as it is.
+    match &args.image {
+        Some(image) => {
+            server.shut_down().map(drop).map_err(|error| on_image(args, error))?;
+            console::note(&format!("shut down; {} has everything", image.display()));
+        }
+        None => drop(server.cut_power()),
+    }
+    Ok(())
 }
 
 fn failure(error: ServeError) -> Failure {

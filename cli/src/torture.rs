@@ -55,8 +55,12 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         }
         if interrupt.asked() || timed_out { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    progress.end();
     let report = report.map_err(Failure::run)?;
+    if !report.stopped || timed_out {
+        progress.end();
+    } else {
+        drop(progress);
+    }
 
     if args.json {
         console::json(&report)?;
@@ -105,7 +109,11 @@ fn quoted(arguments: impl IntoIterator<Item = String>) -> String {
 fn said(report: &Report) -> String {
     let seen = &report.seen;
     let drives = if report.drives == 1 { "1 drive".to_owned() } else { format!("{} drives", report.drives) };
-    let verdict = if report.failure.is_some() { "" } else { "; nothing that was flushed is lost" };
+    let verdict = match (&report.failure, report.stopped) {
+        (Some(_), _) => "",
+        (None, true) => "; nothing that was flushed was lost by then",
+        (None, false) => "; nothing that was flushed is lost",
+    };
     format!(
         "{}: {} losses of power on {drives}, and {} more during recovery{verdict}.\n\
          {} commands, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\

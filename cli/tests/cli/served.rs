@@ -152,7 +152,13 @@ fn a_drive_under_load_counts_what_the_host_did_on_every_side_band() {
     // The modules that were chosen and no others.
     assert!(log["uncorrectable_reads"].is_number() && log.get("active_channels").is_none(), "{log}");
     assert!(!page.contains("aster_active_channels"), "{page}");
-    session.kill();
+
+    let stop = format!("kill -TERM {}", session.server.id());
+    assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert!(session.server.wait().unwrap().success());
+    for left in ["uart", "s"] {
+        assert!(std::fs::symlink_metadata(place.path(left)).is_err(), "{left} is left behind");
+    }
 }
 
 #[test]

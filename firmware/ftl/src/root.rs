@@ -92,7 +92,7 @@ impl Root {
         let (slot, line) = log.at.unwrap_or((u32::MAX, 0));
         let slots = if log.slots.len() <= SLOTS_MAX { &log.slots[..] } else { &[] };
         bytes[0..4].copy_from_slice(&MAGIC);
-        let state = u32::from(log.dead) * IS_DEAD | u32::from(log.read_only) * IS_READ_ONLY;
+        let state = (u32::from(log.dead) * IS_DEAD) | (u32::from(log.read_only) * IS_READ_ONLY);
         let words = [VERSION, u32::from(*clean), state, stored.pages, stored.checksum, slot, line];
         let words = words.into_iter().chain([stored.blocks.len() as u32, slots.len() as u32]);
         for (into, word) in bytes[4..40].chunks_exact_mut(4).zip(words) {

@@ -48,6 +48,8 @@ pub struct Report {
     /// What they have seen.
     #[serde(flatten)]
     pub seen: Seen,
+    /// It was broken off before the plan was done.
+    pub stopped: bool,
     /// The first case that failed.
     pub failure: Option<Failure>,
 }
@@ -120,6 +122,7 @@ pub fn run(
         seed: plan.seed,
         drives: 0,
         seen: Seen::default(),
+        stopped: false,
         failure: None,
     };
     loop {
@@ -141,7 +144,10 @@ pub fn run(
         report.drives += 1;
         match lived {
             Ok(()) => {}
-            Err(End::Stopped) => return Ok(report),
+            Err(End::Stopped) => {
+                report.stopped = true;
+                return Ok(report);
+            }
             Err(End::Unable(why)) => return Err(why),
             Err(End::Broken(broken)) => {
                 report.failure = Some(smaller(lives, &case, broken, tick)?);
