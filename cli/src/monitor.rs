@@ -21,7 +21,7 @@ use std::rc::Rc;
 #[derive(Args, Debug)]
 pub(crate) struct ModulesArgs {
     /// The operation monitor's modules, in the order of their entries in the table, separated by commas [default: all]
-    #[arg(long = "monitor-modules", value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+    #[arg(long = "monitor-modules", value_name = "LIST", value_delimiter = ',',
           requires = "samples", value_parser = shipped_module())]
     list: Option<Vec<ShippedModule>>,
 }

@@ -176,6 +176,11 @@ fn the_monitors_modules_are_chosen_by_name() {
     for known in ["bandwidth", "write_amplification", "firmware_time", "bit_errors"] {
         assert!(unknown.contains(known), "{unknown}");
     }
+    let help = place.aster(&["run", "--help"]).out;
+    assert!(
+        help.contains("bit_errors") && help.contains("what the ECC corrects, and what it can't"),
+        "{help}"
+    );
     assert!(refused(&["--monitor-modules", "ways,ways"]).contains("ways stands there twice"));
     assert!(
         refused(&["--monitor-modules", "channels", "--monitor-ways"]).contains("leaves the module ways out")
