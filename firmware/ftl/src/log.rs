@@ -279,8 +279,8 @@ impl Drive {
         }
     }
 
-    /// Writes a log page, one that names the stored map if there is a new one. False when no log page can be written any
-    /// more: then the drive takes no more writes.
+    /// Writes a log page, one that names the stored map if there is a new one. When none can be written any more the drive
+    /// takes no more writes.
     pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit>) -> Written {
         let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(commit.is_some())).await;
         if !ready {

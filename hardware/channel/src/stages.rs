@@ -424,7 +424,6 @@ impl Stages {
         Ok(())
     }
 
-    /// As [`Stages::note`], of a chunk that went through the decoder: one with wrong bits costs time.
     /// The 512-byte parts of its sector that a chunk lies in, one bit each.
     fn parts_of(&self, chunk: u16) -> u8 {
         let bytes = u32::from(self.layout.chunk_bytes());
@@ -433,6 +432,7 @@ impl Stages {
         (first..=last).fold(0, |parts, part| parts | 1 << part)
     }
 
+    /// As [`Stages::note`], of a chunk that went through the decoder: one with wrong bits costs time.
     fn note_damage(&mut self, verdict: Option<usize>, failed: impl FnOnce(&mut FrameReport)) {
         self.damaged_chunks += u64::from(verdict != Some(0));
         self.note(verdict, failed);

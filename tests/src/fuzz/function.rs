@@ -146,7 +146,7 @@ impl Function {
 
     // ---- time ----
 
-    /// Carries out what the drive asks for now.
+    /// Carries out what the drive asks for at this instant.
     fn carry_out(&mut self) {
         while let Some(op) = self.device.next_out() {
             match op {
