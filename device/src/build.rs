@@ -436,7 +436,7 @@ pub(crate) fn host(
         queue_pairs: h.queue_pairs,
         queue_entries: u32::from(h.queue_entries),
         slots: h.command_slots,
-        dma_requests: h.command_slots.saturating_mul(4),
+        dma_requests: h.dma_requests(),
         transfer_pages_log2: (h.transfer_bytes_max / 4096).trailing_zeros() as u8,
         serial: format!("ASTER{:012X}", profile.seed & 0xffff_ffff_ffff),
         model,

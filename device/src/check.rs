@@ -86,7 +86,8 @@ fn host_key(field: &str) -> &'static str {
     match field {
         "queue_pairs" | "vectors" => "host.queue_pairs",
         "queue_entries" => "host.queue_entries",
-        "slots" | "dma_requests" => "host.command_slots",
+        "slots" => "host.command_slots",
+        "dma_requests" => "host.dma_requests",
         "transfer_pages_log2" => "host.transfer_bytes_max",
         "fetch_batch" => "host.fetch_batch",
         _ => "host",

@@ -460,3 +460,40 @@ fn a_shared_key_equation_solver_costs_next_to_nothing_at_the_usual_error_rate() 
     // Some 50 chunks of a page's 64, of four channels: more than such a solver does while the pages are read.
     assert!(cost(5e-4, 2_000) > 0.1, "{}", cost(5e-4, 2_000));
 }
+
+/// Host DMA operations in the engine's hands, and the most at once.
+#[derive(Clone, Default)]
+struct Transfers(Rc<RefCell<(u32, u32)>>);
+
+impl EventSink for Transfers {
+    fn event(&mut self, _: Instant, event: &Event) {
+        let (now, most) = &mut *self.0.borrow_mut();
+        match *event {
+            Event::OperationIssued { kind: RX | TX, .. } => *now += 1,
+            Event::OperationEnded { kind: RX | TX, .. } => *now -= 1,
+            _ => return,
+        }
+        *most = (*most).max(*now);
+    }
+}
+
+/// C42, P13: host DMA waits in the reservation station for room in the engine's queue.
+#[test]
+fn the_issuer_gives_the_host_dma_engine_no_more_than_its_queue_holds() {
+    let most = |units| {
+        let profile = looped(|p| {
+            p.host.dma_requests = Some(units);
+            p.host.dma_ns = 20_000;
+        });
+        let (recorder, transfers) = (Recorder::default(), Transfers::default());
+        let m = machine(&profile, None, Media::fresh(), &recorder);
+        recorder.attach(transfers.clone());
+        let work = job("pages", Access::Sequential, Mix::Write, 64 << 10, 64);
+        run(&m, &[work], versioned(&m));
+        let (_, most) = *transfers.0.borrow();
+        most
+    };
+    assert_eq!(most(8), 2, "two pages of four units each");
+    assert!(most(256) > 4);
+    assert_eq!(profile("cosmos-board", |_| ()).host.dma_requests, Some(256));
+}

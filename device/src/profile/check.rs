@@ -241,6 +241,12 @@ impl Profile {
         range("host.fetch_ns", f64::from(h.fetch_ns), 0.0, 1e9)?;
         range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
         range("host.dma_ns", f64::from(h.dma_ns), 0.0, 1e9)?;
+        // Under the big loop a page's units go together, one more when they begin within a unit.
+        let together = match self.scheduler.policy {
+            SchedulerPolicy::Cosmos => self.geometry.page_bytes / 4096 + 1,
+            _ => 1,
+        };
+        range("host.dma_requests", h.dma_requests().into(), together.into(), u16::MAX.into())?;
         range("host.spare_threshold_percent", f64::from(h.spare_threshold_percent), 0.0, 100.0)?;
         range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;
         if !h.transfer_bytes_max.is_power_of_two() || !(8192..=1 << 21).contains(&h.transfer_bytes_max) {

@@ -576,6 +576,10 @@ pub struct HostProfile {
     /// From the end of a command to its completion entry on the link, nanoseconds.
     #[serde(default)]
     pub completion_ns: u32,
+    /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once; four for each command
+    /// slot when absent.
+    #[serde(default)]
+    pub dma_requests: Option<u16>,
     /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.
     #[serde(default)]
     pub dma_ns: u32,
@@ -585,6 +589,13 @@ pub struct HostProfile {
     /// Reads of lost data after which SMART calls the drive unreliable; 0 for never.
     #[serde(default = "default_media_errors")]
     pub media_errors_max: u32,
+}
+
+impl HostProfile {
+    /// DMA requests that the controller holds at once.
+    pub(crate) fn dma_requests(&self) -> u16 {
+        self.dma_requests.unwrap_or_else(|| self.command_slots.saturating_mul(4))
+    }
 }
 
 fn default_spare_threshold() -> u8 {

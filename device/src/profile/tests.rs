@@ -224,6 +224,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("block_bytes = 512", "block_bytes = 512\nfetch_batch = 0", "host.fetch_batch"),
     ("block_bytes = 512", "block_bytes = 512\ncompletion_ns = 2000000000", "host.completion_ns"),
     ("block_bytes = 512", "block_bytes = 512\ndma_ns = 2000000000", "host.dma_ns"),
+    ("block_bytes = 512", "block_bytes = 512\ndma_requests = 0", "host.dma_requests"),
     ("timing_mode = 4", "timing_mode = 4\nfifo_cycles = 2000000", "channel.fifo_cycles"),
     ("timing_mode = 4", "timing_mode = 4\ngap_cycles = 2000000", "channel.gap_cycles"),
     ("timing_mode = 4", "timing_mode = 9", "channel.timing_mode"),
