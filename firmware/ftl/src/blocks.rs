@@ -244,7 +244,7 @@ impl Blocks {
             moved_out: Vec::with_capacity(geometry.total_luns() as usize),
             of_old_maps: Vec::new(),
             unsettled: Unsettled::new(geometry.total_luns(), depth),
-            pending: Pending::default(),
+            pending: Pending::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block)),
         }
     }
 

@@ -432,7 +432,7 @@ impl Drive {
         header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(count));
         let mut dram = self.dram.borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
-        header.encode(blocks.pending.entries(), count, content);
+        header.encode(&blocks.pending, count, content);
         let number = header.number;
         OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }.encode(oob);
         Encoded { buffer, logged: blocks.pending.take(count), whole }

@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
 
-const MAGIC: [u8; 4] = *b"ALG3";
+const MAGIC: [u8; 4] = *b"ALG4";
+/// Of pages from before moves had a short form.
+const MAGIC_BEFORE: [u8; 4] = *b"ALG3";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
 /// Bytes before the lists.
@@ -20,8 +22,10 @@ pub(crate) const BLOCK_BYTES: usize = 4;
 const IS_STORED: u32 = 1;
 const IS_READ_ONLY: u32 = 2;
 
-/// Bytes of the entry that says that a logical page has moved.
+/// Bytes at most of the entry that says that a logical page has moved.
 pub(crate) const MAP_CHANGE_BYTES: u64 = 9;
+/// Runs of physical pages, a LUN each or several, of which a page's entries remember the last one told.
+const TRACKS: usize = 256;
 
 /// Something that recovery must know, in the order in which it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,22 +42,89 @@ pub(crate) enum Entry {
     Retired(BlockIndex),
 }
 
-impl Entry {
+/// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN page after page: so
+/// a move is told in short, as its distances from the logical page told last and from the physical page last on its track.
+struct Context {
+    /// Pages of a LUN; 0 when all moves are told in full.
+    track_pages: u32,
+    lpn: u32,
+    tracks: [u32; TRACKS],
+}
+
+/// A move told in short.
+#[derive(Clone, Copy)]
+struct Short {
+    track: u8,
+    lpn: u32,
+    ppa: u32,
+}
+
+impl Short {
     fn bytes(self) -> usize {
+        2 + varint_bytes(self.lpn) + varint_bytes(self.ppa)
+    }
+}
+
+impl Context {
+    fn new(track_pages: u32) -> Context {
+        Context { track_pages, lpn: 0, tracks: [0; TRACKS] }
+    }
+    fn track(&self, ppa: Ppa) -> usize {
+        ppa.0.checked_div(self.track_pages).unwrap_or(0) as usize % TRACKS
+    }
+    fn told(&mut self, track: usize, lpn: Lpn, ppa: Ppa) {
+        self.lpn = lpn.0;
+        self.tracks[track] = ppa.0;
+    }
+    /// Tells a move, in short where that takes fewer bytes.
+    fn tell(&mut self, lpn: Lpn, ppa: Ppa) -> Option<Short> {
+        let track = self.track(ppa);
+        let short = Short {
+            track: track as u8,
+            lpn: distance(self.lpn, lpn.0),
+            ppa: distance(self.tracks[track], ppa.0),
+        };
+        self.told(track, lpn, ppa);
+        (self.track_pages > 0 && short.bytes() < MAP_CHANGE_BYTES as usize).then_some(short)
+    }
+}
+
+/// How far it is, in either direction, small numbers for what is near. The numbers are a ring.
+fn distance(from: u32, to: u32) -> u32 {
+    let apart = to.wrapping_sub(from);
+    (apart << 1) ^ (apart >> 31).wrapping_neg()
+}
+fn at_distance(from: u32, distance: u32) -> u32 {
+    from.wrapping_add((distance >> 1) ^ (distance & 1).wrapping_neg())
+}
+fn varint_bytes(value: u32) -> usize {
+    (value.checked_ilog2().unwrap_or(0) / 7 + 1) as usize
+}
+
+impl Entry {
+    /// Bytes behind the entries that `context` has been told.
+    fn bytes(self, context: &mut Context) -> usize {
         match self {
-            Entry::Map { .. } => MAP_CHANGE_BYTES as usize,
+            Entry::Map { lpn, ppa } => context.tell(lpn, ppa).map_or(MAP_CHANGE_BYTES as usize, Short::bytes),
             Entry::Trim { .. } => 17,
             Entry::Erased { .. } => 9,
             Entry::Opened(_) | Entry::Retired(_) => 5,
         }
     }
-    fn encode(self, into: &mut Writer<'_>) {
+    fn encode(self, context: &mut Context, into: &mut Writer<'_>) {
         match self {
-            Entry::Map { lpn, ppa } => {
-                into.put(&[1]);
-                into.u32(lpn.0);
-                into.u32(ppa.0);
-            }
+            Entry::Map { lpn, ppa } => match context.tell(lpn, ppa) {
+                Some(short) => {
+                    into.put(&[6, short.track]);
+                    into.varint(short.lpn);
+                    into.varint(short.ppa);
+                }
+                None => {
+                    into.put(&[1]);
+                    into.u32(lpn.0);
+                    into.u32(ppa.0);
+                }
+            },
             Entry::Trim { first, count, sequence } => {
                 into.put(&[2]);
                 into.u32(first.0);
@@ -68,16 +139,28 @@ impl Entry {
             Entry::Retired(block) => into.tagged(5, block),
         }
     }
-    fn decode(from: &mut Reader<'_>) -> Option<Entry> {
+    fn decode(context: &mut Context, from: &mut Reader<'_>) -> Option<Entry> {
         let [kind] = from.take()?;
-        Some(match kind {
-            1 => Entry::Map { lpn: Lpn(from.u32()?), ppa: Ppa(from.u32()?) },
+        let entry = match kind {
+            1 => {
+                let (lpn, ppa) = (Lpn(from.u32()?), Ppa(from.u32()?));
+                context.told(context.track(ppa), lpn, ppa);
+                Entry::Map { lpn, ppa }
+            }
             2 => Entry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
             3 => Entry::Opened(BlockIndex(from.u32()?)),
             4 => Entry::Erased { block: BlockIndex(from.u32()?), erases: from.u32()? },
             5 => Entry::Retired(BlockIndex(from.u32()?)),
+            6 => {
+                let [track] = from.take()?.map(usize::from);
+                let lpn = Lpn(at_distance(context.lpn, from.varint()?));
+                let ppa = Ppa(at_distance(context.tracks[track], from.varint()?));
+                context.told(track, lpn, ppa);
+                Entry::Map { lpn, ppa }
+            }
             _ => return None,
-        })
+        };
+        Some(entry)
     }
 }
 
@@ -143,6 +226,14 @@ impl Writer<'_> {
     fn u64(&mut self, value: u64) {
         self.put(&value.to_le_bytes());
     }
+    // Seven bits a byte, the low ones first; the last byte has no high bit.
+    fn varint(&mut self, mut value: u32) {
+        while value >= 0x80 {
+            self.put(&[value as u8 | 0x80]);
+            value >>= 7;
+        }
+        self.put(&[value as u8]);
+    }
     fn tagged(&mut self, tag: u8, block: BlockIndex) {
         self.put(&[tag]);
         self.u32(block.0);
@@ -163,6 +254,17 @@ impl Reader<'_> {
     fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
+    fn varint(&mut self) -> Option<u32> {
+        let mut value = 0u64;
+        for shift in (0..32).step_by(7) {
+            let [byte] = self.take()?;
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return u32::try_from(value).ok();
+            }
+        }
+        None
+    }
     fn run(&mut self) -> Option<(u32, u32)> {
         Some((self.u32()?, u32::from(self.take().map(u16::from_le_bytes)?)))
     }
@@ -179,8 +281,8 @@ impl Header {
         HEADER_BYTES + BLOCK_BYTES * blocks + RANGE_BYTES * (self.ranges.len() + self.void.len())
     }
 
-    /// Writes header, lists and `entries` over `page`. They must fit.
-    pub(crate) fn encode(&self, entries: &VecDeque<Entry>, count: usize, page: &mut [u8]) {
+    /// Writes header, lists and the oldest `count` entries over `page`. They must fit.
+    pub(crate) fn encode(&self, pending: &Pending, count: usize, page: &mut [u8]) {
         page.fill(0);
         let mut w = Writer { page, at: CHECKED_FROM };
         let none = StoredMap::default();
@@ -202,13 +304,15 @@ impl Header {
             count,
         ];
         lists.into_iter().for_each(|length| w.u32(length as u32));
-        w.at = HEADER_BYTES;
+        w.u32(pending.context.track_pages);
+        debug_assert_eq!(w.at, HEADER_BYTES);
         stored.blocks.iter().for_each(|block| w.u32(block.0));
         self.ranges.iter().for_each(|&(block, page)| w.run((block.0, page)));
         self.usable.iter().for_each(|block| w.u32(block.0));
         self.void.iter().for_each(|&(first, count)| w.run((first.0, count)));
         self.emptied.iter().for_each(|block| w.u32(block.0));
-        entries.iter().take(count).for_each(|entry| entry.encode(&mut w));
+        let mut context = Context::new(pending.context.track_pages);
+        pending.entries.iter().take(count).for_each(|entry| entry.encode(&mut context, &mut w));
         page[..4].copy_from_slice(&MAGIC);
         let crc = crc32c(&page[CHECKED_FROM..]);
         page[CRC_AT..CHECKED_FROM].copy_from_slice(&crc.to_le_bytes());
@@ -217,7 +321,8 @@ impl Header {
     /// Reads a page; `None` when it is no log page, or damaged.
     pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<Entry>)> {
         let crc = page.get(CRC_AT..CHECKED_FROM)?;
-        if page[..4] != MAGIC || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
+        let known = page[..4] == MAGIC || page[..4] == MAGIC_BEFORE;
+        if !known || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
             return None;
         }
         let mut r = Reader(page.get(CHECKED_FROM..)?);
@@ -228,6 +333,7 @@ impl Header {
         let mut length = || r.u32().filter(|&count| count as usize <= page.len());
         let [blocks, ranges, usable] = [length()?, length()?, length()?];
         let [void, emptied, entries] = [length()?, length()?, length()?];
+        let mut context = Context::new(r.u32()?);
         let mut r = Reader(page.get(HEADER_BYTES..)?);
         let blocks = r.blocks(blocks)?;
         let range = |(block, page)| (BlockIndex(block), page);
@@ -236,7 +342,7 @@ impl Header {
         let run = |(first, count)| (Ppa(first), count);
         let void = (0..void).map(|_| r.run().map(run)).collect::<Option<_>>()?;
         let emptied = r.blocks(emptied)?;
-        let entries = (0..entries).map(|_| Entry::decode(&mut r)).collect::<Option<_>>()?;
+        let entries = (0..entries).map(|_| Entry::decode(&mut context, &mut r)).collect::<Option<_>>()?;
         let stored = StoredMap { generation, pages, checksum, blocks };
         let stored = (flags & IS_STORED != 0).then_some(stored);
         let read_only = flags & IS_READ_ONLY != 0;
@@ -258,10 +364,11 @@ impl Header {
 }
 
 /// The entries that no log page has yet.
-#[derive(Default)]
 pub(crate) struct Pending {
     entries: VecDeque<Entry>,
+    // Bytes that all of them take in a page by themselves, and the context behind them.
     bytes: usize,
+    context: Context,
     // Entries that went in and came out so far, and the number of the last trim among them.
     pushed: u64,
     taken: u64,
@@ -271,6 +378,18 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// None, of a drive with so many pages in each LUN.
+    pub(crate) fn new(track_pages: u32) -> Self {
+        Pending {
+            entries: VecDeque::new(),
+            bytes: 0,
+            context: Context::new(track_pages),
+            pushed: 0,
+            taken: 0,
+            last_trim: 0,
+            opened: 0,
+        }
+    }
     pub(crate) fn push(&mut self, entry: Entry) {
         if let Entry::Trim { first, count, sequence } = entry {
             // A run of pages trimmed one after the other, with no sequence number given out between, is one entry.
@@ -286,10 +405,10 @@ impl Pending {
         }
         self.pushed += 1;
         self.opened += usize::from(matches!(entry, Entry::Opened(_)));
-        self.bytes += entry.bytes();
+        self.bytes += entry.bytes(&mut self.context);
         self.entries.push_back(entry);
     }
-    /// Bytes that all entries take in a log page.
+    /// Bytes that all entries take in one log page.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -299,8 +418,12 @@ impl Pending {
     }
     /// How many of the oldest entries fit `bytes`.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
+        if self.bytes <= bytes {
+            return self.entries.len();
+        }
+        let mut context = Context::new(self.context.track_pages);
         let mut left = bytes;
-        let fits = |entry: &&Entry| match left.checked_sub(entry.bytes()) {
+        let fits = |entry: &&Entry| match left.checked_sub(entry.bytes(&mut context)) {
             Some(rest) => {
                 left = rest;
                 true
@@ -315,9 +438,11 @@ impl Pending {
     /// Takes the oldest entries out: a log page has them. Gives how many it is since power-on.
     pub(crate) fn take(&mut self, count: usize) -> u64 {
         for entry in self.entries.drain(..count) {
-            self.bytes -= entry.bytes();
             self.opened -= usize::from(matches!(entry, Entry::Opened(_)));
         }
+        // What stays comes first in the next page.
+        self.context = Context::new(self.context.track_pages);
+        self.bytes = self.entries.iter().map(|entry| entry.bytes(&mut self.context)).sum();
         self.taken += count as u64;
         self.taken
     }
@@ -357,6 +482,9 @@ mod tests {
             read_only: true,
         }
     }
+    fn pending() -> Pending {
+        Pending::new(1 << 20)
+    }
     fn entry(kind: u8, a: u32, b: u32) -> Entry {
         match kind % 5 {
             0 => Entry::Map { lpn: Lpn(a), ppa: Ppa(b) },
@@ -370,15 +498,17 @@ mod tests {
     proptest! {
         #[test]
         fn pages_round_trip(words in prop::collection::vec((any::<u8>(), 0u32..1 << 30, any::<u32>()), 0..100), commit: bool) {
-            let mut pending = Pending::default();
+            let mut pending = pending();
             words.iter().for_each(|&(kind, a, b)| pending.push(entry(kind, a, b)));
             let mut header = header();
             if !commit {
                 (header.stored, header.void, header.read_only) = (None, vec![], false);
             }
             let mut page = vec![0xEE; 4096];
-            let count = pending.fitting(4096 - header.bytes());
-            header.encode(pending.entries(), count, &mut page);
+            let room = 4096 - header.bytes();
+            let count = pending.fitting(room);
+            prop_assert!(count == pending.entries().len() || pending.bytes() > room);
+            header.encode(&pending, count, &mut page);
             let (read, entries) = Header::decode(&page).expect("a whole page");
             prop_assert_eq!(&read, &header);
             prop_assert_eq!(&entries[..], &pending.entries().iter().copied().take(count).collect::<Vec<_>>()[..]);
@@ -387,17 +517,58 @@ mod tests {
         #[test]
         fn a_flipped_bit_is_noticed(bit in 0usize..8 * 4096) {
             let mut page = vec![0; 4096];
-            let mut pending = Pending::default();
+            let mut pending = pending();
             pending.push(Entry::Opened(BlockIndex(5)));
-            header().encode(pending.entries(), 1, &mut page);
+            header().encode(&pending, 1, &mut page);
             page[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(Header::decode(&page).is_none());
         }
     }
 
+    /// Data written in sequence over eight LUNs, two pages of a word line at a time: five bytes a move at most.
+    #[test]
+    fn moves_in_sequence_are_short() {
+        let mut pending = pending();
+        let moves: Vec<_> = (0..1024u32)
+            .map(|n| {
+                let (line, lun, of_line) = (n / 16, n / 2 % 8, n % 2);
+                let lpn = Lpn(5_000 + line * 16 + of_line * 8 + lun);
+                Entry::Map { lpn, ppa: Ppa((lun << 20) + 300 + 2 * line + of_line) }
+            })
+            .collect();
+        moves.iter().for_each(|&entry| pending.push(entry));
+        assert!(pending.bytes() < 5 * 1024, "{} bytes", pending.bytes());
+        let mut page = vec![0; 8192];
+        Header::default().encode(&pending, 1024, &mut page);
+        assert_eq!(Header::decode(&page), Some((Header::default(), moves)));
+        // A page begins anew, whatever the page before it has told.
+        assert_eq!(pending.take(1000), 1000);
+        let left = pending.bytes();
+        Header::default().encode(&pending, 24, &mut page);
+        let (_, read) = Header::decode(&page).expect("a whole page");
+        assert!(
+            read.iter().eq(pending.entries())
+                && pending.fitting(left) == 24
+                && pending.fitting(left - 1) == 23
+        );
+    }
+
+    /// Moves told in full, as before there was a short form.
+    #[test]
+    fn pages_from_before_are_read() {
+        let mut page = vec![0; 4096];
+        let mut pending = Pending::new(0);
+        let entries = [entry(0, 7, 9), entry(2, 4, 0), entry(0, 8, 1 << 30)];
+        entries.into_iter().for_each(|entry| pending.push(entry));
+        assert_eq!(pending.bytes(), 9 + 5 + 9);
+        header().encode(&pending, 3, &mut page);
+        page[..4].copy_from_slice(b"ALG3");
+        assert_eq!(Header::decode(&page), Some((header(), entries.to_vec())));
+    }
+
     #[test]
     fn trims_in_a_row_are_one_entry_until_a_number_comes_between() {
-        let mut pending = Pending::default();
+        let mut pending = pending();
         let trim = |first: u32, sequence| Entry::Trim { first: Lpn(first), count: 4, sequence };
         [trim(0, 10), trim(4, 11), trim(8, 13), trim(12, 14), trim(40, 15)]
             .into_iter()
