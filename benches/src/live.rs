@@ -82,7 +82,12 @@ fn null() -> Pieces {
         core.spawn(async move {
             loop {
                 let command = port.next_command().await;
-                port.complete(Completion { id: command.id, status: HostStatus::Success, result: 0 });
+                port.complete(Completion {
+                    id: command.id,
+                    status: HostStatus::Success,
+                    result: 0,
+                    failed_at: None,
+                });
             }
         });
     });

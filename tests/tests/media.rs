@@ -70,6 +70,19 @@ fn lost(m: &Machine, page: u32, fill: u8) -> Vec<u64> {
     (0..PAGE_BLOCKS).filter(is_lost).collect()
 }
 
+/// Reads three pages at once, `page` the second of them, and gives the logical block that the error log names.
+fn first_failed(m: &Machine, page: u32) -> u64 {
+    let driver = Rc::clone(m.driver());
+    let work = async move {
+        let mut bytes = vec![0; 3 * PAGE_BLOCKS as usize * BLOCK];
+        let read = driver.read(QUEUE, u64::from(page - 1) * PAGE_BLOCKS, &mut bytes).await;
+        assert!(read.is_err_and(|error| status_of(&error).is(Status::UNRECOVERED_READ_ERROR)));
+        driver.error_log().await
+    };
+    let log = m.block_on("reading three pages", work).unwrap().unwrap_or_else(|e| panic!("{e}"));
+    log[0].lba.get()
+}
+
 /// Damages a chunk of the second sector of a page: 256 bytes and 21 of parity each, 16 a sector.
 fn damage(m: &Machine, page: u32, chunk: u32) {
     let geometry = *m.device().geometry();
@@ -98,6 +111,7 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     damage(&m, page, 5);
     // The block of 512 bytes that the chunk is half of.
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2]);
+    assert_eq!(first_failed(&m, page), u64::from(page) * PAGE_BLOCKS + SECTOR_BLOCKS + 2);
     move_away(&m, page);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2], "after it was moved");
     // The sector that says so fails, too: in the block that stands in the lost one's place, and then in its note.
@@ -116,7 +130,7 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     assert_eq!(lost(&m, page, fill), others);
     let driver = Rc::clone(m.driver());
     let health = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
-    assert_eq!(health.media_errors.get(), 1 + 1 + 2 + 2 + 8 + 8 + 7);
+    assert_eq!(health.media_errors.get(), 1 + 1 + 1 + 2 + 2 + 8 + 8 + 7);
 
     let m = machine(&profile, None, m.cut_power(), &Recorder::default());
     assert_eq!(lost(&m, page, fill), others, "after a loss of power");

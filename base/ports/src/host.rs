@@ -129,6 +129,8 @@ pub struct Completion {
     pub status: HostStatus,
     /// The 64-bit result (per-address failure bits of vector commands).
     pub result: u64,
+    /// Where on the drive the first block begins that could not be read, in bytes, of a command that failed for such.
+    pub failed_at: Option<u64>,
 }
 
 /// Names a DMA request in flight.

@@ -20,7 +20,11 @@ struct Active {
     // Slices not yet done, and one for the intake while it is cutting.
     left: u32,
     status: HostStatus,
+    // The first byte of what its slices could not read; beyond all drives while there is none.
+    failed_at: u64,
 }
+
+const NOTHING_FAILED: Active = Active { left: 0, status: HostStatus::Success, failed_at: u64::MAX };
 
 /// The commands in work.
 pub(crate) struct Commands {
@@ -31,27 +35,32 @@ pub(crate) struct Commands {
 
 impl Commands {
     pub(crate) fn new(slots: u16) -> Self {
-        let none = Active { left: 0, status: HostStatus::Success };
-        Commands { slots: vec![none; usize::from(slots)], in_work: 0, idle: Rc::default() }
+        Commands { slots: vec![NOTHING_FAILED; usize::from(slots)], in_work: 0, idle: Rc::default() }
     }
     fn begin(&mut self, id: CommandId) {
         let slot =
             self.slots.get_mut(usize::from(id.0)).expect("command identifiers are below command_slots");
         assert_eq!(slot.left, 0, "a command slot was used twice");
-        *slot = Active { left: 1, status: HostStatus::Success };
+        *slot = Active { left: 1, ..NOTHING_FAILED };
         self.in_work += 1;
     }
     fn add(&mut self, id: CommandId) {
         self.slots[usize::from(id.0)].left += 1;
     }
-    /// One part of a command has ended; the first error is kept. The status when it was the last.
-    fn end(&mut self, id: CommandId, status: HostStatus) -> Option<HostStatus> {
+    /// A part of a command can't read what stands from this byte on.
+    pub(crate) fn failed_at(&mut self, id: CommandId, byte: u64) {
+        let slot = &mut self.slots[usize::from(id.0)];
+        slot.failed_at = slot.failed_at.min(byte);
+    }
+    /// One part of a command has ended; the first error is kept. The completion when it was the last.
+    fn end(&mut self, id: CommandId, status: HostStatus) -> Option<Completion> {
         let slot = &mut self.slots[usize::from(id.0)];
         if slot.status == HostStatus::Success {
             slot.status = status;
         }
         slot.left -= 1;
-        (slot.left == 0).then_some(slot.status)
+        let failed_at = (slot.failed_at < u64::MAX).then_some(slot.failed_at);
+        (slot.left == 0).then_some(Completion { id, status: slot.status, result: 0, failed_at })
     }
 }
 
@@ -102,12 +111,12 @@ impl Drive {
     pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
         let ended = self.commands.borrow_mut().end(id, status);
         self.flush_waiters.wake_all(self.exec());
-        if let Some(status) = ended {
+        if let Some(completion) = ended {
             self.spend(Function::NvmeManager, self.config.costs.complete);
             self.core.settle().await;
             self.emit(|| Event::CommandFinished { command: id.0 });
             self.count(|s| s.commands += 1);
-            self.host.complete(Completion { id, status, result: 0 });
+            self.host.complete(completion);
             let (idle, left) = {
                 let mut commands = self.commands.borrow_mut();
                 commands.in_work -= 1;

@@ -65,7 +65,11 @@ impl Drive {
         if hold == Hold::Exclusive {
             let all = if self.config.partial_reads { granules } else { self.whole_page() };
             self.fill(entry, all, Cause::Host).await;
-            if granules & !self.buffer.borrow().valid(entry) != 0 {
+            let lost = granules & !self.buffer.borrow().valid(entry);
+            if lost != 0 {
+                let of_page = u64::from(lost.trailing_zeros() * self.granule_bytes());
+                let byte = u64::from(slice.lpn.0) * u64::from(self.geometry.page_bytes) + of_page;
+                self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.let_go(entry, Hold::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);
             }

@@ -185,6 +185,7 @@ impl Controller {
         if orphan {
             return self.drop_command(ports, id);
         }
+        self.slots[id].failed_at = completion.failed_at;
         let result = completion.result;
         self.finish(ports, id, status_of(completion.status), result);
     }

@@ -54,6 +54,8 @@ pub(crate) struct Slot {
     pub pages: u32,
     pub status: Status,
     pub result: u64,
+    /// Where the FTL could not read, in bytes of the namespace.
+    pub failed_at: Option<u64>,
     /// The next slot in a completion queue's list of held commands.
     pub next: u16,
 }
@@ -72,6 +74,7 @@ impl Slot {
             pages: 0,
             status: Status::SUCCESS,
             result: 0,
+            failed_at: None,
             next: NO_SLOT,
         }
     }

@@ -103,6 +103,7 @@ pub struct Ftl {
     pub disk: RefCell<Vec<u8>>,
     pub seen: RefCell<Vec<HostCommand>>,
     pub outcome: Cell<HostStatus>,
+    pub failed_at: Cell<Option<u64>>,
     pub paused: Cell<bool>,
     next_buffer: Cell<u32>,
 }
@@ -119,7 +120,8 @@ impl Ftl {
                 HostStatus::Success => self.execute(command).await,
                 other => other,
             };
-            self.port.complete(Completion { id: command.id, status, result: 0 });
+            let failed_at = self.failed_at.get();
+            self.port.complete(Completion { id: command.id, status, result: 0, failed_at });
         }
     }
 
@@ -231,6 +233,7 @@ impl Bench {
             disk: RefCell::new(vec![0; namespace_bytes]),
             seen: RefCell::default(),
             outcome: Cell::new(HostStatus::Success),
+            failed_at: Cell::new(None),
             paused: Cell::new(false),
             next_buffer: Cell::new(0),
         });
