@@ -1,7 +1,9 @@
 //! Runs tasks on a machine and says what came of it.
 
 use crate::latency::{Latencies, Spread, WaveStart};
-use crate::report::{DriveReport, EraseReport, KindReport, RunReport, TaskReport, told_apart};
+use crate::report::{
+    DriveReport, EraseReport, FirmwareReport, KindReport, ProgramReport, RunReport, TaskReport, told_apart,
+};
 use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
@@ -86,7 +88,28 @@ fn drive_report(before: &DriveStats, after: &DriveStats, simulated: Duration) ->
         flash_reads: after.nand.reads - before.nand.reads,
         flash_programs: after.nand.programs - before.nand.programs,
         flash_erases: after.nand.erases - before.nand.erases,
+        firmware: firmware_report(before, after),
         simulated_s: seconds,
+    }
+}
+
+fn firmware_report(before: &DriveStats, after: &DriveStats) -> FirmwareReport {
+    let since = |of: fn(&DriveStats) -> u64| of(after) - of(before);
+    FirmwareReport {
+        programs: ProgramReport {
+            host: since(|s| s.ftl.flash_programs.host),
+            gc: since(|s| s.ftl.flash_programs.gc),
+            metadata: since(|s| s.ftl.flash_programs.metadata),
+            padding: since(|s| s.ftl.flash_programs.padding),
+        },
+        victims: since(|s| s.ftl.gc_runs),
+        levelled: since(|s| s.ftl.levelled),
+        refreshed: since(|s| s.ftl.refreshed),
+        checkpoints: since(|s| s.ftl.checkpoints),
+        log_pages: since(|s| s.ftl.log_pages),
+        buffer_hits: since(|s| s.ftl.buffer_hits),
+        buffer_misses: since(|s| s.ftl.buffer_misses),
+        uncorrectable_sectors: since(|s| s.ftl.uncorrectable_sectors),
     }
 }
 

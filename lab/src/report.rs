@@ -48,6 +48,42 @@ pub struct EraseReport {
     pub max: u32,
 }
 
+/// What the firmware did in a span of time: where write amplification comes from.
+#[derive(Clone, Copy, Debug, Default, Serialize, PartialEq)]
+pub struct FirmwareReport {
+    /// Pages it had programmed, by their reason. The sum may differ from the arrays' count by those in work at either end.
+    pub programs: ProgramReport,
+    /// Victim blocks taken, for whatever reason.
+    pub victims: u64,
+    /// Victims emptied because they were worn less than others.
+    pub levelled: u64,
+    /// Victims emptied before their data fade.
+    pub refreshed: u64,
+    /// Times that the map was stored.
+    pub checkpoints: u64,
+    /// Log pages written.
+    pub log_pages: u64,
+    /// Slices that found their page in the data buffer.
+    pub buffer_hits: u64,
+    /// Slices that did not.
+    pub buffer_misses: u64,
+    /// 4 KiB sectors found uncorrectable, each time one was met.
+    pub uncorrectable_sectors: u64,
+}
+
+/// Pages programmed, by their reason.
+#[derive(Clone, Copy, Debug, Default, Serialize, PartialEq)]
+pub struct ProgramReport {
+    /// Evicted from the data buffer.
+    pub host: u64,
+    /// Moved by garbage collection, wear levelling and refresh.
+    pub gc: u64,
+    /// Stored map and log.
+    pub metadata: u64,
+    /// To complete a word line, so that what stands on it is safe.
+    pub padding: u64,
+}
+
 /// What the drive did in a span of time.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct DriveReport {
@@ -65,6 +101,8 @@ pub struct DriveReport {
     pub flash_programs: u64,
     /// Blocks erased.
     pub flash_erases: u64,
+    /// What the firmware did of it, and why.
+    pub firmware: FirmwareReport,
     /// Simulated seconds that it took.
     pub simulated_s: f64,
 }
@@ -282,6 +320,7 @@ mod tests {
             flash_reads: 0,
             flash_programs: 0,
             flash_erases: 0,
+            firmware: FirmwareReport::default(),
             simulated_s,
         }
     }

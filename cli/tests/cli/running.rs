@@ -271,6 +271,14 @@ fn jobs_one_after_the_other_have_numbers_of_their_own() {
         let sum = w[total].as_u64().unwrap() + r[total].as_u64().unwrap();
         assert_eq!(report[total], sum, "{total}");
     }
+    let firmware = &report["firmware"];
+    let programs: u64 = ["host", "gc", "metadata", "padding"]
+        .map(|cause| firmware["programs"][cause].as_u64().unwrap())
+        .iter()
+        .sum();
+    assert_eq!(report["flash_programs"], programs, "{firmware}");
+    assert_eq!(w["firmware"]["programs"]["host"], 64, "the pages of 1 MiB: {w}");
+    assert_eq!(r["firmware"]["buffer_misses"], 64, "{r}");
     let seconds = |of: &Value| of["simulated_s"].as_f64().unwrap();
     assert!((seconds(w) + seconds(r) - seconds(&report)).abs() < 1e-9, "{report}");
 
