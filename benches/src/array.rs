@@ -117,7 +117,6 @@ fn array() -> Array {
                 controller: Controller::new(lun()).into(),
                 package: u32::from(channel) * u32::from(GEOMETRY.ways) + u32::from(way),
                 tasks: Rc::clone(&tasks),
-                addressing: (GEOMETRY, GEOMETRY),
                 gate: Rc::clone(&gate),
                 recorder: recorder.clone(),
             };

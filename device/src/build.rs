@@ -465,6 +465,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
     let c = &profile.costs;
     FtlConfig {
         geometry: profile.used_geometry(),
+        restriction: Some(profile.restriction()),
         content,
         capacity: Capacity::OverProvisioning(f.over_provisioning_percent),
         buffer_entries: f.buffer_entries,
@@ -479,7 +480,10 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         gc_depth: f.gc_depth,
-        pages_per_word_line: if profile.package.pair_loss || profile.scheduler.one_shot {
+        // Of a word line whose upper pages are left out, none can take the others along.
+        pages_per_word_line: if profile.restrict.lsb_pages {
+            1
+        } else if profile.package.pair_loss || profile.scheduler.one_shot {
             CellMode::from(profile.package.cells).bits() as u16
         } else {
             1
@@ -543,7 +547,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
         cycles => Duration::from_nanos_f64(f64::from(cycles) * 1e3 / mhz),
     };
     LoopConfig {
-        geometry: profile.used_geometry(),
+        geometry: profile.array_geometry(),
         detached: profile.channel.controller != ControllerName::Software,
         read_retries: profile.scheduler.read_retries,
         read_levels: flash.variant.commands.read_retry,

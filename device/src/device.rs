@@ -23,7 +23,7 @@ use aster_ports::link::{BadAddress, LinkOp, LinkPort};
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::cosmos::{BigLoop, LoopStats, Ports};
-use aster_units::{BlockAddr, Content, Duration, Geometry, Instant, LunIndex};
+use aster_units::{BlockAddr, Content, Duration, Geometry, Instant, LunIndex, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -36,6 +36,7 @@ pub struct Device {
     recorder: Recorder,
     content: Content,
     geometry: Geometry,
+    restriction: Restriction,
     dram: SharedDram,
     link_port: Rc<LinkPort>,
     link: Rc<Link>,
@@ -113,7 +114,7 @@ impl Device {
             NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
         };
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
-        let geometry = profile.used_geometry();
+        let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
 
         if !profile.board.nvram_kept {
             nvram.keep_only_saved(aster_ftl::NVRAM_BYTES);
@@ -231,7 +232,8 @@ impl Device {
         let (inspect, blocks) =
             (array.inspect(), u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun));
         // The totals of cells begin when an image is opened, what a block has been through doesn't.
-        let (worn, opened) = (erases_of_blocks(&inspect, &geometry), inspect.totals_of_drive().erases);
+        let (worn, opened) =
+            (erases_of_blocks(&inspect, &geometry, &restriction), inspect.totals_of_drive().erases);
         let threshold = profile.host.spare_threshold_percent;
         ftl.watch_media(move |media| {
             let erases = worn + (inspect.totals_of_drive().erases - opened);
@@ -262,6 +264,7 @@ impl Device {
             recorder: recorder.clone(),
             content,
             geometry,
+            restriction,
             dram,
             link_port,
             link,
@@ -454,6 +457,10 @@ impl Device {
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
+    /// Where that lies in the packages: [`Device::nand`] knows blocks and pages by their addresses there.
+    pub fn restriction(&self) -> &Restriction {
+        &self.restriction
+    }
     /// Where events go.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
@@ -464,7 +471,7 @@ impl Device {
         DriveStats {
             ftl: self.ftl.stats(),
             nand: inspect.totals_of_drive(),
-            erases: inspect.erase_spread(self.geometry.blocks_per_lun),
+            erases: inspect.erase_spread(used_blocks(&self.geometry, &self.restriction)),
             channels: self.channels.engines.iter().map(|e| e.stats()).collect(),
             link: self.link.stats(),
             cores: self.cores.iter().map(Core::stats).collect(),
@@ -533,9 +540,18 @@ impl Device {
     }
 }
 
+/// The blocks of a LUN that the firmware uses, by their addresses in the package.
+fn used_blocks(
+    geometry: &Geometry,
+    restriction: &Restriction,
+) -> impl Iterator<Item = BlockAddr> + Clone + use<> {
+    let restriction = *restriction;
+    (0..geometry.blocks_per_lun).map(move |block| restriction.block(BlockAddr(block)))
+}
+
 /// Program/erase cycles of all blocks that the firmware uses, over their whole life.
-fn erases_of_blocks(inspect: &NandInspect, geometry: &Geometry) -> u64 {
-    let of_lun = |lun| (0..geometry.blocks_per_lun).map(move |block| (LunIndex(lun), BlockAddr(block)));
+fn erases_of_blocks(inspect: &NandInspect, geometry: &Geometry, restriction: &Restriction) -> u64 {
+    let of_lun = |lun| used_blocks(geometry, restriction).map(move |block| (LunIndex(lun), block));
     (0..geometry.total_luns()).flat_map(of_lun).map(|(l, b)| u64::from(inspect.block(l, b).erases)).sum()
 }
 

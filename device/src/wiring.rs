@@ -180,7 +180,6 @@ impl Channels {
                         },
                         package: u32::from(channel) * u32::from(packages.ways) + u32::from(at.way),
                         tasks: Rc::clone(&tasks),
-                        addressing: (geometry, packages),
                         gate: Rc::clone(&gate),
                         recorder: workers_recorder.clone(),
                     };

@@ -341,7 +341,10 @@ const CASES: &[Case] = &cases! {
     "geometry.spare_bytes" Bus => |p| p.geometry.spare_bytes = 2048,
     "restrict.channels" Told => |p| p.restrict.channels = Some(1),
     "restrict.ways" Told => |p| p.restrict.ways = Some(1),
+    "restrict.planes" Told => |p| p.restrict.planes = Some(1),
     "restrict.blocks_per_lun" Told => |p| p.restrict.blocks_per_lun = Some(22),
+    "restrict.pages_per_block" Told => |p| p.restrict.pages_per_block = Some(14),
+    "restrict.lsb_pages" Told => |p| p.restrict.lsb_pages = true,
     "package.manufacturer" Bus => |p| p.package.manufacturer = "OTHER".into(),
     "package.model" Bus => |p| p.package.model = "OTHER".into(),
     "package.cells" Run => |p| {

@@ -5,7 +5,7 @@ use aster_driver::QueueId;
 use aster_events::Recorder;
 use aster_run_virtual::{Machine, open_image};
 use aster_tests::{drive, job, machine, profile, run_with, versioned};
-use aster_units::LunIndex;
+use aster_units::{BlockAddr, LunIndex};
 use aster_wire::nvme::admin::SecureErase;
 use aster_workload::{Access, Mix};
 use std::path::Path;
@@ -64,11 +64,11 @@ fn a_format_with_user_data_erase_leaves_nothing_of_it_in_the_image() {
         "unmapping erases nothing: the marks are there, those written over included"
     );
     let before = m.device().nand().totals_of_drive().erases;
-    let worn = m.device().nand().erase_spread(32).mean;
+    let worn = m.device().nand().erase_spread((0..32).map(BlockAddr)).mean;
     format(&m, SecureErase::UserData);
     assert_eq!(marks_in(&path), 0);
     assert!(m.device().nand().totals_of_drive().erases > before);
-    assert!(m.device().nand().erase_spread(32).mean > worn);
+    assert!(m.device().nand().erase_spread((0..32).map(BlockAddr)).mean > worn);
     drop(m.shut_down().unwrap());
     let m = power_on();
     assert_eq!(marks_in(&path), 0);

@@ -227,9 +227,7 @@ impl<F: FnMut(&Piece)> Lives<F> {
 
     fn issued(&mut self, at: Instant, lun: u32, kind: u8, row: u32) {
         let Some(state) = self.luns.get_mut(lun as usize) else { return };
-        // A capacity restriction gives pages other rows on their way down.
-        let same = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
-        let asked = same.or_else(|| state.queued.iter().position(|o| o.kind == kind));
+        let asked = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
         let asked = asked.and_then(|at| state.queued.remove(at));
         let (owner, buffer) = asked.map_or((Owner::default(), u32::MAX), |o| (o.owner, o.buffer));
         state.open.push_back(Operation { since: at, kind, row, buffer, owner });

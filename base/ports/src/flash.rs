@@ -69,7 +69,7 @@ impl Phase {
 /// One page (or block) of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The row behind the LUN's chip enable.
+    /// The row behind the LUN's chip enable, as its package counts: a restricted drive's pages have others (C31).
     pub row: RowAddr,
     /// The sectors to transfer.
     pub sectors: SectorRange,

@@ -9,6 +9,7 @@
 mod address;
 mod geometry;
 mod hash;
+mod restriction;
 mod time;
 
 pub use address::{
@@ -17,6 +18,7 @@ pub use address::{
 };
 pub use geometry::{CellMode, Geometry, GeometryError, PageType};
 pub use hash::{Rng, mix64};
+pub use restriction::Restriction;
 pub use time::{Duration, Frequency, Instant};
 
 /// Bytes in a sector: the unit of ECC placement, of fingerprints and of the host's 4 KiB block format.

@@ -32,19 +32,30 @@ impl Profile {
         let g = &self.geometry;
         let full = Geometry { channels: g.channels, ways: g.ways, ..self.array_geometry() };
         full.validate().map_err(|e| (geometry_key(e.field), format!("must be {}", e.must)))?;
-        self.used_geometry()
-            .validate()
-            .map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
-        let at_most = |key, used: Option<u32>, all: u32| match used {
-            Some(used) if used > all => {
-                Err((key, format!("restricts to {used}, but the geometry has only {all}")))
-            }
+        let r = &self.restrict;
+        if r.lsb_pages && self.cell_mode() == CellMode::Slc {
+            let reason = "must stay false with package.cells = \"slc\": all their pages are LSB pages";
+            return Err(("restrict.lsb_pages", reason.to_owned()));
+        }
+        let used = self.used_geometry();
+        used.validate().map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
+        let at_most = |key, used: Option<u32>, all: u32, what: &str| match used {
+            Some(used) if used > all => Err((key, format!("restricts to {used}, but {what} only {all}"))),
             _ => Ok(()),
         };
-        at_most("restrict.channels", self.restrict.channels.map(u32::from), u32::from(g.channels))?;
-        at_most("restrict.ways", self.restrict.ways.map(u32::from), u32::from(g.ways))?;
-        at_most("restrict.blocks_per_lun", self.restrict.blocks_per_lun, g.blocks_per_lun)?;
-        Ok(())
+        let array = "the geometry has";
+        at_most("restrict.channels", r.channels.map(u32::from), u32::from(g.channels), array)?;
+        at_most("restrict.ways", r.ways.map(u32::from), u32::from(g.ways), array)?;
+        at_most("restrict.planes", r.planes.map(u32::from), u32::from(g.planes), array)?;
+        let of_planes = match r.planes {
+            Some(_) => "the planes used have",
+            None => array,
+        };
+        let blocks = self.blocks_of_planes(used.planes);
+        at_most("restrict.blocks_per_lun", r.blocks_per_lun, blocks, of_planes)?;
+        let of_block = if r.lsb_pages { "LSB pages of a block are" } else { array };
+        let pages = self.usable_pages().into();
+        at_most("restrict.pages_per_block", r.pages_per_block.map(u32::from), pages, of_block)
     }
 
     fn check_package(&self) -> Result<(), Refused> {
@@ -228,6 +239,11 @@ impl Profile {
                 g.pages_per_block.is_multiple_of(3),
                 "whole word lines, geometry.pages_per_block a multiple of 3",
             )?;
+            needs(!self.restrict.lsb_pages, "the upper pages that restrict.lsb_pages leaves out")?;
+            if !self.used_geometry().pages_per_block.is_multiple_of(3) {
+                let reason = "must be a multiple of 3, whole word lines, with scheduler.one_shot";
+                return Err(("restrict.pages_per_block", reason.to_owned()));
+            }
             needs(self.ftl.gc_depth >= 3, "ftl.gc_depth of at least 3, the pages of a word line")?;
         }
         Ok(())
@@ -282,6 +298,8 @@ fn restrict_key(field: &str) -> &'static str {
     match field {
         "channels" => "restrict.channels",
         "ways" => "restrict.ways",
+        "planes" => "restrict.planes",
+        "pages_per_block" => "restrict.pages_per_block",
         _ => "restrict.blocks_per_lun",
     }
 }

@@ -1,7 +1,7 @@
 //! The keys. Times carry their unit in the key's name; sizes are bytes unless the name says otherwise.
 
 use super::package::PackageProfile;
-use aster_units::{Content, Geometry};
+use aster_units::{CellMode, Content, Geometry, Restriction};
 use serde::{Deserialize, Serialize};
 
 /// One SSD.
@@ -108,8 +108,15 @@ pub struct RestrictProfile {
     pub channels: Option<u16>,
     /// Ways used a channel.
     pub ways: Option<u8>,
-    /// Blocks used a LUN.
+    /// Planes used a LUN.
+    pub planes: Option<u8>,
+    /// Blocks used a LUN, all used planes together; all of theirs when absent.
     pub blocks_per_lun: Option<u32>,
+    /// Pages used a block: its first, or its first LSB pages.
+    pub pages_per_block: Option<u16>,
+    /// SLC mode of cells with more bits: only LSB pages are used, and a block has as many as it has word lines.
+    #[serde(default)]
+    pub lsb_pages: bool,
 }
 
 /// ONFI data interfaces.
@@ -636,7 +643,31 @@ impl Profile {
 
     /// The array that the firmware uses (C31).
     pub fn used_geometry(&self) -> Geometry {
-        let blocks_per_lun = self.restrict.blocks_per_lun.unwrap_or(self.geometry.blocks_per_lun);
-        Geometry { blocks_per_lun, ..self.array_geometry() }
+        let (array, restrict) = (self.array_geometry(), &self.restrict);
+        let planes = restrict.planes.unwrap_or(array.planes);
+        Geometry {
+            planes,
+            blocks_per_lun: restrict.blocks_per_lun.unwrap_or_else(|| self.blocks_of_planes(planes)),
+            pages_per_block: restrict.pages_per_block.unwrap_or(self.usable_pages()),
+            ..array
+        }
+    }
+    /// Where that array lies in the packages (C31).
+    pub fn restriction(&self) -> Restriction {
+        let page_step = if self.restrict.lsb_pages { self.cell_mode().bits().into() } else { 1 };
+        Restriction { array: self.array_geometry(), planes: self.used_geometry().planes, page_step }
+    }
+    pub(super) fn cell_mode(&self) -> CellMode {
+        self.package.cells.into()
+    }
+    /// Blocks that so many planes of a LUN have.
+    pub(super) fn blocks_of_planes(&self, planes: u8) -> u32 {
+        let g = &self.geometry;
+        g.blocks_per_lun / u32::from(g.planes.max(1)) * u32::from(planes)
+    }
+    /// Pages of a block that the firmware may use.
+    pub(super) fn usable_pages(&self) -> u16 {
+        let pages = self.geometry.pages_per_block;
+        if self.restrict.lsb_pages { Restriction::lsb_pages(pages, self.cell_mode()) } else { pages }
     }
 }

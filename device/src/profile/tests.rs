@@ -166,6 +166,19 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[package]", "[restrict]\nchannels = 3\n[package]", "restrict.channels"),
     ("[package]", "[restrict]\nways = 3\n[package]", "restrict.ways"),
     ("[package]", "[restrict]\nblocks_per_lun = 48\n[package]", "restrict.blocks_per_lun"),
+    ("[package]", "[restrict]\nplanes = 4\n[package]", "restrict.planes"),
+    ("[package]", "[restrict]\nplanes = 0\n[package]", "restrict.planes"),
+    // One plane of two has half of 24 blocks.
+    ("[package]", "[restrict]\nplanes = 1\nblocks_per_lun = 13\n[package]", "restrict.blocks_per_lun"),
+    ("[package]", "[restrict]\npages_per_block = 17\n[package]", "restrict.pages_per_block"),
+    ("[package]", "[restrict]\npages_per_block = 0\n[package]", "restrict.pages_per_block"),
+    (
+        "[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\nid = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"mlc\"",
+        "[restrict]\nlsb_pages = true\n[package]\nmanufacturer = \"ASTER\"\nmodel = \"TINY\"\nid = [0x2C, 0xA4, 0x64, 0x32, 0xAA, 0x00]\ncells = \"slc\"",
+        "restrict.lsb_pages",
+    ),
+    // Of 16 pages of MLC, 8 are LSB pages.
+    ("[package]", "[restrict]\nlsb_pages = true\npages_per_block = 9\n[package]", "restrict.pages_per_block"),
     ("read_us = [58, 90]", "read_us = [58]", "package.read_us"),
     ("program_us = [481, 2295]", "program_us = [481, -1]", "package.program_us"),
     ("erase_us = 5000", "erase_us = 0", "package.erase_us"),
@@ -371,6 +384,20 @@ fn each_bad_value_names_its_key_and_what_is_allowed() {
             assert!(e.line.is_some(), "{e}");
         }
     }
+}
+
+/// C31 and C83: a one-shot program writes all pages of a word line.
+#[test]
+fn a_restriction_leaves_word_lines_whole_that_are_programmed_in_one_shot() {
+    let (_, text) = SHIPPED.iter().find(|(name, _)| *name == "cosmos-tlc").expect("it is shipped");
+    let with = |restrict: &str| {
+        Profile::parse("drive.toml", &text.replacen("[package]", &format!("{restrict}\n[package]"), 1))
+    };
+    assert!(with("[restrict]\npages_per_block = 9").is_ok());
+    let e = with("[restrict]\npages_per_block = 10").unwrap_err();
+    assert_eq!(e.key.as_deref(), Some("restrict.pages_per_block"), "{e}");
+    let e = with("[restrict]\nlsb_pages = true").unwrap_err();
+    assert!(e.key.as_deref() == Some("scheduler.one_shot") && e.reason.contains("restrict.lsb_pages"), "{e}");
 }
 
 #[test]

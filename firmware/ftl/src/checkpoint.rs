@@ -77,7 +77,7 @@ impl Drive {
     }
     /// A number that differs between drives whose stored maps don't fit each other.
     pub(crate) fn shape(&self) -> u64 {
-        let g = &self.geometry;
+        let (g, rows) = (&self.geometry, &self.restriction);
         let parts = [
             u64::from(g.channels),
             u64::from(g.ways),
@@ -91,7 +91,10 @@ impl Drive {
                 Assigner::WayFirst => 1,
                 Assigner::Random { seed } => mix64(seed) | 2,
             },
-            self.config.content as u64 | u64::from(self.config.pages_at_once() - 1) << 8,
+            self.config.content as u64
+                | u64::from(self.config.pages_at_once() - 1) << 8
+                | u64::from(rows.page_step - 1) << 16
+                | u64::from(rows.array.planes - rows.planes) << 32,
         ];
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }

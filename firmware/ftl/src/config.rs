@@ -1,5 +1,5 @@
 use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, RANGE_BYTES};
-use aster_units::{Content, Duration, Geometry, GeometryError, SECTOR_BYTES};
+use aster_units::{Content, Duration, Geometry, GeometryError, Restriction, SECTOR_BYTES};
 use core::fmt;
 
 /// How many pages the host sees.
@@ -81,6 +81,8 @@ pub struct FtlCosts {
 pub struct FtlConfig {
     /// The array that the firmware uses.
     pub geometry: Geometry,
+    /// Where its pages lie in the packages, if it is less than what they have (C31).
+    pub restriction: Option<Restriction>,
     /// How data buffers keep content.
     pub content: Content,
     /// Logical capacity.
@@ -201,6 +203,7 @@ impl FtlConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
         self.geometry.validate().map_err(ConfigError::Geometry)?;
+        check(self.restriction().holds(&self.geometry), "geometry", "within the packages' array")?;
         check((4..=1 << 24).contains(&self.buffer_entries), "buffer_entries", "from 4 to 16777216")?;
         check((1..=4096).contains(&self.slice_workers), "slice_workers", "from 1 to 4096")?;
         check(self.command_slots > 0, "command_slots", "at least 1")?;
@@ -266,6 +269,10 @@ impl FtlConfig {
         Ok(())
     }
 
+    /// Where the array's pages lie in the packages.
+    pub fn restriction(&self) -> Restriction {
+        self.restriction.unwrap_or(Restriction::none(self.geometry))
+    }
     /// Mapping units that the host sees.
     pub fn logical_pages(&self) -> u64 {
         match self.capacity {

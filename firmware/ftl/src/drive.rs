@@ -21,7 +21,7 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashPort, Outcome};
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
-use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Rng, SECTOR_BYTES};
+use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Restriction, Rng, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
 
 /// Starts drives.
@@ -140,6 +140,7 @@ pub(crate) struct Drive {
     pub(crate) core: Core,
     pub(crate) config: FtlConfig,
     pub(crate) geometry: Geometry,
+    pub(crate) restriction: Restriction,
     pub(crate) logical_pages: u32,
     pub(crate) dram: SharedDram,
     pub(crate) host: Rc<CommandPort>,
@@ -226,6 +227,7 @@ impl Drive {
             core: core.clone(),
             config,
             geometry,
+            restriction: config.restriction(),
             logical_pages,
             dram,
             host,

@@ -81,7 +81,7 @@ impl Drive {
         sectors: SectorRange,
         buffer: BufferId,
     ) -> FlashRequest {
-        let row = self.geometry.row(self.lun_of_row[lun.index()], block, page);
+        let row = self.restriction.row(self.lun_of_row[lun.index()], block, page);
         FlashRequest::single(phase, lun, Target { row, sectors, buffer })
     }
     pub(crate) fn whole(&self) -> SectorRange {
@@ -125,9 +125,17 @@ impl Drive {
         let tag = self.begin_read(ppa, sectors, into, cause).await;
         self.flash_done(tag).await
     }
-    /// Begins to read the first spare bytes of a page as they are (P4) into the buffer's OOB.
-    pub(crate) async fn begin_read_raw(&self, ppa: Ppa, into: BufferId) -> Tag {
-        let mut request = self.request(Phase::Read, ppa, self.whole(), into);
+    /// Begins to read the first spare bytes of a block's first or last page as they are (P4) into the buffer's OOB.
+    pub(crate) async fn begin_read_mark(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        last: bool,
+        into: BufferId,
+    ) -> Tag {
+        let row = self.restriction.mark_row(self.lun_of_row[lun.index()], block, last);
+        let target = Target { row, sectors: self.whole(), buffer: into };
+        let mut request = FlashRequest::single(Phase::Read, lun, target);
         request.flags.raw = true;
         self.count(|s| s.flash_reads.metadata += 1);
         self.submit(request).await

@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{BlockAddr, LunIndex, Ppa};
+use aster_units::{BlockAddr, LunIndex};
 
 /// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
 /// A byte with so many zero bits is a mark, or was programmed: fewer come from bit errors, since it is read without correction.
@@ -116,13 +116,8 @@ impl Drive {
         Ok(spares)
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> Step {
-        let first = {
-            let blocks = self.blocks.borrow();
-            blocks.first_page(blocks.block_index(lun, block))
-        };
         // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
-        let page = if last { u32::from(self.geometry.pages_per_block) - 1 } else { 0 };
-        let tag = self.begin_read_raw(Ppa(first.0 + page), self.look_buffer(lun.index())).await;
+        let tag = self.begin_read_mark(lun, block, last, self.look_buffer(lun.index())).await;
         Step { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {

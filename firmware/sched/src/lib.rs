@@ -15,7 +15,7 @@ use aster_events::{Event, Recorder};
 use aster_exec::{Exec, WaitQueue};
 use aster_flash::Controller;
 use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, Phase, Tag};
-use aster_units::{Geometry, Instant, LunIndex};
+use aster_units::{Instant, LunIndex};
 use core::cell::Cell;
 
 pub mod cosmos;
@@ -125,9 +125,6 @@ pub struct Worker {
     pub package: u32,
     /// What chooses and admits, shared by all workers.
     pub tasks: Rc<Tasks>,
-    /// The geometry of requests, and that of the packages: a restricted drive uses fewer blocks than its packages have,
-    /// so that LUN bits of a row lie elsewhere (C31).
-    pub addressing: (Geometry, Geometry),
     /// Opens when the package answers.
     pub gate: Rc<Gate>,
     /// Where events go.
@@ -202,23 +199,11 @@ impl Worker {
     }
 
     fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: Task) -> Job {
-        let request = self.readdress(request);
         self.recorder.emit(exec.now(), || Event::FlashIssued {
             lun: self.lun.0,
             kind: request.phase.class(),
             row: request.targets()[0].row.0,
         });
         Job { tag, request, task }
-    }
-
-    fn readdress(&self, mut request: FlashRequest) -> FlashRequest {
-        let (used, array) = &self.addressing;
-        if used.lun_shift() != array.lun_shift() {
-            for target in request.targets_mut() {
-                let (lun, block, page) = used.split_row(target.row);
-                target.row = array.row(lun, block, page);
-            }
-        }
-        request
     }
 }

@@ -26,7 +26,7 @@ pub struct BlockInfo {
     pub erases: u32,
     /// Reads since the last erase.
     pub reads: u32,
-    /// Programmed pages: those from page 0 on.
+    /// Programmed pages: those from page 0 on, or LSB pages where they alone are programmed.
     pub programmed: u16,
     /// Whether and why it is bad.
     pub bad: Option<BadBlock>,
@@ -81,7 +81,7 @@ impl NandInspect {
         BlockInfo {
             erases: state.erases,
             reads: state.reads,
-            programmed: state.next,
+            programmed: state.programmed(self.config().cells),
             bad,
             torn: state.flags.has(Flags::TORN),
         }
@@ -93,18 +93,14 @@ impl NandInspect {
         blocks.filter_map(|b| self.block(lun, b).bad.map(|bad| (b, bad))).collect()
     }
 
-    /// How evenly the first `blocks` blocks of each LUN are worn: all of them, or those that a restricted drive uses (C31).
-    pub fn erase_spread(&self, blocks: u32) -> EraseSpread {
+    /// How evenly those `blocks` of each LUN are worn: all of them, or those that a restricted drive uses (C31).
+    pub fn erase_spread(&self, blocks: impl Iterator<Item = BlockAddr> + Clone) -> EraseSpread {
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
         let (mut min, mut max) = (u32::MAX, 0);
         for die in self.cells.dies.iter() {
-            for block in die
-                .borrow()
-                .blocks()
-                .iter()
-                .take(blocks as usize)
-                .filter(|b| !b.flags.has(Flags::FACTORY_BAD))
-            {
+            let die = die.borrow();
+            let of_die = blocks.clone().map(|block| die.block(block));
+            for block in of_die.filter(|b| !b.flags.has(Flags::FACTORY_BAD)) {
                 count += 1;
                 sum += u64::from(block.erases);
                 squares += u128::from(block.erases) * u128::from(block.erases);

@@ -223,7 +223,8 @@ impl Life<'_> {
     /// Removes the power, and counts what that tore.
     fn cut(&mut self, machine: Machine) -> Media {
         self.at.1 = since_power_on(&machine);
-        let (nand, geometry) = (machine.device().nand(), *machine.device().geometry());
+        let nand = machine.device().nand();
+        let geometry = nand.config().geometry;
         let blocks = (0..geometry.total_luns())
             .flat_map(|lun| (0..geometry.blocks_per_lun).map(move |block| (LunIndex(lun), BlockAddr(block))));
         // A block that was half erased may be erased to its end just before the power goes.

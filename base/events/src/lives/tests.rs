@@ -119,13 +119,6 @@ fn a_read_behind_another_has_its_own_array_and_the_first_ones_transfer_is_the_fi
 }
 
 #[test]
-fn rows_that_change_on_the_way_down_are_matched_by_kind() {
-    let all = pieces(&[(1, queued(4, 1, 8)), (5, issued(1, 800)), (6, finished(1, 800))]);
-    assert_eq!(all[0].activity, Activity::Queued { lun: LunIndex(1), kind: 0, row: 800 });
-    assert_eq!((all[1].from, all[1].task), (us(5), Some(4)));
-}
-
-#[test]
 fn ends_without_beginnings_and_places_that_are_not_there_are_left_out() {
     let all = pieces(&[
         (1, finished(0, 1)),

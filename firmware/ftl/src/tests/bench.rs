@@ -37,6 +37,7 @@ pub fn geometry() -> Geometry {
 pub fn config(content: Content) -> FtlConfig {
     FtlConfig {
         geometry: geometry(),
+        restriction: None,
         content,
         capacity: Capacity::OverProvisioning(7.0),
         buffer_entries: 12,

@@ -92,7 +92,7 @@ impl Die {
 
     fn bits_of(&mut self, block: BlockAddr, page: PageInBlock, into: &mut [u8]) -> Known {
         let state = &self.blocks[block.index()];
-        if page.0 >= state.next {
+        if !state.holds(page, self.config.cells) {
             return Known::Ones;
         }
         let random = mix64(!self.page_seed(block, page, state.erases)).rotate_left(1);

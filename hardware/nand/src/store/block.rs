@@ -1,6 +1,7 @@
 //! What is known of a block beside its pages' content: 32 bytes.
 
 use alloc::boxed::Box;
+use aster_units::{CellMode, PageInBlock};
 use core::ops::BitOr;
 
 /// Properties of a block, as bits.
@@ -20,6 +21,8 @@ impl Flags {
     pub const SLC: Flags = Flags(32);
     /// Page 0 came without a scrambler's seed; those after it are expected to.
     pub const UNSCRAMBLED: Flags = Flags(16);
+    /// Only LSB pages are programmed: the first that was left out is the one behind page 0 (C31).
+    pub const LSB_ONLY: Flags = Flags(64);
 
     /// True when any bit of `other` is set.
     #[inline]
@@ -52,7 +55,7 @@ pub(crate) struct Block {
     pub reads: u32,
     /// The array's age in hours when page 0 was programmed.
     pub stamp: u32,
-    /// The page that must be programmed next; those below are programmed.
+    /// The page behind the last one programmed; those below are programmed, but for what [`Flags::LSB_ONLY`] leaves out.
     pub next: u16,
     pub flags: Flags,
 }
@@ -64,5 +67,19 @@ impl Block {
     pub fn new(factory_bad: bool) -> Self {
         let flags = if factory_bad { Flags::FACTORY_BAD } else { Flags::default() };
         Block { pages: None, erases: 0, reads: 0, stamp: 0, next: 0, flags }
+    }
+    /// Distance of the pages that are programmed, where cells are used as `cells`.
+    #[inline]
+    pub const fn page_step(&self, cells: CellMode) -> u16 {
+        if self.flags.has(Flags::LSB_ONLY) { cells.bits() as u16 } else { 1 }
+    }
+    /// Whether a page is programmed.
+    #[inline]
+    pub const fn holds(&self, page: PageInBlock, cells: CellMode) -> bool {
+        page.0 < self.next && (!self.flags.has(Flags::LSB_ONLY) || page.0.is_multiple_of(cells.bits() as u16))
+    }
+    /// Pages that are programmed.
+    pub const fn programmed(&self, cells: CellMode) -> u16 {
+        self.next.div_ceil(self.page_step(cells))
     }
 }

@@ -24,7 +24,7 @@ impl Die {
         let mut torn = flags.has(Flags::TORN);
         if flags.has(Flags::FACTORY_BAD) {
             self.load_factory_bad(block, page, register);
-        } else if page.0 >= self.blocks[block.index()].next {
+        } else if !self.blocks[block.index()].holds(page, self.config.cells) {
             register.clear();
         } else if flags.has(Flags::SIDE) && self.side.get(self.key(block, page)).is_some() {
             torn |= self.load_side(block, page, register);
@@ -250,7 +250,7 @@ impl Die {
         let step = if slc { 1 } else { u16::from(self.config.cells.bits()) };
         let next = PageInBlock(page.0.saturating_add(step));
         let state = &self.blocks[block.index()];
-        if next.0 >= state.next {
+        if !state.holds(next, self.config.cells) {
             return 0.0;
         }
         let key = self.key(block, next);

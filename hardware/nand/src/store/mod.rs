@@ -134,9 +134,6 @@ impl Die {
     pub fn block(&self, block: BlockAddr) -> &Block {
         &self.blocks[block.index()]
     }
-    pub fn blocks(&self) -> &[Block] {
-        &self.blocks
-    }
     pub fn programmed(&self) -> u64 {
         self.programmed
     }
@@ -179,7 +176,7 @@ impl Die {
         self.totals.programs += 1;
         let state = &self.blocks[block.index()];
         let refused = state.flags.has(Flags::FACTORY_BAD | Flags::GROWN_BAD | Flags::TORN)
-            || page.0 != state.next
+            || !self.follows(at)
             || (page.0 != 0 && state.flags.has(Flags::SLC) != slc);
         if refused {
             self.totals.program_failures += 1;
@@ -190,6 +187,12 @@ impl Die {
             self.config.failures.program_fails(seed, state.erases) || self.faults.take_program(block, page);
         if slc && page.0 == 0 {
             self.blocks[block.index()].flags.set(Flags::SLC);
+        }
+        if page.0 != self.blocks[block.index()].next && !self.blocks[block.index()].flags.has(Flags::LSB_ONLY)
+        {
+            self.blocks[block.index()].flags.set(Flags::LSB_ONLY);
+            // Before the page's record, which lies behind a gap.
+            self.write_entry(block);
         }
         let kept = self.keep(block, page, register, fails || cut);
         if cut && self.config.variant.pair_loss && !slc {
@@ -202,6 +205,21 @@ impl Die {
         let passed = !fails && !cut && kept;
         self.totals.program_failures += u64::from(!passed);
         passed
+    }
+
+    /// Whether a page is the one to program next: the one behind the last in order, or the next word line's LSB page where upper pages
+    /// are left out (C31). Which of them it is, a block's second page decides, and it stays so until an erase.
+    fn follows(&self, at: PageAddr) -> bool {
+        let state = &self.blocks[at.block.index()];
+        let lsb_only = state.flags.has(Flags::LSB_ONLY);
+        match state.next {
+            0 => at.page.0 == 0,
+            next => {
+                let of_next_line = next - 1 + u16::from(self.config.cells.bits());
+                (at.page.0 == next && !lsb_only)
+                    || (at.page.0 == of_next_line && !at.slc && (next == 1 || lsb_only))
+            }
+        }
     }
 
     /// The pages below `page` on its word line can't be read any more: its program, which moves their cells too, was cut off.
@@ -359,7 +377,7 @@ impl Die {
         state.erases = state.erases.saturating_add(1);
         state.reads = 0;
         state.stamp = 0;
-        state.flags.clear(Flags::TORN | Flags::UNSCRAMBLED | Flags::SLC);
+        state.flags.clear(Flags::TORN | Flags::UNSCRAMBLED | Flags::SLC | Flags::LSB_ONLY);
         // The new count makes the image's page records stale before their bytes go.
         self.write_entry(block);
         let discarded = match &self.image {
@@ -374,7 +392,7 @@ impl Die {
     fn forget_pages(&mut self, block: BlockAddr) {
         let first = self.key(block, PageInBlock(0));
         let state = &mut self.blocks[block.index()];
-        self.programmed -= u64::from(state.next);
+        self.programmed -= u64::from(state.programmed(self.config.cells));
         state.next = 0;
         if let Some(pages) = state.pages.take() {
             self.free.push(pages);
@@ -399,7 +417,7 @@ impl Die {
     /// The injection lives in memory, not in an image.
     pub fn inject_flips(&mut self, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
         let state = &self.blocks[block.index()];
-        if page.0 >= state.next && !state.flags.has(Flags::FACTORY_BAD) {
+        if !state.holds(page, self.config.cells) && !state.flags.has(Flags::FACTORY_BAD) {
             return false;
         }
         let key = self.key(block, page);

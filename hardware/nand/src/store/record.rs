@@ -28,7 +28,7 @@ pub(crate) struct BlockEntry {
 /// The block has, or had, pages in this cycle: its records are worth reading.
 pub(super) const OPENED: Flags = Flags(0x80);
 /// Properties of a block that survive power-off.
-const KEPT: Flags = Flags(Flags::GROWN_BAD.0 | Flags::TORN.0 | Flags::SLC.0);
+const KEPT: Flags = Flags(Flags::GROWN_BAD.0 | Flags::TORN.0 | Flags::SLC.0 | Flags::LSB_ONLY.0);
 
 impl BlockEntry {
     pub fn of(block: &Block) -> Self {
@@ -201,6 +201,12 @@ impl<'a> Records<'a> {
             sums: &bytes[sums_end - self.shape.sums..sums_end],
         };
         Some((record, form.is_some()))
+    }
+    /// Leaves pages out that are not programmed.
+    pub fn leave_out(&mut self, pages: usize) {
+        if pages > 0 {
+            self.bytes.nth(pages - 1);
+        }
     }
     /// True when a page behind those that [`Records::next`] gave has a sound record of the cycle: then what ended them was no
     /// program that was cut off, since pages are programmed in order.

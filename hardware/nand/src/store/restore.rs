@@ -20,6 +20,7 @@ impl Die {
     ) -> Result<Vec<PageInBlock>, PageInBlock> {
         entry.apply(&mut self.blocks[block.index()]);
         let erases = self.blocks[block.index()].erases;
+        let step = self.blocks[block.index()].page_step(self.config.cells);
         let mut page = PageInBlock(0);
         let mut cut_off = Vec::new();
         while let Some((record, sound)) = records.next(erases) {
@@ -30,7 +31,8 @@ impl Die {
                 _ => {}
             }
             self.restore_page(block, page, &record);
-            page.0 += 1;
+            page.0 += step;
+            records.leave_out(usize::from(step) - 1);
         }
         if records.go_on(erases) { Err(page) } else { Ok(cut_off) }
     }

@@ -75,9 +75,10 @@ impl Die {
         let Some(image) = self.image.clone() else { return Ok(0) };
         let state = &self.blocks[block.index()];
         let (next, side) = (state.next, state.flags.has(Flags::SIDE));
+        let step = state.page_step(self.config.cells);
         let g = self.config.geometry;
         let (mut bytes, mut read) = (Vec::new(), 0);
-        for page in (0..next).map(PageInBlock) {
+        for page in (0..next).step_by(step.into()).map(PageInBlock) {
             let entry = if side { self.side.get(self.key(block, page)) } else { None };
             let length = match entry.map_or(Form::Plain, |entry| entry.form) {
                 Form::Raw => g.raw_page_bytes(),

@@ -183,6 +183,40 @@ fn an_image_reopens_as_the_array_it_was() {
 }
 
 #[test]
+fn a_block_of_lsb_pages_reopens_as_it_was() {
+    // C31
+    for content in [Content::Full, Content::Fingerprint] {
+        let c = config(content);
+        let medium = TestMedium::for_config(&c);
+        let open = || {
+            let mut array = NandArray::new(c.clone(), medium.boxed(), &Recorder::default()).unwrap();
+            (Bus::new(array.take_packages(0).remove(0)), array)
+        };
+        let (mut bus, array) = open();
+        // Blocks that had all pages before, so that the records of upper pages hold something; one is opened and no more.
+        for block in [3, 4] {
+            (0..8).for_each(|page| assert_eq!(bus.program(block, page, 9), 0xe0));
+            assert_eq!(bus.erase(block), 0xe0);
+        }
+        let programs = [(3, 0), (3, 2), (3, 4), (4, 0)];
+        programs.iter().for_each(|&(block, page)| assert_eq!(bus.program(block, page, page as u8), 0xe0));
+        let pages = |bus: &mut Bus| -> Vec<_> { (0..8).map(|page| bus.read(3, page)).collect() };
+        let before = pages(&mut bus);
+        drop((bus, array));
+        let (mut bus, array) = open();
+        assert_eq!(array.inspect().programmed_pages(), 4, "{content:?}");
+        assert_eq!(pages(&mut bus), before, "{content:?}");
+        assert_eq!(bus.program(3, 5, 1), 0xe1);
+        assert_eq!(bus.program(3, 6, 1), 0xe0);
+        assert_eq!(bus.program(4, 1, 1), 0xe0);
+        let mut damaged = Vec::new();
+        let slots = if content == Content::Full { 4 } else { 0 };
+        assert_eq!(array.inspect().verify(LUN, BlockAddr(3), &mut damaged), Ok(slots));
+        assert!(damaged.is_empty(), "{damaged:?}");
+    }
+}
+
+#[test]
 fn erased_blocks_give_their_space_back() {
     let c = config(Content::Full);
     let medium = TestMedium::for_config(&c);

@@ -45,9 +45,34 @@ fn pages_out_of_order_fail() {
     let (mut bus, inspect) = one(config(Content::Full));
     assert_eq!(bus.program(1, 1, 1), FAIL);
     assert_eq!(bus.program(1, 0, 1), 0xe0);
-    assert_eq!(bus.program(1, 2, 1), FAIL);
-    assert_eq!(bus.read(1, 2), Out::Erased { flips: vec![] });
-    assert_eq!(inspect.totals(LUN).program_failures, 2);
+    assert_eq!(bus.program(1, 3, 1), FAIL);
+    assert_eq!(bus.read(1, 3), Out::Erased { flips: vec![] });
+    assert_eq!(bus.program(1, 1, 1), 0xe0);
+    assert_eq!(bus.program(1, 4, 1), FAIL, "a word line is left out, though the block has upper pages");
+    assert_eq!(inspect.totals(LUN).program_failures, 3);
+}
+
+#[test]
+fn a_block_whose_second_page_is_the_next_word_lines_has_lsb_pages_only_until_its_erase() {
+    // C31
+    let (mut bus, inspect) = one(config(Content::Full));
+    for page in [0, 2, 4] {
+        assert_eq!(bus.program(1, page, 0x10 + page as u8), 0xe0, "page {page}");
+    }
+    for page in [1, 3, 5, 7] {
+        assert_eq!(bus.program(1, page, 1), FAIL, "page {page}");
+        assert_eq!(inspect.block(LUN, BlockAddr(1)).programmed, 3);
+    }
+    assert_eq!(bus.program(1, 6, 0x16), 0xe0);
+    assert_eq!((inspect.block(LUN, BlockAddr(1)).programmed, inspect.programmed_pages()), (4, 4));
+    for page in [0, 2, 4, 6] {
+        expect_page(&bus.read(1, page), 0x10 + page as u8);
+        assert_eq!(bus.read(1, page + 1), Out::Erased { flips: vec![] });
+    }
+    assert_eq!(bus.erase(1), 0xe0);
+    assert_eq!(inspect.programmed_pages(), 0);
+    assert_eq!(bus.program(1, 0, 1), 0xe0);
+    assert_eq!(bus.program(1, 1, 1), 0xe0);
 }
 
 #[test]

@@ -100,7 +100,15 @@ pub(super) fn name_of(magic: &[u8]) -> String {
 
 /// How the image's `text`, what it was made with, differs from `wanted`, in words.
 pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
-    let kept = |key: &str| value(text, key).unwrap_or("not given").escape_debug().to_string();
+    let unrestricted = |key: &str| match key {
+        "restrict.planes" => value(text, "geometry.planes"),
+        "restrict.pages_per_block" => value(text, "geometry.pages_per_block"),
+        "restrict.lsb_pages" => Some("false"),
+        _ => None,
+    };
+    // An image that was made before a drive could be restricted so is not.
+    let found = |key: &str| value(text, key).or_else(|| unrestricted(key));
+    let kept = |key: &str| found(key).unwrap_or("not given").escape_debug().to_string();
     let other = wanted.iter().filter(|(key, value)| kept(key) != *value);
     other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
 }
