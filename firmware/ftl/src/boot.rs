@@ -171,6 +171,8 @@ impl Drive {
         for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
             slot.last = last;
         }
+        // A stripe that has lost a page can't lose another: the map is stored anew with the first change.
+        log.recovered = self.stats.borrow().map_pages_restored > 0;
         if log.dead {
             self.blocks.borrow_mut().list_nothing();
         }

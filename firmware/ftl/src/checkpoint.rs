@@ -1,8 +1,9 @@
 //! Storing the map and the block table on NAND, and reading them back.
 //!
 //! The pages of the block table come first, those of the map follow; pages of the map on which nothing is mapped are left
-//! out, and the table begins with a bit for each page of the map that is there. Page `i` stands in block `i mod n` of the
-//! `n` blocks that hold a stored map, so that the LUNs work side by side; where whole word lines are programmed, line `i`.
+//! out, and the table begins with a bit for each page of the map that is there. Pages of parity stand between them (see
+//! `map_stripes`). What is at place `i` stands in block `i mod n` of the `n` blocks that hold a stored map, so that the LUNs
+//! work side by side; where whole word lines are programmed, line `i`.
 //!
 //! A map is stored while the drive serves, and waits for nobody: its pages are of different moments. That does no harm, since
 //! recovery replays from the log what has happened from the beginning of the storing on. What the log has not been told has not
@@ -15,9 +16,11 @@ use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::log::{Commit, Written};
 use crate::log_page::StoredMap;
+use crate::map_stripes::{self, Part};
 use crate::oob::{OobRecord, PageKind};
 use crate::root::{LogPlace, Root};
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
@@ -44,6 +47,10 @@ struct Storing {
     blocks: Vec<BlockIndex>,
     // Pages of the map on which something is mapped.
     present: Vec<u32>,
+    // Over the pages of content, one after the other.
+    checksum: u32,
+    // Of the stripe so far.
+    parity: Vec<u8>,
 }
 
 impl Drive {
@@ -113,7 +120,7 @@ impl Drive {
         bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
     }
     fn blocks_for(&self, pages: u32) -> u32 {
-        pages.div_ceil(u32::from(self.geometry.pages_per_block))
+        map_stripes::places(pages).div_ceil(u32::from(self.geometry.pages_per_block))
     }
     /// Pages of data after which the map is stored again.
     pub(crate) fn checkpoint_pages(&self) -> u64 {
@@ -241,29 +248,30 @@ impl Drive {
             let (map, per_page) = (self.map.borrow(), self.entries_per_page());
             (0..self.map_pages()).filter(|&page| !map.is_empty(page as usize * per_page, per_page)).collect()
         };
-        let mut storing = Storing { blocks: Vec::new(), present };
+        let parity = vec![0; self.geometry.page_bytes as usize];
+        let mut storing = Storing { blocks: Vec::new(), present, checksum: 0, parity };
         let pages = self.table_pages() + storing.present.len() as u32;
         storing.blocks = self.take_map_blocks(self.blocks_for(pages))?;
         self.generation.set(self.generation.get() + 1);
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
-        let (mut checksum, mut failed, mut begun) = (0, None, 0);
-        for page in 0..pages {
+        let (mut failed, mut begun) = (None, 0);
+        for place in 0..map_stripes::places(pages) {
             if in_flight.len() == self.config.map_buffers() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
                 break;
             }
-            let buffer = self.map_buffer(page);
-            checksum = self.encode_page(&storing, page, buffer, checksum);
-            let at = self.map_page_at(&storing.blocks, page);
+            let buffer = self.map_buffer(place);
+            self.encode_part(&mut storing, map_stripes::part_at(place, pages), buffer);
+            let at = self.map_place(&storing.blocks, place);
             let block = self.blocks.borrow().block_of(at);
             in_flight.push_back((self.begin_map_program(at, buffer, Cause::Metadata).await, block));
-            begun = page + 1;
+            begun = place + 1;
         }
         // A line that is begun is completed, whatever has failed: its pages wait for each other.
-        for page in begun..begun.next_multiple_of(self.config.pages_at_once()) {
-            let at = self.map_page_at(&storing.blocks, page);
+        for place in begun..begun.next_multiple_of(self.config.pages_at_once()) {
+            let at = self.map_place(&storing.blocks, place);
             let block = self.blocks.borrow().block_of(at);
             let padding = BufferId(self.config.padding_buffer());
             in_flight.push_back((self.begin_map_program(at, padding, Cause::Padding).await, block));
@@ -276,7 +284,7 @@ impl Drive {
             return Ok(StoredMap {
                 generation: self.generation.get(),
                 pages,
-                checksum,
+                checksum: storing.checksum,
                 blocks: storing.blocks,
             });
         };
@@ -321,26 +329,36 @@ impl Drive {
             }
         }
     }
-    pub(crate) fn map_page_at(&self, map_blocks: &[BlockIndex], page: u32) -> Ppa {
+    pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
         let (count, at_once) = (map_blocks.len() as u32, self.config.pages_at_once());
-        let (line, in_line) = (page / at_once, page % at_once);
+        let (line, in_line) = (place / at_once, place % at_once);
         let first = self.blocks.borrow().first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)
     }
-    pub(crate) fn map_buffer(&self, page: u32) -> BufferId {
-        self.dram.borrow().metadata_buffer(page % self.config.map_buffers())
+    pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
+        self.dram.borrow().metadata_buffer(place % self.config.map_buffers())
     }
 
-    fn encode_page(&self, storing: &Storing, page: u32, buffer: BufferId, checksum: u32) -> u32 {
+    // Parts come in the order of their places.
+    fn encode_part(&self, storing: &mut Storing, part: Part, buffer: BufferId) {
         let mut dram = self.dram.borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
-        match page.checked_sub(self.table_pages()) {
-            None => self.encode_table(&storing.present, page, content),
-            Some(nth) => self.encode_map(storing.present[nth as usize], content),
+        match part {
+            Part::Content(page) => {
+                match page.checked_sub(self.table_pages()) {
+                    None => self.encode_table(&storing.present, page, content),
+                    Some(nth) => self.encode_map(storing.present[nth as usize], content),
+                }
+                storing.checksum = crc32c_of([&storing.checksum.to_le_bytes()[..], content]);
+                map_stripes::add(&mut storing.parity, content);
+            }
+            Part::Parity(_) => {
+                content.copy_from_slice(&storing.parity);
+                storing.parity.fill(0);
+            }
         }
-        let sequence = self.generation.get();
-        OobRecord { kind: PageKind::Map, lpn: page, sequence, lost_sectors: 0, copy: 0 }.encode(oob);
-        crc32c_of([&checksum.to_le_bytes()[..], content])
+        let (lpn, sequence) = (part.lpn(), self.generation.get());
+        OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(oob);
     }
     /// A page of the map as the log has it: without what a loss of power could still undo.
     fn encode_map(&self, page: u32, content: &mut [u8]) {

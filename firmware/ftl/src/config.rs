@@ -1,4 +1,5 @@
 use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, RANGE_BYTES};
+use crate::map_stripes::CONTENT_PAGES;
 use aster_units::{Content, Duration, Geometry, GeometryError, Restriction, SECTOR_BYTES};
 use core::fmt;
 
@@ -337,7 +338,10 @@ impl FtlConfig {
         let g = &self.geometry;
         let page = u64::from(g.page_bytes).max(SECTOR_BYTES as u64);
         let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
-        (g.total_pages() * MAP_ENTRY_BYTES).div_ceil(page) + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page) + 1
+        let pages = (g.total_pages() * MAP_ENTRY_BYTES).div_ceil(page)
+            + (blocks * BLOCK_ENTRY_BYTES).div_ceil(page)
+            + 1;
+        pages + pages.div_ceil(u64::from(CONTENT_PAGES))
     }
     /// Blocks that one generation of the stored map takes.
     pub(crate) fn map_blocks(&self) -> u64 {

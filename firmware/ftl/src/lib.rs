@@ -49,6 +49,7 @@ mod log_read;
 mod lost;
 mod map;
 mod map_load;
+mod map_stripes;
 mod oob;
 mod read;
 mod rebuild;

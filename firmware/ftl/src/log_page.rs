@@ -7,8 +7,6 @@ use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
 
 const MAGIC: [u8; 4] = *b"ALG4";
-/// Of pages from before moves had a short form.
-const MAGIC_BEFORE: [u8; 4] = *b"ALG3";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
 /// Bytes before the lists.
@@ -45,7 +43,7 @@ pub(crate) enum Entry {
 /// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN page after page: so
 /// a move is told in short, as its distances from the logical page told last and from the physical page last on its track.
 struct Context {
-    /// Pages of a LUN; 0 when all moves are told in full.
+    /// Pages of a LUN.
     track_pages: u32,
     lpn: u32,
     tracks: [u32; TRACKS],
@@ -85,7 +83,7 @@ impl Context {
             ppa: distance(self.tracks[track], ppa.0),
         };
         self.told(track, lpn, ppa);
-        (self.track_pages > 0 && short.bytes() < MAP_CHANGE_BYTES as usize).then_some(short)
+        (short.bytes() < MAP_CHANGE_BYTES as usize).then_some(short)
     }
 }
 
@@ -321,8 +319,7 @@ impl Header {
     /// Reads a page; `None` when it is no log page, or damaged.
     pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<Entry>)> {
         let crc = page.get(CRC_AT..CHECKED_FROM)?;
-        let known = page[..4] == MAGIC || page[..4] == MAGIC_BEFORE;
-        if !known || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
+        if page[..4] != MAGIC || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
             return None;
         }
         let mut r = Reader(page.get(CHECKED_FROM..)?);
@@ -551,19 +548,6 @@ mod tests {
                 && pending.fitting(left) == 24
                 && pending.fitting(left - 1) == 23
         );
-    }
-
-    /// Moves told in full, as before there was a short form.
-    #[test]
-    fn pages_from_before_are_read() {
-        let mut page = vec![0; 4096];
-        let mut pending = Pending::new(0);
-        let entries = [entry(0, 7, 9), entry(2, 4, 0), entry(0, 8, 1 << 30)];
-        entries.into_iter().for_each(|entry| pending.push(entry));
-        assert_eq!(pending.bytes(), 9 + 5 + 9);
-        header().encode(&pending, 3, &mut page);
-        page[..4].copy_from_slice(b"ALG3");
-        assert_eq!(Header::decode(&page), Some((header(), entries.to_vec())));
     }
 
     #[test]

@@ -7,19 +7,23 @@ use crate::config::BLOCK_ENTRY_BYTES;
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::log_page::StoredMap;
-use crate::oob::{OobRecord, PageKind};
+use crate::map_stripes::{self, Part};
+use crate::oob::PageKind;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
-use aster_units::{Lpn, SectorRange};
+use aster_ports::flash::Outcome;
+use aster_units::{BufferId, Lpn, SectorRange};
 
 impl Drive {
     /// Reads a stored map: the map comes to its place, the block table back.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
         let total = self.blocks.borrow().total();
         let capacity = stored.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
+        // As many as fit need no more places than numbers go to.
         if u64::from(stored.pages) > capacity
+            || u64::from(map_stripes::places(stored.pages)) > capacity
             || stored.pages < self.table_pages()
             || stored.blocks.iter().any(|block| block.0 >= total)
         {
@@ -54,17 +58,16 @@ impl Drive {
                 && result.is_ok()
                 && in_flight.len() < self.geometry.total_luns() as usize
             {
-                let at = self.map_page_at(&stored.blocks, next);
+                let at = self.map_place(&stored.blocks, map_stripes::place_of(next));
                 let tag = self.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((page, tag)) = in_flight.pop_front() else { break };
             let outcome = self.flash_done(tag).await;
-            let (lost, record) = self.judge(&outcome, whole, self.map_buffer(page));
-            let expected =
-                |r: OobRecord| (r.kind, r.lpn, r.sequence) == (PageKind::Map, page, stored.generation);
-            if lost != 0 || !record.is_some_and(expected) {
+            let buffer = self.map_buffer(page);
+            let is_there = self.is_part(stored, Part::Content(page), &outcome, buffer);
+            if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
                 result = Err(BootError::MapUnreadable { page });
             }
             if result.is_ok() {
@@ -72,6 +75,34 @@ impl Drive {
             }
         }
         result
+    }
+    /// True when what was read is this part of the stored map, and whole.
+    fn is_part(&self, stored: &StoredMap, part: Part, outcome: &Outcome, buffer: BufferId) -> bool {
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
+        let (lost, record) = self.judge(outcome, whole, buffer);
+        let expected = (PageKind::Map, part.lpn(), stored.generation);
+        lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
+    }
+    /// Makes a page that can't be read from the others of its stripe.
+    #[cold]
+    async fn restore_map_page(&self, stored: &StoredMap, page: u32, into: BufferId) -> bool {
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
+        let mut content = vec![0; self.geometry.page_bytes as usize];
+        for place in map_stripes::stripe_of(page, stored.pages) {
+            if place == map_stripes::place_of(page) {
+                continue;
+            }
+            let at = self.map_place(&stored.blocks, place);
+            let outcome = self.read(at, whole, buffer, Cause::Metadata).await;
+            if !self.is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer) {
+                return false;
+            }
+            map_stripes::add(&mut content, self.dram.borrow().page(buffer));
+        }
+        self.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.count(|s| s.map_pages_restored += 1);
+        true
     }
     fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
         let dram = self.dram.borrow();

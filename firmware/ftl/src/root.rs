@@ -15,7 +15,7 @@ pub(crate) const MAP_BLOCKS_MAX: usize = 1000;
 /// Slots of a log that a root record can list.
 pub(crate) const SLOTS_MAX: usize = 2048;
 const MAGIC: [u8; 4] = *b"ASTF";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const BLOCKS_AT: usize = 96;
 const SLOTS_AT: usize = BLOCKS_AT + 4 * MAP_BLOCKS_MAX;
 /// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.

@@ -95,6 +95,8 @@ pub struct Stats {
     pub uncorrectable_sectors: u64,
     /// Maps stored while the drive served, or by a shutdown.
     pub checkpoints: u64,
+    /// Pages of the stored map that could not be read, and were made from the others of their stripe.
+    pub map_pages_restored: u64,
     /// Log pages written.
     pub log_pages: u64,
     /// How the drive came up.

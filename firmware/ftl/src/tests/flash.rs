@@ -175,6 +175,14 @@ impl Cells {
         self.next[block] += 1;
         let meant = self.fail_at.take_if(|at| *at == ppa).is_some();
         if self.bad[block] || fails || meant || self.strikes(self.faults.program) {
+            if !self.bad[block] {
+                // Its pulses have reached the cells: a page that failed doesn't look erased.
+                let dram = dram.borrow();
+                let noise = Page::noise(dram.content_of(target.buffer), dram.page(target.buffer).len());
+                self.pages[ppa.0 as usize] = Some(noise);
+                self.uncorrectable.insert(ppa.0, u16::MAX);
+                self.oob_broken.insert(ppa.0, ());
+            }
             self.bad[block] = true;
             return Outcome { status: FlashStatus::Failed, ..Outcome::default() };
         }

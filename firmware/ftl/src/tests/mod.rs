@@ -14,4 +14,5 @@ mod oracle;
 mod power;
 mod recovery;
 mod speed;
+mod stored_map;
 mod wear;

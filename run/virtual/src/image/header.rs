@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// 3: the file's length beside what the drive was made with; pages have checksums.
-pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V3\n\0";
+/// 4: stored maps have pages of parity, log pages tell moves in short.
+pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V4\n\0";
 // What all formats begin with.
 pub(super) const KIND: &[u8] = b"ASTER DRIVE V";
 /// The header's line with the file's length.

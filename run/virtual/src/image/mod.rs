@@ -400,7 +400,7 @@ mod tests {
         let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
         let text = error.to_string();
         assert!(
-            text.contains("(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V3\"): use the Aster"),
+            text.contains("(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V4\"): use the Aster"),
             "{text}"
         );
         assert!(std::fs::read(&path).unwrap() == old);
