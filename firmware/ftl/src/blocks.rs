@@ -91,6 +91,8 @@ struct Lun {
     torn: VecDeque<BlockIndex>,
     // What garbage collection has moved out of the block that it is emptying.
     held: Vec<Held>,
+    // Blocks that somebody else is erasing.
+    erasing: u32,
     programs: u32,
     good: u32,
     factory_bad: u32,
@@ -153,8 +155,8 @@ pub(crate) struct Blocks {
     // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where it can be
     // read: the free blocks are for what is buffered, and for the map.
     evacuates: bool,
-    // Blocks must be named by the log before they are written.
-    needs_listing: bool,
+    // There is a log yet that will name further blocks: none is written before.
+    is_logged: bool,
     // Blocks that may be opened before the log has told of the first of them.
     opened_max: usize,
     /// A closed block may hold nothing any more.
@@ -203,6 +205,7 @@ impl Blocks {
             failing: VecDeque::with_capacity(per_lun),
             torn: VecDeque::new(),
             held: Vec::with_capacity(geometry.pages_per_block.into()),
+            erasing: 0,
             programs: 0,
             good: 0,
             factory_bad: 0,
@@ -237,7 +240,7 @@ impl Blocks {
             luns: (0..geometry.total_luns()).map(lun).collect(),
             exhausted: 0,
             evacuates: true,
-            needs_listing: true,
+            is_logged: true,
             opened_max: geometry.page_bytes as usize / OPENED_SHARE,
             emptied: false,
             suspects: vec![0; blocks.div_ceil(64)],
@@ -383,8 +386,8 @@ impl Blocks {
         }
         // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room in its pages.
         let behind = self.pending.opened() >= self.opened_max;
-        if (lun.listed == 0 || behind) && self.needs_listing {
-            return Next::Unlisted;
+        if lun.listed == 0 || behind {
+            return if self.is_logged { Next::Unlisted } else { Next::None };
         }
         let Some(block) = self.take_free(at, stream) else { return Next::None };
         let lun = &mut self.luns[at.index()];

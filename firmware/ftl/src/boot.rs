@@ -98,6 +98,9 @@ impl Drive {
             Stored::Root(root) => Some(root),
             Stored::Empty | Stored::Damaged => None,
         };
+        if let Some(root) = root.as_ref().filter(|root| root.shape == self.shape()) {
+            self.was_read_only.set(root.log.read_only || root.log.dead);
+        }
         if let Some(root) = root.as_ref().filter(|root| root.clean) {
             match self.load_clean(root).await {
                 Err(BootError::MapUnreadable { .. }) => self.forget_everything(),
@@ -111,7 +114,8 @@ impl Drive {
             match self.recover(hint).await {
                 Ok(()) => {
                     self.mark_dirty();
-                    if self.log_is_half_full() {
+                    // One that takes no more writes needs no further page of it.
+                    if self.log_is_half_full() && !self.was_read_only.get() {
                         self.store_map(false).await;
                     }
                     return Ok(Boot::Recovered);
@@ -120,22 +124,16 @@ impl Drive {
                 Err(NoRecovery::NoLog | NoRecovery::Unreadable) => self.forget_everything(),
             }
         }
-        let (boot, log_end) = self.scan().await?;
+        let boot = self.scan().await?;
         self.mark_dirty();
         if boot == Boot::Fresh {
             // Said now, since a drive whose bad blocks leave too few others stores nothing.
             self.check_good_blocks(boot)?;
         }
-        if self.store_map(true).await {
-            if boot == Boot::Fresh {
-                self.store_root(true);
-                self.nvram.save();
-                self.marked_dirty.set(false);
-            }
-            // The new log says now what the end of the old one did.
-            if let Some(end) = log_end.filter(|_| !self.log.borrow().dead) {
-                self.erase_log_end(end).await;
-            }
+        if self.store_map(true).await && boot == Boot::Fresh {
+            self.store_root(true);
+            self.nvram.save();
+            self.marked_dirty.set(false);
         }
         Ok(boot)
     }
@@ -164,7 +162,6 @@ impl Drive {
         let place = &root.log;
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
         log.dead = place.dead;
-        self.was_read_only.set(place.read_only);
         log.at =
             place.at.map(|(slot, line)| (slot as usize, line)).filter(|(slot, _)| *slot < log.slots.len());
         log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
@@ -174,7 +171,7 @@ impl Drive {
         // A stripe that has lost a page can't lose another: the map is stored anew with the first change.
         log.recovered = self.stats.borrow().map_pages_restored > 0;
         if log.dead {
-            self.blocks.borrow_mut().list_nothing();
+            self.blocks.borrow_mut().name_no_more();
         }
         Ok(())
     }

@@ -155,14 +155,13 @@ impl Drive {
         self.release_gc();
         HostStatus::WriteFault
     }
-    /// Stores the map if that is still due, among other work. A log that runs out of room because that fails is given up. False
-    /// when there was no room for the map, and the log lasts yet.
+    /// Stores the map if that is still due, among other work. Where the log runs out of room because that fails, the drive takes no
+    /// more writes. False when there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
         self.lock_storing().await;
-        let mut stored = !self.checkpoint_is_due() || self.store_map(false).await;
+        let stored = !self.checkpoint_is_due() || self.store_map(false).await;
         if (!stored || self.log_is_worn_out()) && !self.log_has_room() {
-            self.give_up_log().await;
-            stored = true;
+            self.give_up_storing();
         }
         self.unlock_storing();
         stored
@@ -240,6 +239,9 @@ impl Drive {
                 FlashStatus::Done => self.blocks.borrow_mut().erased(block),
                 _ => self.retire(lun, block),
             }
+            self.blocks.borrow_mut().erase_ended(lun);
+            self.gc_waiters[lun.index()].wake(self.exec());
+            self.room_waiters[lun.index()].wake_all(self.exec());
         }
     }
 

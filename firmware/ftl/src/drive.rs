@@ -320,8 +320,10 @@ impl Drive {
         self.count(|s| s.state = state);
         if state == DriveState::ReadOnly {
             self.blocks.borrow_mut().stop_evacuating();
-            // Which blocks have gone bad must be known after a loss of power, too.
-            self.ask_for_log();
+            // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was so before has said so.
+            if !self.was_read_only.get() {
+                self.ask_for_log();
+            }
         }
         self.media_changed();
     }

@@ -9,14 +9,17 @@ use crate::unsettled::Safety;
 use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_ports::flash::Tag;
-use aster_ports::host::CommandId;
+use aster_ports::host::{CommandId, HostStatus};
 use aster_units::{LunIndex, Ppa};
 
 const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 
 impl Drive {
     /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before, have written.
-    pub(crate) async fn settle_flush(&self, command: CommandId) {
+    ///
+    /// # Errors
+    /// When the log can't be told of a trim any more.
+    pub(crate) async fn settle_flush(&self, command: CommandId) -> Result<(), HostStatus> {
         let others = self.flush_waiters.wait(self.exec(), || self.is_last_slice(command).then_some(()));
         self.waiting(Wait::Slices, others).await;
         let order = self.blocks.borrow().unsettled.begun();
@@ -38,7 +41,7 @@ impl Drive {
                 }
             }
         }
-        self.log_trims().await;
+        self.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
         self.blocks.borrow().unsettled.all_safe(lun, order)

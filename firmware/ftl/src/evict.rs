@@ -106,7 +106,7 @@ impl Drive {
             if let Some(begun) = self.begin_programs(lun, Stream::Host, from, &[], Cause::Host).await {
                 return Ok(begun);
             }
-            if self.blocks.borrow().is_exhausted(lun) {
+            if self.blocks.borrow().is_exhausted(lun) || self.log.borrow().dead {
                 return Err(HostStatus::ReadOnly);
             }
             self.gc_waiters[lun.index()].wake(self.exec());

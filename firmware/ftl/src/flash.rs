@@ -169,6 +169,16 @@ impl Drive {
             }
         }
     }
+    /// As [`Drive::begin_programs`] for one page, but only where the log names the block already. `None` where it does not.
+    pub(crate) async fn begin_where_named(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
+        let begin = || self.try_programs(lun, Stream::Host, &[from], &[]);
+        let Begun::Programs(programs) = self.flash_waiters.wait(self.exec(), begin).await else {
+            return None;
+        };
+        self.count_program(Cause::Metadata);
+        (1..programs.all().count()).for_each(|_| self.count_program(Cause::Padding));
+        Some(programs)
+    }
     fn try_programs(
         &self,
         lun: LunIndex,

@@ -17,7 +17,10 @@ impl Drive {
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
         self.hold_gc().await;
         // What was unmapped must not seem to be there after a loss of power, once its blocks are erased.
-        self.log_trims().await;
+        if let Err(status) = self.log_trims().await {
+            self.release_gc();
+            return status;
+        }
         // One block a LUN at a time, all LUNs side by side.
         let luns = self.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);

@@ -106,7 +106,7 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
                     blocks.return_victim(victim);
                     // What has moved stays there: there is no room left to keep it apart for.
                     blocks.tell_held(lun);
-                    blocks.has_empty(lun) || reason != Reason::Room
+                    blocks.has_empty(lun) || blocks.is_erasing(lun) || reason != Reason::Room
                 };
                 if !hope {
                     drive.exhaust(lun);
@@ -122,12 +122,15 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
 impl Drive {
     /// Chooses a victim when the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
-        if self.gc_held.get() || self.state() == DriveState::Failed {
+        // Without a log no block can be erased: nobody could say so.
+        if self.gc_held.get() || self.state() == DriveState::Failed || self.log.borrow().dead {
             return None;
         }
         let mut blocks = self.blocks.borrow_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
-        if blocks.is_exhausted(lun) {
+        // Of the last free block, one that is being erased: emptying another would find no room before.
+        let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
+        if blocks.is_exhausted(lun) || soon {
             return None;
         }
         let mut ahead = || {
@@ -397,7 +400,9 @@ impl Drive {
             (blocks.state(block), blocks.block_addr(block))
         };
         // What was trimmed in it must not seem to be there after a loss of power.
-        self.log_trims().await;
+        if self.log_trims().await.is_err() {
+            return self.blocks.borrow_mut().return_victim(block);
+        }
         let erased = state == BlockState::Closed && {
             let buffer = BufferId(self.config.gc_buffer(lun.0, 0));
             self.erase(lun, addr, buffer).await.status == FlashStatus::Done
@@ -437,7 +442,8 @@ impl Drive {
             loop {
                 let (enough, gain) = {
                     let blocks = self.blocks.borrow();
-                    (blocks.free(lun) > free as usize, blocks.has_victim(lun) && !blocks.is_exhausted(lun))
+                    let gain = blocks.has_victim(lun) && !blocks.is_exhausted(lun);
+                    (blocks.free(lun) > free as usize, gain && !self.log.borrow().dead)
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {

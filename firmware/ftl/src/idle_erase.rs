@@ -21,8 +21,11 @@ pub(crate) async fn run(drive: Rc<Drive>) {
         }
         if drive.may_erase_ahead() && drive.stats.borrow().commands == commands {
             // One log page for all of them, not one for each as it is erased.
-            drive.log_trims().await;
-            drive.begin_to_erase_ahead();
+            let logged = drive.log_trims().await;
+            // That may have taken a while.
+            if logged.is_ok() && drive.may_erase_ahead() {
+                drive.begin_to_erase_ahead();
+            }
         }
     }
 }

@@ -150,9 +150,12 @@ impl Drive {
                 self.cut_zeroes(id, 0, bytes, false).await;
                 self.wait_for_slices(id).await;
                 // No loss of power may bring back what a format has taken away.
-                self.log_trims().await;
-                if erase {
-                    return self.erase_user_data().await;
+                let logged = self.log_trims().await;
+                if erase || logged.is_err() {
+                    return match logged {
+                        Ok(()) => self.erase_user_data().await,
+                        Err(status) => status,
+                    };
                 }
             }
             HostOp::Flush => self.cut_flush(id).await,

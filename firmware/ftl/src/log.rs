@@ -8,7 +8,7 @@
 //! recovery looks into those, and into no others. Nothing waits for the log but who needs a block that it does not name,
 //! and who must know a trim to be safe.
 
-use crate::blocks::BlockIndex;
+use crate::blocks::{BlockIndex, Stream};
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, Header, RANGE_BYTES, StoredMap};
@@ -20,6 +20,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_ports::flash::FlashStatus;
+use aster_ports::host::HostStatus;
 use aster_units::{BufferId, LunIndex, Ppa, SectorRange};
 
 /// A block set aside for the log.
@@ -58,6 +59,8 @@ struct Encoded {
     logged: u64,
     /// It says all that was asked for: names the stored map, if there is one to be named.
     whole: bool,
+    /// It says that the drive takes no more writes.
+    read_only: bool,
 }
 
 /// Where the log stands.
@@ -79,6 +82,10 @@ pub(crate) struct Log {
     short: bool,
     /// No log page can be written any more.
     pub(crate) dead: bool,
+    /// No map will be stored: what was kept spare for the page that names one is for the last of the others.
+    pub(crate) to_the_last: bool,
+    // A page has said that the drive takes no more writes.
+    says_read_only: bool,
     /// It was read back after a loss of power: a map stored soon makes the next recovery short.
     pub(crate) recovered: bool,
     /// The newest slot found then, and its first erased line: to be gone on with where there is no spare slot.
@@ -126,6 +133,9 @@ impl Log {
     }
     /// A page that names no stored map may be written.
     fn has_room(&self) -> bool {
+        if self.to_the_last {
+            return true;
+        }
         let (spare, kept) = (self.spare_slots(), self.kept_slots());
         spare > kept || (spare == kept && self.lines_here() > 0)
     }
@@ -245,27 +255,35 @@ impl Drive {
         self.waiting(Wait::LogPage, self.log_waiters.wait(self.exec(), done)).await;
     }
     /// Waits until the log knows all trims so far.
-    pub(crate) async fn log_trims(&self) {
+    ///
+    /// # Errors
+    /// When it never will: a loss of power may bring back what was trimmed.
+    pub(crate) async fn log_trims(&self) -> Result<(), HostStatus> {
         let last = self.blocks.borrow().pending.last_trim();
         loop {
-            let logged = self.log.borrow().logged >= last || self.log.borrow().dead;
-            if logged {
-                return;
+            let (logged, dead) = {
+                let log = self.log.borrow();
+                (log.logged >= last, log.dead)
+            };
+            match (logged, dead) {
+                (true, _) => return Ok(()),
+                (false, true) => return Err(HostStatus::ReadOnly),
+                (false, false) => self.next_log_page().await,
             }
-            self.next_log_page().await;
         }
     }
-    /// As [`Drive::log_trims`] for whoever is storing a map: false when the log has no room for them before that is done.
+    /// As [`Drive::log_trims`] for whoever is storing a map: false when the log has no room for them before that is done,
+    /// or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.borrow().pending.last_trim();
         let full = |log: &Log| !log.writing && !log.has_room();
         loop {
             let before = {
                 let log = self.log.borrow();
-                if log.logged >= last || log.dead {
+                if log.logged >= last {
                     return true;
                 }
-                if full(&log) {
+                if log.dead || full(&log) {
                     return false;
                 }
                 log.number
@@ -287,17 +305,18 @@ impl Drive {
             return Written::No;
         }
         self.look_at_suspects().await;
-        let Encoded { buffer, logged, whole } = self.encode_log_page(commit.as_deref_mut());
+        let Encoded { buffer, logged, whole, read_only } = self.encode_log_page(commit.as_deref_mut());
         let written = loop {
             let Some(line) = self.next_log_line().await else { break false };
             if self.program_log_line(line, buffer).await {
                 break true;
             }
         };
-        let replay_from = commit.filter(|_| whole).map(|commit| commit.replay_from);
-        self.end_log_page(replay_from, written.then_some(logged));
-        if !written {
-            self.give_up_log().await;
+        if written {
+            self.log.borrow_mut().says_read_only |= read_only;
+            self.end_log_page(commit.filter(|_| whole).map(|commit| commit.replay_from), logged);
+        } else {
+            self.end_log().await;
         }
         self.log_waiters.wake_all(self.exec());
         match written {
@@ -325,14 +344,9 @@ impl Drive {
         Some(true)
     }
     // `replay_from` comes with the page that names a stored map.
-    fn end_log_page(&self, replay_from: Option<u64>, written: Option<u64>) {
+    fn end_log_page(&self, replay_from: Option<u64>, logged: u64) {
         let mut log = self.log.borrow_mut();
         log.writing = false;
-        let Some(logged) = written else {
-            (log.dead, log.short) = (true, true);
-            self.blocks.borrow_mut().list_nothing();
-            return;
-        };
         log.number += 1;
         log.logged = logged;
         if let Some(replay_from) = replay_from {
@@ -402,7 +416,10 @@ impl Drive {
         let mut whole = true;
         if let Some(commit) = commit {
             let map = self.map.borrow();
-            let room = left(&header).saturating_sub(BLOCK_BYTES * commit.map.blocks.len()) / RANGE_BYTES;
+            // Runs of void pages can wait for another page; who needs a block that is named can't.
+            let named = self.geometry.total_luns() as usize * self.config.listed_blocks();
+            let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
+            let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
             header.void = blocks.void_runs(&header.ranges, commit.void_from, |lpn| map.get(lpn));
             whole = header.void.len() <= room;
             if whole {
@@ -435,7 +452,7 @@ impl Drive {
         header.encode(&blocks.pending, count, content);
         let number = header.number;
         OobRecord { kind: PageKind::Log, lpn: 0, sequence: number, lost_sectors: 0, copy: 0 }.encode(oob);
-        Encoded { buffer, logged: blocks.pending.take(count), whole }
+        Encoded { buffer, logged: blocks.pending.take(count), whole, read_only: header.read_only }
     }
 
     /// The first page of the next line; a slot that is full makes way for another.
@@ -513,84 +530,59 @@ impl Drive {
         }
         true
     }
-    /// Makes a spare slot of the one that says that there is no log, unless the new log has taken it already.
+    /// No map can be stored, and without one the log has little room left. The drive takes no more writes; what is left of the log
+    /// is for what it must know to the end.
     #[cold]
-    pub(crate) async fn erase_log_end(&self, block: BlockIndex) {
-        let is_spare = {
-            let log = self.log.borrow();
-            let at = log.slots.iter().position(|slot| slot.block == block && slot.last == 0 && slot.good);
-            at.is_some_and(|at| log.at.is_none_or(|(current, _)| current != at))
-        };
-        if !is_spare {
-            return;
-        }
-        let (lun, addr) = {
-            let blocks = self.blocks.borrow();
-            (blocks.lun_of(block), blocks.block_addr(block))
-        };
-        let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
-        if self.flash_done(tag).await.status == FlashStatus::Done {
-            self.blocks.borrow_mut().log_erased(block);
-        }
-    }
-    /// Says in a slot that there is no log any more, so that no loss of power makes the drive forget that it takes no more writes.
-    /// Gives the slot.
-    async fn end_log(&self) -> Option<usize> {
-        let (slots, first) = {
-            let log = self.log.borrow();
-            (log.slots.clone(), log.next_spare().unwrap_or(log.turn))
-        };
-        for n in (first..slots.len()).chain(0..first).filter(|&n| slots[n].good) {
-            let block = slots[n].block;
-            let (lun, addr, line) = {
-                let blocks = self.blocks.borrow();
-                (blocks.lun_of(block), blocks.block_addr(block), blocks.first_page(block))
-            };
-            let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
-            if self.flash_done(tag).await.status != FlashStatus::Done {
-                continue;
-            }
-            self.blocks.borrow_mut().log_erased(block);
-            {
-                let buffer = self.log_buffer();
-                let mut dram = self.dram.borrow_mut();
-                let (content, oob) = dram.page_and_oob_mut(buffer);
-                content.fill(0);
-                OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
-            }
-            if self.program_copies(line, self.log_buffer()).await {
-                return Some(n);
-            }
-        }
-        None
-    }
-    /// No slot takes a page any more. What the slots say must not be taken for the truth after a loss of power: without them
-    /// recovery looks at every page.
-    #[cold]
-    pub(crate) async fn give_up_log(&self) {
-        let free = || (!core::mem::replace(&mut self.log.borrow_mut().writing, true)).then_some(());
-        self.log_waiters.wait(self.exec(), free).await;
-        let end = self.end_log().await;
-        {
-            let mut log = self.log.borrow_mut();
-            (log.dead, log.writing) = (true, false);
-        }
-        self.store_root(false);
-        self.blocks.borrow_mut().list_nothing();
-        let slots = self.log.borrow().slots.clone();
-        for (_, slot) in (0..).zip(slots).filter(|&(n, _)| Some(n) != end) {
-            let (lun, addr) = {
-                let blocks = self.blocks.borrow();
-                (blocks.lun_of(slot.block), blocks.block_addr(slot.block))
-            };
-            let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
-            if self.flash_done(tag).await.status == FlashStatus::Done {
-                self.blocks.borrow_mut().log_erased(slot.block);
-            }
-        }
-        self.log_waiters.wake_all(self.exec());
+    pub(crate) fn give_up_storing(&self) {
+        self.log.borrow_mut().to_the_last = true;
         if self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
+        }
+        self.log_waiters.wake_all(self.exec());
+    }
+    /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it would have to
+    /// know: no block is opened that its last page does not name, and none is erased. So nothing that was flushed is lost
+    /// with the power, no trim either; what is buffered goes as far as there is room.
+    #[cold]
+    async fn end_log(&self) {
+        let said = self.log.borrow().says_read_only;
+        if !said {
+            self.mark_read_only().await;
+        }
+        {
+            let mut log = self.log.borrow_mut();
+            (log.writing, log.dead, log.short) = (false, true, true);
+        }
+        self.blocks.borrow_mut().name_no_more();
+        if self.state() == DriveState::Ready {
+            self.set_state(DriveState::ReadOnly);
+        }
+        self.store_root(false);
+        // Those that wait for room learn that there will be none.
+        self.room_waiters.iter().for_each(|waiters| waiters.wake_all(self.exec()));
+        self.pool_waiters.wake_all(self.exec());
+    }
+    /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power makes it forget that:
+    /// one that recovery will look at.
+    async fn mark_read_only(&self) {
+        let buffer = self.log_buffer();
+        {
+            let mut dram = self.dram.borrow_mut();
+            let (content, oob) = dram.page_and_oob_mut(buffer);
+            content.fill(0);
+            OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
+        }
+        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            let Some(programs) = self.begin_where_named(lun, buffer).await else { continue };
+            let (ppa, tag) = programs.first();
+            let marked = self.program_done(ppa, tag).await;
+            if marked {
+                self.settle_line(ppa);
+            }
+            self.padded(programs.padding()).await;
+            if marked {
+                return self.pad_line(lun, Stream::Host).await;
+            }
         }
     }
 }

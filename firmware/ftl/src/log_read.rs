@@ -98,12 +98,15 @@ impl Drive {
             for (n, tag) in tags.into_iter().enumerate() {
                 let outcome = self.flash_done(tag).await;
                 let slot = round * luns + n;
-                if self.ends_log(&outcome, self.look_buffer(n)) {
-                    return Err(NoRecovery::NoLog);
-                }
                 let mut page = self.log_page_in(&outcome, self.look_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
+                    // One that was being written when the power went is the last of its slot. Where others follow it was whole, and what is
+                    // missed is found out when the slot is read.
+                    let lines = u32::from(self.geometry.pages_per_block) / self.log_copies();
+                    if page.is_none() && lines > 1 {
+                        page = self.read_line(slots[slot], 1, 0).await;
+                    }
                 }
                 if let Some((header, _)) = page {
                     found.push((header.number, slot));
@@ -160,12 +163,6 @@ impl Drive {
             }
         }
         None
-    }
-    /// Whether a page says that the log was given up: what other slots may still have is not the truth.
-    fn ends_log(&self, outcome: &Outcome, buffer: BufferId) -> bool {
-        let record = OobRecord::decode(self.dram.borrow().oob(buffer));
-        let whole = outcome.status == FlashStatus::Done && !outcome.erased;
-        whole && record.is_some_and(|record| record.kind == PageKind::LogEnd)
     }
     fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
         let dram = self.dram.borrow();

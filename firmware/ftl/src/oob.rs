@@ -18,7 +18,7 @@ pub enum PageKind {
     Log,
     /// Nothing: it completes a word line.
     Padding,
-    /// Nothing either: the log was given up, and the drive takes no more writes.
+    /// Nothing either: the log has ended, and the drive takes no more writes.
     LogEnd,
 }
 

@@ -55,7 +55,12 @@ impl Drive {
                 return Err(status);
             }
             let at = self.map.borrow().get(slice.lpn);
-            if at.is_some() { self.settled(at).await } else { self.log_trims().await }
+            if at.is_some() {
+                self.settled(at).await;
+            } else if let Err(status) = self.log_trims().await {
+                self.let_go(entry, Hold::Shared);
+                return Err(status);
+            }
         }
         Ok(entry)
     }

@@ -39,16 +39,14 @@ struct Step {
 
 impl Drive {
     /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
-    ///
-    /// Gives as well where it stands that the log was given up.
-    pub(crate) async fn scan(&self) -> Result<(Boot, Option<BlockIndex>), BootError> {
+    pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
         let spares = self.read_spares().await?;
         let in_doubt = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
         let in_doubt: Vec<_> = (0..).zip(&spares).filter(in_doubt).map(|(b, _)| (BlockIndex(b), 0)).collect();
         let look = self.look_into(&in_doubt).await;
         let fresh = look.readable.is_empty();
         self.settle_found(&look);
-        self.was_read_only.set(self.was_read_only.get() || look.log_end.is_some());
+        self.was_read_only.set(self.was_read_only.get() || look.log_end);
         let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
             let readable = look.readable.contains(&block.0);
@@ -65,10 +63,20 @@ impl Drive {
                 slot.good = !bad;
             }
         }
+        self.begin_log_at_oldest(&look);
         self.count_valid_pages()?;
         // A map alone is what a drive from the factory was storing when it lost its power for the first time.
-        let unused = look.versions.is_empty() && look.log_number == 0 && look.log_end.is_none();
-        Ok((if unused { Boot::Fresh } else { Boot::Rebuilt }, look.log_end))
+        let unused = look.versions.is_empty() && look.log_number == 0 && !look.log_end;
+        Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
+    }
+    /// The new log takes the slot with the oldest pages first. Whatever made the old one unreadable stays where it is until the
+    /// new one begins, since what is left of a log without its newest pages could pass for a whole one.
+    fn begin_log_at_oldest(&self, look: &Look) {
+        let mut log = self.log.borrow_mut();
+        let count = log.slots.len();
+        let newest = |&slot: &usize| look.log_blocks.get(&log.slots[slot].block.0).copied().unwrap_or(0);
+        let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
+        log.turn = (oldest.unwrap_or(0) + count - 1) % count;
     }
     /// The newest version of each logical page is the one that counts; numbers go on behind all that were met.
     fn settle_found(&self, look: &Look) {

@@ -83,8 +83,10 @@ pub(crate) struct Look {
     pub(crate) sequence: u64,
     pub(crate) log_number: u64,
     pub(crate) generation: u64,
-    /// Where it stands that the log was given up.
-    pub(crate) log_end: Option<BlockIndex>,
+    /// A page says that the drive takes no more writes.
+    pub(crate) log_end: bool,
+    /// The greatest number of a log page in each block that has any.
+    pub(crate) log_blocks: BTreeMap<u32, u64>,
 }
 
 /// Why there is nothing to recover from.
@@ -107,11 +109,11 @@ impl Drive {
         };
         let Some((last, _)) = log.pages.back() else { return Err(NoRecovery::Unreadable) };
         let last = last.clone();
-        self.was_read_only.set(last.read_only);
         let trims = self.replay(&log.pages, &mut table).ok_or(NoRecovery::Unreadable)?;
         let ranges: Vec<_> =
             last.ranges.iter().copied().chain(last.usable.iter().map(|&block| (block, 0))).collect();
         let look = self.look_into(&ranges).await;
+        self.was_read_only.set(self.was_read_only.get() || last.read_only || look.log_end);
         self.take_over_log(&log, &last);
         self.sequence.set(last.sequence.max(look.sequence));
         let void = self.void(&log.pages);
@@ -312,9 +314,12 @@ impl Drive {
                         look.versions.push(Version { lpn, sequence, ppa, copy });
                         look.sequence = look.sequence.max(record.sequence);
                     }
-                    PageKind::Log => look.log_number = look.log_number.max(record.sequence),
+                    PageKind::Log => {
+                        look.log_number = look.log_number.max(record.sequence);
+                        look.log_blocks.insert(block.0, record.sequence);
+                    }
                     PageKind::Map => look.generation = look.generation.max(record.sequence),
-                    PageKind::LogEnd => look.log_end = Some(block),
+                    PageKind::LogEnd => look.log_end = true,
                     PageKind::Data | PageKind::Padding => {}
                 }
             }

@@ -138,10 +138,7 @@ pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
             Work::Zero { fua } => drive.zero_slice(&slice, fua).await,
             Work::Unmap { pages, fua } => drive.unmap_slice(&slice, pages, fua).await,
             Work::Evict { entry } => drive.flush_entry(entry, slice.lpn).await,
-            Work::Settle => {
-                drive.settle_flush(slice.command).await;
-                Ok(())
-            }
+            Work::Settle => drive.settle_flush(slice.command).await,
         };
         drive.emit(|| Event::SliceEnded { task: drive.task() });
         drive.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;

@@ -21,10 +21,7 @@ impl Drive {
                 self.unmap(lpn);
             }
         }
-        if fua {
-            self.log_trims().await;
-        }
-        Ok(())
+        if fua { self.log_trims().await } else { Ok(()) }
     }
     fn drop_entry(&self, entry: EntryId) {
         self.buffer.borrow_mut().discard(entry);

@@ -50,10 +50,7 @@ impl Drive {
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         if self.buffer.borrow().find(slice.lpn).is_none() && !self.map.borrow().get(slice.lpn).is_some() {
-            if fua {
-                self.log_trims().await;
-            }
-            return Ok(());
+            return if fua { self.log_trims().await } else { Ok(()) };
         }
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
@@ -92,9 +89,13 @@ impl Drive {
         }
         if fua {
             self.buffer.borrow_mut().evict_held(entry);
+            let lpn = self.buffer.borrow().lpn(entry);
             let at = self.evict(entry).await?;
             self.settled(at).await;
-            return Ok(());
+            // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a loss of power finds what was
+            // there before both.
+            let is_mapped = self.map.borrow().get(lpn).is_some();
+            return if is_mapped { Ok(()) } else { self.log_trims().await };
         }
         self.let_go(entry, Hold::Exclusive);
         Ok(())

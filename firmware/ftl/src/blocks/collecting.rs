@@ -126,7 +126,8 @@ impl Blocks {
     /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing to gain.
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
         let l = &self.luns[lun.index()];
-        l.programs == 0 && !self.has_failing(lun) && l.open[0].is_none() && l.free.len() <= self.reserve
+        let at_rest = l.programs == 0 && l.erasing == 0;
+        at_rest && !self.has_failing(lun) && l.open[0].is_none() && l.free.len() <= self.reserve
     }
     pub(crate) fn set_exhausted(&mut self, lun: LunIndex) {
         let before = core::mem::replace(&mut self.luns[lun.index()].exhausted, true);

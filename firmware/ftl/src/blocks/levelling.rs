@@ -46,11 +46,11 @@ impl Blocks {
         }
         lun.free.insert(at, block);
     }
-    /// Takes a free block to be written: one of those that a log page names, where the log has to name them.
+    /// Takes a free block to be written: one of those that a log page names.
     pub(super) fn take_free(&mut self, lun: LunIndex, stream: Stream) -> Option<BlockIndex> {
         let erases = &self.erases;
         let lun = &mut self.luns[lun.index()];
-        let among = if self.needs_listing { lun.listed } else { lun.free.len() };
+        let among = lun.listed;
         let wear = |&at: &usize| erases[lun.free[at].at()];
         let at = match (self.levelling, stream) {
             (WearLevelling::None, _) => Some(0),

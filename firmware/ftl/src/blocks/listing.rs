@@ -43,26 +43,28 @@ impl Blocks {
         }
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
     }
-    /// The LUN's first `most` free blocks, for a log page to name.
+    /// The LUN's first `most` free blocks, for a log page to name. Recovery goes by the last page alone: what the one before
+    /// has named and this one doesn't is not for use from now on, since this one may be whole at any time.
     pub(crate) fn name_free(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
         let lun = &mut self.luns[lun.index()];
         lun.naming = lun.free.len().min(most);
+        lun.listed = lun.listed.min(lun.naming);
         lun.free.iter().copied().take(most)
     }
     /// The log page that names what [`Blocks::name_free`] gave is written.
     pub(crate) fn listed(&mut self) {
         for lun in &mut self.luns {
-            lun.listed = lun.naming.max(lun.listed);
+            lun.listed = lun.naming;
         }
     }
     /// True when the LUN will soon write blocks that no log page names, and has them.
     pub(crate) fn wants_listing(&self, lun: LunIndex) -> bool {
         let lun = &self.luns[lun.index()];
-        self.needs_listing && lun.listed < LISTED_MIN && lun.free.len() > lun.listed
+        self.is_logged && lun.listed < LISTED_MIN && lun.free.len() > lun.listed
     }
-    /// Blocks need no naming any more: there is no log to do it.
-    pub(crate) fn list_nothing(&mut self) {
-        self.needs_listing = false;
+    /// The log names no blocks any more: those that it has named are the last to be written.
+    pub(crate) fn name_no_more(&mut self) {
+        self.is_logged = false;
     }
     /// Says that a free block's pages have not been looked at since power was lost.
     pub(crate) fn suspect(&mut self, block: BlockIndex) {

@@ -47,8 +47,7 @@ impl Blocks {
     pub(crate) fn take_old_map(&mut self) -> Option<BlockIndex> {
         while let Some(block) = self.of_old_maps.pop() {
             if self.victims[block.at()] == 0 {
-                self.victims[block.at()] = NO_VICTIM;
-                return Some(block);
+                return Some(self.take_to_erase(block));
             }
         }
         None
@@ -56,8 +55,21 @@ impl Blocks {
     /// Takes a block that holds nothing any more out of the candidates for collection, to be erased at once.
     pub(crate) fn take_empty(&mut self) -> Option<BlockIndex> {
         let block = self.victims.iter().position(|&valid| valid == 0)?;
-        self.victims[block] = NO_VICTIM;
-        Some(BlockIndex(block as u32))
+        Some(self.take_to_erase(BlockIndex(block as u32)))
+    }
+    fn take_to_erase(&mut self, block: BlockIndex) -> BlockIndex {
+        self.victims[block.at()] = NO_VICTIM;
+        let lun = self.lun_of(block).index();
+        self.luns[lun].erasing += 1;
+        block
+    }
+    /// The erase of a block that [`Blocks::take_old_map`] or [`Blocks::take_empty`] gave has ended.
+    pub(crate) fn erase_ended(&mut self, lun: LunIndex) {
+        self.luns[lun.index()].erasing -= 1;
+    }
+    /// The LUN will have another free block soon, by no doing of garbage collection.
+    pub(crate) fn is_erasing(&self, lun: LunIndex) -> bool {
+        self.luns[lun.index()].erasing > 0
     }
     /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or not.
     pub(crate) fn next_used(&self, lun: LunIndex, first: BlockAddr) -> Option<BlockIndex> {

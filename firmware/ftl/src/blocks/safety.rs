@@ -112,6 +112,12 @@ impl Blocks {
     /// Runs of pages in `ranges`, from `first` on, that hold nothing which counts, and won't: what was unmapped or replaced, and
     /// copies in work of it. `mapped` says where a logical page is. Recovery, which finds them, could not know: the map that
     /// is being stored has what the log said of them.
+    ///
+    /// Recovery passes over them for whatever the log says up to this page, so one may be listed only if nobody misses it there:
+    /// an earlier page has said that the logical page lies on it, or never will. Where the entry that says so is still to be
+    /// written, the logical page may have been flushed on it and trimmed since, and the trim be written later yet, or not before
+    /// the power goes: the map has the version before then. Such a page need not be listed either, as what
+    /// voids it comes after its entry, and recovery replays that.
     pub(crate) fn void_runs(
         &self,
         ranges: &[(BlockIndex, u32)],
@@ -130,11 +136,17 @@ impl Blocks {
             }
             dead.extend(self.unsettled.void_origins(lun));
         }
-        live.sort_unstable();
-        dead.sort_unstable();
-        let is_void = |ppa: Ppa| {
-            dead.binary_search(&ppa).is_ok() || !(self.is_valid(ppa) || live.binary_search(&ppa).is_ok())
+        let place = |entry: &Entry| match *entry {
+            Entry::Map { ppa, .. } => Some(ppa),
+            _ => None,
         };
+        let mut untold: Vec<Ppa> = self.pending.entries().iter().filter_map(place).collect();
+        for pages in [&mut live, &mut dead, &mut untold] {
+            pages.sort_unstable();
+        }
+        let has = |pages: &[Ppa], ppa: Ppa| pages.binary_search(&ppa).is_ok();
+        let is_void =
+            |ppa: Ppa| !has(&untold, ppa) && (has(&dead, ppa) || !(self.is_valid(ppa) || has(&live, ppa)));
         let mut runs: Vec<(Ppa, u32)> = Vec::with_capacity(64);
         for &(block, page) in ranges {
             let begin = self.first_page(block).0;

@@ -10,6 +10,7 @@ mod faults;
 mod flash;
 mod format;
 mod idle_erase;
+mod log_end;
 mod oracle;
 mod power;
 mod recovery;

@@ -103,6 +103,21 @@ impl Torture {
         }
         self.in_flight.insert(id.0, (work, page));
     }
+    /// Writes every page once.
+    pub(super) fn fill(&mut self, bench: &Bench) {
+        let bytes = u64::from(bench.config.geometry.page_bytes);
+        for page in 0..self.pages.len() as u64 {
+            if !bench.has_slot() {
+                self.finish_one(bench);
+            }
+            self.latest += 1;
+            let data = Torture::image(bench, self.latest);
+            let id = bench.send(HostOp::Write, page * bytes, bytes, false, data);
+            self.pages[page as usize].versions.push(self.latest);
+            self.in_flight.insert(id.0, (Work::Write { fua: false }, page));
+        }
+        self.finish(bench);
+    }
     fn finish_one(&mut self, bench: &Bench) {
         let (completion, data) = bench.wait();
         assert_eq!(completion.status, HostStatus::Success);
@@ -214,6 +229,9 @@ fn torture(config: FtlConfig, seed: u64, cuts: u32) {
     let mut bench = Bench::fresh(config);
     let mut torture = Torture::new(&bench, seed);
     let mut rng = Rng::new(!seed);
+    if rng.below(3) > 0 {
+        torture.fill(&bench);
+    }
     for cut in 0..cuts {
         let long = rng.below(4) == 0;
         let micros = rng.below(if long { 400_000 } else { 30_000 });
@@ -237,6 +255,16 @@ fn torture(config: FtlConfig, seed: u64, cuts: u32) {
         );
     }
     torture.finish(&bench);
+    // It goes on writing.
+    torture.fill(&bench);
+}
+
+fn is_long() -> bool {
+    std::env::var("ASTER_LONG").is_ok_and(|long| long == "1")
+}
+/// Another series: ASTER_SEED=100000.
+fn first_seed() -> u64 {
+    std::env::var("ASTER_SEED").map_or(0, |seed| seed.parse().expect("ASTER_SEED is a number"))
 }
 
 #[test]
@@ -244,12 +272,38 @@ fn nothing_flushed_is_lost_and_nothing_else_torn_wherever_the_power_goes() {
     let lines = [(2, false), (1, false), (3, false), (2, false), (3, true), (2, true)];
     for (n, (pages_per_word_line, whole_lines)) in lines.into_iter().enumerate() {
         let content = if n % 2 == 0 { Content::Full } else { Content::Fingerprint };
-        let seeds = if std::env::var("ASTER_LONG").is_ok_and(|long| long == "1") { 200 } else { 2 };
-        // Another series: ASTER_SEED=100000.
-        let base: u64 =
-            std::env::var("ASTER_SEED").map_or(0, |seed| seed.parse().expect("ASTER_SEED is a number"));
+        let (base, seeds) = (first_seed(), if is_long() { 200 } else { 2 });
         for seed in base..base + seeds {
             torture(small(content, pages_per_word_line, whole_lines), seed * 10 + n as u64, 12);
         }
+    }
+}
+
+/// Many LUNs of few small blocks, none of which has any to spare: storing the map erases blocks as well as garbage collection, which
+/// finds no room just then.
+#[test]
+fn many_luns_of_small_blocks_never_run_out_of_room() {
+    let base = small(Content::Full, 2, false);
+    let geometry = aster_units::Geometry {
+        channels: 4,
+        ways: 4,
+        luns: 1,
+        blocks_per_lun: 16,
+        pages_per_block: 8,
+        page_bytes: 4096,
+        ..base.geometry
+    };
+    let config = FtlConfig {
+        geometry,
+        wear_levelling: WearLevelling::Static { spread: 20 },
+        refresh: Refresh { reads: 0, ..base.refresh },
+        scan_interval: Duration::ZERO,
+        capacity: Capacity::OverProvisioning(32.0),
+        ..base
+    };
+    assert_eq!((config.validate(), config.blocks_needed_per_lun()), (Ok(()), 15));
+    let (base, seeds) = if is_long() { (first_seed(), 200) } else { (first_seed() + 220, 2) };
+    for seed in base..base + seeds {
+        torture(config, seed, 12);
     }
 }

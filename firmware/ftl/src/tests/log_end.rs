@@ -1,0 +1,218 @@
+//! The end of the log, and its beginning anew: neither takes anything along that was flushed.
+
+use super::bench::Bench;
+use super::recovery::{PAGE, roomy};
+use crate::{Boot, DriveState, FtlConfig};
+use aster_ports::host::{ByteRange, CommandId, HostOp, HostStatus};
+use aster_units::{Duration, Geometry};
+use std::rc::Rc;
+use std::vec;
+use std::vec::Vec;
+
+impl Bench {
+    /// No program and no erase in a block of the log succeeds any more.
+    pub(super) fn wear_out_log(&self) {
+        let slots: Vec<_> = self.ftl.drive().log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let mut cells = self.cells.borrow_mut();
+        slots.into_iter().for_each(|block| cells.bad[block as usize] = true);
+    }
+    /// Runs a command alone, for `left` events at most; `None` when they were not enough.
+    fn run_for(&self, left: &mut u32, send: impl FnOnce() -> CommandId) -> Option<HostStatus> {
+        send();
+        while !self.has_completion() {
+            *left = left.checked_sub(1)?;
+            let deadline = self.exec.next_deadline().expect("the drive makes progress");
+            self.exec.advance_to(deadline);
+        }
+        Some(self.wait().0.status)
+    }
+    fn byte(&self, lpn: u64) -> u8 {
+        let data = self.holds(lpn);
+        assert!(data.iter().all(|&byte| byte == data[0]), "page {lpn} is torn");
+        data[0]
+    }
+}
+
+/// Trims and writes pages, each flushed, until the drive takes no more or the events are used up. Says of each page what it may hold.
+fn work(bench: &Bench, left: &mut u32, may_hold: &mut [Vec<u8>]) -> Option<()> {
+    for round in 0..30u8 {
+        let (trimmed, written) = (10 + u64::from(round) % 10, 20 + u64::from(round) % 10);
+        let data = vec![100 + round; PAGE as usize];
+        may_hold[trimmed as usize].push(0);
+        may_hold[written as usize].push(100 + round);
+        let trim = bench
+            .run_for(left, || bench.send_deallocate(&[ByteRange { offset: trimmed * PAGE, length: PAGE }]))?;
+        let write = bench.run_for(left, || bench.send(HostOp::Write, written * PAGE, PAGE, false, data))?;
+        let flush = bench.run_for(left, || bench.send(HostOp::Flush, 0, 0, false, vec![]))?;
+        if flush == HostStatus::Success {
+            for (lpn, status) in [(trimmed, trim), (written, write)] {
+                let versions = &mut may_hold[lpn as usize];
+                if status == HostStatus::Success {
+                    versions.drain(..versions.len() - 1);
+                } else {
+                    versions.pop();
+                }
+            }
+        }
+        if [trim, write, flush] == [HostStatus::ReadOnly, HostStatus::ReadOnly, HostStatus::Success] {
+            break;
+        }
+    }
+    // Whatever comes afterwards.
+    while let Some(deadline) = bench.exec.next_deadline() {
+        *left = left.checked_sub(1)?;
+        bench.exec.advance_to(deadline);
+    }
+    None
+}
+
+#[test]
+fn the_end_of_the_log_takes_nothing_along_wherever_the_power_goes() {
+    let long = std::env::var("ASTER_LONG").is_ok_and(|long| long == "1");
+    let (mut comes_back_writable, mut ended) = (0, 0);
+    for lines in [1, 2, 3] {
+        for events in (0..).step_by(if long { 1 } else { 7 }) {
+            let mut bench = Bench::fresh(roomy(lines));
+            (0..40).for_each(|lpn| bench.write(lpn, 5));
+            bench.flush();
+            bench.trim(0, 10);
+            bench.flush();
+            let mut may_hold: Vec<_> = (0..40).map(|lpn| vec![if lpn < 10 { 0 } else { 5 }]).collect();
+            bench.wear_out_log();
+            let mut left = events;
+            work(&bench, &mut left, &mut may_hold);
+            let before = bench.ftl.state();
+            for again in [false, true] {
+                bench = bench.restart();
+                bench.settle();
+                let state = bench.ftl.state();
+                assert_eq!(bench.ftl.stats().boot, Boot::Recovered, "{lines} {events} {again}");
+                if before == DriveState::ReadOnly {
+                    assert_eq!(state, DriveState::ReadOnly, "{lines} {events} {again}");
+                }
+                comes_back_writable += u32::from(state == DriveState::Ready);
+                for (lpn, versions) in (0..).zip(&mut may_hold) {
+                    let byte = bench.byte(lpn);
+                    assert!(
+                        versions.contains(&byte),
+                        "{lines} {events} {again}: page {lpn} holds {byte}, not {versions:?}"
+                    );
+                    *versions = vec![byte];
+                }
+            }
+            ended += u32::from(before == DriveState::ReadOnly);
+            if left > 0 {
+                break;
+            }
+        }
+    }
+    assert!(comes_back_writable > 0 && ended > 0, "{comes_back_writable} {ended}");
+}
+
+/// What the drive can't tell the log any more it must not promise.
+#[test]
+fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
+    let bench = Bench::fresh(roomy(1));
+    (0..20).for_each(|lpn| bench.write(lpn, 5));
+    bench.flush();
+    bench.wear_out_log();
+    bench.trim(0, 5);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
+    assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
+    let drive = Rc::clone(bench.ftl.drive());
+    assert!(drive.log.borrow().dead);
+    // What was trimmed is void now, but where it lies nothing is erased.
+    let erases = bench.ftl.stats().flash_erases.total();
+    bench.settle();
+    assert_eq!(bench.ftl.stats().flash_erases.total(), erases);
+}
+
+/// What is buffered when the log ends goes as far as blocks are open or named. The rest is told, and nothing waits for ever.
+#[test]
+fn what_no_named_block_takes_fails_to_be_flushed() {
+    let mut bench = Bench::fresh(roomy(1));
+    let luns = u64::from(bench.config.geometry.total_luns());
+    bench.settle();
+    bench.wear_out_log();
+    // All in one LUN, which uses up what is named of it.
+    let write = |n: u64| {
+        bench.run(HostOp::Write, n * luns * PAGE, PAGE, vec![1 + n as u8; PAGE as usize]).0
+            == HostStatus::Success
+    };
+    let written = (0..100).take_while(|&n| write(n)).count() as u64;
+    assert!((12..100).contains(&written), "{written}");
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
+    assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
+    let unflushed = u64::from(bench.ftl.drive().buffer.borrow().counts().0);
+    assert!(unflushed > 0);
+    bench.settle();
+    bench = bench.restart();
+    let there = (0..written).filter(|n| u64::from(bench.byte(n * luns)) == n + 1).count() as u64;
+    assert_eq!(there, written - unflushed);
+    assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
+}
+
+/// A drive that finds its log unreadable begins a new one. Should the power go while it does, what is left of the old one must not
+/// pass for a whole log.
+#[test]
+fn a_new_log_leaves_no_old_one_that_ends_earlier() {
+    let (mut cut_between, mut cases) = (0, 0);
+    let base = roomy(1);
+    let geometry = Geometry { blocks_per_lun: 24, pages_per_block: 16, ..base.geometry };
+    for wanted in [0, 1, 7] {
+        let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
+        bench.settle();
+        assert_eq!(bench.ftl.drive().log.borrow().slots.len(), 8);
+        // All in one LUN, so that nobody else asks for a page of the log.
+        let luns = u64::from(bench.config.geometry.total_luns());
+        (0..20).for_each(|n| bench.write(n * luns, 9));
+        bench.flush();
+        // The newest slot is the wanted one, and one page of it is there.
+        for page in 0.. {
+            assert!(page < 400, "the log goes through all its slots");
+            let at = bench.ftl.drive().log.borrow().at;
+            if page > 80 && at == Some((wanted, 1)) {
+                break;
+            }
+            if bench.ftl.drive().log_has_room() { bench.write_log_page() } else { bench.store_map() }
+        }
+        // What counts stands in blocks that its last page is the first to name.
+        for n in 30.. {
+            assert!(n < 250, "blocks are used up");
+            if bench.ftl.drive().log.borrow().at.unwrap().1 > 1 {
+                break;
+            }
+            bench.write(n * luns, 10);
+        }
+        (0..20).for_each(|n| bench.write(n * luns, 11));
+        bench.flush();
+        let (at, number) = {
+            let log = bench.ftl.drive().log.borrow();
+            (log.at, log.number)
+        };
+        assert!(at.is_some_and(|(slot, line)| slot == wanted && line > 1), "{at:?}");
+        let newest = bench.ftl.drive().log.borrow().slots[wanted].block;
+        let first = newest.0 * 16;
+        for page in first..first + 2 {
+            bench.cells.borrow_mut().uncorrectable.insert(page, u16::MAX);
+        }
+        bench = bench.restart();
+        // Until the first page of the new log is on its way.
+        while bench.ftl.stats().boot == Boot::None && bench.ftl.stats().flash_erases.metadata == 0 {
+            bench.exec.advance_to(bench.exec.next_deadline().unwrap());
+        }
+        let erased = bench.exec.now() + Duration::from_micros(3100);
+        while let Some(deadline) = bench.exec.next_deadline().filter(|&at| at <= erased) {
+            bench.exec.advance_to(deadline);
+        }
+        cut_between += u32::from(bench.ftl.drive().log.borrow().number == number);
+        cases += 1;
+        bench = bench.restart();
+        for n in 0..20 {
+            assert_eq!(bench.byte(n * luns), 11, "page {n}, slot {wanted}");
+        }
+        bench.settle();
+        assert_eq!(bench.ftl.state(), DriveState::Ready);
+    }
+    assert_eq!(cut_between, cases);
+}
