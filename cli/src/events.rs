@@ -103,8 +103,8 @@ mod tests {
         let recorder = Recorder::default();
         let output = Rc::new(RefCell::new(Output { into, error: None }));
         recorder.attach(Lines(Rc::clone(&output)));
-        recorder.emit(Instant::ZERO, || Event::BufferHit { lpn: 1 });
-        recorder.emit(Instant::ZERO, || Event::BufferHit { lpn: 2 });
+        recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 1, ppa: 0 });
+        recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 2, ppa: 0 });
         let file = EventFile { path: "events.jsonl".into(), recorder: recorder.clone(), output };
         let error = file.finish().unwrap_err().to_string();
         assert!(error.starts_with("events.jsonl: "), "{error}");

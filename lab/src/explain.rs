@@ -1,10 +1,12 @@
 //! One command's life: what happened when, and where each microsecond of it went.
 
+mod holders;
 mod shares;
 
 use aster_driver::{CommandName, QueueId};
-use aster_run_virtual::events::{Activity, CommandSpan, Function, Piece, Stage};
+use aster_run_virtual::events::{Activity, CommandSpan, Function, Holder, Piece, Stage};
 use aster_units::{Geometry, Instant, LunIndex};
+use holders::{Followed, Histories};
 use serde::Serialize;
 use shares::{COMPLETION, DIVIDE, FRONT, QUEUE, shares, wait_name};
 use std::collections::BTreeMap;
@@ -25,13 +27,26 @@ const PIECES_MAX: usize = 100_000;
 #[derive(Default)]
 struct Kept {
     pieces: Vec<Piece>,
+    followed: Vec<Followed>,
     left_out: u64,
+}
+
+impl Kept {
+    fn hear(&mut self, piece: &Piece, histories: &Histories) {
+        if self.pieces.len() + self.followed.len() < PIECES_MAX {
+            self.pieces.push(*piece);
+            self.followed.extend(histories.follow(piece));
+        } else {
+            self.left_out += 1;
+        }
+    }
 }
 
 /// Hears the pieces of a run and keeps those of the command that is asked for.
 pub struct Collector {
     which: Which,
     first: u64,
+    histories: Histories,
     open: BTreeMap<u64, Kept>,
     found: Option<(u64, CommandSpan, Kept)>,
 }
@@ -39,7 +54,13 @@ pub struct Collector {
 impl Collector {
     /// Nothing counts before [`Collector::begin`].
     pub fn new(which: Which) -> Self {
-        Collector { which, first: u64::MAX, open: BTreeMap::new(), found: None }
+        Collector {
+            which,
+            first: u64::MAX,
+            histories: Histories::default(),
+            open: BTreeMap::new(),
+            found: None,
+        }
     }
 
     /// The work begins: the command that is fetched next, the `first` of the run, is its number 1.
@@ -49,6 +70,7 @@ impl Collector {
 
     /// Takes a piece that has ended.
     pub fn hear(&mut self, piece: &Piece) {
+        self.histories.hear(piece);
         let Some(number) = piece.command.and_then(|command| command.checked_sub(self.first)) else { return };
         if matches!(self.which, Which::Number(wanted) if wanted != number + 1) {
             return;
@@ -61,12 +83,7 @@ impl Collector {
             }
             return;
         }
-        let kept = self.open.entry(number).or_default();
-        if kept.pieces.len() < PIECES_MAX {
-            kept.pieces.push(*piece);
-        } else {
-            kept.left_out += 1;
-        }
+        self.open.entry(number).or_default().hear(piece, &self.histories);
     }
 
     /// The explanation; `None` when no such command has ended.
@@ -83,7 +100,8 @@ pub struct Step {
     pub at_us: f64,
     /// How long it took, in microseconds.
     pub took_us: f64,
-    /// How deep it stands in the house: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and array.
+    /// How deep it stands in the house: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and array, and what
+    /// the holder of a data buffer entry did for which the slice waited.
     pub depth: u8,
     /// What it was.
     pub what: String,
@@ -93,7 +111,7 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Share {
     /// What it was spent on.
-    pub what: &'static str,
+    pub what: String,
     /// Microseconds.
     pub us: f64,
     /// Of the whole.
@@ -133,7 +151,7 @@ impl Explanation {
     fn of(number: u64, span: &CommandSpan, kept: &Kept, geometry: &Geometry) -> Self {
         let (began, ended) = span.ends();
         let mut steps: Vec<(Instant, Step)> = stages(span)
-            .chain(below(&kept.pieces, geometry))
+            .chain(below(kept, geometry))
             .map(|step| {
                 let Drawn { from, to, depth, what } = step;
                 (
@@ -160,7 +178,7 @@ impl Explanation {
             began_us: began.since(Instant::ZERO).as_micros_f64(),
             total_us: total.as_micros_f64(),
             steps: steps.into_iter().map(|(_, step)| step).collect(),
-            shares: shares(span, &kept.pieces, total),
+            shares: shares(span, &kept.pieces, &kept.followed, total),
             left_out: kept.left_out,
         }
     }
@@ -261,6 +279,10 @@ pub(crate) fn function_name(function: Function) -> String {
     function.name().replace('_', " ")
 }
 
+const fn kind(write: bool) -> &'static str {
+    if write { "write" } else { "read" }
+}
+
 const fn direction(from_host: bool) -> &'static str {
     if from_host { "from the host" } else { "to the host" }
 }
@@ -272,13 +294,14 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
         Activity::Command(span) => {
             (0, CommandName { queue: QueueId(span.queue), opcode: span.opcode }.to_string())
         }
-        Activity::Slice { lpn, write } => {
-            (1, format!("slice: logical page {lpn}, {}", if write { "write" } else { "read" }))
-        }
+        Activity::Slice { lpn, write } => (1, format!("slice: logical page {lpn}, {}", kind(write))),
         Activity::Transfer { from_host, bytes } => {
             (2, format!("host DMA, {bytes} B {}", direction(from_host)))
         }
-        Activity::Waiting { reason } => (2, wait_name(reason).to_owned()),
+        Activity::Waiting { reason, holder: Some(Holder { slice: Some((lpn, write)), .. }) } => {
+            (2, format!("{}, last a {} of logical page {lpn}", wait_name(reason), kind(write)))
+        }
+        Activity::Waiting { reason, .. } => (2, wait_name(reason).to_owned()),
         Activity::Dependent { kind } => {
             (2, format!("{} waits for the dependency checker", operation_name(kind)))
         }
@@ -303,15 +326,23 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
         Activity::Transaction { channel, bytes: 0, .. } => (3, format!("channel {channel}: command")),
         Activity::Transaction { channel, bytes, .. } => (3, format!("channel {channel}: {bytes} B")),
         Activity::Array { lun, kind } => (3, format!("array of {}: {}", lun_name(lun), kind_name(kind))),
-        Activity::Link { from_host, bytes } => (0, format!("{bytes} B {}", direction(from_host))),
+        Activity::LinkQueued { from_host, bytes } => {
+            (3, format!("{bytes} B {} wait for the link", direction(from_host)))
+        }
+        Activity::Link { from_host, bytes } => (3, format!("link: {bytes} B {}", direction(from_host))),
     }
 }
 
-fn below<'a>(pieces: &'a [Piece], geometry: &'a Geometry) -> impl Iterator<Item = Drawn> + 'a {
-    pieces.iter().map(|piece| {
+fn below<'a>(kept: &'a Kept, geometry: &'a Geometry) -> impl Iterator<Item = Drawn> + 'a {
+    let own = kept.pieces.iter().map(|piece| {
         let (depth, what) = described(&piece.activity, geometry);
         Drawn { from: piece.from, to: piece.to, depth, what }
-    })
+    });
+    let holders = kept.followed.iter().map(|Followed { piece, .. }| {
+        let (_, what) = described(&piece.activity, geometry);
+        Drawn { from: piece.from, to: piece.to, depth: 3, what: format!("its holder: {what}") }
+    });
+    own.chain(holders)
 }
 
 #[cfg(test)]

@@ -190,6 +190,8 @@ impl<W: Write> PerfettoTrace<W> {
             }
             Activity::Transaction { channel, .. } => (Group::Channels, u32::from(channel)),
             Activity::Array { lun, .. } => (Group::Arrays, lun.0),
+            // The link's track shows what is before them.
+            Activity::LinkQueued { .. } => return Ok(()),
             Activity::Link { from_host, .. } => {
                 // The link carries one after the other.
                 let until = &mut self.link_until[usize::from(from_host)];

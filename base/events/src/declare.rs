@@ -143,21 +143,38 @@ events! {
         /// 0 a data buffer entry, 1 room that garbage collection makes, 2 a log page, 3 a merge buffer, 4 the queue of flash
         /// requests, 5 the command's other slices, 6 others' pages of the same word line.
         reason: u8,
+        /// Data buffer entry; all ones when any will do, and for other reasons.
+        buffer: u32,
     }
     /// It waits no longer.
     WaitEnded {
         /// Firmware task.
         task: u32,
     }
-    /// A slice found its page in the data buffer.
+    /// A slice has taken the entry in which it found its page.
     BufferHit {
+        /// Firmware task.
+        task: u32,
         /// Logical page.
         lpn: u32,
+        /// Data buffer entry.
+        buffer: u32,
     }
-    /// A slice did not find its page in the data buffer.
+    /// A slice that did not find its page in the data buffer has taken an entry for it.
     BufferMissed {
+        /// Firmware task.
+        task: u32,
         /// Logical page.
         lpn: u32,
+        /// Data buffer entry.
+        buffer: u32,
+    }
+    /// A task lets go of a data buffer entry, or has brought it to flash, while others wait for one.
+    EntryReleased {
+        /// Firmware task.
+        task: u32,
+        /// Data buffer entry.
+        buffer: u32,
     }
     /// A dirty page leaves the data buffer.
     PageEvicted {
@@ -310,12 +327,16 @@ events! {
         /// Picoseconds until it is ready.
         picoseconds: u64,
     }
-    /// Host DMA begins on the link.
+    /// The link has been asked to move data.
     DmaStarted {
         /// True from host to device.
         from_host: bool,
         /// Bytes.
         bytes: u32,
+        /// Buffer that they come from or go to; all ones for the front end's own memory.
+        buffer: u32,
+        /// Picoseconds for which other data keep the link from it.
+        waits: u64,
     }
     /// Host DMA has moved its bytes.
     DmaFinished {

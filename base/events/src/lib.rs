@@ -28,7 +28,7 @@ pub use firmware_spans::FirmwareSpans;
 pub use flash::{FlashKind, FlashSpans};
 pub use function::{Firmware, Function};
 pub use histogram::LatencyHistogram;
-pub use lives::{Activity, Lives, Piece};
+pub use lives::{Activity, Holder, Lives, Piece};
 pub use recorder::{EventSink, Recorder};
 pub use spans::{CommandSpan, Spans, Stage, StageHistograms};
 pub use tee::Tee;

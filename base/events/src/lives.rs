@@ -1,6 +1,8 @@
 //! What happened between which two instants, and for which command: what traces and explanations are drawn from.
 
+mod releases;
 mod station;
+mod transfers;
 
 use crate::{CommandSpan, Event, EventSink, Function, Spans, Wait};
 use alloc::boxed::Box;
@@ -8,9 +10,12 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{Geometry, Instant, LunAddr, LunIndex};
+use aster_units::{Duration, Geometry, Instant, LunAddr, LunIndex};
 use core::cell::Cell;
+pub use releases::Holder;
+use releases::Releases;
 use station::{READ_TRANSFER, Station, flash_kind};
+use transfers::{Asked, Transfers};
 
 /// What a [`Piece`] of time was spent on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +40,8 @@ pub enum Activity {
     Waiting {
         /// For what.
         reason: Wait,
+        /// Who had the data buffer entry, where that is what it waited for.
+        holder: Option<Holder>,
     },
     /// Under the big loop: an operation waits to be taken by the dependency checker, and for those before it (C32).
     Dependent {
@@ -91,7 +98,14 @@ pub enum Activity {
         /// As events number flash operations.
         kind: u8,
     },
-    /// The link moves data.
+    /// Data wait until the link has moved what is before them.
+    LinkQueued {
+        /// True from host to device.
+        from_host: bool,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// The link moves data, with its latency and the memory's bandwidth.
     Link {
         /// True from host to device.
         from_host: bool,
@@ -128,7 +142,16 @@ struct Worker {
     command: Option<u64>,
     slice: Option<(Instant, u32, bool)>,
     transfer: Option<(Instant, bool, u32)>,
-    wait: Option<(Instant, Wait)>,
+    wait: Option<Waits>,
+}
+
+/// What a task waits for, or did up to now: whoever is woken for an entry and finds it taken goes on waiting.
+#[derive(Clone, Copy)]
+struct Waits {
+    since: Instant,
+    reason: Wait,
+    buffer: u32,
+    ended: Option<Instant>,
 }
 
 /// A flash operation that is asked for or under way.
@@ -166,7 +189,8 @@ pub struct Lives<F> {
     workers: Vec<Worker>,
     luns: Box<[LunState]>,
     channels: Box<[Option<(Instant, LunIndex)>]>,
-    link: [VecDeque<Instant>; 2],
+    transfers: Transfers,
+    releases: Releases,
     station: Station,
     each: F,
 }
@@ -185,7 +209,8 @@ impl<F: FnMut(&Piece)> Lives<F> {
             workers: Vec::new(),
             luns: vec![LunState::default(); geometry.total_luns() as usize].into_boxed_slice(),
             channels: vec![None; usize::from(geometry.channels)].into_boxed_slice(),
-            link: Default::default(),
+            transfers: Transfers::default(),
+            releases: Releases::default(),
             station: Station::default(),
             each,
         }
@@ -219,6 +244,44 @@ impl<F: FnMut(&Piece)> Lives<F> {
     fn owner(&self, task: u32) -> Owner {
         let command = self.workers.get(task as usize).and_then(|w| w.slice.and(w.command));
         Owner { command, task: Some(task) }
+    }
+    /// A task begins to wait, or goes on.
+    fn wait_started(&mut self, at: Instant, task: u32, reason: Wait, buffer: u32) {
+        let goes_on = |wait: &Waits| {
+            (wait.ended, wait.reason, wait.buffer) == (Some(at), Wait::BufferEntry, buffer)
+                && reason == Wait::BufferEntry
+        };
+        let worker = self.worker(task);
+        if let Some(wait) = worker.wait.as_mut().filter(|wait| goes_on(wait)) {
+            wait.ended = None;
+            return;
+        }
+        self.wait_over(task, None);
+        self.worker(task).wait = Some(Waits { since: at, reason, buffer, ended: None });
+    }
+    fn wait_ended(&mut self, at: Instant, task: u32) {
+        if let Some(wait) = &mut self.worker(task).wait {
+            wait.ended = Some(at);
+            if wait.reason != Wait::BufferEntry {
+                self.wait_over(task, None);
+            }
+        }
+    }
+    /// What a task waited for up to now is over: it goes on, perhaps with the entry that it `got`.
+    fn wait_over(&mut self, task: u32, got: Option<u32>) {
+        let Some(Waits { since, reason, buffer, ended: Some(ended) }) = self.worker(task).wait else {
+            return;
+        };
+        self.worker(task).wait = None;
+        let of_entry = reason == Wait::BufferEntry;
+        let holder = if of_entry { self.releases.behind(task, since, buffer, got) } else { None };
+        self.tell(Activity::Waiting { reason, holder }, self.owner(task), since, ended);
+    }
+    fn released(&mut self, at: Instant, task: u32, buffer: u32) {
+        let slice = self.worker(task).slice;
+        let since = slice.map_or(Instant::ZERO, |(since, ..)| since);
+        let slice = slice.map(|(_, lpn, write)| (lpn, write));
+        self.releases.told(at, buffer, Holder { task, since, slice });
     }
     fn lun_of_slot(&self, channel: u16, slot: u16) -> LunIndex {
         let ways = u16::from(self.geometry.ways);
@@ -288,21 +351,25 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 *self.worker(task) = Worker { command, slice: Some((at, lpn, write)), ..Worker::default() };
             }
             Event::SliceEnded { task } => {
+                self.wait_over(task, None);
                 let owner = self.owner(task);
                 if let Some((from, lpn, write)) = self.worker(task).slice.take() {
                     self.tell(Activity::Slice { lpn, write }, owner, from, at);
                 }
             }
-            Event::WaitStarted { task, reason } => {
-                self.worker(task).wait = Wait::of_number(reason).map(|reason| (at, reason));
-            }
-            Event::WaitEnded { task } => {
-                let owner = self.owner(task);
-                if let Some((from, reason)) = self.worker(task).wait.take() {
-                    self.tell(Activity::Waiting { reason }, owner, from, at);
+            Event::WaitStarted { task, reason, buffer } => {
+                if let Some(reason) = Wait::of_number(reason) {
+                    self.wait_started(at, task, reason, buffer);
                 }
             }
+            Event::WaitEnded { task } => self.wait_ended(at, task),
+            Event::BufferHit { task, buffer, .. } | Event::BufferMissed { task, buffer, .. } => {
+                self.wait_over(task, Some(buffer));
+            }
+            Event::EntryReleased { task, buffer } => self.released(at, task, buffer),
             Event::TransferQueued { task, from_host, bytes, buffer, .. } => {
+                self.wait_over(task, None);
+                self.transfers.asked(from_host, buffer, bytes, self.owner(task));
                 self.worker(task).transfer = Some((at, from_host, bytes));
                 self.station.asked(at, from_host, buffer, self.owner(task));
             }
@@ -315,6 +382,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
             Event::OperationEnded { kind, lun, buffer, .. } => self.station.ended(at, (kind, lun, buffer)),
             Event::TransferEnded { task, .. } => {
                 self.station.over(task);
+                self.transfers.over(task);
                 let owner = self.owner(task);
                 if let Some((from, from_host, bytes)) = self.worker(task).transfer.take() {
                     self.tell(Activity::Transfer { from_host, bytes }, owner, from, at);
@@ -327,6 +395,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 }
             }
             Event::FlashQueued { task, lun, kind, row, buffer } => {
+                self.wait_over(task, None);
                 let owner = self.owner(task);
                 if let Some(state) = self.luns.get_mut(lun as usize)
                     && state.queued.len() < QUEUED_MAX
@@ -364,10 +433,17 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
                 self.tell(Activity::Array { lun, kind }, owner, at, until);
             }
-            Event::DmaStarted { from_host, .. } => self.link[usize::from(from_host)].push_back(at),
+            Event::DmaStarted { from_host, bytes, buffer, waits } => {
+                let waits = Duration::from_picos(waits);
+                self.transfers.on_link(at, from_host, buffer, (bytes, waits));
+            }
             Event::DmaFinished { from_host, bytes } => {
-                if let Some(from) = self.link[usize::from(from_host)].pop_front() {
-                    self.tell(Activity::Link { from_host, bytes }, Owner::default(), from, at);
+                if let Some(Asked { at: asked, waits, owner }) = self.transfers.off_link(from_host) {
+                    let begins = (asked + waits).min(at);
+                    if begins > asked {
+                        self.tell(Activity::LinkQueued { from_host, bytes }, owner, asked, begins);
+                    }
+                    self.tell(Activity::Link { from_host, bytes }, owner, begins, at);
                 }
             }
             _ => {}

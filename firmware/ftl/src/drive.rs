@@ -451,7 +451,11 @@ impl Drive {
     /// Something about an entry has changed that others may wait for.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
-        self.entry_waiters[entry.index()].wake_all(self.exec());
+        let waiters = &self.entry_waiters[entry.index()];
+        if self.recorder.is_on() && !(waiters.is_empty() && self.pool_waiters.is_empty()) {
+            self.emit(|| Event::EntryReleased { task: self.task(), buffer: entry.0 });
+        }
+        waiters.wake_all(self.exec());
         self.pool_waiters.wake_all(self.exec());
     }
 }

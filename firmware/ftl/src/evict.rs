@@ -160,7 +160,7 @@ impl Drive {
                 Flush::Evict => break,
                 Flush::Busy => {}
             }
-            self.wait_once(&self.entry_waiters[entry.index()], Wait::BufferEntry).await;
+            self.entry_wait(Some(entry)).await;
         }
         self.evict(entry).await.map(|_| ())
     }

@@ -220,18 +220,16 @@ impl Drive {
     /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when none is begun.
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
         let from = BufferId(self.config.padding_buffer());
-        let begun = self
-            .flash_waiters
-            .wait(self.exec(), || {
-                let next = self.blocks.borrow().next_of_line(lun, stream);
-                let Some(ppa) = next else { return Some(None) };
-                let request = self.request(Phase::Program, ppa, self.whole(), from);
-                let tag = self.flash.submit(request)?;
-                self.tell(&request);
-                self.took_page(lun, ppa, None);
-                Some(Some((ppa, tag)))
-            })
-            .await;
+        let tried = self.flash_waiters.wait(self.exec(), || {
+            let next = self.blocks.borrow().next_of_line(lun, stream);
+            let Some(ppa) = next else { return Some(None) };
+            let request = self.request(Phase::Program, ppa, self.whole(), from);
+            let tag = self.flash.submit(request)?;
+            self.tell(&request);
+            self.took_page(lun, ppa, None);
+            Some(Some((ppa, tag)))
+        });
+        let begun = self.waiting(Wait::FlashQueue, tried).await;
         begun.inspect(|_| self.count_program(Cause::Padding))
     }
     fn count_program(&self, cause: Cause) {

@@ -6,7 +6,7 @@ use crate::flash::Cause;
 use crate::lost;
 use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
-use aster_events::{Event, Function, Wait};
+use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
 use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
@@ -92,25 +92,23 @@ impl Drive {
             let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
             match step {
                 Step::Held { entry, hold, hit } => {
-                    self.count_hit(lpn, hit);
+                    self.count_hit(lpn, entry, hit);
                     return Ok((entry, hold));
                 }
-                Step::Busy(entry) => {
-                    self.wait_once(&self.entry_waiters[entry.index()], Wait::BufferEntry).await
-                }
+                Step::Busy(entry) => self.entry_wait(Some(entry)).await,
                 // Room that can't be made this way may still be there among the clean entries.
                 Step::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
-                Step::None => self.wait_once(&self.pool_waiters, Wait::BufferEntry).await,
+                Step::None => self.entry_wait(None).await,
             }
         }
     }
-    fn count_hit(&self, lpn: Lpn, hit: bool) {
+    fn count_hit(&self, lpn: Lpn, entry: EntryId, hit: bool) {
         if hit {
             self.count(|s| s.buffer_hits += 1);
-            self.emit(|| Event::BufferHit { lpn: lpn.0 });
+            self.emit(|| Event::BufferHit { task: self.task(), lpn: lpn.0, buffer: entry.0 });
         } else {
             self.count(|s| s.buffer_misses += 1);
-            self.emit(|| Event::BufferMissed { lpn: lpn.0 });
+            self.emit(|| Event::BufferMissed { task: self.task(), lpn: lpn.0, buffer: entry.0 });
         }
     }
     pub(crate) fn let_go(&self, entry: EntryId, hold: Hold) {

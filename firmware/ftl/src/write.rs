@@ -4,7 +4,6 @@ use crate::buffer::{EntryId, Granules, Hold, Want};
 use crate::drive::Drive;
 use crate::read::dma_status;
 use crate::slice::Slice;
-use aster_events::Wait;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
@@ -77,7 +76,7 @@ impl Drive {
                 Some(entry) => {
                     self.evict(entry).await?;
                 }
-                None => self.wait_once(&self.pool_waiters, Wait::BufferEntry).await,
+                None => self.entry_wait(None).await,
             }
         }
     }

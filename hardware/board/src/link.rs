@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{LINK_KICK, LinkOp, LinkPort, LinkTicket};
+use aster_ports::link::{LINK_KICK, LinkOp, LinkPort, LinkTicket, Local};
 use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, RefCell};
@@ -63,7 +63,12 @@ struct What {
     dma: bool,
     from_host: bool,
     bytes: u32,
+    /// The page buffer at the device's end.
+    buffer: u32,
 }
+
+/// Where there is no page buffer at the device's end.
+const NO_BUFFER: u32 = u32::MAX;
 
 #[derive(Default)]
 struct Lane {
@@ -128,19 +133,25 @@ impl Link {
                 dma: matches!(*op, LinkOp::Dma { .. }),
                 from_host: op.direction() == DmaDirection::FromHost,
                 bytes: op.bytes(),
+                buffer: match *op {
+                    LinkOp::Dma { local: Local::Buffer { buffer, .. }, .. } => buffer.0,
+                    _ => NO_BUFFER,
+                },
             }
         };
-        let What { dma, from_host, bytes } = what;
+        let What { dma, from_host, bytes, buffer } = what;
         let lane = &self.lanes[if from_host { FROM_HOST } else { TO_HOST }];
         // A read's request travels up before its data comes down; a posted write only travels up.
         let ready = if from_host { now + self.config.latency } else { now };
-        let sent = lane.free_at.get().max(ready) + self.config.occupies(bytes);
+        let begins = lane.free_at.get().max(ready);
+        let sent = begins + self.config.occupies(bytes);
         lane.free_at.set(sent);
         let in_memory = self.memory.reserve(now, u64::from(bytes));
         let arrives = (sent + self.config.latency).max(in_memory);
         self.count(what);
         if dma {
-            self.recorder.emit(now, || Event::DmaStarted { from_host, bytes });
+            let waits = || begins.since(ready).as_picos();
+            self.recorder.emit(now, || Event::DmaStarted { from_host, bytes, buffer, waits: waits() });
         }
         let mut due = lane.due.borrow_mut();
         if arrives <= now && due.is_empty() {
@@ -179,7 +190,7 @@ impl Link {
         }
     }
 
-    fn emit(&self, ticket: LinkTicket, What { dma, from_host, bytes }: What) {
+    fn emit(&self, ticket: LinkTicket, What { dma, from_host, bytes, .. }: What) {
         if dma {
             self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host, bytes });
         }
@@ -218,7 +229,7 @@ impl Handler for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_ports::link::{Local, MAX_SEGMENTS, Segment};
+    use aster_ports::link::{MAX_SEGMENTS, Segment};
     use aster_ports::resource::Bandwidth;
 
     fn dma(direction: DmaDirection, bytes: u32, token: u32) -> LinkOp {

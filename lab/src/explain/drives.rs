@@ -45,18 +45,19 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
         machine.run(&mut runner, |_| true).unwrap();
     };
     let geometry = *machine.device().geometry();
-    let kept = Rc::new(RefCell::new((BTreeMap::<u64, Vec<Piece>>::new(), Vec::new())));
+    let kept = Rc::new(RefCell::new((BTreeMap::<u64, Kept>::new(), Vec::new(), Histories::default())));
     run(before);
     let into = Rc::clone(&kept);
     let lives = Lives::new(geometry, 1024, move |piece: &Piece| {
-        let (open, ended) = &mut *into.borrow_mut();
+        let (open, ended, histories) = &mut *into.borrow_mut();
+        histories.hear(piece);
         let Some(command) = piece.command else { return };
         match piece.activity {
             Activity::Command(span) => {
-                let kept = Kept { pieces: open.remove(&command).unwrap_or_default(), left_out: 0 };
+                let kept = open.remove(&command).unwrap_or_default();
                 ended.push(Explanation::of(command, &span, &kept, &geometry));
             }
-            _ => open.entry(command).or_default().push(*piece),
+            _ => open.entry(command).or_default().hear(piece, histories),
         }
     });
     recorder.attach(lives);
@@ -122,4 +123,46 @@ fn under_the_big_loop_the_dependency_checker_and_the_reservation_station_are_tol
     }
     let mean = |what| reads.iter().map(|read| share(read, what)).sum::<f64>() / reads.len() as f64;
     assert!(mean(STATION) > 1.0 && mean(DEPENDENCY) > 0.0 && mean(CORE) < 3.0, "{}", reads[0].table());
+}
+
+/// Microseconds of all commands that went to shares of that name, of all that they took.
+fn spent(all: &[Explanation], is: impl Fn(&str) -> bool) -> f64 {
+    let shares = all.iter().flat_map(|told| &told.shares);
+    shares.filter(|share| is(&share.what)).map(|share| share.us).sum::<f64>() / total(all)
+}
+fn total(all: &[Explanation]) -> f64 {
+    all.iter().map(|told| told.total_us).sum()
+}
+
+#[test]
+fn a_loaded_drives_writes_are_told_what_the_holders_of_the_data_buffer_did() {
+    let mut profile = shipped("ideal").unwrap();
+    profile.ftl.buffer_entries = 16;
+    let fill = Job { queue_depth: 60, ..job(Access::Random, Mix::Write, 16 << 10, 1_000) };
+    let all = explained(&profile, std::slice::from_ref(&fill), std::slice::from_ref(&fill), false);
+    add_up(&all);
+    let holder = "waiting for a data buffer entry, its holder: ";
+    let followed = spent(&all, |what| what.starts_with(holder));
+    let not_followed = spent(&all, |what| what == wait_name(Wait::BufferEntry));
+    assert!(followed > 0.3 && not_followed < 0.1 * followed, "{followed} and {not_followed}");
+    let program = spent(&all, |what| what == format!("{holder}{PROGRAM_ARRAY}"));
+    assert!(program > 0.3 * followed, "{program} of {followed}");
+}
+
+#[test]
+fn waiting_for_the_link_is_told_apart_from_moving_over_it() {
+    let reads = |depth| {
+        let mut profile = shipped("ideal").unwrap();
+        (profile.link.generation, profile.link.lanes, profile.link.unlimited) = (1, 1, false);
+        let some = |job: Job| Job { size: Some(Extent::Bytes(8 << 20)), queue_depth: depth, ..job };
+        let fill = some(job(Access::Sequential, Mix::Write, 128 << 10, 64));
+        let read = some(job(Access::Random, Mix::Read, 128 << 10, 64));
+        let all = explained(&profile, &[fill], &[read], false);
+        add_up(&all);
+        [LINK, LINK_QUEUED].map(|name| spent(&all, |what| what == name))
+    };
+    let [moving, waiting] = reads(16);
+    assert!(moving > 0.005 && waiting > 0.3, "a narrow link: {moving}, {waiting}");
+    let [moving, waiting] = reads(1);
+    assert!(moving > 0.1 && waiting < 0.9, "one at a time: {moving}, {waiting}");
 }

@@ -1,6 +1,6 @@
 //! Where a command's time went: every instant of it has one name.
 
-use super::Share;
+use super::{Followed, Share};
 use aster_run_virtual::events::{Activity, CommandSpan, Piece, Stage, Wait};
 use aster_units::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -18,9 +18,11 @@ pub(super) const PROGRAM_ARRAY: &str = "array: programming";
 pub(super) const ERASE_ARRAY: &str = "array: erasing";
 pub(super) const CHANNEL: &str = "channel: commands and data";
 pub(super) const OPERATION: &str = "flash operation: waiting for the channel, polling, ECC, firmware";
-pub(super) const TRANSFER: &str = "host DMA";
+pub(super) const LINK_QUEUED: &str = "host DMA: waiting for the link";
+pub(super) const LINK: &str = "host DMA: on the link";
+pub(super) const TRANSFER: &str = "host DMA: what the front end adds";
 pub(super) const LAST: &str = "FTL: the command's end";
-pub(super) const COMPLETION: &str = "completion entry";
+pub(super) const COMPLETION: &str = "completion entry, in its turn on the link";
 pub(super) const REST: &str = "FTL";
 
 /// What a slice waits for.
@@ -48,6 +50,8 @@ fn names() -> impl Iterator<Item = &'static str> {
         ERASE_ARRAY,
         CHANNEL,
         OPERATION,
+        LINK_QUEUED,
+        LINK,
         TRANSFER,
         LAST,
         COMPLETION,
@@ -56,8 +60,10 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// What an instant within a slice is spent on, the higher number before the lower where several go on at once.
-fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
+pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
     Some(match *activity {
+        Activity::Link { .. } => (9, LINK),
+        Activity::LinkQueued { .. } => (8, LINK_QUEUED),
         // While an operation of host DMA waits, its task knows of a transfer.
         Activity::Dependent { kind: 0 | 1 } => (7, DEPENDENCY),
         Activity::Reserved { kind: 0 | 1 } => (7, STATION),
@@ -70,27 +76,55 @@ fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
         Activity::Reserved { .. } => (3, STATION),
         Activity::Flash { .. } => (2, OPERATION),
         Activity::Queued { .. } => (1, LUN),
-        Activity::Waiting { reason } => (1, wait_name(reason)),
+        Activity::Waiting { reason, .. } => (1, wait_name(reason)),
         Activity::Firmware { .. } => (0, FIRMWARE),
-        Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } | Activity::Link { .. } => {
-            return None;
-        }
+        Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } => return None,
     })
 }
 
-/// The ends of parts that follow each other, each with its name.
-type Parts = Vec<(Instant, &'static str)>;
+/// On what a part of the time was spent, by whom.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct What {
+    /// By the holder of a data buffer entry for which the command waited.
+    holder: bool,
+    name: &'static str,
+}
+
+impl What {
+    const fn own(name: &'static str) -> Self {
+        What { holder: false, name }
+    }
+    fn told(self) -> String {
+        if self.holder {
+            format!("waiting for a data buffer entry, its holder: {}", self.name)
+        } else {
+            self.name.to_owned()
+        }
+    }
+}
+
+/// The ends of parts that follow each other, each with what it was.
+type Parts = Vec<(Instant, What)>;
+
+/// Something between two instants: how far it was followed, its rank and name.
+type Ranked = (Instant, Instant, (u8, u8, &'static str));
+
+fn first_of(all: &[Ranked], from: Instant, to: Instant) -> Option<&'static str> {
+    let here = all.iter().filter(|(a, b, _)| *a <= from && *b >= to).map(|(.., rank)| *rank);
+    here.max().map(|(.., name)| name)
+}
 
 /// A command's slices, and what was done for them.
 struct Slices<'a> {
     pieces: &'a [Piece],
+    followed: &'a [Followed],
     slices: Vec<&'a Piece>,
 }
 
 impl<'a> Slices<'a> {
-    fn of(pieces: &'a [Piece]) -> Self {
+    fn of(pieces: &'a [Piece], followed: &'a [Followed]) -> Self {
         let slices = pieces.iter().filter(|piece| matches!(piece.activity, Activity::Slice { .. })).collect();
-        Slices { pieces, slices }
+        Slices { pieces, followed, slices }
     }
 
     /// What a slice's time between two instants was spent on.
@@ -99,18 +133,37 @@ impl<'a> Slices<'a> {
             .pieces
             .iter()
             .filter(|p| p.task == slice.task && p.to > from && p.from < to)
-            .filter_map(|p| Some((p.from, p.to, rank(&p.activity)?)))
+            .filter_map(|p| {
+                let (rank, name) = rank(&p.activity)?;
+                Some((p.from, p.to, (0, rank, name)))
+            })
             .collect();
-        let mut edges: Vec<_> =
-            inside.iter().flat_map(|(a, b, _)| [*a, *b]).filter(|t| *t > from && *t < to).collect();
+        let of_holder: Vec<_> = self
+            .followed
+            .iter()
+            .filter(|f| f.waiter == slice.task && f.piece.to > from && f.piece.from < to)
+            // A holder for which nothing is done waits for its core.
+            .map(|Followed { piece, depth, .. }| {
+                let (rank, name) = rank(&piece.activity).unwrap_or((0, CORE));
+                (piece.from, piece.to, (*depth, rank, name))
+            })
+            .collect();
+        let mut edges: Vec<_> = inside
+            .iter()
+            .chain(&of_holder)
+            .flat_map(|(a, b, _)| [*a, *b])
+            .filter(|t| *t > from && *t < to)
+            .collect();
         edges.push(to);
         edges.sort_unstable();
         let mut at = from;
         for edge in edges {
-            let here = inside.iter().filter(|(a, b, _)| *a <= at && *b >= edge).map(|(.., rank)| *rank).max();
-            match here.map_or(CORE, |(_, what)| what) {
-                what if what == wait_name(Wait::Slices) => self.others(slice, at, edge, parts),
-                what => parts.push((edge, what)),
+            let own = first_of(&inside, at, edge).unwrap_or(CORE);
+            let holder = (own == wait_name(Wait::BufferEntry)).then(|| first_of(&of_holder, at, edge));
+            match holder.flatten() {
+                _ if own == wait_name(Wait::Slices) => self.others(slice, at, edge, parts),
+                Some(name) => parts.push((edge, What { holder: true, name })),
+                None => parts.push((edge, What::own(own))),
             }
             at = edge;
         }
@@ -123,7 +176,7 @@ impl<'a> Slices<'a> {
         if let Some(last) = last {
             self.up_to(last, from, parts);
         }
-        parts.push((to, wait_name(Wait::Slices)));
+        parts.push((to, What::own(wait_name(Wait::Slices))));
     }
 
     /// The time from `from` to the end of a slice: before it came to its worker, that had others of the command to carry out.
@@ -141,7 +194,7 @@ impl<'a> Slices<'a> {
         }
         for one in chain.into_iter().rev() {
             if one.from > from {
-                parts.push((one.from, DIVIDE));
+                parts.push((one.from, What::own(DIVIDE)));
             }
             self.walk(one, one.from.max(from), one.to, parts);
         }
@@ -149,8 +202,13 @@ impl<'a> Slices<'a> {
 }
 
 /// The command's time, divided without gap or overlap.
-pub(super) fn shares(span: &CommandSpan, pieces: &[Piece], total: Duration) -> Vec<Share> {
-    let mut spent: BTreeMap<&'static str, Duration> = BTreeMap::new();
+pub(super) fn shares(
+    span: &CommandSpan,
+    pieces: &[Piece],
+    followed: &[Followed],
+    total: Duration,
+) -> Vec<Share> {
+    let mut spent: BTreeMap<What, Duration> = BTreeMap::new();
     let mut at = span.ends().0;
     let mut until = |to: Option<Instant>, what| {
         if let Some(to) = to.filter(|to| *to > at) {
@@ -158,19 +216,21 @@ pub(super) fn shares(span: &CommandSpan, pieces: &[Piece], total: Duration) -> V
             at = to;
         }
     };
-    until(span.at(Stage::Fetched), QUEUE);
-    until(span.at(Stage::Started), FRONT);
-    let slices = Slices::of(pieces);
+    until(span.at(Stage::Fetched), What::own(QUEUE));
+    until(span.at(Stage::Started), What::own(FRONT));
+    let slices = Slices::of(pieces, followed);
     if let Some(last) = slices.slices.iter().max_by_key(|piece| piece.to) {
         let mut parts = Parts::new();
         slices.up_to(last, span.at(Stage::Started).unwrap_or(last.from), &mut parts);
         parts.into_iter().for_each(|(to, what)| until(Some(to), what));
-        until(span.at(Stage::Finished), LAST);
+        until(span.at(Stage::Finished), What::own(LAST));
     } else {
-        until(span.at(Stage::Finished), REST);
+        until(span.at(Stage::Finished), What::own(REST));
     }
-    until(span.at(Stage::Completed), COMPLETION);
+    until(span.at(Stage::Completed), What::own(COMPLETION));
     let percent = |part: Duration| 100.0 * part.as_picos() as f64 / (total.as_picos().max(1)) as f64;
-    let told = names().filter_map(|what| Some((what, *spent.get(what)?)));
-    told.map(|(what, part)| Share { what, us: part.as_micros_f64(), percent: percent(part) }).collect()
+    let of = |holder| names().map(move |name| What { holder, name });
+    let told = of(false).chain(of(true)).filter_map(|what| Some((what, *spent.get(&what)?)));
+    told.map(|(what, part)| Share { what: what.told(), us: part.as_micros_f64(), percent: percent(part) })
+        .collect()
 }

@@ -1,6 +1,6 @@
 use super::shares::*;
 use super::*;
-use aster_run_virtual::events::{Event, EventSink, Lives};
+use aster_run_virtual::events::{Event, EventSink, Lives, Wait};
 use aster_units::Duration;
 
 const SHAPE: Geometry = Geometry {
@@ -65,7 +65,7 @@ fn explanation(which: Which, mut events: Vec<(u64, Event)>) -> Option<Explanatio
 fn the_shares_of_a_command_add_up_to_its_time() {
     let found = explanation(Which::Number(1), read(100, 50, 0)).unwrap();
     assert_eq!((found.name.as_str(), found.length, found.total_us), ("Read", 4096, 79.0));
-    let shares: Vec<_> = found.shares.iter().map(|share| (share.what, share.us)).collect();
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what.as_str(), share.us)).collect();
     let want = [
         (FRONT, 1.0),
         (DIVIDE, 2.0),
@@ -113,7 +113,7 @@ fn a_command_without_slices_is_the_ftls() {
         (10, Event::CommandCompleted { command: 0, status: 0 }),
     ];
     let found = explanation(Which::Slowest, events).unwrap();
-    let shares: Vec<_> = found.shares.iter().map(|share| (share.what, share.us)).collect();
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what.as_str(), share.us)).collect();
     assert_eq!((found.name.as_str(), shares), ("Flush", vec![(FRONT, 2.0), (REST, 7.0), (COMPLETION, 1.0)]));
 }
 
@@ -159,4 +159,55 @@ fn a_slices_firmware_has_a_share_of_its_own_and_other_tasks_firmware_is_not_the_
     );
     let all: f64 = found.shares.iter().map(|share| share.us).sum();
     assert!((all - found.total_us).abs() < 1e-9);
+}
+
+#[test]
+fn a_wait_for_a_data_buffer_entry_is_divided_by_what_its_holder_did() {
+    let (holder, waiter, any) = (10, 11, u32::MAX);
+    let wait = |task, buffer| Event::WaitStarted { task, reason: Wait::BufferEntry.number(), buffer };
+    let events = vec![
+        (0, Event::CommandFetched { command: 0, queue: 1, opcode: 1, host_id: 0 }),
+        (0, Event::CommandFetched { command: 1, queue: 1, opcode: 1, host_id: 1 }),
+        (0, Event::CommandFetched { command: 2, queue: 1, opcode: 1, host_id: 2 }),
+        (1, Event::CommandStarted { command: 2, offset: 8192, length: 4096 }),
+        // The holder waits for another's entry, programs the one that it got, and thinks about it.
+        (2, Event::SliceStarted { command: 0, lpn: 3, write: true, task: 9 }),
+        (3, Event::SliceStarted { command: 1, lpn: 4, write: true, task: holder }),
+        (4, Event::TransferQueued { task: 9, from_host: true, bytes: 4096, buffer: 1, compare: false }),
+        (5, wait(holder, any)),
+        (10, Event::SliceStarted { command: 2, lpn: 5, write: true, task: waiter }),
+        (10, wait(waiter, any)),
+        (13, Event::TransferEnded { task: 9, failed: false }),
+        (14, Event::EntryReleased { task: 9, buffer: 1 }),
+        (14, Event::WaitEnded { task: holder }),
+        (14, Event::FlashQueued { task: holder, lun: 0, kind: 1, row: 6, buffer: 1 }),
+        (16, Event::FlashIssued { lun: 0, kind: 1, row: 6 }),
+        (17, Event::ArrayBusy { channel: 0, way: 0, lun: 0, kind: 1, picoseconds: 60_000_000 }),
+        (80, Event::FlashFinished { lun: 0, kind: 1, row: 6, status: 0, corrected: 0 }),
+        (82, Event::EntryReleased { task: holder, buffer: 1 }),
+        (82, Event::WaitEnded { task: waiter }),
+        (82, Event::BufferMissed { task: waiter, lpn: 5, buffer: 1 }),
+        (90, Event::SliceEnded { task: waiter }),
+        (90, Event::CommandFinished { command: 2 }),
+        (90, Event::CommandCompleted { command: 2, status: 0 }),
+    ];
+    let found = explanation(Which::Number(3), events).unwrap();
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what.as_str(), share.us)).collect();
+    let of = |what: &str| format!("waiting for a data buffer entry, its holder: {what}");
+    let [core, lun, array, operation, transfer] = [CORE, LUN, PROGRAM_ARRAY, OPERATION, TRANSFER].map(of);
+    let want = [
+        (FRONT, 1.0),
+        (DIVIDE, 9.0),
+        (CORE, 8.0),
+        (core.as_str(), 3.0),
+        (&lun, 2.0),
+        (&array, 60.0),
+        (&operation, 4.0),
+        (&transfer, 3.0),
+    ];
+    assert_eq!(shares, want, "{}", found.table());
+    let table = found.table();
+    for step in ["last a write of logical page 4", "its holder: array of channel 0 way 0: program"] {
+        assert!(table.contains(step), "no {step} in\n{table}");
+    }
 }

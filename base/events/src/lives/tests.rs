@@ -62,7 +62,7 @@ fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
         (8, Event::ArrayBusy { channel: 1, way: 1, lun: 0, kind: 0, picoseconds: 50_000_000 }),
         (70, finished(3, 77)),
         (71, transfer(5)),
-        (72, Event::DmaStarted { from_host: false, bytes: 4096 }),
+        (72, Event::DmaStarted { from_host: false, bytes: 4096, buffer: 5, waits: 500_000 }),
         (74, Event::DmaFinished { from_host: false, bytes: 4096 }),
         (75, Event::TransferEnded { task: 5, failed: false }),
         (76, Event::SliceEnded { task: 5 }),
@@ -77,7 +77,8 @@ fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
         (us(7), us(8), own),
         (us(8), us(58), own),
         (us(6), us(70), own),
-        (us(72), us(74), (None, None)),
+        (us(72), us(72) + Duration::from_nanos(500), own),
+        (us(72) + Duration::from_nanos(500), us(74), own),
         (us(71), us(75), own),
         (us(3), us(76), own),
         (us(0), us(79), (Some(0), None)),
@@ -87,8 +88,8 @@ fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
     assert_eq!(all[1].activity, Activity::Transaction { channel: 1, lun, bytes: 0 });
     assert_eq!(all[2].activity, Activity::Array { lun, kind: 0 });
     assert_eq!(all[3].activity, Activity::Flash { lun, kind: 0, row: 77, status: 0, corrected: 3 });
-    assert_eq!(all[6].activity, Activity::Slice { lpn: 9, write: false });
-    assert!(matches!(all[7].activity, Activity::Command(span) if span.slices == 1));
+    assert_eq!(all[7].activity, Activity::Slice { lpn: 9, write: false });
+    assert!(matches!(all[8].activity, Activity::Command(span) if span.slices == 1));
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn ends_without_beginnings_and_places_that_are_not_there_are_left_out() {
         (1, Event::TransactionEnded { channel: 9, slot: 0, bytes: 1 }),
         (1, Event::DmaFinished { from_host: true, bytes: 1 }),
         (1, Event::WaitEnded { task: 72 }),
-        (1, Event::WaitStarted { task: 73, reason: 200 }),
+        (1, Event::WaitStarted { task: 73, reason: 200, buffer: 1 }),
         (1, Event::WaitEnded { task: 73 }),
         (1, Event::OperationDelivered { kind: 3, lun: 99, buffer: 1 }),
         (1, Event::OperationDelivered { kind: 200, lun: 0, buffer: 1 }),
@@ -188,15 +189,81 @@ fn what_a_slice_waits_for_is_the_slices() {
     let all = pieces(&[
         (0, fetched(0)),
         (1, slice(0, 1, 5)),
-        (2, Event::WaitStarted { task: 5, reason: Wait::Room.number() }),
+        (2, Event::WaitStarted { task: 5, reason: Wait::Room.number(), buffer: u32::MAX }),
         (7, Event::WaitEnded { task: 5 }),
     ]);
     let want = Piece {
-        activity: Activity::Waiting { reason: Wait::Room },
+        activity: Activity::Waiting { reason: Wait::Room, holder: None },
         command: Some(0),
         task: Some(5),
         from: us(2),
         to: us(7),
     };
     assert_eq!(all, [want]);
+}
+
+fn waits(task: u32, buffer: u32) -> Event {
+    Event::WaitStarted { task, reason: Wait::BufferEntry.number(), buffer }
+}
+
+#[test]
+fn whoever_waits_for_a_data_buffer_entry_knows_who_had_it() {
+    let released = |task, buffer| Event::EntryReleased { task, buffer };
+    let all = pieces(&[
+        (0, fetched(0)),
+        (0, fetched(1)),
+        (1, slice(0, 7, 5)),
+        (2, slice(1, 8, 6)),
+        // Any will do, and the first is taken by others.
+        (3, waits(6, u32::MAX)),
+        (9, released(4, 1)),
+        (9, Event::WaitEnded { task: 6 }),
+        (9, waits(6, u32::MAX)),
+        (20, released(5, 2)),
+        (20, released(4, 3)),
+        (21, Event::WaitEnded { task: 6 }),
+        (21, Event::BufferMissed { task: 6, lpn: 8, buffer: 2 }),
+        // This one and no other.
+        (30, waits(6, 2)),
+        (40, released(5, 2)),
+        (41, released(4, 3)),
+        (42, Event::WaitEnded { task: 6 }),
+        (43, Event::SliceEnded { task: 6 }),
+    ]);
+    let holder = Some(Holder { task: 5, since: us(1), slice: Some((7, false)) });
+    let waiting = Activity::Waiting { reason: Wait::BufferEntry, holder };
+    let found: Vec<_> = all.iter().map(|p| (p.activity, p.from, p.to)).collect();
+    let own = Activity::Slice { lpn: 8, write: false };
+    assert_eq!(found, [(waiting, us(3), us(21)), (waiting, us(30), us(42)), (own, us(2), us(43))]);
+}
+
+#[test]
+fn bytes_on_the_link_are_the_oldest_transfers_of_their_buffer() {
+    let asked =
+        |task, bytes| Event::TransferQueued { task, from_host: false, bytes, buffer: 1, compare: false };
+    let started = |buffer, bytes, waits| Event::DmaStarted { from_host: false, bytes, buffer, waits };
+    let finished = |bytes| Event::DmaFinished { from_host: false, bytes };
+    let all = pieces(&[
+        (0, fetched(0)),
+        (1, slice(0, 7, 5)),
+        (1, slice(0, 8, 6)),
+        (2, asked(5, 8192)),
+        (2, asked(6, 4096)),
+        (3, started(1, 4096, 0)),
+        (3, started(1, 4096, 1_000_000)),
+        (3, started(u32::MAX, 16, 2_000_000)),
+        (3, started(1, 4096, 2_000_000)),
+        (4, finished(4096)),
+        (5, finished(4096)),
+        (6, finished(16)),
+        (7, finished(4096)),
+    ]);
+    let queued = all.iter().filter(|p| matches!(p.activity, Activity::LinkQueued { .. }));
+    let moved = all.iter().filter(|p| matches!(p.activity, Activity::Link { .. }));
+    let queued: Vec<_> = queued.map(|p| (p.task, p.from, p.to)).collect();
+    let moved: Vec<_> = moved.map(|p| (p.task, p.from, p.to)).collect();
+    assert_eq!(queued, [(Some(5), us(3), us(4)), (None, us(3), us(5)), (Some(6), us(3), us(5))]);
+    let want =
+        [(Some(5), us(3), us(4)), (Some(5), us(4), us(5)), (None, us(5), us(6)), (Some(6), us(5), us(7))];
+    assert_eq!(moved, want);
 }

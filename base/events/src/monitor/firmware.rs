@@ -15,6 +15,8 @@ pub struct FirmwareTime {
     functions: Vec<Function>,
     /// What each function took of the time that no sample has counted yet, as far as it is over.
     over: [Duration; Function::COUNT],
+    /// What it took of the samples before.
+    before: [Duration; Function::COUNT],
     /// The latest pieces of work: a core runs ahead of the clock, and so of the end of a sample.
     work: VecDeque<(Function, Instant, Instant)>,
 }
@@ -35,6 +37,7 @@ impl FirmwareTime {
             places,
             functions,
             over: [Duration::ZERO; Function::COUNT],
+            before: [Duration::ZERO; Function::COUNT],
             work: VecDeque::with_capacity(PIECES_MAX),
         }
     }
@@ -45,15 +48,21 @@ impl MonitorModule for FirmwareTime {
         ShippedModule::FirmwareTime.name()
     }
     fn entries(&self) -> Vec<Entry> {
-        let all = Entry::new(
-            "core_utilisation",
-            "share of the time in which a firmware core works, mean over cores",
-        );
-        let each = self
-            .functions
-            .iter()
-            .map(|function| Entry::new(format!("firmware_{}_share", function.name()), function.summary()));
-        core::iter::once(all).chain(each).collect()
+        let all = [
+            Entry::new(
+                "core_utilisation",
+                "share of the time in which a firmware core works, mean over cores",
+            ),
+            Entry::total("core_busy_seconds", "seconds that firmware cores worked, summed"),
+        ];
+        let each = self.functions.iter().flat_map(|function| {
+            let name = function.name();
+            [
+                Entry::new(format!("firmware_{name}_share"), function.summary()),
+                Entry::total(&format!("firmware_{name}_seconds"), function.summary()),
+            ]
+        });
+        all.into_iter().chain(each).collect()
     }
     fn event(&mut self, at: Instant, event: &Event) {
         let Event::FirmwareWorked { function, picoseconds, .. } = *event else { return };
@@ -76,16 +85,20 @@ impl MonitorModule for FirmwareTime {
             }
             *end > until
         });
-        let (all, each) = entries.split_at_mut(1);
+        let (all, each) = entries.split_at_mut(2);
         let whole = over.as_picos() as f64 * f64::from(self.cores);
         let mut worked = 0.0;
-        for (time, place) in core::mem::take(spent).into_iter().zip(self.places) {
+        let functions = core::mem::take(spent).into_iter().zip(&mut self.before).zip(self.places);
+        for ((time, before), place) in functions {
             let share = time.as_picos() as f64 / whole;
             worked += share;
+            *before += time;
             if let Some(place) = place {
-                each[place] = share;
+                each[2 * place] = share;
+                each[2 * place + 1] = before.as_secs_f64();
             }
         }
         all[0] = worked;
+        all[1] = self.before.iter().map(|time| time.as_secs_f64()).sum();
     }
 }

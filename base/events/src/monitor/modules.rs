@@ -15,8 +15,9 @@ struct Level {
     now: u32,
     highest: u32,
     since: Instant,
-    /// Picoseconds times the number.
+    /// Picoseconds times the number, in this sample and in those before.
     area: u128,
+    before: u128,
 }
 
 impl Level {
@@ -34,9 +35,18 @@ impl Level {
     /// The mean over a sample that ends now, and the highest.
     fn take(&mut self, until: Instant, over: Duration) -> (f64, u32) {
         self.reach(until);
-        let mean = core::mem::take(&mut self.area) as f64 / over.as_picos() as f64;
-        (mean, core::mem::replace(&mut self.highest, self.now))
+        let area = core::mem::take(&mut self.area);
+        self.before += area;
+        (area as f64 / over.as_picos() as f64, core::mem::replace(&mut self.highest, self.now))
     }
+    /// Seconds times the number up to the last sample.
+    fn seconds(&self) -> f64 {
+        seconds(self.before)
+    }
+}
+
+fn seconds(picos: u128) -> f64 {
+    picos as f64 / 1e12
 }
 
 fn per_second(n: u64, over: Duration) -> f64 {
@@ -185,6 +195,7 @@ impl MonitorModule for OutstandingCommands {
                 "commands between fetch and completion, event requests aside, mean over time",
             ),
             Entry::new("outstanding_commands_max", "the most at once"),
+            Entry::total("outstanding_command_seconds", "seconds that commands were outstanding, summed"),
         ]
     }
     fn event(&mut self, at: Instant, event: &Event) {
@@ -201,6 +212,7 @@ impl MonitorModule for OutstandingCommands {
         let (mean, most) = self.level.take(until, over);
         entries[0] = mean;
         entries[1] = f64::from(most);
+        entries[2] = self.level.seconds();
     }
 }
 
@@ -225,9 +237,14 @@ impl MonitorModule for Channels {
                 "share of the time in which a channel carries a transaction, mean over channels",
             ),
             Entry::new("active_channels", "channels that carry a transaction, mean over time"),
+            Entry::total("channel_busy_seconds", "seconds that channels carried a transaction, summed"),
         ];
-        let each = (0..self.0.len())
-            .map(|n| Entry::new(format!("channel_{n}_utilisation"), "the same of one channel"));
+        let each = (0..self.0.len()).flat_map(|n| {
+            [
+                Entry::new(format!("channel_{n}_utilisation"), "the same of one channel"),
+                Entry::total(&format!("channel_{n}_busy_seconds"), "the same of one channel"),
+            ]
+        });
         mean.into_iter().chain(each).collect()
     }
     fn event(&mut self, at: Instant, event: &Event) {
@@ -242,13 +259,17 @@ impl MonitorModule for Channels {
         }
     }
     fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
-        let (mean, each) = entries.split_at_mut(2);
-        for (level, entry) in self.0.iter_mut().zip(each.iter_mut()) {
-            *entry = level.take(until, over).0;
+        let (mean, each) = entries.split_at_mut(3);
+        let (mut active, mut busy) = (0.0, 0);
+        for (level, entries) in self.0.iter_mut().zip(each.chunks_exact_mut(2)) {
+            entries[0] = level.take(until, over).0;
+            entries[1] = level.seconds();
+            active += entries[0];
+            busy += level.before;
         }
-        let active: f64 = each.iter().sum();
-        mean[0] = active / each.len() as f64;
+        mean[0] = active / self.0.len() as f64;
         mean[1] = active;
+        mean[2] = seconds(busy);
     }
 }
 
@@ -260,6 +281,8 @@ pub struct Ways {
     /// Until when each way is known to work, and the parts of the time that no sample has counted yet.
     until: Box<[Instant]>,
     work: VecDeque<(usize, Instant, Instant)>,
+    /// What samples have counted of each way.
+    before: Box<[Duration]>,
 }
 
 impl Ways {
@@ -267,7 +290,8 @@ impl Ways {
     pub fn new(geometry: &Geometry, each: bool) -> Self {
         let (channels, ways) = (usize::from(geometry.channels), usize::from(geometry.ways));
         let until = vec![Instant::ZERO; channels * ways].into_boxed_slice();
-        Ways { ways, channels, each, until, work: VecDeque::new() }
+        let before = vec![Duration::ZERO; channels * ways].into_boxed_slice();
+        Ways { ways, channels, each, until, work: VecDeque::new(), before }
     }
 }
 
@@ -282,10 +306,15 @@ impl MonitorModule for Ways {
                 "share of the time in which an array behind a way works, mean over ways",
             ),
             Entry::new("active_ways", "ways behind which an array works, mean over time"),
+            Entry::total("way_busy_seconds", "seconds that an array behind a way worked, summed over ways"),
         ];
         let names = (0..self.channels).flat_map(|channel| (0..self.ways).map(move |way| (channel, way)));
-        let each = names.filter(|_| self.each).map(|(channel, way)| {
-            Entry::new(format!("channel_{channel}_way_{way}_utilisation"), "the same of one way")
+        let each = names.filter(|_| self.each).flat_map(|(channel, way)| {
+            let name = format!("channel_{channel}_way_{way}");
+            [
+                Entry::new(format!("{name}_utilisation"), "the same of one way"),
+                Entry::total(&format!("{name}_busy_seconds"), "the same of one way"),
+            ]
         });
         mean.into_iter().chain(each).collect()
     }
@@ -301,23 +330,30 @@ impl MonitorModule for Ways {
         }
     }
     fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]) {
-        let (mean, each) = entries.split_at_mut(2);
+        let (mean, each) = entries.split_at_mut(3);
         each.fill(0.0);
         let mut active = 0.0;
+        let before = &mut self.before;
         self.work.retain_mut(|(place, from, end)| {
             let to = (*end).min(until);
             if to > *from {
-                let share = to.since(*from).as_picos() as f64 / over.as_picos() as f64;
+                let busy = to.since(*from);
+                let share = busy.as_picos() as f64 / over.as_picos() as f64;
                 active += share;
-                if let Some(entry) = each.get_mut(*place) {
+                before[*place] += busy;
+                if let Some(entry) = each.get_mut(2 * *place) {
                     *entry += share;
                 }
                 *from = to;
             }
             *end > until
         });
+        for (busy, entries) in self.before.iter().zip(each.chunks_exact_mut(2)) {
+            entries[1] = busy.as_secs_f64();
+        }
         mean[0] = active / self.until.len() as f64;
         mean[1] = active;
+        mean[2] = seconds(self.before.iter().map(|busy| u128::from(busy.as_picos())).sum());
     }
 }
 
@@ -327,6 +363,8 @@ pub struct FlashLatency {
     kinds: [(u64, Duration, Duration); 3],
     /// Operations of each kind that ended, those too whose beginning was not seen.
     ended: [u64; 3],
+    /// What those of the samples before took, by kind.
+    before: [Duration; 3],
 }
 
 /// Operations of a LUN that are followed at once.
@@ -340,6 +378,7 @@ impl FlashLatency {
             open: vec![Vec::with_capacity(OPEN_MAX); luns].into_boxed_slice(),
             kinds: Default::default(),
             ended: [0; 3],
+            before: [Duration::ZERO; 3],
         }
     }
 }
@@ -359,6 +398,7 @@ impl MonitorModule for FlashLatency {
                     Entry::new(format!("flash_{name}_mean_us"), "from issue to end, mean, in microseconds"),
                     Entry::new(format!("flash_{name}_max_us"), "the longest, in microseconds"),
                     Entry::total(&format!("flash_{name}s"), "flash operations ended"),
+                    Entry::total(&format!("flash_{name}_seconds"), "from issue to end, summed, in seconds"),
                 ]
             })
             .collect()
@@ -387,12 +427,14 @@ impl MonitorModule for FlashLatency {
         }
     }
     fn sample(&mut self, _: Instant, over: Duration, entries: &mut [f64]) {
-        let kinds = core::mem::take(&mut self.kinds).into_iter().zip(self.ended);
-        for (((count, sum, longest), ended), entries) in kinds.zip(entries.chunks_exact_mut(4)) {
+        let kinds = core::mem::take(&mut self.kinds).into_iter().zip(self.ended).zip(&mut self.before);
+        for ((((count, sum, longest), ended), before), entries) in kinds.zip(entries.chunks_exact_mut(5)) {
+            *before += sum;
             entries[0] = per_second(count, over);
             entries[1] = ratio(sum.as_micros_f64(), count);
             entries[2] = if count == 0 { f64::NAN } else { longest.as_micros_f64() };
             entries[3] = ended as f64;
+            entries[4] = before.as_secs_f64();
         }
     }
 }

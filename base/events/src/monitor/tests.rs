@@ -54,7 +54,7 @@ fn firmware() -> Firmware {
 fn each_module_has_a_name_and_entries_of_its_own() {
     // A name that is taken would be refused.
     let rows = samples(all(), &[], 1);
-    assert_eq!(rows[0].2.len(), 6 + 3 + 2 + 4 + 6 + 12 + 5 + 3);
+    assert_eq!(rows[0].2.len(), 6 + 3 + 3 + 7 + 11 + 15 + 5 + 6);
     for (module, shipped) in all().iter().zip(ShippedModule::ALL) {
         assert_eq!(module.name(), shipped.name());
     }
@@ -232,6 +232,68 @@ fn totals_count_over_all_samples_and_never_go_down() {
     }
 }
 
+/// However seldom somebody looks: what was busy for how long, and how long operations took, is of all the time.
+#[test]
+fn busy_times_and_latencies_are_summed_over_all_samples() {
+    let issued = |kind| Event::FlashIssued { lun: 0, kind, row: 1 };
+    let finished = |kind| Event::FlashFinished { lun: 0, kind, row: 1, status: 0, corrected: 0 };
+    let busy = |channel, way, us: u64| Event::ArrayBusy {
+        channel,
+        way,
+        lun: 0,
+        kind: 1,
+        picoseconds: us * 1_000_000,
+    };
+    let function = Function::Issuer.number();
+    let worked = Event::FirmwareWorked { core: 0, function, task: 0, picoseconds: 6_000_000 };
+    let rows = samples(
+        all(),
+        &[
+            (0, Event::CommandFetched { command: 0, queue: 1, opcode: 2, host_id: 0 }),
+            (1, Event::TransactionStarted { channel: 1, slot: 0 }),
+            (4, Event::TransactionEnded { channel: 1, slot: 0, bytes: 9 }),
+            (4, issued(0)),
+            (5, busy(0, 1, 8)),
+            (6, busy(1, 0, 2)),
+            (7, worked),
+            (7, issued(1)),
+            (8, Event::TransactionStarted { channel: 0, slot: 0 }),
+            (9, finished(0)),
+            (12, Event::TransactionEnded { channel: 0, slot: 0, bytes: 9 }),
+            (12, issued(0)),
+            (14, finished(0)),
+            (15, finished(1)),
+            (16, issued(2)),
+            (17, Event::CommandCompleted { command: 0, status: 0 }),
+            (19, finished(2)),
+        ],
+        20,
+    );
+    // In microseconds, at the end of either sample.
+    for (name, right) in [
+        ("outstanding_command_seconds_total", [10.0, 17.0]),
+        ("channel_busy_seconds_total", [5.0, 7.0]),
+        ("channel_0_busy_seconds_total", [2.0, 4.0]),
+        ("channel_1_busy_seconds_total", [3.0, 3.0]),
+        ("way_busy_seconds_total", [7.0, 10.0]),
+        ("channel_0_way_1_busy_seconds_total", [5.0, 8.0]),
+        ("channel_1_way_0_busy_seconds_total", [2.0, 2.0]),
+        ("channel_1_way_1_busy_seconds_total", [0.0, 0.0]),
+        ("flash_read_seconds_total", [5.0, 7.0]),
+        ("flash_program_seconds_total", [0.0, 8.0]),
+        ("flash_erase_seconds_total", [0.0, 3.0]),
+        ("core_busy_seconds_total", [3.0, 6.0]),
+        ("firmware_issuer_seconds_total", [3.0, 6.0]),
+        ("firmware_status_checker_seconds_total", [0.0, 0.0]),
+    ] {
+        for (row, right) in rows.iter().zip(right) {
+            let found = value(row, name);
+            assert!((found * 1e6 - right).abs() < 1e-6, "{name}: {found} at {:?}", row.1);
+        }
+    }
+    assert_eq!(rows.len(), 2);
+}
+
 /// The page on observability has a row for each module, with the entries' names; numbers stand for all of their kind.
 #[test]
 fn the_page_tells_of_every_module_and_entry() {
@@ -297,13 +359,13 @@ fn modules_are_inserted_and_removed_at_any_time() {
     monitor.insert(us(20), interrupts("first", &["a"])).unwrap();
     monitor.event(us(22), &sent);
     monitor.event(us(30), &sent);
-    let outstanding = "outstanding_commands outstanding_commands_max";
+    let outstanding = "outstanding_commands outstanding_commands_max outstanding_command_seconds_total";
     assert_eq!(
         *rows.borrow(),
         [
-            (format!("{outstanding} a b c"), vec![0.0, 0.0, 200_000.0, 200_000.0, 200_000.0]),
-            (format!("{outstanding} b c"), vec![1.0, 1.0, 0.0, 0.0]),
-            (format!("{outstanding} b c a"), vec![1.0, 1.0, 100_000.0, 100_000.0, 100_000.0]),
+            (format!("{outstanding} a b c"), vec![0.0, 0.0, 0.0, 200_000.0, 200_000.0, 200_000.0]),
+            (format!("{outstanding} b c"), vec![1.0, 1.0, 0.000_01, 0.0, 0.0]),
+            (format!("{outstanding} b c a"), vec![1.0, 1.0, 0.000_02, 100_000.0, 100_000.0, 100_000.0]),
         ]
     );
 }
@@ -359,7 +421,7 @@ fn work_without_a_sample_takes_no_more_memory_and_is_counted() {
     let worked =
         Event::FirmwareWorked { core: 0, function: Function::Issuer.number(), task: 0, picoseconds: 250_000 };
     (0..100_000).for_each(|n| module.event(us(n), &worked));
-    let mut entries = [f64::NAN; 3];
+    let mut entries = [f64::NAN; 6];
     module.sample(us(100_000), Duration::from_millis(100), &mut entries);
-    assert_eq!(entries, [0.125, 0.0, 0.125]);
+    assert_eq!(entries, [0.125, 0.025, 0.0, 0.0, 0.125, 0.025]);
 }

@@ -16,4 +16,5 @@ mod power;
 mod recovery;
 mod speed;
 mod stored_map;
+mod waits;
 mod wear;
