@@ -223,7 +223,10 @@ const IMAGE_EXAMPLES: &str = "\
 Examples:
   aster image info drive.aster
   aster image check drive.aster cosmos-plus
-  aster image clone drive.aster before-the-experiment.aster";
+  aster image clone drive.aster before-the-experiment.aster --check cosmos-plus
+
+Exit status: 0 when the image is sound, 1 when blocks or pages of it are damaged, 2 when it is no whole image, is in use or
+another profile's, and for mistakes in the command line or profile, 130 when it was interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageCommand {
@@ -240,6 +243,8 @@ pub(crate) enum ImageCommand {
     /// Nothing is written to it.
     Check(ImageCheckArgs),
     /// Copy an image that nobody uses, without its holes
+    ///
+    /// The header is checked. Blocks and pages are with --check; without it a note says that they are not.
     Clone {
         /// The image
         image: PathBuf,
@@ -248,6 +253,12 @@ pub(crate) enum ImageCommand {
         /// Keep the serial number, for a copy that takes the drive's place: two of one number can't be in one host
         #[arg(long)]
         keep_serial: bool,
+        /// Check the image before, as the drive of this profile; what is damaged is not copied
+        #[arg(long, value_name = "PROFILE")]
+        check: Option<PathBuf>,
+        /// Override a key of the profile; may be repeated
+        #[arg(long, value_name = "KEY=VALUE", requires = "check")]
+        set: Vec<String>,
     },
 }
 
@@ -301,7 +312,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, group = "samples")]
     pub(crate) monitor_log: bool,
     /// Answer Prometheus at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDRESS:PORT", group = "samples")]
+    #[arg(long, value_name = "ADDRESS:PORT", group = "samples", value_parser = crate::sideband::address_of)]
     pub(crate) prometheus: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) monitor_modules: ModulesArgs,

@@ -7,7 +7,10 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::DamagedPage;
-use aster_run_virtual::{CloneSerial, ImageError, ImageInfo, Stage, check_image, clone_image, image_info};
+use aster_device::profile::Profile;
+use aster_run_virtual::{
+    CloneSerial, ImageCheck, ImageError, ImageInfo, Stage, check_image, clone_image, image_info,
+};
 use aster_units::Content;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,9 +24,18 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::Info { image, json } => info(image, *json),
         ImageCommand::Check(args) => check(args),
-        ImageCommand::Clone { image, to, keep_serial } => {
+        ImageCommand::Clone { image, to, keep_serial, check, set } => {
             let serial = if *keep_serial { CloneSerial::Kept } else { CloneSerial::New };
             let interrupt = Interrupt::listen()?;
+            match check {
+                Some(profile) => {
+                    let Named { profile, .. } = profiles::find(profile, set)?;
+                    checked(image, &profile, &interrupt)?;
+                }
+                None => console::note(
+                    "blocks and pages are copied as they are; --check PROFILE looks before whether they are sound",
+                ),
+            }
             let mut progress = Progress::new();
             progress.begin("copying");
             let copied = clone_image(image, to, serial, |share| {
@@ -121,19 +133,18 @@ impl JsonCheck {
     }
 }
 
-fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
-    let Named { profile, .. } = profiles::find(&args.profile, &args.set)?;
+/// Checks an image as the drive of `profile`.
+fn checked(image: &Path, profile: &Profile, interrupt: &Interrupt) -> Result<ImageCheck, ImageError> {
     // The image says how it keeps content; everything else must be the profile's.
-    let info = image_info(&args.image)?;
+    let info = image_info(image)?;
     let kept = info.made_with.iter().find(|(key, _)| key == "content").map(|(_, value)| value.as_str());
     let content = match kept {
         Some("fingerprint") => Content::Fingerprint,
         _ => Content::Full,
     };
-    let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut at = None;
-    let found = check_image(&args.image, &profile, Some(content), |stage, share| {
+    let found = check_image(image, profile, Some(content), |stage, share| {
         if at != Some(stage) {
             at = Some(stage);
             progress.begin(match stage {
@@ -144,17 +155,25 @@ fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
         progress.set(share);
         !interrupt.asked()
     });
-    let found = match found {
+    match found {
+        Ok(_) => progress.end(),
+        Err(_) => drop(progress),
+    }
+    found
+}
+
+fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
+    let Named { profile, .. } = profiles::find(&args.profile, &args.set)?;
+    let interrupt = Interrupt::listen()?;
+    let found = match checked(&args.image, &profile, &interrupt) {
         Ok(found) => found,
         Err(error) => {
-            drop(progress);
             if args.json && !matches!(error, ImageError::Interrupted) {
                 console::json(&JsonCheck::damaged(&error))?;
             }
             return Err(error.into());
         }
     };
-    progress.end();
     if args.json {
         return console::json(&JsonCheck {
             sound: true,

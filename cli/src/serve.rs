@@ -29,6 +29,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let modules = args.monitor_modules.chosen(false)?;
     // What a host sends are bytes: tags would lose them.
     let content = Some(Content::Full);
+    let doubt = profiles::doubt(&FreshErrors::of(&profile)?);
+    let interrupt = Interrupt::listen()?;
+    let new_image = args.image.as_deref().filter(|path| !path.exists());
     let media = match &args.image {
         Some(path) if args.sync => open_image_synchronously(path, &profile, content)?,
         Some(path) => open_image(path, &profile, content)?,
@@ -38,14 +41,22 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         },
     };
     let recorder = Recorder::default();
-    let device = Device::power_on(&name, &profile, content, media, &recorder)?;
-    let wanted =
-        Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
-    let side_band = SideBand::open(wanted, &modules, &recorder, &device)?;
-    let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
-    let interrupt = Interrupt::listen()?;
+    let start = || {
+        let device = Device::power_on(&name, &profile, content, media, &recorder)?;
+        let wanted =
+            Wanted { pty: args.monitor_pty.as_deref(), prometheus: args.prometheus, log: args.monitor_log };
+        let side_band = SideBand::open(wanted, &modules, &recorder, &device)?;
+        let server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
+        Ok((server, side_band))
+    };
+    let (mut server, side_band) = start().inspect_err(|_: &Failure| {
+        // A drive that nobody has seen yet need not stay behind.
+        if let Some(path) = new_image {
+            let _ = std::fs::remove_file(path);
+        }
+    })?;
     let line = Line::new(args.json);
-    if let Some(doubt) = profiles::doubt(&FreshErrors::of(&profile)?) {
+    if let Some(doubt) = doubt {
         line.note(&doubt);
     }
     line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));
@@ -137,7 +148,16 @@ impl Line {
 }
 
 fn late(lateness: &Lateness) -> String {
-    format!("{:.1} µs (p50), {:.1} µs (p99)", lateness.p50_us, lateness.p99_us)
+    format!("{} (p50), {} (p99)", duration(lateness.p50_us), duration(lateness.p99_us))
+}
+
+/// A time in the unit in which it is read.
+fn duration(us: f64) -> String {
+    match us {
+        us if us < 1e3 => format!("{us:.1} µs"),
+        us if us < 1e6 => format!("{:.1} ms", us / 1e3),
+        us => format!("{:.1} s", us / 1e6),
+    }
 }
 
 fn text(status: &Status) -> String {
@@ -193,5 +213,17 @@ impl From<&Status> for JsonStatus {
             late_p50_us: status.lateness.map(|lateness| lateness.p50_us),
             late_p99_us: status.lateness.map(|lateness| lateness.p99_us),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_told_in_the_unit_in_which_it_is_read() {
+        let told = |p50_us, p99_us| late(&Lateness { p50_us, p99_us });
+        assert_eq!(told(12.34, 999.9), "12.3 µs (p50), 999.9 µs (p99)");
+        assert_eq!(told(1_500.0, 2_500_000.0), "1.5 ms (p50), 2.5 s (p99)");
     }
 }

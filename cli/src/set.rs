@@ -112,11 +112,11 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
         change.apply(&mut table)?;
     }
     let text = toml::to_string(&table).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    Profile::parse(name, &text).map_err(|error| blame(&overrides, error))
+    Profile::parse(name, &text).map_err(|error| blame(&overrides, &profile, error))
 }
 
 /// Says an error of the changed profile in terms of the arguments that changed it.
-fn blame(overrides: &[Override], error: ProfileError) -> Failure {
+fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Failure {
     let at_fault = |o: &&Override| {
         let key = o.key();
         // An unknown table is told by its own name.
@@ -124,11 +124,43 @@ fn blame(overrides: &[Override], error: ProfileError) -> Failure {
     };
     // Of several for the same key the last counts.
     if let Some(change) = overrides.iter().rev().find(at_fault) {
-        return Failure::usage(format!("--set {}: {}", change.argument, error.reason));
+        let elsewhere = elsewhere(&change.path, profile, &error.reason);
+        let meant = elsewhere.map_or(String::new(), |key| format!("did you mean '{key}'? "));
+        return Failure::usage(format!("--set {}: {meant}{}", change.argument, error.reason));
     }
     let all: Vec<_> = overrides.iter().map(|o| format!("--set {}", o.argument)).collect();
     let key = error.key.map_or(String::new(), |key| format!("{key}: "));
     Failure::usage(format!("{}: {key}{}", all.join(" "), error.reason))
+}
+
+/// Edits between what was written and what was meant, at most.
+const EDITS_MAX: usize = 2;
+
+/// The key of another table that is named as the unknown one of `path` is, or nearly so; `None` when `reason` says of another
+/// mistake, or names one of the same table.
+fn elsewhere(path: &[String], profile: &Profile, reason: &str) -> Option<String> {
+    if !reason.starts_with("unknown key") || reason.contains("did you mean") {
+        return None;
+    }
+    let mut keys = Vec::new();
+    collect(&Table::try_from(profile).ok()?, "", &mut keys);
+    let wanted = path.last()?;
+    let edits = |key: &String| strsim::damerau_levenshtein(wanted, key.rsplit('.').next().unwrap_or(key));
+    let near = keys.into_iter().map(|key| (edits(&key), key)).filter(|(edits, _)| *edits <= EDITS_MAX);
+    // Short words are near to everything.
+    let near = near.filter(|(edits, _)| 3 * edits < wanted.len());
+    near.min().map(|(_, key)| key)
+}
+
+/// All keys of a table and of those in it, each with its tables.
+fn collect(table: &Table, within: &str, keys: &mut Vec<String>) {
+    for (key, value) in table {
+        let full = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
+        if let Value::Table(inner) = value {
+            collect(inner, &full, keys);
+        }
+        keys.push(full);
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +207,9 @@ mod tests {
         for (argument, expected) in [
             ("ftl.bufer_entries=64", "did you mean 'buffer_entries'?"),
             ("ftll.buffer_entries=64", "did you mean 'ftl'?"),
+            ("buffer_entries=64", "did you mean 'ftl.buffer_entries'?"),
+            ("bufer_entries=64", "did you mean 'ftl.buffer_entries'?"),
+            ("ftl.queue_pairs=64", "did you mean 'host.queue_pairs'?"),
             ("ftl.buffer_entries=64k", "invalid type: string \"64k\""),
             ("ftl.buffer_entries=-1", "-1"),
             ("ftl.buffer_entries=99999999999999999999", "99999999999999999999"),

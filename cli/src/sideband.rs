@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,8 +69,9 @@ impl SideBand {
         };
         let page = match wanted.prometheus {
             Some(address) => {
-                let (page, bound) = listen(address)
-                    .map_err(|error| Failure::usage(format!("--prometheus {address}: {error}")))?;
+                let (page, bound) = listen(address).map_err(|error| {
+                    Failure::usage(format!("--prometheus {address}: {}", refusal(&error)))
+                })?;
                 notes.push(format!("Prometheus at http://{bound}/metrics"));
                 Some(page)
             }
@@ -146,7 +147,13 @@ impl Pty {
             Ok(old) if old.starts_with("/dev/pts") => std::fs::remove_file(link)?,
             _ => {}
         }
-        std::os::unix::fs::symlink(&name, link)?;
+        std::os::unix::fs::symlink(&name, link).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                io::Error::other("there is a file of that name already; name another, or remove it")
+            }
+            io::ErrorKind::NotFound => io::Error::other("its folder is not there"),
+            _ => error,
+        })?;
         Ok(Pty { controller: controller.into(), _terminal: terminal, link: link.to_owned(), torn: false })
     }
 
@@ -237,6 +244,28 @@ const HEAD_MAX: usize = 8 << 10;
 /// How long a client may take.
 const PATIENCE: time::Duration = time::Duration::from_secs(2);
 
+/// An address and port, or a host's name and port.
+pub(crate) fn address_of(text: &str) -> Result<SocketAddr, String> {
+    let Some((host, port)) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()) else {
+        return Err("expected an address and a port, such as 127.0.0.1:9464".to_owned());
+    };
+    let port: u16 = port.parse().map_err(|_| format!("\"{port}\" is no port: they are from 0 to 65535"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let mut found = (host, port).to_socket_addrs().ok().into_iter().flatten();
+    found
+        .next()
+        .ok_or_else(|| format!("no host \"{host}\" is known here; expected one such as 127.0.0.1:9464"))
+}
+
+fn refusal(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there; name another port".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        io::ErrorKind::PermissionDenied => "you may not listen there; take a port from 1024 up".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// Answers whoever asks at `address` with the page, on a thread of its own.
 fn listen(address: SocketAddr) -> io::Result<(Arc<Mutex<String>>, SocketAddr)> {
     let listener = TcpListener::bind(address)?;
@@ -313,6 +342,17 @@ mod tests {
 
     fn sample(values: &[f64]) -> Sample<'_> {
         Sample { from: Instant::ZERO, until: Instant::from_picos(1_500_000_000_000), values }
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_refused_in_words() {
+        assert_eq!(address_of("127.0.0.1:9464"), Ok("127.0.0.1:9464".parse().unwrap()));
+        assert_eq!(address_of("[::1]:80"), Ok("[::1]:80".parse().unwrap()));
+        for text in ["localhost", "", ":9464", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000", "no host:1"]
+        {
+            let error = address_of(text).unwrap_err();
+            assert!(error.contains("port") || error.contains("127.0.0.1:9464"), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -114,20 +114,26 @@ fn said(report: &Report) -> String {
         (None, true) => "; nothing that was flushed was lost by then",
         (None, false) => "; nothing that was flushed is lost",
     };
+    let losses = if seen.cuts == 1 { "1 loss".to_owned() } else { format!("{} losses", seen.cuts) };
+    let recovery = if seen.recovery_ms_max > 0.0 {
+        format!(
+            "The longest recovery took {:.3} ms, simulated, and {} page reads at most.",
+            seen.recovery_ms_max, seen.recovery_reads_max
+        )
+    } else {
+        "No drive came back: there was no recovery.".to_owned()
+    };
     format!(
-        "{}: {} losses of power on {drives}, and {} more during recovery{verdict}.\n\
+        "{}: {losses} of power on {drives}, and {} more during recovery{verdict}.\n\
          {} commands, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\
-         The longest recovery took {:.3} ms, simulated, and {} page reads at most.\n",
+         {recovery}\n",
         report.profile,
-        seen.cuts,
         seen.cuts_in_recovery,
         seen.commands,
         seen.durable,
         seen.torn_programs,
         seen.torn_erases,
         seen.pages_lost,
-        seen.recovery_ms_max,
-        seen.recovery_reads_max,
     )
 }
 

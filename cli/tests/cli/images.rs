@@ -24,18 +24,46 @@ fn a_check_answers_in_json_whatever_it_finds() {
     assert!(found["sound"] == true && found["pages"].as_u64() >= Some(64), "{found}");
     assert!(run.err.contains("reading every page"), "{}", run.err);
 
-    // Somewhere in the last page that was written.
-    let file = OpenOptions::new().read(true).write(true).open(place.path("d.aster")).unwrap();
-    let bytes = std::fs::read(place.path("d.aster")).unwrap();
-    let at = bytes.iter().rposition(|&byte| byte != 0).unwrap();
-    file.write_all_at(&[bytes[at] ^ 1], at as u64).unwrap();
+    let at = damage(&place, |bytes| bytes.iter().rposition(|&byte| byte != 0).unwrap());
     let run = place.aster(&check);
     let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(run.code, 1, "{}", run.err);
     let page = &found["damaged_pages"][0];
-    assert_eq!(page["byte"], at as u64 / 4096 * 4096, "{found}");
+    assert_eq!(page["byte"], at / 4096 * 4096, "{found}");
     assert!(found["sound"] == false && page["block"].is_u64() && page["page"].is_u64(), "{found}");
     assert!(run.err.contains("d.aster: 1 page isn't what was programmed (checksum), at byte"), "{}", run.err);
+
+    damage(&place, |bytes| bytes.windows(4).position(|word| word == b"seed").unwrap());
+    let run = place.aster(&check);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert!(run.code == 2 && found["sound"] == false && found["blocks"].is_null(), "{found}\n{}", run.err);
+    assert!(found["reason"].as_str().is_some_and(|reason| reason.contains("damaged header")), "{found}");
+}
+
+/// Changes a bit of the image's byte that `choose` says. Where that is.
+fn damage(place: &Place, choose: impl Fn(&[u8]) -> usize) -> u64 {
+    let path = place.path("d.aster");
+    let bytes = std::fs::read(&path).unwrap();
+    let at = choose(&bytes);
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[bytes[at] ^ 1], at as u64).unwrap();
+    at as u64
+}
+
+#[test]
+fn a_damaged_image_is_not_copied_when_it_is_to_be_checked_and_else_a_note_says_that_nobody_has_looked() {
+    let place = with_image();
+    let clone = |to, more: &[&str]| place.aster(&[&["image", "clone", "d.aster", to], more].concat());
+    let run = clone("sound.aster", &["--check", "tiny"]);
+    assert!(run.code == 0 && !run.err.contains("--check"), "{}", run.err);
+    // Somewhere in the last page that was written.
+    damage(&place, |bytes| bytes.iter().rposition(|&byte| byte != 0).unwrap());
+    let run = clone("checked.aster", &["--check", "tiny"]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(run.err.contains("d.aster: 1 page isn't what was programmed (checksum)"), "{}", run.err);
+    assert!(!place.path("checked.aster").exists());
+    let run = clone("copy.aster", &[]);
+    assert!(run.code == 0 && run.err.contains("--check PROFILE"), "{}", run.err);
 }
 
 #[test]

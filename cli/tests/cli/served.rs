@@ -24,6 +24,56 @@ fn metrics(address: &str) -> String {
 }
 
 #[test]
+fn a_start_that_fails_leaves_no_image_and_says_what_to_do() {
+    let place = Place::new();
+    place.write("file", "");
+    let long = "x".repeat(120);
+    let refused = |socket: &str, more: &[&str], words: &str| {
+        let serve = ["serve", "pocket", "--image", "d.aster", "--vfio-user", socket];
+        let error = place.refused(2, &[&serve[..], more].concat());
+        assert!(error.contains(words), "{words}: {error}");
+        assert!(!error.contains("os error"), "{error}");
+        assert!(!place.path("d.aster").exists(), "{words}: an image is left behind");
+    };
+    refused(&long, &[], "107 bytes at most and this one 120");
+    refused("nowhere/s", &[], "its folder is not there");
+    refused("file", &[], "no socket; name another path");
+    refused("s", &["--monitor-pty", "file"], "file: there is a file of that name already");
+    refused("s", &["--prometheus", "localhost"], "expected an address and a port, such as 127.0.0.1:9464");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused("s", &["--prometheus", &address], "another program listens there");
+
+    // One that was there before stays.
+    place.write("write.fio", "[fill]\nrw=write\nbs=16k\nsize=64k\n");
+    let run = ["run", "pocket", "--job", "write.fio", "--image", "d.aster", "--content", "full"];
+    assert_eq!(place.aster(&run).code, 0);
+    place.refused(2, &["serve", "pocket", "--image", "d.aster", "--vfio-user", "file"]);
+    assert!(place.path("d.aster").exists());
+}
+
+#[test]
+fn a_second_server_at_a_socket_is_refused_and_the_first_one_has_seen_no_client() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "pocket", "--vfio-user", "s"]);
+    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    said.find(|line| line.contains("stop it with Ctrl-C")).unwrap();
+    for _ in 0..3 {
+        let error = place.refused(2, &["serve", "pocket", "--vfio-user", "s"]);
+        assert!(error.contains("s: another process serves there; name another path"), "{error}");
+    }
+    // The first takes one after the other: when it has heard a fourth, it has seen the three go.
+    let mut client = std::os::unix::net::UnixStream::connect(place.path("s")).unwrap();
+    client.write_all(&[0; 16]).unwrap();
+    let before: Vec<_> = said.by_ref().take_while(|line| !line.contains("a message of 0 bytes")).collect();
+    assert!(before.iter().all(|line| !line.contains("client")), "{before:?}");
+    let stop = format!("kill -TERM {}", server.id());
+    assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
 fn a_drive_that_is_served_tells_its_samples_to_prometheus_and_out_of_a_terminal() {
     let place = Place::new();
     let side = ["--prometheus", "127.0.0.1:0", "--monitor-pty", "uart"];

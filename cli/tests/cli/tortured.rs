@@ -22,6 +22,9 @@ fn a_drive_that_loses_nothing_is_reported_and_ends_well() {
         ran.err
     );
     assert!(ran.out.contains("nothing that was flushed is lost"), "{}", ran.out);
+    let ran = place.aster(&["torture", "tiny", "--cuts", "1"]);
+    assert!(ran.out.starts_with("tiny: 1 loss of power on 1 drive, "), "{}", ran.out);
+    assert!(ran.out.contains("The longest recovery took ") && !ran.out.contains("took 0.000"), "{}", ran.out);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl fmt::Display for BootError {
             BootError::TooFewBlocks { lun, good, needed } => write!(
                 f,
                 "LUN {lun} has {good} good blocks, but the capacity needs {needed} (its logical pages, metadata and \
-                 garbage collection); raise the over-provisioning"
+                 garbage collection); a new drive of this profile needs more over-provisioning"
             ),
             BootError::Scan { lun, block, error } => {
                 write!(f, "LUN {lun}, block {block}: no bad-block mark can be read")?;

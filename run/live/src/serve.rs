@@ -73,6 +73,8 @@ pub struct Server {
     listener: UnixListener,
     path: PathBuf,
     connection: Option<Connection>,
+    /// The client has said something: whoever only looks whether somebody serves here goes again without a word.
+    introduced: bool,
     session: Session,
     clock: Clock,
     /// The clock of a drive that goes fast while it has no host to hurry for: what it does by itself goes with the wall's time.
@@ -113,6 +115,7 @@ impl Server {
             listener,
             path: path.to_owned(),
             connection: None,
+            introduced: false,
             session,
             idle_since: None,
             nap: NAPS.0,
@@ -327,7 +330,7 @@ impl Server {
     /// Takes a client that waits, or messages of the one that is there; true when there was something.
     fn listen_to_client(&mut self, notice: &mut impl FnMut(&str)) -> Result<bool, ServeError> {
         let Some(connection) = &mut self.connection else {
-            return self.accept(notice);
+            return self.accept();
         };
         let message = match connection.receive() {
             Ok(None) => return Ok(false),
@@ -340,6 +343,9 @@ impl Server {
         // It comes now, after everything that was due before.
         self.hurry();
         self.catch_up();
+        if !core::mem::replace(&mut self.introduced, true) {
+            notice("a client has connected");
+        }
         let connection = self.connection.as_mut().expect("a message came from it");
         if let Err(error) = self.session.handle(&self.device, connection, message) {
             self.lose(&error, notice);
@@ -347,13 +353,13 @@ impl Server {
         Ok(true)
     }
 
-    fn accept(&mut self, notice: &mut impl FnMut(&str)) -> Result<bool, ServeError> {
+    fn accept(&mut self) -> Result<bool, ServeError> {
         match self.listener.accept() {
             Ok((stream, _)) => {
                 let connection = Connection::new(stream)
                     .map_err(|error| ServeError::System { what: "the client's socket", error })?;
                 self.connection = Some(connection);
-                notice("a client has connected");
+                self.introduced = false;
                 Ok(true)
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -366,7 +372,9 @@ impl Server {
     }
 
     fn lose(&mut self, error: &ConnectionError, notice: &mut impl FnMut(&str)) {
-        notice(&error.to_string());
+        if self.introduced || !matches!(error, ConnectionError::Closed) {
+            notice(&error.to_string());
+        }
         self.connection = None;
         self.session.end(&self.device);
     }
@@ -445,20 +453,34 @@ impl Server {
     }
 }
 
+/// Bytes of a socket's path at most: what `sockaddr_un` has room for, an end mark aside.
+const SOCKET_PATH_MAX: usize = 107;
+
 /// A socket at `path`, in the place of one that nobody listens at any more.
 fn listen(path: &Path) -> Result<UnixListener, ServeError> {
     let refuse = |reason: String| ServeError::Socket { path: path.to_owned(), reason };
+    let bytes = path.as_os_str().len();
+    if bytes > SOCKET_PATH_MAX {
+        return Err(refuse(format!(
+            "a socket's path has {SOCKET_PATH_MAX} bytes at most and this one {bytes}: name a shorter one, or go to its \
+             folder and name it from there"
+        )));
+    }
     if let Ok(metadata) = std::fs::symlink_metadata(path) {
         use std::os::unix::fs::FileTypeExt;
         if !metadata.file_type().is_socket() {
             return Err(refuse("there is a file that is no socket; name another path".into()));
         }
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(refuse("another process serves there".into()));
+            return Err(refuse("another process serves there; name another path".into()));
         }
         std::fs::remove_file(path).map_err(|error| refuse(error.to_string()))?;
     }
-    let listener = UnixListener::bind(path).map_err(|error| refuse(error.to_string()))?;
+    let listener = UnixListener::bind(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => refuse("its folder is not there".into()),
+        io::ErrorKind::PermissionDenied => refuse("you may not make a file in its folder".into()),
+        _ => refuse(error.to_string()),
+    })?;
     listener.set_nonblocking(true).map_err(|error| refuse(error.to_string()))?;
     Ok(listener)
 }
