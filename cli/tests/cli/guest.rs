@@ -1,7 +1,9 @@
-//! kill -9 of a server under a guest that writes to a mounted file system.
+//! `aster serve` under a stock Linux: kill -9 of a server under a guest that writes to a mounted file system, and what the guest fetches.
 
 use crate::place::Place;
 use aster_tests::guest::{Guest, Kernel};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
@@ -42,4 +44,24 @@ fn a_mounted_file_system_is_whole_after_the_server_was_killed() {
         Guest::boot(Kernel::Cloud, &[place.path("s")], &preamble, "killed-check.sh").finish();
         kill(server);
     }
+}
+
+/// nvme-cli of a stock Linux reads the latest sample (C4).
+#[test]
+fn a_guest_fetches_the_latest_sample_by_get_log_page() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "pocket", "--vfio-user", "s", "--monitor-log"]);
+    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    said.find(|line| line.contains("nvme get-log")).unwrap();
+    std::thread::spawn(move || said.for_each(drop));
+    let console = Guest::boot(Kernel::Cloud, &[place.path("s")], "", "monitor.sh").finish();
+    let line =
+        console.lines().find_map(|line| line.split_once("SAMPLE ")).unwrap_or_else(|| panic!("{console}")).1;
+    let sample: Value = serde_json::from_str(line.trim()).unwrap_or_else(|error| panic!("{error}: {line}"));
+    assert_eq!(sample["write_bytes_total"], f64::from(256 << 10), "{sample}");
+    assert!(sample["channel_busy_seconds_total"].as_f64() > Some(0.0), "{sample}");
+    let stop = format!("kill -TERM {}", server.id());
+    assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
 }
