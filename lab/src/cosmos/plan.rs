@@ -262,7 +262,7 @@ impl Plan {
         self.single_requests = 8;
         self.squares.retain(|square| [2, 8].contains(square));
         self.clocks_mhz.retain(|mhz| [200, 1000].contains(mhz));
-        self.cycles.retain(|cycles| [1000, 5000].contains(cycles));
+        self.cycles.retain(|cycles| [0, 1000, 5000].contains(cycles));
         self.pattern_blocks = 1;
         self
     }
