@@ -19,7 +19,7 @@ pub use address::{
 pub use geometry::{CellMode, Geometry, GeometryError, PageType};
 pub use hash::{Rng, mix64};
 pub use restriction::Restriction;
-pub use time::{Duration, Frequency, Instant};
+pub use time::{Duration, Frequency, Instant, PICOS_A_SECOND};
 
 /// Bytes in a sector: the unit of ECC placement, of fingerprints and of the host's 4 KiB block format.
 pub const SECTOR_BYTES: usize = 4096;

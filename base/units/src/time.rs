@@ -1,6 +1,9 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 
+/// Picoseconds a second.
+pub const PICOS_A_SECOND: u64 = 1_000_000_000_000;
+
 /// A point in simulated time, in picoseconds since the device was powered on. The range is 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
@@ -107,7 +110,12 @@ impl Duration {
         if bytes_per_second == 0 {
             return Duration(0);
         }
-        Duration((bytes as u128 * 1_000_000_000_000).div_ceil(bytes_per_second as u128) as u64)
+        match bytes.checked_mul(PICOS_A_SECOND) {
+            Some(scaled) => Duration(scaled.div_ceil(bytes_per_second)),
+            None => {
+                Duration((bytes as u128 * PICOS_A_SECOND as u128).div_ceil(bytes_per_second as u128) as u64)
+            }
+        }
     }
 }
 
@@ -123,7 +131,10 @@ impl Frequency {
     /// The time that `n` cycles take, `n·10¹²/f` in 128 bits, rounded down (G1). Convert a running count rather than
     /// summing conversions, and nothing drifts.
     pub const fn cycles(self, n: u64) -> Duration {
-        Duration((n as u128 * 1_000_000_000_000 / self.0 as u128) as u64)
+        match n.checked_mul(PICOS_A_SECOND) {
+            Some(scaled) => Duration(scaled / self.0),
+            None => Duration((n as u128 * PICOS_A_SECOND as u128 / self.0 as u128) as u64),
+        }
     }
     /// The clock period, rounded down to the picosecond.
     pub const fn period(self) -> Duration {

@@ -73,6 +73,10 @@ impl Pace {
             if whole > 0 && self.never_waits_again(table, out, &step) {
                 left -= whole * WORD_BYTES;
                 end = self.skip(table, out, whole, &step);
+            } else if whole > 0 && out {
+                let piled = self.pile_up(table, whole, end);
+                left -= piled * WORD_BYTES;
+                end += piled * table.strobes(out, table.transfers(WORD_BYTES as u32, false));
             }
         }
         (first.unwrap_or(free), end)
@@ -104,6 +108,31 @@ impl Pace {
         let memory_is_faster = window.word() <= table.at(Instant::ZERO, strobes).since(Instant::ZERO);
         let room = table.decided_ahead() + 1 < limits::FIFO_WORDS as u64;
         memory_is_faster && (!out || (room && self.next_accepted == word.end + 1))
+    }
+
+    /// Whole words out of a package, `most` of them at most and the first of them from `free` on, for which the bus doesn't wait since
+    /// the FIFO has room, until memory takes them as they come. How many there are: what [`Pace::word`] would do of each.
+    fn pile_up(&mut self, table: &CycleTable, most: u64, free: u64) -> u64 {
+        let (window, start) = self.window.expect("a transaction has begun");
+        let strobes = table.strobes(true, table.transfers(WORD_BYTES as u32, false));
+        let decided = table.decided_ahead() + 1;
+        let mut words = window.words_behind(self.bytes);
+        let mut passing = table.cycles_from(start);
+        let (mut end, mut piled) = (free, 0);
+        while piled < most {
+            let oldest = self.accepted[self.words_out % limits::FIFO_WORDS];
+            if self.words_out >= limits::FIFO_WORDS && oldest + decided > end {
+                break;
+            }
+            end += strobes;
+            piled += 1;
+            self.accept(passing.up_to(words.pass()), end);
+            if self.next_accepted == end + 1 {
+                break;
+            }
+        }
+        self.bytes += piled * WORD_BYTES;
+        piled
     }
 
     /// So many whole words behind `word` without a pause; when the last one's strobes end.
