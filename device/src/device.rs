@@ -308,6 +308,22 @@ impl Device {
     pub fn advance_to(&self, until: Instant) {
         self.exec.advance_to(until);
     }
+    /// Does what is due instant by instant, `most` of them at most and only before `host` has something to do, until the drive asks
+    /// something of the run mode. Gives how many instants that were: one at least, whatever is due then.
+    #[inline]
+    pub fn advance_until_out(&self, host: Option<Instant>, most: u32) -> u32 {
+        let mut instants = 0;
+        let mut next = self.next_deadline();
+        while let Some(at) = next {
+            self.exec.advance_to(at);
+            instants += 1;
+            if instants >= most || self.link_port.has_out() {
+                break;
+            }
+            next = self.next_deadline().filter(|&at| host.is_none_or(|host| at < host));
+        }
+        instants.max(1)
+    }
     /// Moves the clock to `at` before input from outside.
     #[inline]
     pub fn catch_up(&self, at: Instant) {

@@ -2,7 +2,7 @@ use crate::exec::{Exec, TaskId};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
-use aster_units::{Duration, Frequency, Instant};
+use aster_units::{Duration, Frequency, Instant, PICOS_A_SECOND};
 use core::cell::{Cell, RefCell};
 use core::future::{Future, poll_fn};
 use core::task::Poll;
@@ -18,6 +18,8 @@ pub struct CoreStats {
 
 pub(crate) struct CoreState {
     frequency: Frequency,
+    // Of a cycle, where its picoseconds are whole.
+    period: Option<Duration>,
     // The core is busy from `busy_from`, for `cycles` cycles and `stall`; cycles are converted as one count so that
     // clocks that don't divide never drift.
     busy_from: Cell<Instant>,
@@ -36,7 +38,9 @@ impl CoreState {
         self.free_at.get()
     }
     fn account(&self) {
-        let busy = self.frequency.cycles(self.cycles.get()) + self.stall.get();
+        let cycles = self.cycles.get();
+        let worked = self.period.map_or_else(|| self.frequency.cycles(cycles), |period| period * cycles);
+        let busy = worked + self.stall.get();
         self.free_at.set(self.busy_from.get() + busy);
     }
     #[inline]
@@ -67,6 +71,7 @@ impl Core {
     pub fn new(exec: &Exec, frequency: Frequency) -> Self {
         let state = Rc::new(CoreState {
             frequency,
+            period: PICOS_A_SECOND.is_multiple_of(frequency.hertz()).then(|| frequency.cycles(1)),
             busy_from: Cell::default(),
             cycles: Cell::new(0),
             stall: Cell::default(),

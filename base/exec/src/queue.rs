@@ -86,10 +86,17 @@ fn replace_root(heap: &mut [Entry], entry: Entry) {
                 let earlier = |a: usize, b: usize| if four[b].key() < four[a].key() { b } else { a };
                 first + earlier(earlier(0, 1), earlier(2, 3))
             }
-            None => match (first..heap.len()).min_by_key(|&i| heap[i].key()) {
-                Some(child) => child,
-                None => break,
-            },
+            None if first >= heap.len() => break,
+            None => {
+                let rest = &heap[first..];
+                let mut child = 0;
+                for other in 1..rest.len() {
+                    if rest[other].key() < rest[child].key() {
+                        child = other;
+                    }
+                }
+                first + child
+            }
         };
         heap[hole] = heap[child];
         hole = child;

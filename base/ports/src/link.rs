@@ -267,6 +267,11 @@ impl LinkPort {
         self.outbox.borrow_mut().push_back(ticket);
     }
 
+    /// Run mode: whether there is an operation to carry out.
+    #[inline]
+    pub fn has_out(&self) -> bool {
+        !self.outbox.borrow().is_empty()
+    }
     /// Run mode: the next operation to carry out.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {

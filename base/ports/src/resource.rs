@@ -185,7 +185,11 @@ mod tests {
             for before in [0, 1, 8, 16_384, 20_000_000] {
                 let mut words = window.words_behind(before);
                 for nth in 1..2_000 {
-                    assert_eq!(words.pass(), window.passed(before + nth * WORD_BYTES), "{rate} {before} {nth}");
+                    assert_eq!(
+                        words.pass(),
+                        window.passed(before + nth * WORD_BYTES),
+                        "{rate} {before} {nth}"
+                    );
                 }
             }
         }

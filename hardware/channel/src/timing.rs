@@ -323,10 +323,10 @@ impl Cycles {
         if at > self.edge + self.period * Self::NEAR {
             let cycles = at.since(self.edge).cycles_up(self.period);
             self.cycle += cycles;
-            self.edge = self.edge + self.period * cycles;
+            self.edge += self.period * cycles;
         }
         while self.edge < at {
-            self.edge = self.edge + self.period;
+            self.edge += self.period;
             self.cycle += 1;
         }
         self.cycle

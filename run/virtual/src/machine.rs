@@ -206,8 +206,9 @@ impl Machine {
                         runner.on_timer();
                     }
                 }
-                (_, Some(device)) => {
-                    self.device.advance_to(device);
+                (host, Some(_)) => {
+                    // Nothing of the host's has changed until something comes out.
+                    steps += self.device.advance_until_out(host, STEPS_A_TICK - steps) - 1;
                     self.carry(|vector| runner.on_interrupt(vector));
                 }
                 (_, None) => {
