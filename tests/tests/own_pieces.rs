@@ -22,7 +22,7 @@ fn pieces_of_a_readers_own_go_in_without_touching_aster() {
     assert!(said.contains("3 operations at once at most"), "{said}");
     let moved = said.split("own monitor module: ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
     assert!(moved.parse::<u64>().unwrap() > 0, "{said}");
-    assert!(said.contains("; 6 entries with it, 4 without"), "{said}");
+    assert!(said.contains("; 9 entries with it, 7 without"), "{said}");
 }
 
 #[test]
