@@ -20,7 +20,7 @@ mod wiring;
 pub use aster_board::BAR0_BYTES;
 pub use aster_ftl::{Boot, DriveState};
 pub use aster_hostif::{DoorbellBuffer, History, QueueDoorbell};
-pub use aster_nand::DamagedPage;
+pub use aster_nand::{BadBlock, DamagedPage};
 pub use build::{BuildError, nand_image_bytes};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;

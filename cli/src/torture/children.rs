@@ -84,13 +84,14 @@ impl Lives for Children<'_> {
         // A round of a large drive takes minutes, and nobody who asks to stop waits for its end.
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || BufReader::new(said).lines().try_for_each(|line| sender.send(line)));
-        let (mut cuts, mut cut_at_ps, mut over) = (0, 0, None);
+        let (mut cuts, mut cut_at_ps, mut over) = (0u64, 0, None);
         loop {
             let line = match lines.recv_timeout(LOOK) {
                 Ok(line) => line.map_err(unable)?,
                 Err(RecvTimeoutError::Timeout) if self.interrupt.asked() => {
                     child.kill().map_err(unable)?;
                     child.wait().map_err(unable)?;
+                    seen.cuts += cuts;
                     return Err(End::Stopped);
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
@@ -102,6 +103,7 @@ impl Lives for Children<'_> {
                     if tick(at).is_break() {
                         child.kill().map_err(unable)?;
                         child.wait().map_err(unable)?;
+                        seen.cuts += cuts;
                         return Err(End::Stopped);
                     }
                 }
@@ -116,10 +118,17 @@ impl Lives for Children<'_> {
                 *seen += all;
                 broken.map_or(Ok(()), |broken| Err(End::Broken(broken)))
             }
-            None if was_interrupted(status) => Err(End::Stopped),
+            // An interrupt of the terminal goes to the child as well.
+            None if was_killed(status) && self.interrupt.asked() => {
+                seen.cuts += cuts;
+                Err(End::Stopped)
+            }
+            None if was_killed(status) => {
+                Err(End::Unable(format!("somebody else ended a life in a process of its own: {status}")))
+            }
             None if status.signal().is_some() => {
-                seen.cuts += cuts as u64;
-                let rounds = (cuts + 1).min(case.rounds.len());
+                seen.cuts += cuts;
+                let rounds = (cuts as usize + 1).min(case.rounds.len());
                 Err(End::Broken(Broken { rounds, cut_at_ps, what: assertion(&complaints, status) }))
             }
             None => Err(End::Unable(complaints.trim().to_owned())),
@@ -127,9 +136,10 @@ impl Lives for Children<'_> {
     }
 }
 
-fn was_interrupted(status: ExitStatus) -> bool {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    status.signal().is_some_and(|signal| [SIGINT, SIGTERM].contains(&signal))
+/// Whether a process was ended by another, or by the system for want of memory: no drive does that.
+fn was_killed(status: ExitStatus) -> bool {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
+    status.signal().is_some_and(|signal| [SIGHUP, SIGINT, SIGKILL, SIGTERM].contains(&signal))
 }
 
 /// What the firmware asserted, out of what the process said at its end.

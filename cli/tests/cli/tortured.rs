@@ -3,7 +3,7 @@
 use crate::place::Place;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Cells that lose so much with each read that no code corrects it.
 const LOSSY: &str = "package.errors.read=1e-3";
@@ -54,21 +54,43 @@ fn a_failure_is_told_with_a_command_that_repeats_it_overrides_and_content_includ
 #[test]
 fn an_interrupt_ends_a_life_in_the_middle_of_a_round_and_its_process_with_it() {
     let place = Place::new();
-    let large = ["torture", "cosmos-plus", "--set", "restrict.blocks_per_lun=64", "--content", "fingerprint"];
-    let mut command = place.command(&large);
-    let mut parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let children = format!("/proc/{0}/task/{0}/children", parent.id());
-    let child = loop {
-        let found = std::fs::read_to_string(&children).unwrap();
-        if let Some(child) = found.split_whitespace().next() {
-            break child.to_owned();
-        }
-        std::thread::yield_now();
-    };
-    let kill = format!("kill -TERM {}", parent.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    let (mut parent, child) = parent_and_child(&place);
+    kill("TERM", &parent.id().to_string());
     assert_eq!(parent.wait().unwrap().code(), Some(130));
     assert!(!Path::new(&format!("/proc/{child}")).exists(), "its process goes with it");
+}
+
+/// That says nothing about the drive, neither that it has lost something nor that it has not.
+#[test]
+fn a_life_that_somebody_else_ends_is_no_good_end() {
+    for signal in ["TERM", "KILL"] {
+        let place = Place::new();
+        let (parent, child) = parent_and_child(&place);
+        kill(signal, &child);
+        let ended = parent.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(1));
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(told.contains("somebody else ended a life") && !told.contains("repeat it with"), "{told}");
+    }
+}
+
+/// Tortures a drive so large that its first round takes long, and gives the process of its life, too.
+fn parent_and_child(place: &Place) -> (Child, String) {
+    let large = ["torture", "cosmos-plus", "--set", "restrict.blocks_per_lun=64", "--content", "fingerprint"];
+    let mut command = place.command(&large);
+    let parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", parent.id());
+    loop {
+        let found = std::fs::read_to_string(&children).unwrap();
+        if let Some(child) = found.split_whitespace().next() {
+            return (parent, child.to_owned());
+        }
+        std::thread::yield_now();
+    }
+}
+fn kill(signal: &str, process: &str) {
+    let kill = format!("kill -{signal} {process}");
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 #[test]

@@ -135,7 +135,11 @@ impl Drive {
     /// Stores the map and says in NVRAM that it is the truth, unless it is so already. Nothing else may be in work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if !self.marked_dirty.get() {
-            return HostStatus::Success;
+            // What only looks after data at rest comes to rest as well. It may have begun to move some of it.
+            self.hold_gc().await;
+            if !self.marked_dirty.get() {
+                return HostStatus::Success;
+            }
         }
         self.release_gc();
         let blocks = self.blocks_for(self.map_pages() + self.table_pages());

@@ -418,3 +418,37 @@ fn is_trimmed(version: &Version, trims: &[Entry]) -> bool {
         _ => false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::bench::{Bench, config};
+    use aster_units::Content;
+
+    /// Copies of a page that have one sequence number, each in a block of its own: the counts of copies are a ring.
+    #[test]
+    fn of_equal_numbers_the_count_of_copies_tells_which_came_out_of_which() {
+        let bench = Bench::fresh(config(Content::Full));
+        let drive = bench.ftl.drive();
+        let pages = u32::from(bench.config.geometry.pages_per_block);
+        let version = |block: u32, copy| Version { lpn: Lpn(3), sequence: 70, ppa: Ppa(block * pages), copy };
+        for first in 0..COPIES {
+            let [one, two, three] = [7, 4, 9].map(BlockIndex);
+            let versions =
+                [(9, 2), (7, 0), (4, 1)].map(|(block, nth)| version(block, (first + nth) % COPIES));
+            let [last, origin, middle] = versions;
+            assert_eq!(drive.first_of(&versions, |_| true), Some(origin));
+            assert_eq!(drive.first_of(&versions, |version| *version != origin), Some(middle));
+            // All that was in an emptied block counts where it was copied to, nothing that was copied out of another.
+            for (emptied, counts) in [
+                (&[][..], origin),
+                (&[one], middle),
+                (&[one, two], last),
+                (&[one, two, three], last),
+                (&[two, three], origin),
+            ] {
+                assert_eq!(drive.follow(origin, &versions, emptied), counts, "{first} {emptied:?}");
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::host::{self, Host, Mix, SharedHost};
 use aster_device::profile::Profile;
-use aster_device::{Boot, DriveState, Media};
+use aster_device::{BadBlock, Boot, DriveState, Media};
 use aster_run_virtual::driver::{Config, CriticalWarning};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
@@ -21,6 +21,8 @@ const STEPS_MAX: u64 = 400;
 const BEHIND: Duration = Duration::from_micros(20);
 /// Recovery is cut off once more in one of so many boots.
 const RECOVERY_CUT_IN: u64 = 3;
+/// The first blocks of each LUN are the log's: so many at most in drives as small as those that are tortured.
+const LOG_BLOCKS: u32 = 4;
 /// The drive is formatted in one of so many rounds, and shut down in one of so many of a third of them.
 const FORMAT_IN: u64 = 16;
 const SHUTDOWN_IN: u64 = 3;
@@ -287,8 +289,8 @@ impl Life<'_> {
         self.seen.worn_out += u64::from(at_its_end);
         Ok((!at_its_end).then_some(machine))
     }
-    /// Whether a drive that takes no more writes says why, and has a reason: its profile lets blocks go bad, and there is no
-    /// spare one left.
+    /// Whether a drive that takes no more writes says so, and has a reason: its profile lets blocks go bad, and there is no
+    /// spare one left, or its log has lost some of its own.
     fn is_worn_out(&self, machine: &Machine) -> Result<bool, String> {
         let package = &self.victim.profile.package;
         let lasts = package.program_failures_per_million == 0
@@ -298,7 +300,10 @@ impl Life<'_> {
         let health = machine.block_on("asking for its health", async move { driver.health().await });
         let health = health.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let warned = CriticalWarning(health.critical_warning).read_only();
-        Ok(!lasts && warned && health.available_spare == 0)
+        let (nand, luns) = (machine.device().nand(), machine.device().geometry().total_luns());
+        let of_log = |(block, bad): (BlockAddr, BadBlock)| block.0 < LOG_BLOCKS && bad == BadBlock::Grown;
+        let log_fails = (0..luns).any(|lun| nand.bad_blocks(LunIndex(lun)).into_iter().any(of_log));
+        Ok(!lasts && warned && (health.available_spare == 0 || log_fails))
     }
     fn host(&self) -> &SharedHost {
         self.host.as_ref().expect("the drive was up")

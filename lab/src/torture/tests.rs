@@ -48,6 +48,15 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
 }
 
 #[test]
+fn many_luns_of_few_small_blocks_have_room_for_whatever_comes() {
+    let mut profile = profile("pocket");
+    profile.package.pair_loss = true;
+    (profile.geometry.channels, profile.geometry.ways) = (4, 4);
+    let report = go(&profile, Content::Full, 1988, cuts(12, 2_600));
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
+}
+
+#[test]
 fn work_in_the_background_takes_nothing_along_either() {
     let mut profile = profile("pocket");
     let ftl = &mut profile.ftl;

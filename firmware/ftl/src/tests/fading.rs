@@ -150,6 +150,21 @@ fn the_scan_rests_after_a_shutdown() {
     let before = bench.ftl.stats();
     idle(&bench, Duration::from_millis(200));
     assert_eq!(bench.ftl.stats(), before);
+    // As well after one that had nothing to store, since the drive was only read.
+    let bench = bench.restart();
+    assert_eq!(read(&bench, 77).0, HostStatus::Success);
+    idle(&bench, Duration::from_millis(20));
+    assert!(bench.ftl.stats().flash_reads.scan > 50);
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    let before = bench.ftl.stats();
+    assert_eq!(before.flash_programs.total(), 0);
+    bench.cells.borrow_mut().wrong_bits_min = 36;
+    idle(&bench, Duration::from_millis(200));
+    assert_eq!(bench.ftl.stats(), before);
+    // Nor does a read that finds fading data make it move: the drive stays as its root record says.
+    read_from_flash(&bench, 77);
+    idle(&bench, Duration::from_millis(200));
+    assert_eq!(bench.ftl.stats().flash_programs.total(), 0);
 }
 
 #[test]

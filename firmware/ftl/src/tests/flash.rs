@@ -225,6 +225,10 @@ impl Cells {
     pub fn set_content(&mut self, ppa: Ppa, bytes: &[u8]) {
         self.pages[ppa.0 as usize].as_mut().expect("the page is programmed").bytes = bytes.into();
     }
+    /// The record of a programmed page.
+    pub fn record(&self, ppa: Ppa) -> Option<OobRecord> {
+        self.pages[ppa.0 as usize].as_ref().and_then(|page| OobRecord::decode(&page.oob))
+    }
     /// Puts another record on a programmed page.
     pub fn set_record(&mut self, ppa: Ppa, record: &OobRecord) {
         record.encode(&mut self.pages[ppa.0 as usize].as_mut().expect("the page is programmed").oob);

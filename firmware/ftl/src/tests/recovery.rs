@@ -1,9 +1,12 @@
 //! What recovery must get right beyond what losses of power at random find soon.
 
 use super::bench::{Bench, config};
-use crate::{Boot, Capacity, ConfigError, DriveState, FtlConfig};
+use crate::blocks::Stream;
+use crate::flash::Cause;
+use crate::{Boot, Capacity, ConfigError, DriveState, FtlConfig, PageKind};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
-use aster_units::{Content, Geometry, Ppa};
+use aster_units::{BufferId, Content, Geometry, Lpn, Ppa};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
@@ -161,6 +164,38 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     bench = bench.restart();
     let (_, data) = bench.run(HostOp::Read, 0, page, vec![0xEE; page as usize]);
     assert!([0, 3].map(|byte| vec![byte; page as usize]).contains(&data), "{}", data[0]);
+}
+
+/// What was trimmed or written anew while its copy waited for its turn is programmed as nothing: no loss of power brings it back.
+#[test]
+fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
+    for trimmed in [false, true] {
+        let bench = Bench::fresh(roomy(1));
+        bench.write(0, 7);
+        bench.flush();
+        let from = bench.ftl.location_of(Lpn(0)).unwrap();
+        let record = bench.cells.borrow().record(from).unwrap();
+        if trimmed {
+            bench.trim(0, 1);
+        }
+        let drive = Rc::clone(bench.ftl.drive());
+        let buffer = BufferId(drive.config.gc_buffer(0, 0));
+        record.encode(drive.dram.borrow_mut().oob_mut(buffer));
+        let (programmed, copying) = (Rc::new(Cell::new(None)), Rc::clone(&drive));
+        let place = Rc::clone(&programmed);
+        drive.core.spawn(async move {
+            let lun = copying.lun_of(Lpn(0));
+            let copies = [(Lpn(0), from)];
+            let begun = copying.begin_programs(lun, Stream::Gc, &[buffer], &copies, Cause::Gc).await;
+            let (ppa, tag) = begun.expect("there is room").first();
+            assert!(copying.program_done(ppa, tag).await);
+            copying.settle_line(ppa);
+            place.set(Some(ppa));
+        });
+        bench.settle();
+        let kind = bench.cells.borrow().record(programmed.get().expect("it is programmed")).unwrap().kind;
+        assert_eq!(kind, if trimmed { PageKind::Padding } else { PageKind::Data });
+    }
 }
 
 #[test]
