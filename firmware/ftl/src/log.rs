@@ -369,6 +369,7 @@ impl Drive {
     async fn look_at_suspects(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            self.blocks.borrow_mut().choose_to_name(lun, self.config.listed_blocks());
             loop {
                 let suspect = self.blocks.borrow().first_suspect(lun, self.config.listed_blocks());
                 let Some(block) = suspect else { break };

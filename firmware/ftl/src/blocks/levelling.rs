@@ -137,6 +137,32 @@ mod tests {
     }
 
     #[test]
+    fn one_of_the_blocks_that_the_log_names_is_worn_and_what_is_copied_goes_there() {
+        use Stream::{Gc, Host};
+        let erases = [40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 39, 41];
+        for levelling in [WearLevelling::Dynamic, WearLevelling::Static { spread: 20 }] {
+            let mut blocks = free(levelling, &erases, 0);
+            let name = |blocks: &mut Blocks| {
+                blocks.choose_to_name(LUN, 4);
+                let named: Vec<_> = blocks.name_free(LUN, 4).collect();
+                blocks.listed();
+                named.into_iter().map(|block| blocks.erases[block.at()]).collect::<Vec<_>>()
+            };
+            assert_eq!(name(&mut blocks), [1, 2, 3, 41]);
+            assert_eq!(taken(&mut blocks, &[Host, Host]), [1, 2]);
+            assert_eq!(name(&mut blocks), [3, 41, 4, 5], "one is enough");
+            assert_eq!(taken(&mut blocks, &[Gc, Host]), [41, 3]);
+            assert_eq!(name(&mut blocks), [4, 5, 6, 40]);
+        }
+        let mut blocks = free(WearLevelling::None, &erases, 0);
+        blocks.choose_to_name(LUN, 4);
+        assert_eq!(taken_in_order(&blocks), erases, "without levelling, as they come");
+    }
+    fn taken_in_order(blocks: &Blocks) -> Vec<u32> {
+        blocks.luns[0].free.iter().map(|block| blocks.erases[block.at()]).collect()
+    }
+
+    #[test]
     fn a_block_that_becomes_free_takes_its_place_behind_those_that_the_log_names() {
         let mut blocks = free(WearLevelling::Dynamic, &[4, 6, 8, 10, 12], 2);
         // Erased so often before, and once more now.

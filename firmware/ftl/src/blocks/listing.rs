@@ -1,6 +1,7 @@
 //! Which blocks the log names, for recovery to look into.
 
 use super::{BlockIndex, BlockState, Blocks, LISTED_MIN};
+use crate::config::WearLevelling;
 use crate::log_page::Entry;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -42,6 +43,27 @@ impl Blocks {
             }
         }
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
+    }
+    /// Before a log page names the LUN's first `most` free blocks: all but one of those that it names anew are the least worn, for
+    /// the host. One is the most worn, for what garbage collection copies, unless a block of that kind waits yet.
+    pub(crate) fn choose_to_name(&mut self, lun: LunIndex, most: usize) {
+        let erases = &self.erases;
+        let lun = &mut self.luns[lun.index()];
+        let named = lun.listed.max(lun.naming);
+        let wear = |block: &BlockIndex| erases[block.at()];
+        let (Some(least), Some(most_worn)) = (lun.free.get(named).map(wear), lun.free.back().map(wear))
+        else {
+            return;
+        };
+        let is_worn = |block: &BlockIndex| wear(block) > least.midpoint(most_worn);
+        let (begin, end) = (named, lun.free.len().min(most));
+        let waits = lun.free.iter().take(end).any(is_worn);
+        if self.levelling == WearLevelling::None || waits || most_worn <= least || end < begin + 2 {
+            return;
+        }
+        if let Some(block) = lun.free.pop_back() {
+            lun.free.insert(end - 1, block);
+        }
     }
     /// The LUN's first `most` free blocks, for a log page to name. Recovery goes by the last page alone: what the one before
     /// has named and this one doesn't is not for use from now on, since this one may be whole at any time.
