@@ -54,7 +54,8 @@ fn a_failure_is_told_with_a_command_that_repeats_it_overrides_and_content_includ
 #[test]
 fn an_interrupt_ends_a_life_in_the_middle_of_a_round_and_its_process_with_it() {
     let place = Place::new();
-    let (mut parent, child) = parent_and_child(&place);
+    let mut parent = large(&place).spawn().unwrap();
+    let child = child_of(&parent);
     kill("TERM", &parent.id().to_string());
     assert_eq!(parent.wait().unwrap().code(), Some(130));
     assert!(!Path::new(&format!("/proc/{child}")).exists(), "its process goes with it");
@@ -65,8 +66,8 @@ fn an_interrupt_ends_a_life_in_the_middle_of_a_round_and_its_process_with_it() {
 fn a_life_that_somebody_else_ends_is_no_good_end() {
     for signal in ["TERM", "KILL"] {
         let place = Place::new();
-        let (parent, child) = parent_and_child(&place);
-        kill(signal, &child);
+        let parent = large(&place).spawn().unwrap();
+        kill(signal, &child_of(&parent));
         let ended = parent.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(1));
         let told = String::from_utf8_lossy(&ended.stderr);
@@ -74,16 +75,20 @@ fn a_life_that_somebody_else_ends_is_no_good_end() {
     }
 }
 
-/// Tortures a drive so large that its first round takes long, and gives the process of its life, too.
-fn parent_and_child(place: &Place) -> (Child, String) {
+/// Tortures a drive so large that its first round takes long.
+fn large(place: &Place) -> Command {
     let large = ["torture", "cosmos-plus", "--set", "restrict.blocks_per_lun=64", "--content", "fingerprint"];
     let mut command = place.command(&large);
-    let parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+/// The process of the life that it leads.
+fn child_of(parent: &Child) -> String {
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     loop {
         let found = std::fs::read_to_string(&children).unwrap();
         if let Some(child) = found.split_whitespace().next() {
-            return (parent, child.to_owned());
+            return child.to_owned();
         }
         std::thread::yield_now();
     }
