@@ -543,8 +543,8 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
     let longest = |times: [Duration; 3]| times.into_iter().fold(Duration::ZERO, Duration::max);
     let patience = |typical: Duration| typical * u64::from(flash.poll.patience);
     let crossing = |mhz: f64| match b.register_cycles {
-        0 => Duration::ZERO,
-        cycles => Duration::from_nanos_f64(f64::from(cycles) * 1e3 / mhz),
+        0.0 => Duration::ZERO,
+        cycles => Duration::from_nanos_f64(cycles * 1e3 / mhz),
     };
     LoopConfig {
         geometry: profile.array_geometry(),
@@ -559,7 +559,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
             issue: c.loop_issue,
             finish: c.loop_finish,
         },
-        register_access: crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz),
+        register_access: (crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz)) * 2,
         memory_access: nanos(profile.board.uncached_ns),
         give_up: [
             longest(flash.t_r),

@@ -40,7 +40,7 @@ pub(crate) fn firmware(profile: &Profile) -> Firmware {
         applies && costs.get(key).and_then(Value::as_integer).is_some_and(|cycles| cycles > 0)
     };
     // Register accesses stall the loop.
-    let registers = looped && profile.board.buses.register_cycles > 0;
+    let registers = looped && profile.board.buses.register_cycles > 0.0;
     let works = |function: Function| match function {
         Function::NvmeManager | Function::StatusChecker | Function::Issuer if registers => true,
         Function::ReadRetry => {

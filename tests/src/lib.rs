@@ -46,7 +46,7 @@ pub fn big_loop(p: &mut Profile) {
     p.board.buses.processor_mhz = 333.0;
     p.board.buses.central_mhz = 100.0;
     p.board.buses.control_mhz = 100.0;
-    p.board.buses.register_cycles = 5;
+    p.board.buses.register_cycles = 5.0;
 }
 
 /// The driver of most tests: one queue pair.

@@ -497,3 +497,53 @@ fn the_issuer_gives_the_host_dma_engine_no_more_than_its_queue_holds() {
     assert!(most(256) > 4);
     assert_eq!(profile("cosmos-board", |_| ()).host.dma_requests, Some(256));
 }
+
+/// Mean latencies of the operations of pages that are read or written one at a time, by kind, and of their commands, in
+/// microseconds, where the end of an operation costs the firmware so many cycles.
+fn latencies(mix: Mix, finish: u64) -> ([f64; OperationKind::ALL.len()], f64) {
+    let profile = looped(|p| {
+        p.costs.loop_finish = finish;
+        p.cores.frequency_mhz = 1_000.0;
+        p.package.page_deviation_us = 0.0;
+        p.package.die_deviation_us = 0.0;
+    });
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let pages = 4 * u64::from(profile.ftl.buffer_entries);
+    let contents = Contents::unversioned(drive(&m), 1);
+    let work = |name, mix| Job {
+        verify: false,
+        size: Some(Extent::Bytes(pages << 14)),
+        queue_depth: 1,
+        ..job(name, Access::Sequential, mix, 16 << 10, pages)
+    };
+    let (_, contents) = run_with(&m, &[work("fill", Mix::Write)], contents, ());
+    let before = m.device().stats().big_loop.unwrap();
+    run_with(&m, &[work("measured", mix)], contents, ());
+    let spent = m.device().stats().big_loop.unwrap().since(&before);
+    let mean = |kind: &OperationKind| {
+        let at = usize::from(kind.code());
+        spent.operation_time[at].as_secs_f64() * 1e6 / spent.operations[at].max(1) as f64
+    };
+    let kinds = OperationKind::ALL.each_ref().map(mean);
+    (kinds, spent.system.as_secs_f64() * 1e6 / spent.commands as f64)
+}
+
+/// C66: what the firmware does about an end is its own time in both directions, the controllers' in neither, and nobody's once the
+/// last of a command's data has moved, which completes it.
+#[test]
+fn an_operations_end_is_sensed_before_anything_is_done_about_it_in_both_directions() {
+    use OperationKind::{ReadTransfer, ReadTrigger, RxDma, TxDma, Write};
+    let each = 50.0;
+    for (mix, kinds) in
+        [(Mix::Read, &[ReadTrigger, ReadTransfer, TxDma][..]), (Mix::Write, &[Write, RxDma][..])]
+    {
+        let ((quick, system), (slow, later)) = (latencies(mix, 0), latencies(mix, 50_000));
+        for kind in kinds {
+            let at = usize::from(kind.code());
+            assert!(quick[at] > 1.0 && (slow[at] - quick[at]).abs() < 5.0, "{kind:?}: {quick:?} {slow:?}");
+        }
+        // Where in a pass an end is found moves each a little.
+        let ends = (later - system) / each;
+        assert!((ends - (kinds.len() - 1) as f64).abs() < 0.4, "{mix:?}: {system} and {later} µs");
+    }
+}

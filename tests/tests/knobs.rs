@@ -259,7 +259,7 @@ fn looped(p: &mut Profile) {
     p.scheduler.policy = SchedulerPolicy::Cosmos;
     p.channel.controller = ControllerName::Asynchronous;
     let b = &mut p.board.buses;
-    (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5);
+    (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5.0);
     p.board.uncached_ns = 100;
     p.costs.loop_pass = 100;
 }
@@ -474,7 +474,7 @@ const CASES: &[Case] = &cases! {
     "board.buses.processor_mhz" Run on looped; => |p| p.board.buses.processor_mhz = 100.0,
     "board.buses.central_mhz" Run on looped; => |p| p.board.buses.central_mhz = 50.0,
     "board.buses.control_mhz" Run on looped; => |p| p.board.buses.control_mhz = 50.0,
-    "board.buses.register_cycles" Run on looped; => |p| p.board.buses.register_cycles = 20,
+    "board.buses.register_cycles" Run on looped; => |p| p.board.buses.register_cycles = 20.0,
     "scheduler.read_retries" Run on looped_and_worn; => |p| p.scheduler.read_retries = 0,
     "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
     "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,

@@ -161,9 +161,9 @@ impl Profile {
             range(key, mb_per_s as f64, 0.0, 1e9)?;
         }
         range("board.uncached_ns", f64::from(self.board.uncached_ns), 0.0, 1e6)?;
-        range("board.buses.register_cycles", f64::from(b.register_cycles), 0.0, 1e4)?;
+        range("board.buses.register_cycles", b.register_cycles, 0.0, 1e4)?;
         // A clock that nothing is counted in may be left out.
-        let slowest = if b.register_cycles == 0 { 0.0 } else { 1.0 };
+        let slowest = if b.register_cycles == 0.0 { 0.0 } else { 1.0 };
         for (key, mhz) in [
             ("board.buses.processor_mhz", b.processor_mhz),
             ("board.buses.central_mhz", b.central_mhz),

@@ -264,9 +264,9 @@ pub struct BusesProfile {
     pub central_mhz: f64,
     /// Buses 10 and 11: the control path's interconnect to the controllers' registers, MHz.
     pub control_mhz: f64,
-    /// Cycles that a word takes on each of buses 7, 9 and 10 or 11, one way: the firmware waits once for a register that it writes, twice
-    /// for one that it reads.
-    pub register_cycles: u32,
+    /// Cycles that a word takes on each of buses 7, 9 and 10 or 11 on average, one way: the firmware waits for a register that it reads or
+    /// writes there and back.
+    pub register_cycles: f64,
 }
 
 /// The host link.

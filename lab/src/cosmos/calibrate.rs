@@ -25,7 +25,7 @@ pub struct Fit {
 }
 
 /// Times that all numbers are sought: each moves the others' cells a little.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 8;
 
 /// Seeks the numbers, beginning in the middle of the range that the file gives each. `progress` is as that of [`super::run`].
 ///

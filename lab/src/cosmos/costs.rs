@@ -36,16 +36,6 @@ pub(super) struct Fitted {
     pub(super) latency: Latency,
 }
 
-/// A number that was fitted by hand once, and that `--calibrate` leaves alone.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Kept {
-    pub(super) key: String,
-    pub(super) value: f64,
-    /// What it was fitted to, in words: it is no cell of one latency.
-    pub(super) to: String,
-}
-
 /// A step of the firmware, by the instructions that were counted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +65,6 @@ pub(super) struct Costs {
     #[serde(rename = "source")]
     _source: Source,
     pub(super) fitted: Vec<Fitted>,
-    pub(super) kept: Vec<Kept>,
     pub(super) counted: Vec<Counted>,
     pub(super) stated: Vec<Stated>,
 }
@@ -131,7 +120,6 @@ impl Costs {
         numbers.extend(
             self.counted.iter().map(|entry| (entry.key.clone(), (entry.instructions * cycles).round())),
         );
-        numbers.extend(self.kept.iter().map(|entry| (entry.key.clone(), entry.value)));
         numbers.extend(self.stated.iter().map(|entry| (entry.key.clone(), entry.value)));
         numbers
     }

@@ -270,9 +270,6 @@ fn fitted(out: &mut String, plan: &Plan) {
     for entry in &costs.fitted {
         let _ = writeln!(out, "  {} = {} to {}", entry.key, entry.value, entry.cell());
     }
-    for entry in &costs.kept {
-        let _ = writeln!(out, "  {} = {} by hand, to {}", entry.key, entry.value, entry.to);
-    }
     let counted: Vec<String> =
         costs.counted.iter().map(|c| format!("{} {}", c.key, c.instructions)).collect();
     let _ = writeln!(out, "instructions counted: {}", counted.join(", "));

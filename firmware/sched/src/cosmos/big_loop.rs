@@ -58,12 +58,24 @@ pub(super) enum Payload {
     Dma(DmaTag, DmaRequest),
 }
 
+/// A command in the firmware's hands.
+#[derive(Clone, Copy)]
+pub(super) struct TakenCommand {
+    pub(super) op: HostOp,
+    /// When it had been read out of the controller.
+    pub(super) since: Instant,
+    /// When the status checker last saw that data of it had been moved.
+    pub(super) moved: Option<Instant>,
+}
+
 /// A host DMA operation in the controller's hands.
 pub(super) struct DmaInFlight {
     pub(super) operation: Operation,
     pub(super) issued: Instant,
     pub(super) units: Vec<DmaTag>,
     pub(super) failed: Option<aster_ports::host::DmaError>,
+    // When the status checker has seen that all units are done.
+    pub(super) done: Option<Instant>,
 }
 
 /// Rings when there is something new to see: what a core that looks again and again needs no bell for, and a simulation does.
@@ -95,8 +107,8 @@ pub struct BigLoop {
     pub(super) dma: VecDeque<DmaInFlight>,
     // Memory of DMA operations that are over.
     pub(super) dma_spare: Vec<Vec<DmaTag>>,
-    // When the command in each slot was taken, and what it is.
-    pub(super) taken: Vec<(Instant, HostOp)>,
+    // The commands, by slot.
+    pub(super) taken: Vec<TakenCommand>,
     // The ways of each channel.
     pub(super) channels: Vec<Vec<LunIndex>>,
     // Ways of each channel that work.
@@ -147,7 +159,10 @@ impl BigLoop {
             payloads: vec![None; usize::from(sets)],
             dma: VecDeque::with_capacity(usize::from(transfers)),
             dma_spare: Vec::with_capacity(usize::from(transfers)),
-            taken: vec![(Instant::ZERO, HostOp::Flush); usize::from(commands)],
+            taken: vec![
+                TakenCommand { op: HostOp::Flush, since: Instant::ZERO, moved: None };
+                usize::from(commands)
+            ],
             channels: (0..geometry.channels).map(of_channel).collect(),
             working: vec![0; usize::from(geometry.channels)],
             candidates: Vec::with_capacity(usize::from(geometry.ways)),
@@ -174,9 +189,10 @@ impl BigLoop {
         last - first + 1
     }
 
-    /// Runs for ever once the packages have been brought up (Algorithm 1). Algorithm 1 schedules in each pass. Here
-    /// a pass that brings a command leaves the scheduler out, as the board's public firmware does: a command that has come is taken in
-    /// before what the one before it asks for is issued. Admin commands are not the loop's: the host interface answers them.
+    /// Runs for ever once the packages have been brought up (Algorithm 1): in each pass one command, if one waits, then the FTL, then
+    /// the low-level scheduler, if the reservation station holds anything or host DMA is under way. In a pass that brings a command the
+    /// scheduler is left out, as in the board's public firmware, so that commands are taken in as fast as they come
+    /// (docs/adr/0006). Admin commands are not the loop's: the host interface answers them.
     pub async fn run(mut self, gate: Rc<Gate>) {
         let exec = self.core.exec().clone();
         gate.pass(&exec).await;
@@ -229,20 +245,16 @@ impl BigLoop {
     pub(super) fn spend(&self, function: Function, cycles: u64) {
         self.work(function, |core| core.charge(cycles));
     }
-    /// Writing registers stalls the core until each word has crossed the buses.
+    /// Registers that are read or written stall the core until each word has crossed the buses and its answer has come back: the board's
+    /// are mapped strongly ordered, so that a write waits for its answer as a read does.
     #[inline]
-    pub(super) fn write(&self, function: Function, bus: &Bandwidth, words: u64) {
+    pub(super) fn access(&self, function: Function, bus: &Bandwidth, words: u64) {
         self.cross(function, bus, words, self.config.register_access);
     }
-    /// Reading them, until each word has been asked for and has come back.
+    /// Words that controllers read or write in memory, so that the caches may not hold them: completion flags, reports, error counts.
     #[inline]
-    pub(super) fn read(&self, function: Function, bus: &Bandwidth, words: u64) {
-        self.cross(function, bus, words, self.config.register_access * 2);
-    }
-    /// Looking at a completion flag, which a controller writes to memory, so that the caches may not hold it.
-    #[inline]
-    pub(super) fn look(&self) {
-        self.cross(Function::StatusChecker, &self.ports.buses.memory, 1, self.config.memory_access);
+    pub(super) fn memory(&self, function: Function, words: u64) {
+        self.cross(function, &self.ports.buses.memory, words, self.config.memory_access);
     }
     fn cross(&self, function: Function, bus: &Bandwidth, words: u64, each: Duration) {
         if each.is_zero() {

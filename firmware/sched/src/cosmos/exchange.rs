@@ -1,6 +1,6 @@
 //! What passes between host interface controller, FTL and dependency checker: commands in, operations out, answers back.
 
-use super::big_loop::{BigLoop, Payload};
+use super::big_loop::{BigLoop, Payload, TakenCommand};
 use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
 use aster_events::{Event, Function};
@@ -32,15 +32,16 @@ fn operations(request: &FlashRequest) -> Option<&'static [OperationKind]> {
 impl BigLoop {
     /// GetHostCommand(): one command a pass, if one waits.
     pub(super) fn take_command(&mut self) -> bool {
-        self.read(Function::NvmeManager, &self.ports.buses.host, 1);
+        self.access(Function::NvmeManager, &self.ports.buses.host, 1);
         let Some(command) = self.ports.host.try_next_command() else { return false };
-        self.read(Function::NvmeManager, &self.ports.buses.host, COMMAND_WORDS);
+        self.access(Function::NvmeManager, &self.ports.buses.host, COMMAND_WORDS);
         if command.op == HostOp::Deallocate {
             let host = &self.ports.host;
             let ranges = (0..).map_while(|index| host.range(command.id, index));
             self.ports.ftl.set_ranges(command.id, ranges);
         }
-        self.taken[usize::from(command.id.0)] = (self.core.now(), command.op);
+        self.taken[usize::from(command.id.0)] =
+            TakenCommand { op: command.op, since: self.core.now(), moved: None };
         self.ports.ftl.push_command(command);
         true
     }
@@ -50,13 +51,13 @@ impl BigLoop {
         let mut any = false;
         while let Some(completion) = self.ports.ftl.next_completion() {
             any = true;
-            let (taken, op) = self.taken[usize::from(completion.id.0)];
+            let TakenCommand { op, since, moved } = self.taken[usize::from(completion.id.0)];
             // The last unit of a transfer completes its command by itself (P13).
             if !matches!(op, HostOp::Read | HostOp::Write) {
-                self.write(Function::NvmeManager, &self.ports.buses.host, COMPLETION_WORDS);
+                self.access(Function::NvmeManager, &self.ports.buses.host, COMPLETION_WORDS);
             }
             self.core.settle().await;
-            let system = self.core.now().since(taken);
+            let system = moved.unwrap_or_else(|| self.core.now()).since(since);
             self.count(|s| {
                 s.commands += 1;
                 s.system += system;

@@ -10,6 +10,7 @@ use super::status::flash_kind;
 use aster_events::{Event, Function};
 use aster_ports::flash::Phase;
 use aster_ports::host::DmaRequest;
+use aster_units::LunIndex;
 
 impl BigLoop {
     /// Host DMA first, whenever there is room (C42), then each channel's heads.
@@ -17,6 +18,9 @@ impl BigLoop {
         let mut any = self.issue_host_dma().await;
         for channel in 0..self.channels.len() {
             self.find_candidates(channel);
+            if !self.candidates.is_empty() || self.has_array_at_work(channel) {
+                self.look_for_room();
+            }
             if self.candidates.is_empty() {
                 continue;
             }
@@ -28,10 +32,17 @@ impl BigLoop {
             for at in 0..self.candidates.len() {
                 let candidate = self.candidates[at];
                 self.issue_flash(channel, candidate).await;
+                self.look_for_room();
             }
-            self.spent(Part::Issue);
         }
         any
+    }
+    /// What asking a channel's controller costs whether it takes another control word (P14), before the first of a pass and after each; it
+    /// always does, with fewer ways than entries. The registers of the controllers are the status checker's to read, whoever wants to
+    /// know (3.3.3).
+    fn look_for_room(&mut self) {
+        self.access(Function::StatusChecker, &self.ports.buses.channels, 1);
+        self.spent(Part::Status);
     }
 
     async fn issue_host_dma(&mut self) -> bool {
@@ -46,22 +57,22 @@ impl BigLoop {
             }
             any = true;
             self.station.take_host();
-            self.spend(Function::Issuer, self.config.costs.issue * u64::from(units));
-            // Each unit after a look at how far the engine's queue is (P13).
-            self.read(Function::Issuer, &self.ports.buses.host, u64::from(units));
-            let words = head.kind.register_words(1) * u64::from(units);
-            self.write(Function::Issuer, &self.ports.buses.host, words);
-            self.core.settle().await;
-            self.send_units(head, &request);
+            self.send_units(head, &request).await;
         }
-        self.spent(Part::Issue);
         any
     }
-    /// A transfer is as many DMA operations as it has units of 4 KiB (C10).
-    fn send_units(&mut self, head: Operation, request: &DmaRequest) {
+    /// A transfer is as many DMA operations as it has units of 4 KiB (C10). Each leaves as soon as its registers have been written, after a
+    /// look at how far the engine's queue is (P13); with the first of them the operation has been issued.
+    async fn send_units(&mut self, head: Operation, request: &DmaRequest) {
         let mut units = self.dma_spare.pop().unwrap_or_default();
-        let mut done = 0;
+        let (mut done, mut issued) = (0, None);
         while done < request.length {
+            self.access(Function::StatusChecker, &self.ports.buses.host, 1);
+            self.spent(Part::Status);
+            self.spend(Function::Issuer, self.config.costs.issue);
+            self.access(Function::Issuer, &self.ports.buses.host, head.kind.register_words(1));
+            self.core.settle().await;
+            self.spent(Part::Issue);
             let offset = request.offset + done;
             let bytes = (DMA_UNIT_BYTES - offset % DMA_UNIT_BYTES).min(request.length - done);
             let unit =
@@ -69,10 +80,13 @@ impl BigLoop {
             let tag = self.ports.host.submit_dma(unit).expect("there was room for all units");
             units.push(tag);
             done += bytes;
+            if issued.is_none() {
+                issued = Some(self.core.now());
+                self.note_issued(&head);
+            }
         }
-        let issued = self.core.now();
-        self.note_issued(&head);
-        self.dma.push_back(DmaInFlight { operation: head, issued, units, failed: None });
+        let issued = issued.unwrap_or_else(|| self.core.now());
+        self.dma.push_back(DmaInFlight { operation: head, issued, units, failed: None, done: None });
     }
     fn note_issued(&self, operation: &Operation) {
         self.recorder.emit(self.core.now(), || Event::OperationIssued {
@@ -97,17 +111,30 @@ impl BigLoop {
         }
     }
 
+    /// Whether the array of one of a channel's ways works, so that a status-check may fall due.
+    fn has_array_at_work(&self, channel: usize) -> bool {
+        let at_work = |lun: &LunIndex| matches!(self.states.of(*lun), WayState::Busy(Stage::Array(_)));
+        self.config.detached && self.channels[channel].iter().any(at_work)
+    }
+
     async fn issue_flash(&mut self, channel: usize, Candidate { lun, kind, .. }: Candidate) {
         let head = *self.station.head(lun).expect("a candidate is a way's head, or asks about one");
         let request = self.request(head.set);
         let words = kind.register_words(request.targets().len() as u64);
-        // What is done again is so because a read could not be corrected.
-        let function = if head.again { Function::ReadRetry } else { Function::Issuer };
+        // A status-check is sent by the status checker (3.3.3); what is done again is so because a read could not be corrected.
+        let (function, part) = match kind {
+            OperationKind::StatusCheck => (Function::StatusChecker, Part::Status),
+            _ if head.again => (Function::ReadRetry, Part::Issue),
+            _ => (Function::Issuer, Part::Issue),
+        };
         self.spend(function, self.config.costs.issue);
-        // What asking the controller whether it takes a word costs (P14); it always does, with fewer ways than entries.
-        self.read(function, &self.ports.buses.channels, 1);
-        self.write(function, &self.ports.buses.channels, words);
+        if matches!(kind, OperationKind::ReadTransfer | OperationKind::StatusCheck) {
+            // The flag that will tell of its end is cleared.
+            self.memory(function, 1);
+        }
+        self.access(function, &self.ports.buses.channels, words);
         self.core.settle().await;
+        self.spent(part);
         let phase = match kind {
             OperationKind::StatusCheck => Phase::Status,
             OperationKind::ReadTrigger => Phase::Trigger,

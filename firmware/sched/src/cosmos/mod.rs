@@ -73,7 +73,7 @@ pub struct LoopConfig {
     pub one_shot: bool,
     /// What steps cost.
     pub costs: LoopCosts,
-    /// One way between core and a controller's register: what the buses between take, if nobody else is on them (C55, C79).
+    /// From core to a controller's register and back: what the buses between take, if nobody else is on them (C55, C79).
     pub register_access: Duration,
     /// A word of memory that the caches leave out, likewise.
     pub memory_access: Duration,

@@ -39,7 +39,8 @@ pub struct LoopStats {
     pub candidates: u64,
     /// Commands answered.
     pub commands: u64,
-    /// From the firmware's having read a command out of the controller to its answer, all of them together: the system latency.
+    /// From the firmware's having read a command out of the controller to its having sensed that the last of its data had been moved,
+    /// which completes the command (P13), or to its answer where no data are: the system latency, all commands together.
     pub system: Duration,
     /// From issue to completion sensed, all operations of a kind together, by [`OperationKind::code`].
     pub operation_time: [Duration; OperationKind::ALL.len()],

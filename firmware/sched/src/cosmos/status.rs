@@ -8,6 +8,9 @@ use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Phase};
 use aster_units::{Duration, Instant, LunIndex};
 
+/// Words of a read's error counts that are looked at: the verdicts on the spare area and on the page (P15).
+const ERROR_WORDS: u64 = 2;
+
 /// Fig 12's end of an operation in events.
 fn status_code(status: FlashStatus) -> u8 {
     match status {
@@ -40,16 +43,18 @@ impl BigLoop {
         host | flash
     }
 
-    /// One register tells how many units the host DMA engine has done (P13).
+    /// A register counts the units that the host DMA engine has done in either direction (P13). Transfers are looked at from the
+    /// newest, the register read again for each, until one of the direction is done: then the older ones are.
     fn check_host_dma(&mut self) -> bool {
-        if self.dma.is_empty() {
-            return false;
-        }
-        self.read(Function::StatusChecker, &self.ports.buses.host, 1);
-        let sensed = self.core.now();
-        let mut any = false;
-        for at in 0..self.dma.len() {
-            let DmaInFlight { units, failed, .. } = &mut self.dma[at];
+        let mut read_on = [true; 2];
+        for at in (0..self.dma.len()).rev() {
+            let direction = usize::from(self.dma[at].operation.kind == OperationKind::TxDma);
+            if read_on[direction] {
+                self.access(Function::StatusChecker, &self.ports.buses.host, 1);
+            }
+            self.spend(Function::StatusChecker, self.config.costs.status);
+            let sensed = self.core.now();
+            let DmaInFlight { units, failed, done, .. } = &mut self.dma[at];
             let host = &self.ports.host;
             units.retain(|&unit| match host.try_take_dma(unit) {
                 Some(Ok(())) => false,
@@ -59,40 +64,44 @@ impl BigLoop {
                 }
                 None => true,
             });
-            any |= units.is_empty();
+            if units.is_empty() {
+                *done = Some(sensed);
+                read_on[direction] = false;
+            }
         }
-        self.spend(Function::StatusChecker, self.config.costs.status * self.dma.len() as u64);
         self.count(|s| s.looks += self.dma.len() as u64);
+        let any = read_on != [true; 2];
         if any {
             for _ in 0..self.dma.len() {
                 let transfer = self.dma.pop_front().expect("counted");
-                match transfer.units.is_empty() {
-                    true => self.host_dma_done(transfer, sensed),
-                    false => self.dma.push_back(transfer),
+                match transfer.done {
+                    Some(sensed) => self.host_dma_done(transfer, sensed),
+                    None => self.dma.push_back(transfer),
                 }
             }
         }
         any
     }
     fn host_dma_done(&mut self, transfer: DmaInFlight, sensed: Instant) {
-        let DmaInFlight { operation, issued, units, failed } = transfer;
-        let Payload::Dma(tag, _) = self.payload(operation.set) else {
+        let DmaInFlight { operation, issued, units, failed, .. } = transfer;
+        let Payload::Dma(tag, request) = self.payload(operation.set) else {
             unreachable!("host DMA of a flash request")
         };
-        self.finished(&operation, issued, Some(sensed), u8::from(failed.is_some()));
+        self.taken[usize::from(request.command.0)].moved = Some(sensed);
+        self.finished(&operation, issued, sensed, u8::from(failed.is_some()));
         self.dma_spare.push(units);
         let last = self.checker.completed(&operation);
         assert!(last, "host DMA is the last of its set");
         self.ports.ftl.dma_done(tag, failed.map_or(Ok(()), Err));
     }
-    /// Accounts an operation that has ended. A flash operation's end is sensed when its result has been evaluated, host DMA's with the
-    /// register that tells of all transfers at once (C66).
-    fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Option<Instant>, status: u8) {
+    /// Accounts an operation that has ended. Its end is sensed when the status checker has looked at it, be it flash operation or host
+    /// DMA, and before anything is done about it (C66): what follows is the firmware's time.
+    fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
         self.spent(Part::Status);
         self.spend(Function::DependencyChecker, self.config.costs.finish);
         self.spent(Part::Order);
         let now = self.core.now();
-        let took = sensed.unwrap_or(now).since(issued);
+        let took = sensed.since(issued);
         self.count(|s| {
             s.operations[usize::from(operation.kind.code())] += 1;
             s.operation_time[usize::from(operation.kind.code())] += took;
@@ -105,11 +114,18 @@ impl BigLoop {
         });
     }
 
-    /// One register has a ready/busy bit for each way (C24); completion flags lie in memory.
+    /// One register has a ready/busy bit for each way (C24). It is read once for the ways whose completion flag or report is awaited, and
+    /// once for those whose array works, which are two lists of the board's firmware (P2).
     fn check_channel(&mut self, channel: usize) -> bool {
         let mut any = false;
         if self.config.detached {
-            self.read(Function::StatusChecker, &self.ports.buses.channels, 1);
+            let mut lists = [0; 2];
+            for &lun in &self.channels[channel] {
+                if let WayState::Busy(stage) = self.states.of(lun) {
+                    lists[usize::from(self.tells_by_flag(lun, stage))] = 1;
+                }
+            }
+            self.access(Function::StatusChecker, &self.ports.buses.channels, lists.into_iter().sum());
         }
         self.spend(Function::StatusChecker, self.config.costs.status * u64::from(self.working[channel]));
         self.count(|s| s.looks += u64::from(self.working[channel]));
@@ -121,13 +137,29 @@ impl BigLoop {
         }
         any
     }
+    /// Whether a flag in memory tells how what a way does goes on.
+    fn tells_by_flag(&self, lun: LunIndex, stage: Stage) -> bool {
+        match stage {
+            // An array operation's control word has no address of a flag (P14).
+            Stage::Sent(_) => {
+                !self.config.detached || self.station.head(lun).is_some_and(|head| !head.kind.works_array())
+            }
+            Stage::Checking(_) => true,
+            Stage::Array(_) | Stage::CheckDue => false,
+        }
+    }
     fn check_way(&mut self, channel: usize, lun: LunIndex, stage: Stage) -> bool {
         match stage {
             Stage::Sent(tag) => {
-                self.look();
+                if self.tells_by_flag(lun, stage) {
+                    self.memory(Function::StatusChecker, 1);
+                }
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
                 let outcome = outcomes[0];
                 let head = *self.station.head(lun).expect("a way that works has a head");
+                if head.kind == OperationKind::ReadTransfer {
+                    self.memory(Function::StatusChecker, ERROR_WORDS);
+                }
                 if outcome.status == FlashStatus::Done && self.config.detached && head.kind.works_array() {
                     let give_up = self.core.exec().now() + self.patience(head.kind);
                     self.states.advance(lun, Stage::Array(give_up));
@@ -150,7 +182,7 @@ impl BigLoop {
             }
             Stage::CheckDue => false,
             Stage::Checking(tag) => {
-                self.look();
+                self.memory(Function::StatusChecker, 1);
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
                 self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
                 let mut outcome = outcomes[0];
@@ -184,7 +216,7 @@ impl BigLoop {
         self.working[channel] -= 1;
         self.states.end(lun, outcome);
         let head = *self.station.head(lun).expect("a way that works has a head");
-        self.finished(&head, self.states.issued(lun), None, status_code(outcome.status));
+        self.finished(&head, self.states.issued(lun), self.core.now(), status_code(outcome.status));
         let request = self.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // Whoever sent a transfer alone reads again by itself.
