@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, Ring, WaitCell, WaitQueue};
-use aster_units::BufferId;
+use aster_units::{BufferId, Instant};
 use core::cell::{Cell, RefCell};
 
 /// A command slot of the front end.
@@ -150,6 +150,8 @@ pub const MAX_RANGES: usize = 256;
 pub struct CommandPort {
     exec: Exec,
     commands: Ring<HostCommand>,
+    // When each came, by its slot.
+    pushed: Box<[Cell<Instant>]>,
     ranges: RefCell<Box<[Vec<ByteRange>]>>,
     dma: Box<[DmaSlot]>,
     dma_free: RefCell<Vec<u16>>,
@@ -174,6 +176,7 @@ impl CommandPort {
         Rc::new(CommandPort {
             exec: exec.clone(),
             commands: Ring::new(usize::from(commands)),
+            pushed: (0..commands).map(|_| Cell::new(Instant::ZERO)).collect(),
             // All memory is taken here: a slot that meets its first Deallocate allocates nothing.
             ranges: RefCell::new((0..commands).map(|_| Vec::with_capacity(MAX_RANGES)).collect()),
             dma: (0..dma).map(slot).collect(),
@@ -196,6 +199,10 @@ impl CommandPort {
     /// A command, if one is there.
     pub fn try_next_command(&self) -> Option<HostCommand> {
         self.commands.try_pop(&self.exec)
+    }
+    /// When the front end had a command ready for the firmware.
+    pub fn pushed_at(&self, command: CommandId) -> Instant {
+        self.pushed[usize::from(command.0)].get()
     }
     /// Connects firmware that looks by itself instead of being woken: it is posted [`BACK_KICK`] at each command and each DMA
     /// that is done, to know that looking is worth it.
@@ -266,6 +273,7 @@ impl CommandPort {
     /// Hands a command to the FTL. There is always room: the bound is the number of command slots.
     #[inline]
     pub fn push_command(&self, command: HostCommand) {
+        self.pushed[usize::from(command.id.0)].set(self.exec.now());
         assert!(self.commands.try_push(&self.exec, command).is_ok(), "more commands than command slots");
         self.kick_back();
     }

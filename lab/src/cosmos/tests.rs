@@ -85,9 +85,9 @@ fn the_three_parts_make_the_whole() {
         for (ios, f) in row(mode, write) {
             let sum = f.hic_us + f.firmware_us + f.storage_us;
             assert!((sum - f.system_us).abs() < 1e-6 && f.firmware_us > 0.0, "{mode:?} {write} {ios}: {f:?}");
-            // Little's law: the others wait for a pass that takes them, or are their host's and the link's.
+            // Little's law: what the host sees beside is its own, the link's, and the registers that a command is read from.
             let inside = f.system_us * f.mb_per_s / 16_384.0;
-            assert!(inside > 0.85 * f64::from(ios) && inside <= f64::from(ios) * 1.001, "{ios}: {inside}");
+            assert!(inside > 0.94 * f64::from(ios) && inside <= f64::from(ios) * 1.001, "{ios}: {inside}");
         }
     }
 }
@@ -129,7 +129,7 @@ fn the_firmwares_latency_jumps_at_64() {
     for (mode, write) in rows() {
         let cells = row(mode, write);
         let cf = |ios| at(&cells, ios).firmware_us;
-        assert!(cf(64) > 2.0 * cf(32) && cf(32) > cf(8) && cf(8) > cf(1), "{mode:?} {write}: {cells:?}");
+        assert!(cf(64) > 2.2 * cf(32) && cf(32) > cf(8) && cf(8) > cf(1), "{mode:?} {write}: {cells:?}");
     }
 }
 
@@ -145,12 +145,11 @@ fn throughput_is_proportional_to_channels_and_near_the_papers_maxima() {
         assert!(of(mode, write, 1, 8) < 184.5, "{mode:?} {write}");
     }
     // A quarter of the pages leaves out more of the steady state. Writes pay for the log of recovery, which the board's firmware has not.
-    // What reads lack is in docs/experiments.md.
     let within = |write: bool| match (write, long()) {
-        (true, true) => 8.0,
+        (true, true) => 6.5,
         (true, false) => 10.0,
-        (false, true) => 7.0,
-        (false, false) => 10.0,
+        (false, true) => 5.0,
+        (false, false) => 8.0,
     };
     let paper = &PLAN.paper.fig_21;
     for (mode, write, paper) in
@@ -239,7 +238,7 @@ fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes
     for square in [2, 8] {
         assert!(left(square, false) < left(square, true), "{square}: reads lose more");
     }
-    assert!((0.75..0.94).contains(&left(2, false)), "{}: the docs say 20 % are lost", left(2, false));
+    assert!((0.75..0.94).contains(&left(2, false)), "{}: the docs say 18 % are lost", left(2, false));
     if long() {
         let left = |square, mhz| clock(square, false, mhz).mb_per_s / clock(square, false, 1000).mb_per_s;
         // Where the curves of reads bend.

@@ -62,7 +62,7 @@ pub(super) enum Payload {
 #[derive(Clone, Copy)]
 pub(super) struct TakenCommand {
     pub(super) op: HostOp,
-    /// When it had been read out of the controller.
+    /// When it had been read out of the controller, less the time that it waited there for a pass that takes it.
     pub(super) since: Instant,
     /// When the status checker last saw that data of it had been moved.
     pub(super) moved: Option<Instant>,

@@ -34,6 +34,7 @@ impl BigLoop {
     pub(super) fn take_command(&mut self) -> bool {
         self.access(Function::NvmeManager, &self.ports.buses.host, 1);
         let Some(command) = self.ports.host.try_next_command() else { return false };
+        let waited = self.core.now().since(self.ports.host.pushed_at(command.id));
         self.access(Function::NvmeManager, &self.ports.buses.host, COMMAND_WORDS);
         if command.op == HostOp::Deallocate {
             let host = &self.ports.host;
@@ -41,7 +42,7 @@ impl BigLoop {
             self.ports.ftl.set_ranges(command.id, ranges);
         }
         self.taken[usize::from(command.id.0)] =
-            TakenCommand { op: command.op, since: self.core.now(), moved: None };
+            TakenCommand { op: command.op, since: self.core.now() - waited, moved: None };
         self.ports.ftl.push_command(command);
         true
     }
