@@ -95,7 +95,7 @@ pub(crate) enum Command {
 const TORTURE_EXAMPLES: &str = "\
 Examples:
   aster torture tiny --cuts 10000
-  aster torture cosmos-plus --set restrict.blocks_per_lun=32 --content fingerprint --minutes 60
+  aster torture cosmos-plus --set restrict.blocks_per_lun=64 --content fingerprint --minutes 60
   aster torture tiny --seed 7 --rounds 3,9 --depth 1        repeat what a failure has told
 
 Exit status: 0 when nothing was lost, 1 when something was, 2 for mistakes in the command line or profile, 130 when it was
@@ -213,7 +213,7 @@ pub(crate) struct ReproduceArgs {
 pub(crate) enum Experiment {
     /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
     Babol,
-    /// Tables 5 to 7 and Figures 21 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
+    /// Tables 5 to 7 and Figures 21, 22, 24 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
     Cosmos,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,

@@ -375,11 +375,15 @@ impl Blocks {
         let begun = !u32::from(open.next).is_multiple_of(self.pages_per_line);
         begun.then_some(Ppa(open.block.0 * self.pages_per_block + u32::from(open.next)))
     }
+    /// Free blocks of a LUN that a stream leaves alone.
+    fn kept_from(&self, stream: Stream) -> usize {
+        if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 }
+    }
     #[cold]
     fn open_block(&mut self, at: LunIndex, stream: Stream) -> Next {
-        let reserve = if stream == Stream::Host || !self.evacuates { self.reserve } else { 0 };
+        let kept = self.kept_from(stream);
         let lun = &mut self.luns[at.index()];
-        if lun.free.len() <= reserve {
+        if lun.free.len() <= kept {
             // Garbage collection that lost its reserve to failures goes on where the host writes.
             let open = if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
             return open.map_or(Next::None, |open| self.page_of(open));

@@ -310,16 +310,19 @@ impl Drive {
         let luns = self.geometry.total_luns();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
-        let (mut at, mut refused) = (start, 0);
-        while (new.len() as u32) < wanted && refused < luns {
-            match self.blocks.borrow_mut().take_for_map(LunIndex(at)) {
-                Some(block) => {
-                    new.push(block);
-                    refused = 0;
+        // A LUN that has its share already, the map's before this one, gives what others keep for their data: only where no other has any.
+        for within_share in [true, false] {
+            let (mut at, mut refused) = (start, 0);
+            while (new.len() as u32) < wanted && refused < luns {
+                match self.blocks.borrow_mut().take_for_map(LunIndex(at), within_share) {
+                    Some(block) => {
+                        new.push(block);
+                        refused = 0;
+                    }
+                    None => refused += 1,
                 }
-                None => refused += 1,
+                at = (at + 1) % luns;
             }
-            at = (at + 1) % luns;
         }
         if new.len() as u32 == wanted {
             return Ok(new);

@@ -100,13 +100,14 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
                 drive.reuse(lun, victim).await;
             }
             Err(NoRoom) => {
-                // A block that has lost its last valid page meanwhile makes room yet.
+                // A block that has lost its last valid page meanwhile makes room yet, and one whose erase has ended has made it.
                 let hope = {
                     let mut blocks = drive.blocks.borrow_mut();
                     blocks.return_victim(victim);
                     // What has moved stays there: there is no room left to keep it apart for.
                     blocks.tell_held(lun);
-                    blocks.has_empty(lun) || blocks.is_erasing(lun) || reason != Reason::Room
+                    let soon = blocks.has_empty(lun) || blocks.is_erasing(lun);
+                    soon || blocks.has_room_for_copies(lun) || reason != Reason::Room
                 };
                 if !hope {
                     drive.exhaust(lun);

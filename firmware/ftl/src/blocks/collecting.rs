@@ -1,6 +1,6 @@
 //! Which block is collected next, and what becomes of it.
 
-use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
+use super::{BlockIndex, BlockState, Blocks, NO_VICTIM, Stream};
 use crate::log_page::Entry;
 use aster_units::{LunIndex, Ppa};
 
@@ -128,6 +128,10 @@ impl Blocks {
         let l = &self.luns[lun.index()];
         let at_rest = l.programs == 0 && l.erasing == 0;
         at_rest && !self.has_failing(lun) && l.open[0].is_none() && l.free.len() <= self.reserve
+    }
+    /// Garbage collection may open another block.
+    pub(crate) fn has_room_for_copies(&self, lun: LunIndex) -> bool {
+        self.free(lun) > self.kept_from(Stream::Gc)
     }
     pub(crate) fn set_exhausted(&mut self, lun: LunIndex) {
         let before = core::mem::replace(&mut self.luns[lun.index()].exhausted, true);

@@ -29,9 +29,12 @@ impl Blocks {
         lun.free.remove(at)
     }
     /// Takes a free block for the stored map: one set aside for it, else another, leaving one to garbage
-    /// collection while that has use for it.
-    pub(crate) fn take_for_map(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+    /// collection while that has use for it. `within_share`: none beyond the LUN's share.
+    pub(crate) fn take_for_map(&mut self, lun: LunIndex, within_share: bool) -> Option<BlockIndex> {
         let at = lun.index();
+        if within_share && self.luns[at].in_map >= self.map_share {
+            return None;
+        }
         let block = match self.luns[at].for_map.pop_front() {
             Some(block) => block,
             None if self.luns[at].free.len() < 2 && self.evacuates => return None,

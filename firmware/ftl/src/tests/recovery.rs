@@ -357,3 +357,26 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
         }
     }
 }
+
+/// While a map is being stored the one before it stands yet: two of them on one LUN would leave it without room for its data.
+#[test]
+fn two_stored_maps_share_the_luns() {
+    let geometry = Geometry { pages_per_block: 16, ..config(Content::Full).geometry };
+    let bench = Bench::fresh(FtlConfig { geometry, ..roomy(1) });
+    let drive = Rc::clone(bench.ftl.drive());
+    let luns = || {
+        let blocks = drive.blocks.borrow();
+        drive.stored.borrow().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
+    };
+    let mut before = luns();
+    for n in 0..8 {
+        bench.write(n, 1);
+        bench.flush();
+        // Attempts that come to nothing move the LUN on with which the next one begins.
+        drive.generation.set(drive.generation.get() + n % u64::from(geometry.total_luns()));
+        bench.store_map();
+        let now = luns();
+        assert!(now.iter().all(|lun| !before.contains(lun)), "{before:?}, then {now:?}");
+        before = now;
+    }
+}
