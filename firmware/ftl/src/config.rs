@@ -164,6 +164,8 @@ pub enum ConfigError {
         needed: u64,
         /// Blocks a LUN has.
         available: u32,
+        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no number will do.
+        enough: Option<u32>,
     },
     /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
     Dram {
@@ -182,11 +184,20 @@ impl fmt::Display for ConfigError {
         match self {
             ConfigError::Geometry(error) => write!(f, "geometry: {error}"),
             ConfigError::Range { key, must } => write!(f, "{key} must be {must}"),
-            ConfigError::Capacity { needed, available } => write!(
-                f,
-                "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage collection) but \
-                 has {available}; raise the over-provisioning or blocks_per_lun"
-            ),
+            ConfigError::Capacity { needed, available, enough } => {
+                write!(
+                    f,
+                    "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage collection) but \
+                     has {available}; raise the over-provisioning"
+                )?;
+                // The capacity comes from the blocks: what is missing is no answer to how many it takes.
+                match enough {
+                    Some(enough) => {
+                        write!(f, ", or have {enough} blocks a LUN and some more for those that are bad")
+                    }
+                    None => Ok(()),
+                }
+            }
             ConfigError::Dram { what } => write!(f, "dram: {what}"),
             ConfigError::Nvram { available } => {
                 write!(f, "nvram: {available} bytes are too few, the root record takes {NVRAM_BYTES}")
@@ -264,10 +275,18 @@ impl FtlConfig {
             "such that a page of the log holds the lists of all LUNs: larger pages, or fewer LUNs",
         )?;
         let (needed, available) = (self.blocks_needed_per_lun(), self.geometry.blocks_per_lun);
-        if self.logical_pages() == 0 || needed > u64::from(available) {
-            return Err(ConfigError::Capacity { needed, available });
+        if !self.has_blocks() {
+            let with = |blocks_per_lun| {
+                let geometry = Geometry { blocks_per_lun, ..self.geometry };
+                FtlConfig { geometry, ..*self }.has_blocks()
+            };
+            let enough = (available..=available.saturating_mul(16).max(256)).find(|&blocks| with(blocks));
+            return Err(ConfigError::Capacity { needed, available, enough });
         }
         Ok(())
+    }
+    fn has_blocks(&self) -> bool {
+        self.logical_pages() > 0 && self.blocks_needed_per_lun() <= u64::from(self.geometry.blocks_per_lun)
     }
 
     /// Where the array's pages lie in the packages.

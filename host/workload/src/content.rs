@@ -90,7 +90,7 @@ impl fmt::Display for Mismatch {
             Found::Whole(is) if version.is_some_and(|version| is.version != version) => {
                 write!(f, "holds version {}", is.version)
             }
-            Found::Whole(_) => write!(f, "was written by another run"),
+            Found::Whole(_) => write!(f, "was written by another run, or with another seed"),
             Found::Damaged { byte } => write!(f, "is damaged from byte {byte} on"),
         }
     }
@@ -247,7 +247,10 @@ mod tests {
         fill(&mut block, Identity { block: 78, ..ME });
         assert_eq!(error(&block), "block 77 should hold version 5, but holds block 78 version 5: misplaced");
         fill(&mut block, Identity { seed: 8, ..ME });
-        assert_eq!(error(&block), "block 77 should hold version 5, but was written by another run");
+        assert_eq!(
+            error(&block),
+            "block 77 should hold version 5, but was written by another run, or with another seed"
+        );
         fill(&mut block, ME);
         block[300] ^= 4;
         assert_eq!(error(&block), "block 77 should hold version 5, but is damaged from byte 300 on");
