@@ -1,5 +1,6 @@
 //! Where the firmware's cores spend their time.
 
+use super::modules::seconds;
 use super::{Entry, MonitorModule, ShippedModule};
 use crate::{Event, Firmware, Function};
 use alloc::collections::VecDeque;
@@ -13,10 +14,11 @@ pub struct FirmwareTime {
     /// The entry of each function; none for what the firmware has not.
     places: [Option<usize>; Function::COUNT],
     functions: Vec<Function>,
-    /// What each function took of the time that no sample has counted yet, as far as it is over.
-    over: [Duration; Function::COUNT],
+    /// What each function took of the time that no sample has counted yet, as far as it is over, in picoseconds: several cores
+    /// together outrun the clock.
+    over: [u128; Function::COUNT],
     /// What it took of the samples before.
-    before: [Duration; Function::COUNT],
+    before: [u128; Function::COUNT],
     /// The latest pieces of work: a core runs ahead of the clock, and so of the end of a sample.
     work: VecDeque<(Function, Instant, Instant)>,
 }
@@ -36,8 +38,8 @@ impl FirmwareTime {
             cores: firmware.cores.max(1),
             places,
             functions,
-            over: [Duration::ZERO; Function::COUNT],
-            before: [Duration::ZERO; Function::COUNT],
+            over: [0; Function::COUNT],
+            before: [0; Function::COUNT],
             work: VecDeque::with_capacity(PIECES_MAX),
         }
     }
@@ -70,7 +72,7 @@ impl MonitorModule for FirmwareTime {
         if self.work.len() == PIECES_MAX
             && let Some((function, from, until)) = self.work.pop_front()
         {
-            self.over[usize::from(function.number())] += until.since(from);
+            self.over[usize::from(function.number())] += u128::from(until.since(from).as_picos());
         }
         let until = Instant::from_picos(at.as_picos().saturating_add(picoseconds));
         self.work.push_back((function, at, until));
@@ -80,7 +82,7 @@ impl MonitorModule for FirmwareTime {
         self.work.retain_mut(|(function, from, end)| {
             let to = (*end).min(until);
             if to > *from {
-                spent[usize::from(function.number())] += to.since(*from);
+                spent[usize::from(function.number())] += u128::from(to.since(*from).as_picos());
                 *from = to;
             }
             *end > until
@@ -90,15 +92,15 @@ impl MonitorModule for FirmwareTime {
         let mut worked = 0.0;
         let functions = core::mem::take(spent).into_iter().zip(&mut self.before).zip(self.places);
         for ((time, before), place) in functions {
-            let share = time.as_picos() as f64 / whole;
+            let share = time as f64 / whole;
             worked += share;
             *before += time;
             if let Some(place) = place {
                 each[2 * place] = share;
-                each[2 * place + 1] = before.as_secs_f64();
+                each[2 * place + 1] = seconds(*before);
             }
         }
         all[0] = worked;
-        all[1] = self.before.iter().map(|time| time.as_secs_f64()).sum();
+        all[1] = seconds(self.before.iter().sum());
     }
 }

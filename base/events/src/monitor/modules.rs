@@ -45,7 +45,7 @@ impl Level {
     }
 }
 
-fn seconds(picos: u128) -> f64 {
+pub(super) fn seconds(picos: u128) -> f64 {
     picos as f64 / 1e12
 }
 
@@ -360,11 +360,12 @@ impl MonitorModule for Ways {
 /// How long flash operations take, from issue to end.
 pub struct FlashLatency {
     open: Box<[Vec<(Instant, u8, u32)>]>,
-    kinds: [(u64, Duration, Duration); 3],
+    /// Of each kind in this sample: how many, what they took in picoseconds, the longest.
+    kinds: [(u64, u128, Duration); 3],
     /// Operations of each kind that ended, those too whose beginning was not seen.
     ended: [u64; 3],
-    /// What those of the samples before took, by kind.
-    before: [Duration; 3],
+    /// What those of the samples before took, by kind, in picoseconds: summed over many LUNs they outrun the clock.
+    before: [u128; 3],
 }
 
 /// Operations of a LUN that are followed at once.
@@ -378,7 +379,7 @@ impl FlashLatency {
             open: vec![Vec::with_capacity(OPEN_MAX); luns].into_boxed_slice(),
             kinds: Default::default(),
             ended: [0; 3],
-            before: [Duration::ZERO; 3],
+            before: [0; 3],
         }
     }
 }
@@ -419,7 +420,7 @@ impl MonitorModule for FlashLatency {
                 let took = at.since(open.remove(place).0);
                 if let Some((count, sum, longest)) = self.kinds.get_mut(usize::from(kind)) {
                     *count += 1;
-                    *sum += took;
+                    *sum += u128::from(took.as_picos());
                     *longest = took.max(*longest);
                 }
             }
@@ -431,10 +432,10 @@ impl MonitorModule for FlashLatency {
         for ((((count, sum, longest), ended), before), entries) in kinds.zip(entries.chunks_exact_mut(5)) {
             *before += sum;
             entries[0] = per_second(count, over);
-            entries[1] = ratio(sum.as_micros_f64(), count);
+            entries[1] = ratio(sum as f64 / 1e6, count);
             entries[2] = if count == 0 { f64::NAN } else { longest.as_micros_f64() };
             entries[3] = ended as f64;
-            entries[4] = before.as_secs_f64();
+            entries[4] = seconds(*before);
         }
     }
 }

@@ -425,3 +425,28 @@ fn work_without_a_sample_takes_no_more_memory_and_is_counted() {
     module.sample(us(100_000), Duration::from_millis(100), &mut entries);
     assert_eq!(entries, [0.125, 0.025, 0.0, 0.0, 0.125, 0.025]);
 }
+
+/// 64 LUNs that are all busy sum up in 3.3 days to more picoseconds than 64 bits hold; here two do, in 115 days.
+#[test]
+fn what_many_luns_and_cores_took_together_may_be_more_than_the_clock_holds() {
+    const LONG: u64 = 10_000_000_000_000;
+    let issued = |lun| Event::FlashIssued { lun, kind: 0, row: 0 };
+    let ended = |lun| Event::FlashFinished { lun, kind: 0, row: 0, status: 0, corrected: 0 };
+    let worked = |core| Event::FirmwareWorked {
+        task: 0,
+        core,
+        function: Function::Issuer.number(),
+        picoseconds: LONG * 1_000_000,
+    };
+    let begin = [(0, issued(0)), (0, issued(1)), (0, worked(0)), (0, worked(1))];
+    for apart in [0, 15] {
+        let end = [(LONG, ended(0)), (LONG + apart, ended(1))];
+        let rows = samples(all(), &[&begin[..], &end[..]].concat(), LONG + 20);
+        let last = rows.last().unwrap();
+        for entry in ["flash_read_seconds_total", "firmware_issuer_seconds_total", "core_busy_seconds_total"]
+        {
+            let seconds = value(last, entry);
+            assert!((seconds - 2e7).abs() < 1e-3, "{entry}: {seconds}");
+        }
+    }
+}
