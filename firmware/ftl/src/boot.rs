@@ -162,8 +162,8 @@ impl Drive {
         let place = &root.log;
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
         log.dead = place.dead;
-        log.at =
-            place.at.map(|(slot, line)| (slot as usize, line)).filter(|(slot, _)| *slot < log.slots.len());
+        let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
+        log.at = place.at.map(|(slot, line)| (slot as usize, line)).filter(is_there);
         log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
         for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
             slot.last = last;

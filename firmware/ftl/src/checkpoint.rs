@@ -204,6 +204,7 @@ impl Drive {
                 }
                 Err(StoreError::Failed(block)) => {
                     self.blocks.borrow_mut().fail_map_block(block);
+                    self.media_changed();
                     reclaimed = false;
                 }
                 // What earlier attempts and generations were written to can be used again, once.

@@ -108,7 +108,7 @@ impl FtlHandle {
     pub fn state(&self) -> DriveState {
         self.0.stats.borrow().state
     }
-    /// Calls `watcher` whenever a block goes bad, the drive becomes read-only, or many blocks more have been erased.
+    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks more have been erased.
     pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
         *self.0.media_watcher.borrow_mut() = Some(Box::new(watcher));
     }
@@ -334,8 +334,8 @@ impl Drive {
             let blocks = self.blocks.borrow();
             // Of what the factory left, which is nothing on some LUNs: all of that is there until one more block goes bad.
             let spare_percent = |lun| match blocks.good_once(lun).saturating_sub(needed) {
-                0 => 100 * u32::from(blocks.good(lun) == blocks.good_once(lun)),
-                spare => blocks.good(lun).saturating_sub(needed) * 100 / spare,
+                0 => 100 * u32::from(blocks.lasting(lun) == blocks.good_once(lun)),
+                spare => blocks.lasting(lun).saturating_sub(needed) * 100 / spare,
             };
             let available_spare =
                 (0..self.geometry.total_luns()).map(|lun| spare_percent(LunIndex(lun))).min().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! Bringing dirty entries to flash.
 
-use crate::blocks::Stream;
+use crate::blocks::{BlockState, Stream};
 use crate::buffer::{EntryId, Flush, Granules};
 use crate::drive::Drive;
 use crate::flash::{Cause, Programs};
@@ -118,12 +118,16 @@ impl Drive {
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
         let outcome = self.flash_done(tag).await;
         let done = outcome.status == FlashStatus::Done;
-        let (ended, settled, lun) = {
+        let (ended, settled, failing, lun) = {
             let mut blocks = self.blocks.borrow_mut();
             let block = blocks.block_of(ppa);
             let ended = blocks.program_ended(ppa, !done);
-            (ended, !done && blocks.settle_block(block), blocks.lun_of(block))
+            let failing = ended && blocks.state(block) == BlockState::Failing;
+            (ended, !done && blocks.settle_block(block), failing, blocks.lun_of(block))
         };
+        if failing {
+            self.media_changed();
+        }
         if ended || settled {
             self.gc_waiters[lun.index()].wake(self.exec());
         }

@@ -75,7 +75,7 @@ pub(crate) struct Log {
     pub(crate) number: u64,
     pub(crate) commit: u64,
     pub(crate) replay_from: u64,
-    lines_per_slot: u32,
+    pub(crate) lines_per_slot: u32,
     writing: bool,
     asked: bool,
     /// It runs short of lines. Asked for at every program, while slots are many.
@@ -542,8 +542,9 @@ impl Drive {
         self.log_waiters.wake_all(self.exec());
     }
     /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it would have to
-    /// know: no block is opened that its last page does not name, and none is erased. So nothing that was flushed is lost
-    /// with the power, no trim either; what is buffered goes as far as there is room.
+    /// know: no block is opened that its last page does not name, and none is emptied. A block that was empty by then, its trims
+    /// told, may still be erased, and so may an old map's at shutdown: nothing in them counts. So nothing that was flushed is
+    /// lost with the power, no trim either; what is buffered goes as far as there is room.
     #[cold]
     async fn end_log(&self) {
         let said = self.log.borrow().says_read_only;
@@ -562,6 +563,7 @@ impl Drive {
         // Those that wait for room learn that there will be none.
         self.room_waiters.iter().for_each(|waiters| waiters.wake_all(self.exec()));
         self.pool_waiters.wake_all(self.exec());
+        self.gc_idle.wake(self.exec());
     }
     /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power makes it forget that:
     /// one that recovery will look at.

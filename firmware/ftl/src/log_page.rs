@@ -1,6 +1,7 @@
 //! A page of the log: what has changed since the stored map, and where to look for what the log does not know yet.
 
 use crate::blocks::BlockIndex;
+use crate::oob::COUNT_MAX;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
@@ -326,6 +327,9 @@ impl Header {
         let mut wide = || r.u64();
         let [shape, number, sequence, commit, replay_from] = [wide()?, wide()?, wide()?, wide()?, wide()?];
         let (generation, pages, checksum, flags) = (r.u64()?, r.u32()?, r.u32()?, r.u32()?);
+        if [number, sequence, commit, replay_from, generation].iter().any(|&count| count > COUNT_MAX) {
+            return None;
+        }
         // No list can be longer than what is left of the page.
         let mut length = || r.u32().filter(|&count| count as usize <= page.len());
         let [blocks, ranges, usable] = [length()?, length()?, length()?];

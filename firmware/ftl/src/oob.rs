@@ -6,6 +6,8 @@ use aster_codec::checksum::crc32c;
 pub const OOB_BYTES: usize = 16;
 const CHECKED: usize = 13;
 const SEQUENCE_MAX: u64 = (1 << 48) - 1;
+/// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
+pub(crate) const COUNT_MAX: u64 = 1 << 47;
 
 /// What a page holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

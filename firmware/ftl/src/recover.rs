@@ -18,7 +18,7 @@ use crate::boot::BootError;
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::log_page::{Entry, Header, StoredMap};
-use crate::oob::{COPIES, OobRecord, PageKind};
+use crate::oob::{COPIES, COUNT_MAX, OobRecord, PageKind};
 use crate::root::LogPlace;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
@@ -165,10 +165,19 @@ impl Drive {
                     }
                     trims.push(entry);
                 }
-                Entry::Opened(block) => table.get_mut(block.0 as usize)?.state = BlockState::Closed,
+                // A block that is about to go bad is neither erased nor opened again: a table that has it as that is newer.
+                Entry::Opened(block) => {
+                    let entry = table.get_mut(block.0 as usize)?;
+                    if entry.state != BlockState::Failing {
+                        entry.state = BlockState::Closed;
+                    }
+                }
                 Entry::Erased { block, erases } => {
                     let entry = table.get_mut(block.0 as usize)?;
-                    (entry.state, entry.erases) = (BlockState::Free, erases);
+                    entry.erases = erases;
+                    if entry.state != BlockState::Failing {
+                        entry.state = BlockState::Free;
+                    }
                 }
                 Entry::Retired(block) => table.get_mut(block.0 as usize)?.state = BlockState::Retired,
             }
@@ -293,7 +302,8 @@ impl Drive {
             FlashStatus::Failed | FlashStatus::Error => true,
         };
         let record = if torn { None } else { OobRecord::decode(self.dram.borrow().oob(buffer)) };
-        record.map_or(Found::Torn, Found::Page)
+        // A number that leaves no room for greater ones is none that a drive has given out.
+        record.filter(|record| record.sequence <= COUNT_MAX).map_or(Found::Torn, Found::Page)
     }
     /// Notes a page; true when the next one of its block is to be looked at.
     fn note(&self, look: &mut Look, block: BlockIndex, page: u32, found: Found) -> bool {
@@ -422,6 +432,7 @@ fn is_trimmed(version: &Version, trims: &[Entry]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::Stream;
     use crate::tests::bench::{Bench, config};
     use aster_units::Content;
 
@@ -450,5 +461,29 @@ mod tests {
                 assert_eq!(drive.follow(origin, &versions, emptied), counts, "{first} {emptied:?}");
             }
         }
+    }
+
+    /// A map may be stored when a block was about to go bad, and the log be replayed from before it was opened.
+    #[test]
+    fn replaying_leaves_a_block_that_is_about_to_go_bad_as_the_table_has_it() {
+        let bench = Bench::fresh(config(Content::Full));
+        let drive = bench.ftl.drive();
+        let [failing, other] = [7, 9].map(BlockIndex);
+        let before = |state| BlockEntry { state, stream: Stream::Host, next: 0, erases: 1, suspect: false };
+        let replay = |entries: &[Entry]| {
+            let mut table = vec![before(BlockState::Closed); drive.blocks.borrow().total() as usize];
+            table[failing.0 as usize].state = BlockState::Failing;
+            let pages = VecDeque::from([(Header::default(), entries.to_vec())]);
+            assert!(drive.replay(&pages, &mut table).is_some());
+            [failing, other].map(|block| (table[block.0 as usize].state, table[block.0 as usize].erases))
+        };
+        let erased = [failing, other].map(|block| Entry::Erased { block, erases: 2 });
+        let opened = [failing, other].map(Entry::Opened);
+        assert_eq!(replay(&erased), [(BlockState::Failing, 2), (BlockState::Free, 2)]);
+        assert_eq!(replay(&opened), [(BlockState::Failing, 1), (BlockState::Closed, 1)]);
+        let all = [&erased[..], &opened].concat();
+        assert_eq!(replay(&all), [(BlockState::Failing, 2), (BlockState::Closed, 2)]);
+        let all = [&all[..], &[Entry::Retired(failing)]].concat();
+        assert_eq!(replay(&all)[0], (BlockState::Retired, 2));
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::blocks::BlockIndex;
 use crate::log_page::StoredMap;
+use crate::oob::COUNT_MAX;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
@@ -18,8 +19,6 @@ const MAGIC: [u8; 4] = *b"ASTF";
 const VERSION: u32 = 3;
 const BLOCKS_AT: usize = 96;
 const SLOTS_AT: usize = BLOCKS_AT + 4 * MAP_BLOCKS_MAX;
-/// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
-const COUNT_MAX: u64 = 1 << 47;
 const CRC_AT: usize = ROOT_BYTES - 4;
 const IS_DEAD: u32 = 1;
 const IS_READ_ONLY: u32 = 2;

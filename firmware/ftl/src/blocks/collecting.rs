@@ -111,13 +111,12 @@ impl Blocks {
         self.luns[lun].good -= 1;
         self.luns[lun].good
     }
-    /// The LUN's good blocks, without those that are about to go bad.
+    /// The LUN's good blocks, without those that are about to go bad, also while garbage collection empties them.
     pub(crate) fn lasting(&self, lun: LunIndex) -> u32 {
-        let lun = &self.luns[lun.index()];
-        lun.good - lun.failing.len() as u32
-    }
-    pub(crate) fn good(&self, lun: LunIndex) -> u32 {
-        self.luns[lun.index()].good
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        let states = &self.states[start..start + self.blocks_per_lun as usize];
+        let failing = states.iter().filter(|&&state| state == BlockState::Failing).count();
+        self.luns[lun.index()].good - failing as u32
     }
     /// The LUN's blocks that came good from the factory.
     pub(crate) fn good_once(&self, lun: LunIndex) -> u32 {

@@ -237,7 +237,7 @@ impl Bench {
         let luns: Vec<_> = (0..self.config.geometry.total_luns())
             .map(|l| {
                 let (lun, blocks) = (aster_units::LunIndex(l), drive.blocks.borrow());
-                (blocks.free(lun), blocks.good(lun), blocks.is_exhausted(lun), blocks.has_failing(lun))
+                (blocks.free(lun), blocks.lasting(lun), blocks.is_exhausted(lun), blocks.has_failing(lun))
             })
             .collect();
         let waiting: Vec<_> = (0..luns.len())
@@ -252,7 +252,7 @@ impl Bench {
         let in_log = (!drive.log_waiters.is_empty(), drive.storing.get(), log.free_lines(), slots, log.dead);
         std::format!(
             "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
-             (free, good, exhausted, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \
+             (free, lasting, exhausted, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \
              (waits for the log, a map is being stored, free lines, good slots, given up) {in_log:?}, {:?}, boot error {:?}",
             self.exec.now(),
             drive.commands.borrow().in_work,

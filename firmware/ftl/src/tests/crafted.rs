@@ -1,7 +1,10 @@
 //! Media that no drive of ours would have written: damaged, or crafted.
 
 use super::bench::{Bench, config};
+use super::recovery::roomy;
 use crate::blocks::{BlockState, ERASES_MAX};
+use crate::log_page::{Header, Pending};
+use crate::oob::COUNT_MAX;
 use crate::root::{Root, Stored};
 use crate::{BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
 use aster_codec::checksum::crc32c_of;
@@ -196,5 +199,102 @@ fn garbage_collection_does_not_pass_off_a_page_that_names_another_owner() {
         assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
         assert_eq!(read(victim.into()), (HostStatus::Success, vec![victim as u8; 8192]));
         assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
+    }
+}
+
+#[test]
+fn a_root_that_puts_the_log_beyond_its_slot_is_none_that_the_drive_stumbles_over() {
+    for line in [5, u32::MAX] {
+        let bench = Bench::fresh(config(Content::Full));
+        bench.settle();
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+        let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+        root.log.at = Some((0, line));
+        root.store(&bench.nvram);
+        bench.nvram.save();
+        let bench = bench.restart();
+        bench.settle();
+        assert_eq!(bench.run(HostOp::Write, 0, 8192, vec![1; 8192]).0, HostStatus::Success);
+        bench.flush();
+        assert_eq!(bench.run(HostOp::Read, 0, 8192, vec![0; 8192]).1, vec![1; 8192]);
+    }
+}
+
+/// Changes the header of the last page of the log, in each of its copies, and gives the drive power again.
+fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
+    let bench = Bench::fresh(roomy(1));
+    (0..20).for_each(|lpn| bench.write(lpn, 5));
+    bench.flush();
+    bench.write_log_page();
+    let (at, copies) = {
+        let drive = bench.ftl.drive();
+        let log = drive.log.borrow();
+        let (slot, line) = log.at.unwrap();
+        let copies = drive.log_copies();
+        (drive.blocks.borrow().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
+    };
+    let mut cells = bench.cells.borrow_mut();
+    let mut page = cells.content(Ppa(at)).unwrap();
+    let (mut header, entries) = Header::decode(&page).expect("a log page");
+    change(&mut header);
+    let geometry = bench.config.geometry;
+    let mut pending = Pending::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block));
+    entries.iter().for_each(|&entry| pending.push(entry));
+    header.encode(&pending, entries.len(), &mut page);
+    let record = OobRecord { kind: PageKind::Log, lpn: 0, sequence: header.number, lost_sectors: 0, copy: 0 };
+    for copy in (at..at + copies).map(Ppa) {
+        cells.set_content(copy, &page);
+        cells.set_record(copy, &record);
+    }
+    drop(cells);
+    let bench = bench.restart();
+    bench.settle();
+    bench
+}
+
+#[test]
+fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
+    type Change = fn(&mut Header);
+    let changes: [Change; 7] = [
+        |header| header.sequence = u64::MAX,
+        |header| header.sequence = (1 << 48) - 1,
+        |header| header.sequence = COUNT_MAX + 1,
+        |header| header.number = (1 << 48) - 1,
+        |header| header.commit = u64::MAX,
+        |header| header.replay_from = u64::MAX,
+        |header| {
+            let stored = crate::log_page::StoredMap { generation: u64::MAX, ..Default::default() };
+            (header.stored, header.commit) = (Some(stored), header.number);
+        },
+    ];
+    for (case, change) in changes.into_iter().enumerate() {
+        let bench = with_last_log_page(change);
+        assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
+        assert!(bench.ftl.drive().sequence.get() < 1 << 40, "case {case}");
+        assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
+        (0..20).for_each(|lpn| bench.write(lpn, 6));
+        bench.flush();
+        bench.store_map();
+        assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6), "case {case}");
+    }
+}
+
+#[test]
+fn a_page_whose_number_leaves_no_room_is_torn() {
+    for sequence in [COUNT_MAX + 1, (1 << 48) - 1] {
+        let bench = Bench::fresh(roomy(1));
+        bench.settle();
+        bench.write(0, 5);
+        bench.flush();
+        let at = bench.ftl.location_of(Lpn(0)).unwrap();
+        let record = OobRecord { kind: PageKind::Data, lpn: 0, sequence, lost_sectors: 0, copy: 0 };
+        bench.cells.borrow_mut().set_record(at, &record);
+        let bench = bench.restart();
+        bench.settle();
+        assert_eq!(bench.ftl.state(), DriveState::Ready);
+        assert!(bench.ftl.drive().sequence.get() < 1 << 40);
+        (0..20).for_each(|lpn| bench.write(lpn, 6));
+        bench.flush();
+        assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));
     }
 }

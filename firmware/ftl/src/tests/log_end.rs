@@ -4,7 +4,8 @@ use super::bench::Bench;
 use super::recovery::{PAGE, roomy};
 use crate::{Boot, DriveState, FtlConfig};
 use aster_ports::host::{ByteRange, CommandId, HostOp, HostStatus};
-use aster_units::{Duration, Geometry};
+use aster_units::{Duration, Geometry, LunIndex};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
@@ -125,6 +126,58 @@ fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
     let erases = bench.ftl.stats().flash_erases.total();
     bench.settle();
     assert_eq!(bench.ftl.stats().flash_erases.total(), erases);
+}
+
+/// A trim that the log is never told of keeps nobody from reading, with force unit access either.
+#[test]
+fn reads_go_on_behind_a_trim_that_the_log_does_not_take() {
+    let bench = Bench::fresh(roomy(1));
+    (0..20).for_each(|lpn| bench.write(lpn, 5));
+    bench.flush();
+    bench.wear_out_log();
+    bench.trim(0, 5);
+    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
+    // Trimmed, never written, and there.
+    for (lpn, byte) in [(3, 0), (100, 0), (10, 5)] {
+        for fua in [false, true] {
+            bench.send(HostOp::Read, lpn * PAGE, PAGE, fua, vec![0xEE; PAGE as usize]);
+            let (completion, data) = bench.wait();
+            assert_eq!(
+                (completion.status, &data),
+                (HostStatus::Success, &vec![byte; PAGE as usize]),
+                "{lpn} {fua}"
+            );
+        }
+    }
+}
+
+/// A shutdown that collects ahead does not wait for a garbage collection which the end of the log has stopped.
+#[test]
+fn the_end_of_the_log_ends_collecting_ahead() {
+    let bench = Bench::fresh(roomy(1));
+    (0..40).for_each(|lpn| bench.write(lpn, 1));
+    bench.flush();
+    // Half of the pages of each block.
+    (0..40).filter(|lpn| lpn % 8 < 4).for_each(|lpn| bench.write(lpn, 2));
+    bench.flush();
+    bench.settle();
+    let drive = Rc::clone(bench.ftl.drive());
+    let lun = LunIndex(0);
+    assert!(drive.blocks.borrow().has_victim(lun));
+    // Nothing begins that would end and wake it.
+    drive.gc_held.set(true);
+    let ended = Rc::new(Cell::new(false));
+    let (collecting, end) = (Rc::clone(&drive), Rc::clone(&ended));
+    drive.core.spawn(async move {
+        collecting.collect_ahead(1000).await;
+        end.set(true);
+    });
+    bench.settle();
+    assert!(!ended.get());
+    bench.wear_out_log();
+    bench.write_log_page();
+    assert!(drive.log.borrow().dead);
+    assert!(ended.get());
 }
 
 /// What is buffered when the log ends goes as far as blocks are open or named. The rest is told, and nothing waits for ever.

@@ -4,7 +4,9 @@ use super::bench::{Bench, config};
 use crate::blocks::{BlockIndex, BlockState};
 use crate::{Capacity, FtlConfig, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
-use aster_units::{Content, Duration, Rng};
+use aster_units::{Content, Duration, Lpn, Rng};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
@@ -130,4 +132,43 @@ fn no_loss_of_power_makes_the_drive_forget_or_invent_erases() {
         known = sum;
     }
     assert!(known > 1_000, "{known}");
+}
+
+/// What boot counts when it decides whether the drive takes writes, SMART counts too.
+#[test]
+fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
+    let bench = Bench::fresh(FtlConfig {
+        capacity: Capacity::OverProvisioning(60.0),
+        ..config(Content::Fingerprint)
+    });
+    bench.settle();
+    let told = Rc::new(Cell::new(None));
+    let teller = Rc::clone(&told);
+    bench.ftl.watch_media(move |media| teller.set(Some(media.available_spare)));
+    // Behind a page that must move before the block is retired.
+    bench.send(HostOp::Write, 0, 8192, true, vec![7; 16]);
+    assert_eq!(bench.wait().0.status, HostStatus::Success);
+    let block = BlockIndex(bench.ftl.location_of(Lpn(0)).unwrap().0 / 4);
+    let lun = bench.ftl.drive().blocks.borrow().lun_of(block);
+    bench.cells.borrow_mut().next_programs_fail = vec![lun];
+    for page in 0..4 {
+        bench.send(HostOp::Write, (4 + page) * 8192, 8192, true, vec![8; 16]);
+    }
+    while told.get().is_none() {
+        bench.exec.advance_to(bench.exec.next_deadline().expect("a program fails"));
+    }
+    // It is not retired yet, since its data have not moved.
+    assert_eq!(bench.ftl.stats().grown_bad_blocks, 0);
+    let (good_once, needed) = {
+        let drive = bench.ftl.drive();
+        let blocks = drive.blocks.borrow();
+        assert_eq!(blocks.lasting(lun), blocks.good_once(lun) - 1);
+        (blocks.good_once(lun), bench.config.blocks_needed_per_lun() as u32)
+    };
+    let spare = (good_once - 1 - needed) * 100 / (good_once - needed);
+    assert!(spare < 100);
+    assert_eq!(told.get().map(u32::from), Some(spare));
+    bench.settle();
+    assert_eq!(bench.ftl.stats().grown_bad_blocks, 1);
+    assert_eq!(told.get().map(u32::from), Some(spare));
 }
