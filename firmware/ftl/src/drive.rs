@@ -125,6 +125,10 @@ impl FtlHandle {
         let mapped = lpn.0 < self.0.logical_pages;
         mapped.then(|| self.0.map.borrow().get(lpn)).filter(|ppa| ppa.is_some())
     }
+    /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
+    pub fn log_blocks_per_lun(&self) -> u32 {
+        self.0.config.log_blocks_per_lun() as u32
+    }
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
         self.0.blocks.borrow().free(lun)

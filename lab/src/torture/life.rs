@@ -21,8 +21,8 @@ const STEPS_MAX: u64 = 400;
 const BEHIND: Duration = Duration::from_micros(20);
 /// Recovery is cut off once more in one of so many boots.
 const RECOVERY_CUT_IN: u64 = 3;
-/// The first blocks of each LUN are the log's: so many at most in drives as small as those that are tortured.
-const LOG_BLOCKS: u32 = 4;
+/// Blocks that the log needs: one that it stands in, and a spare one.
+const LOG_BLOCKS_MIN: usize = 2;
 /// The drive is formatted in one of so many rounds, and shut down in one of so many of a third of them.
 const FORMAT_IN: u64 = 16;
 const SHUTDOWN_IN: u64 = 3;
@@ -68,6 +68,8 @@ pub struct Seen {
     pub formats: u64,
     /// See `formats`.
     pub shutdowns: u64,
+    /// Blocks in which a program or an erase failed, other than by a loss of power.
+    pub failed_blocks: u64,
     /// Drives that came to their end: too many blocks had gone bad.
     pub worn_out: u64,
     /// Blocks that moved for wear, and since their data faded; pages that the scan read.
@@ -95,6 +97,7 @@ impl AddAssign for Seen {
         self.pages_lost += other.pages_lost;
         self.formats += other.formats;
         self.shutdowns += other.shutdowns;
+        self.failed_blocks += other.failed_blocks;
         self.worn_out += other.worn_out;
         self.levelled += other.levelled;
         self.refreshed += other.refreshed;
@@ -155,6 +158,7 @@ impl Lives for Here<'_> {
             case,
             host: None,
             boot: Duration::from_millis(2),
+            failed_blocks: 0,
             at: (0, Duration::from_picos(0)),
             seen,
         };
@@ -182,9 +186,17 @@ struct Life<'a> {
     host: Option<SharedHost>,
     /// How long the last boot took.
     boot: Duration,
+    /// Of them, see [`Seen`], those that were counted already.
+    failed_blocks: u64,
     /// Rounds begun, and the last cut.
     at: (usize, Duration),
     seen: &'a mut Seen,
+}
+
+/// How many of the `first` blocks of each LUN are not among its bad ones.
+pub(super) fn good_of_first(first: u32, bad: &[Vec<(BlockAddr, BadBlock)>]) -> usize {
+    let lost = |bad: &Vec<(BlockAddr, BadBlock)>| bad.iter().filter(|(block, _)| block.0 < first).count();
+    bad.iter().map(|bad| first as usize - lost(bad)).sum()
 }
 
 fn since_power_on(machine: &Machine) -> Duration {
@@ -222,9 +234,17 @@ impl Life<'_> {
         let machine = Machine::power_on(name, profile, content, media, &Recorder::default(), config);
         machine.map_err(|error| error.to_string())
     }
+    /// Counts the blocks that have failed since it looked last.
+    fn count_failed_blocks(&mut self, machine: &Machine) {
+        let (nand, luns) = (machine.device().nand(), machine.device().geometry().total_luns());
+        let bad = (0..luns).flat_map(|lun| nand.bad_blocks(LunIndex(lun)));
+        let failed = bad.filter(|(_, bad)| *bad == BadBlock::Grown).count() as u64;
+        self.seen.failed_blocks += failed - core::mem::replace(&mut self.failed_blocks, failed);
+    }
     /// Removes the power, and counts what that tore.
     fn cut(&mut self, machine: Machine) -> Media {
         self.at.1 = since_power_on(&machine);
+        self.count_failed_blocks(&machine);
         let nand = machine.device().nand();
         let geometry = nand.config().geometry;
         let blocks = (0..geometry.total_luns())
@@ -290,7 +310,7 @@ impl Life<'_> {
         Ok((!at_its_end).then_some(machine))
     }
     /// Whether a drive that takes no more writes says so, and has a reason: its profile lets blocks go bad, and there is no
-    /// spare one left, or its log has lost some of its own.
+    /// spare one left, or its log has lost so many of its own that it can't go on.
     fn is_worn_out(&self, machine: &Machine) -> Result<bool, String> {
         let package = &self.victim.profile.package;
         let lasts = package.program_failures_per_million == 0
@@ -301,8 +321,9 @@ impl Life<'_> {
         let health = health.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let warned = CriticalWarning(health.critical_warning).read_only();
         let (nand, luns) = (machine.device().nand(), machine.device().geometry().total_luns());
-        let of_log = |(block, bad): (BlockAddr, BadBlock)| block.0 < LOG_BLOCKS && bad == BadBlock::Grown;
-        let log_fails = (0..luns).any(|lun| nand.bad_blocks(LunIndex(lun)).into_iter().any(of_log));
+        let of_log = machine.device().ftl().log_blocks_per_lun();
+        let bad: Vec<_> = (0..luns).map(|lun| nand.bad_blocks(LunIndex(lun))).collect();
+        let log_fails = good_of_first(of_log, &bad) < LOG_BLOCKS_MIN;
         Ok(!lasts && warned && (health.available_spare == 0 || log_fails))
     }
     fn host(&self) -> &SharedHost {

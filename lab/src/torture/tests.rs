@@ -1,6 +1,10 @@
 use super::*;
+use aster_device::BadBlock;
 use aster_device::profile::{Profile, shipped};
-use aster_units::Content;
+use aster_run_virtual::Machine;
+use aster_run_virtual::driver::Config;
+use aster_run_virtual::events::Recorder;
+use aster_units::{BlockAddr, Content};
 
 fn profile(name: &str) -> Profile {
     shipped(name).unwrap_or_else(|error| panic!("{error}"))
@@ -74,7 +78,26 @@ fn blocks_that_go_bad_take_nothing_along_either() {
     profile.package.erase_failures_per_million = 10_000;
     let report = go(&profile, Content::Full, 5, cuts(24, 2_600));
     assert!(report.failure.is_none(), "{:#?}", report.failure);
-    assert!(!is_long() || report.seen.worn_out > 0, "{:?}", report.seen);
+    let seen = report.seen;
+    assert!(seen.failed_blocks > 0 && (seen.worn_out > 0 || !is_long()), "{seen:?}");
+}
+
+#[test]
+fn a_bad_block_of_the_log_excuses_nothing_while_two_good_ones_are_left() {
+    let profile = profile("pocket");
+    let media = aster_device::Media::fresh();
+    let machine = Machine::power_on("pocket", &profile, None, media, &Recorder::default(), Config::default());
+    let machine = machine.expect("it is a shipped profile");
+    let device = machine.device();
+    let (of_log, luns) = (device.ftl().log_blocks_per_lun(), device.geometry().total_luns() as usize);
+    assert_eq!((of_log, luns), (2, 2));
+    let mut bad = vec![Vec::new(); luns];
+    // The next one behind the log's is not the log's.
+    bad[0].push((BlockAddr(of_log), BadBlock::Grown));
+    assert_eq!(life::good_of_first(of_log, &bad), 4);
+    bad[0].push((BlockAddr(of_log - 1), BadBlock::Grown));
+    bad[1].push((BlockAddr(0), BadBlock::Factory));
+    assert_eq!(life::good_of_first(of_log, &bad), 2);
 }
 
 #[test]
