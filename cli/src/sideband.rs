@@ -175,17 +175,37 @@ impl Drop for Pty {
     }
 }
 
-/// A sample as a line of at most `bytes`: entries that there is no room for are left out, the last first.
+/// A sample as a line of at most `bytes`. What there is no room for is left out: entries of single ways first, then those of single
+/// channels, then others, the last first; `left_out` says how many.
 fn within(bytes: usize, entries: &[Entry], sample: Sample<'_>) -> String {
-    let mut count = entries.len();
-    loop {
-        let line =
-            serde_json::to_string(&object(&entries[..count], sample)).expect("numbers are JSON") + "\n";
-        if line.len() <= bytes || count == 0 {
-            return line;
+    let mut places: Vec<usize> = (0..entries.len()).collect();
+    places.sort_by_key(|&place| one_of_many(&entries[place].name));
+    let line = |count: usize| {
+        let mut kept = places[..count].to_vec();
+        kept.sort_unstable();
+        let values: Vec<f64> = kept.iter().map(|&place| sample.values[place]).collect();
+        let kept: Vec<Entry> = kept.iter().map(|&place| entries[place].clone()).collect();
+        let mut told = object(&kept, Sample { values: &values, ..sample });
+        if count < entries.len() {
+            told.insert("left_out".to_owned(), (entries.len() - count).into());
         }
-        count -= 1;
+        serde_json::to_string(&told).expect("numbers are JSON") + "\n"
+    };
+    let whole = line(entries.len());
+    if whole.len() <= bytes {
+        return whole;
     }
+    let counts: Vec<usize> = (1..entries.len()).collect();
+    line(counts.partition_point(|&count| line(count).len() <= bytes))
+}
+
+/// 2 for an entry of one way, 1 for one of one channel, 0 for others.
+fn one_of_many(name: &str) -> u8 {
+    let behind = |name: &str, what: &str| -> Option<String> {
+        let rest = name.strip_prefix(what)?.trim_start_matches(|c: char| c.is_ascii_digit());
+        (rest.len() + what.len() < name.len()).then(|| rest.to_owned())
+    };
+    behind(name, "channel_").map_or(0, |rest| 1 + u8::from(behind(&rest, "_way_").is_some()))
 }
 
 /// A metric in Prometheus's text format, version 0.0.4.
@@ -408,13 +428,44 @@ mod tests {
     #[test]
     fn a_log_has_whole_lines_and_as_many_entries_as_there_is_room_for() {
         let entries: Vec<_> = (0..200).map(|n| Entry::new(format!("entry_{n:03}"), "")).collect();
-        let values = vec![0.25; entries.len()];
+        let values: Vec<_> = (0..200).map(f64::from).collect();
         for (bytes, all) in [(1024, false), (4096, true)] {
             let line = within(bytes, &entries, sample(&values));
             assert!(line.ends_with("}\n") && line.len() <= bytes && line.len() > bytes / 2, "{line}");
             let told: serde_json::Value = serde_json::from_str(&line).unwrap();
-            assert_eq!((told.get("entry_199").is_some(), &told["entry_000"]), (all, &0.25.into()));
+            assert_eq!((told.get("entry_199").is_some(), &told["entry_001"]), (all, &1.0.into()));
+            let kept =
+                told.as_object().unwrap().keys().filter(|name| name.starts_with("entry_")).count() as u64;
+            assert_eq!(told.get("left_out").map_or(0, |n| n.as_u64().unwrap()), 200 - kept, "{line}");
+            // One more would not have had room.
+            assert!(all || line.len() + "\"entry_000\":100.0,".len() > bytes, "{line}");
         }
+        assert!(within(0, &entries, sample(&values)).contains("\"left_out\":200"));
+    }
+
+    #[test]
+    fn what_a_log_has_no_room_for_is_of_single_ways_first_and_then_of_single_channels() {
+        let geometry = aster_units::Geometry {
+            channels: 24,
+            ways: 4,
+            ..aster_device::profile::shipped("tiny").unwrap().array_geometry()
+        };
+        let modules = [ShippedModule::Channels, ShippedModule::Ways, ShippedModule::BitErrors];
+        let firmware = aster_run_virtual::events::Firmware { cores: 1, functions: Vec::new() };
+        let entries: Vec<_> =
+            modules.iter().flat_map(|module| module.build(&geometry, &firmware, true).entries()).collect();
+        let values = vec![1.0 / 3.0; entries.len()];
+        let told = |bytes| -> serde_json::Value {
+            serde_json::from_str(&within(bytes, &entries, sample(&values))).unwrap()
+        };
+        let has = |told: &serde_json::Value| {
+            ["uncorrectable_reads_total", "channel_23_utilisation", "channel_23_way_3_utilisation"]
+                .map(|name| told.get(name).is_some())
+        };
+        let kept: Vec<_> = (1..=32).map(|half| has(&told(512 * half))).collect();
+        assert_eq!(kept.first(), Some(&[true, false, false]), "512 bytes");
+        assert_eq!(kept.last(), Some(&[true, true, true]), "16 KiB");
+        assert!(kept.contains(&[true, true, false]), "all channels, and not all ways: {kept:?}");
     }
 
     fn ask(text: &str) -> String {
