@@ -110,15 +110,21 @@ fn the_end_of_the_log_takes_nothing_along_wherever_the_power_goes() {
     assert!(comes_back_writable > 0 && ended > 0, "{comes_back_writable} {ended}");
 }
 
-/// What the drive can't tell the log any more it must not promise.
-#[test]
-fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
+/// A drive of twenty pages, the first five trimmed, whose log ends with the flush that would have told it so.
+fn behind_an_untold_trim() -> Bench {
     let bench = Bench::fresh(roomy(1));
     (0..20).for_each(|lpn| bench.write(lpn, 5));
     bench.flush();
     bench.wear_out_log();
     bench.trim(0, 5);
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
+    bench
+}
+
+/// What the drive can't tell the log any more it must not promise.
+#[test]
+fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
+    let bench = behind_an_untold_trim();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
     let drive = Rc::clone(bench.ftl.drive());
     assert!(drive.log.borrow().dead);
@@ -131,12 +137,7 @@ fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
 /// A trim that the log is never told of keeps nobody from reading, with force unit access either.
 #[test]
 fn reads_go_on_behind_a_trim_that_the_log_does_not_take() {
-    let bench = Bench::fresh(roomy(1));
-    (0..20).for_each(|lpn| bench.write(lpn, 5));
-    bench.flush();
-    bench.wear_out_log();
-    bench.trim(0, 5);
-    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
+    let bench = behind_an_untold_trim();
     // Trimmed, never written, and there.
     for (lpn, byte) in [(3, 0), (100, 0), (10, 5)] {
         for fua in [false, true] {
