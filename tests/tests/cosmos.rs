@@ -352,6 +352,41 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
     assert_eq!((some.retries, some.reports, still), (4 * none.reports, none.reports, lost));
 }
 
+/// The last of a read's set (Fig 10) stays with the dependency checker until the read-transfer has been completed, and is never begun
+/// where that brought what can't be corrected (C32, C33).
+#[test]
+fn a_reads_transfer_to_the_host_is_held_back_behind_its_read_and_given_up_with_it() {
+    for fresh in [0.0, 1.25e-3] {
+        let profile = looped(|p| {
+            p.package.errors.fresh = fresh;
+            p.scheduler.read_retries = 0;
+            p.ftl.refresh_corrected_percent = 0;
+            p.ftl.buffer_entries = 8;
+            // Fewer than the reads that fail: each gives back what it holds.
+            p.host.dma_requests = Some(16);
+        });
+        let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+        let contents = Contents::unversioned(drive(&m), 1);
+        let fill = Job { verify: false, ..job("fill", Access::Sequential, Mix::Write, 64 << 10, 64) };
+        let (_, contents) = run_with(&m, &[fill], contents, ());
+        let before = m.device().stats().big_loop.unwrap();
+        let read = Job {
+            verify: false,
+            size: Some(Extent::Bytes(4 << 20)),
+            ..job("read", Access::Random, Mix::Read, 16 << 10, 600)
+        };
+        let (statistics, _) = run_with(&m, &[read], contents, ());
+        let after = m.device().stats().big_loop.unwrap().since(&before);
+        let of = |kind: OperationKind| after.operations[usize::from(kind.code())];
+        let (read, failed) = (of(OperationKind::ReadTransfer), statistics[0].failures);
+        assert_eq!(failed > 16, fresh > 0.0, "{failed} reads failed");
+        assert!(read > 400, "{after:?}");
+        // All but what failed; what hits is a set of its own.
+        assert_eq!(after.held_back, read - failed, "{after:?}");
+        assert_eq!(of(OperationKind::TxDma), 600 - failed, "{after:?}");
+    }
+}
+
 /// What a fill and random reads of a small drive under the loop came to.
 fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) {
     // Data stays where it is, however many bits of it are wrong.

@@ -274,6 +274,13 @@ pub type Outcomes = [Outcome; MAX_TARGETS];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag(u16);
 
+impl Tag {
+    /// Its slot, below the port's depth.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What a controller can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
@@ -366,6 +373,10 @@ impl FlashPort {
             None => self.interrupt.raise(&self.exec, &lane.worker),
         }
         Some(Tag(slot))
+    }
+    /// Requests in flight at most.
+    pub fn depth(&self) -> usize {
+        self.slots.len()
     }
     /// Requests that can be sent before one in flight is over.
     #[inline]

@@ -3,6 +3,7 @@
 //! Offsets and lengths are in bytes of the namespace, so the FTL doesn't know block formats. The FTL moves data by DMA
 //! requests relative to a command's data; the front end knows where that is in host memory.
 
+use crate::flash::{Outcome, Tag};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -90,6 +91,9 @@ pub struct DmaRequest {
     pub buffer_offset: u32,
     /// Bytes.
     pub length: u32,
+    /// The flash request that it follows as the last of an operation set (Fig 10): only below where sets are kept
+    /// ([`CommandPort::keeps_sets`]).
+    pub after: Option<Tag>,
 }
 
 /// Why a DMA did not happen.
@@ -99,6 +103,8 @@ pub enum DmaError {
     Address,
     /// The controller was reset or the queue deleted; the command has no host any more.
     Aborted,
+    /// The flash request that it follows has ended otherwise than it must have, so that it was never begun.
+    Abandoned,
 }
 
 /// How a command ended.
@@ -161,7 +167,12 @@ pub struct CommandPort {
     front: Cell<Option<HandlerId>>,
     back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
+    sets_kept: Cell<bool>,
+    may_follow: RefCell<Option<Judge>>,
 }
+
+/// Whether what a flash request has left in a buffer may go to the host.
+type Judge = Box<dyn Fn(BufferId, &Outcome) -> bool>;
 
 /// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
 pub const FRONT_KICK: u64 = u64::MAX;
@@ -187,6 +198,8 @@ impl CommandPort {
             front: Cell::new(None),
             back: Cell::new(None),
             rung: Cell::new(false),
+            sets_kept: Cell::new(false),
+            may_follow: RefCell::new(None),
         })
     }
 
@@ -245,8 +258,25 @@ impl CommandPort {
     #[inline]
     pub async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
         let tag = self.dma_waiters.wait(&self.exec, || self.submit_dma(request)).await;
+        self.dma_finished(tag).await
+    }
+    /// Waits for the end of a DMA request.
+    ///
+    /// # Errors
+    /// As [`CommandPort::dma`], and [`DmaError::Abandoned`].
+    #[inline]
+    pub async fn dma_finished(&self, tag: DmaTag) -> Result<(), DmaError> {
         let slot = &self.dma[usize::from(tag.0)];
         slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
+    }
+    /// True when what is below takes a DMA request together with the flash request that it follows, both submitted in one go, and
+    /// begins it by itself once that has ended well.
+    pub fn keeps_sets(&self) -> bool {
+        self.sets_kept.get()
+    }
+    /// Sets how the end of a flash request is judged that a DMA request follows.
+    pub fn judge_reads(&self, judge: impl Fn(BufferId, &Outcome) -> bool + 'static) {
+        *self.may_follow.borrow_mut() = Some(Box::new(judge));
     }
     /// Ends a command.
     #[inline]
@@ -260,7 +290,16 @@ impl CommandPort {
         }
     }
 
-    // ---- the front end's side ----
+    // ---- the front end's side, or that of whoever stands between ----
+
+    /// From now on DMA requests may follow flash requests.
+    pub fn keep_sets(&self) {
+        self.sets_kept.set(true);
+    }
+    /// Whether what a flash request has left in this buffer is what was asked for, whole, so that it may go to the host.
+    pub fn may_follow(&self, buffer: BufferId, outcome: &Outcome) -> bool {
+        self.may_follow.borrow().as_ref().is_some_and(|judge| judge(buffer, outcome))
+    }
 
     /// Connects the front end: it is posted [`FRONT_KICK`] once for any number of requests and completions.
     pub fn attach(&self, front: HandlerId) {

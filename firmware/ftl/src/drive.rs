@@ -2,6 +2,7 @@ use crate::blocks::Blocks;
 use crate::boot::{self, BootError};
 use crate::buffer::{DataBuffer, EntryId};
 use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES, RANDOM_ROUNDS};
+use crate::flash::HostTransfer;
 use crate::gc;
 use crate::idle_erase;
 use crate::intake::{self, Commands};
@@ -23,6 +24,7 @@ use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
 use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Restriction, Rng, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
+use core::future::Future;
 
 /// Starts drives.
 pub struct Ftl;
@@ -46,6 +48,10 @@ impl Ftl {
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         let drive = Rc::new(Drive::new(core, config, dram, host, flash, nvram, recorder));
+        let reader = Rc::downgrade(&drive);
+        drive.host.judge_reads(move |buffer, outcome| {
+            reader.upgrade().is_some_and(|drive| drive.may_go_to_host(buffer, outcome))
+        });
         boot::start(&drive);
         core.spawn(intake::run(Rc::clone(&drive)));
         core.spawn(log::run(Rc::clone(&drive)));
@@ -422,6 +428,23 @@ impl Drive {
     async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
         self.spend(Function::HostDma, self.config.costs.dma);
         self.core.settle().await;
+        self.follow_transfer(request, compare, self.host.dma(request)).await
+    }
+    /// Moves what has been read for the host: what has gone on by itself is only waited for.
+    #[inline]
+    pub(crate) async fn dma_to_host(&self, transfer: HostTransfer) -> Result<(), DmaError> {
+        match transfer.begun {
+            Some(tag) => self.follow_transfer(transfer.request, false, self.host.dma_finished(tag)).await,
+            None => self.dma(transfer.request).await,
+        }
+    }
+    #[inline]
+    async fn follow_transfer(
+        &self,
+        request: DmaRequest,
+        compare: bool,
+        moved: impl Future<Output = Result<(), DmaError>>,
+    ) -> Result<(), DmaError> {
         self.emit(|| Event::TransferQueued {
             task: self.task(),
             from_host: request.direction == DmaDirection::FromHost,
@@ -429,7 +452,7 @@ impl Drive {
             buffer: request.buffer.0,
             compare,
         });
-        let result = self.host.dma(request).await;
+        let result = moved.await;
         self.emit(|| Event::TransferEnded { task: self.task(), failed: result.is_err() });
         if result.is_ok() {
             self.count(|s| match request.direction {

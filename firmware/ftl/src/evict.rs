@@ -24,7 +24,7 @@ impl Drive {
         if self.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
-        self.fill(entry, self.whole_page(), Cause::Merge).await;
+        self.fill(entry, self.whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry).await
     }
     /// The logical page of an entry that is being evicted, and what it lacks although it was filled.

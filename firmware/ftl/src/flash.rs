@@ -1,12 +1,14 @@
 //! Flash operations of the FTL, counted by cause.
 
 use crate::blocks::{Next, Stream};
+use crate::buffer::EntryId;
 use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
-use crate::oob::OobRecord;
+use crate::oob::{OobRecord, PageKind};
 use crate::stats::FlashCounts;
-use aster_events::{Event, Wait};
-use aster_ports::flash::{FlashError, FlashRequest, Outcome, Phase, Tag, Target};
+use aster_events::{Event, Function, Wait};
+use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, Outcome, Phase, Tag, Target};
+use aster_ports::host::{DmaError, DmaRequest, DmaTag};
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, PageInBlock, Ppa, SectorRange};
 
 /// Why a flash operation is done.
@@ -45,6 +47,13 @@ impl Programs {
     pub(crate) fn padding(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
         self.all().skip(self.data)
     }
+}
+
+/// A transfer to the host of what is to be read from flash.
+pub(crate) struct HostTransfer {
+    pub(crate) request: DmaRequest,
+    /// It goes on by itself.
+    pub(crate) begun: Option<DmaTag>,
 }
 
 /// What came of beginning programs.
@@ -119,6 +128,52 @@ impl Drive {
         self.count(|s| *cause.of(&mut s.flash_reads) += 1);
         self.count_disturbance(ppa);
         self.submit(self.request(Phase::Read, ppa, sectors, into)).await
+    }
+    /// As [`Drive::read`]. Where operation sets are kept below, the transfer goes along with the read as the last of its set (Fig 10),
+    /// unless there is no room for it.
+    pub(crate) async fn read_for_host(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        transfer: &mut HostTransfer,
+    ) -> Outcome {
+        if !self.host.keeps_sets() {
+            return self.read(ppa, sectors, into, Cause::Host).await;
+        }
+        self.count(|s| s.flash_reads.host += 1);
+        self.count_disturbance(ppa);
+        self.spend(Function::HostDma, self.config.costs.dma);
+        self.core.settle().await;
+        let request = self.request(Phase::Read, ppa, sectors, into);
+        self.tell(&request);
+        let submitted = self.flash_waiters.wait(self.exec(), || {
+            let tag = self.flash.submit(request)?;
+            transfer.begun = self.host.submit_dma(DmaRequest { after: Some(tag), ..transfer.request });
+            Some(tag)
+        });
+        let tag = self.waiting(Wait::FlashQueue, submitted).await;
+        let outcome = self.flash_done(tag).await;
+        // What has not been begun has been answered before the read was.
+        if let Some(begun) = transfer.begun
+            && !self.may_go_to_host(into, &outcome)
+        {
+            let answer = self.host.dma_finished(begun).await;
+            debug_assert_eq!(answer, Err(DmaError::Abandoned));
+            transfer.begun = None;
+        }
+        outcome
+    }
+    /// Whether a page just read into an entry is the entry's page, all that was asked for whole.
+    pub(crate) fn may_go_to_host(&self, buffer: BufferId, outcome: &Outcome) -> bool {
+        let whole = outcome.status == FlashStatus::Done && outcome.failed_sectors == 0;
+        let record = (whole && !outcome.oob_failed && !outcome.erased)
+            .then(|| OobRecord::decode(self.dram.borrow().oob(buffer)))
+            .flatten();
+        let lpn = self.buffer.borrow().lpn(EntryId(buffer.0));
+        record.is_some_and(|record| {
+            (record.kind, record.lpn, record.lost_sectors) == (PageKind::Data, lpn.0, 0)
+        })
     }
     /// Reads sectors of a page.
     pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {

@@ -2,7 +2,7 @@
 
 use crate::buffer::{EntryId, Granules, Hold, Step, Want};
 use crate::drive::Drive;
-use crate::flash::Cause;
+use crate::flash::{Cause, HostTransfer};
 use crate::lost;
 use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
@@ -15,7 +15,7 @@ use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
 pub(crate) fn dma_status(error: DmaError) -> HostStatus {
     match error {
         DmaError::Address => HostStatus::DataTransfer,
-        DmaError::Aborted => HostStatus::Aborted,
+        DmaError::Aborted | DmaError::Abandoned => HostStatus::Aborted,
     }
 }
 
@@ -23,11 +23,16 @@ impl Drive {
     /// Reads part of a page: from its entry, which is filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
-        let entry = self.hold_filled(slice, fua).await?;
+        // With force unit access an entry's dirty granules go to flash between the page's read and the transfer.
+        let mut transfer = None;
+        let entry = self.hold_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
         let holds_nothing =
             !self.map.borrow().get(slice.lpn).is_some() && !self.buffer.borrow().is_dirty(entry);
         self.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
-        let moved = self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await;
+        let moved = match transfer {
+            Some(transfer) => self.dma_to_host(transfer).await,
+            None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
+        };
         self.let_go(entry, Hold::Shared);
         moved.map_err(dma_status)
     }
@@ -35,7 +40,7 @@ impl Drive {
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
-        let entry = self.hold_filled(slice, fua).await?;
+        let entry = self.hold_filled(slice, fua, None).await?;
         let scratch = self.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
         let equal = self.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
@@ -47,8 +52,13 @@ impl Drive {
 
     /// Holds the slice's entry with other readers, all granules of the slice in it. With force unit access what they hold
     /// is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the hold, which lets no writer in before it is read.
-    async fn hold_filled(&self, slice: &Slice, fua: bool) -> Result<EntryId, HostStatus> {
-        let entry = self.hold_to_read(slice).await?;
+    async fn hold_filled(
+        &self,
+        slice: &Slice,
+        fua: bool,
+        transfer: Option<&mut Option<HostTransfer>>,
+    ) -> Result<EntryId, HostStatus> {
+        let entry = self.hold_to_read(slice, transfer).await?;
         if fua {
             if let Err(status) = self.flush_entry(entry, slice.lpn).await {
                 self.let_go(entry, Hold::Shared);
@@ -64,12 +74,21 @@ impl Drive {
         }
         Ok(entry)
     }
-    async fn hold_to_read(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
+    // Where the page is read from flash, `transfer` is what has gone along with it.
+    async fn hold_to_read(
+        &self,
+        slice: &Slice,
+        transfer: Option<&mut Option<HostTransfer>>,
+    ) -> Result<EntryId, HostStatus> {
         let granules = self.granules_in(slice);
         let (entry, hold) = self.hold(slice.lpn, Want::Read(granules)).await?;
         if hold == Hold::Exclusive {
             let all = if self.config.partial_reads { granules } else { self.whole_page() };
-            self.fill(entry, all, Cause::Host).await;
+            let begun = transfer.map(|transfer| {
+                let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
+                transfer.insert(HostTransfer { request, begun: None })
+            });
+            self.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.buffer.borrow().valid(entry);
             if lost != 0 {
                 let of_page = u64::from(lost.trailing_zeros() * self.granule_bytes());
@@ -118,7 +137,14 @@ impl Drive {
 
     /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash. What can't be
     /// read stays invalid. Nobody else changes the entry meanwhile.
-    pub(crate) async fn fill(&self, entry: EntryId, wanted: Granules, cause: Cause) {
+    /// `transfer` goes along with what is read.
+    pub(crate) async fn fill(
+        &self,
+        entry: EntryId,
+        wanted: Granules,
+        cause: Cause,
+        transfer: Option<&mut HostTransfer>,
+    ) {
         self.spend(Function::AddressTranslator, self.config.costs.translate);
         self.core.settle().await;
         let (lpn, missing) = {
@@ -141,14 +167,22 @@ impl Drive {
             !buffer.is_dirty(entry) || buffer.valid(entry) & self.granules_of(sectors.mask()) == 0
         };
         if direct {
-            self.fill_direct(entry, lpn, ppa, sectors, cause).await;
+            self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
         } else {
             self.fill_by_merge(entry, lpn, sectors, missing, cause).await;
         }
     }
-    async fn fill_direct(&self, entry: EntryId, lpn: Lpn, ppa: Ppa, sectors: SectorRange, cause: Cause) {
+    async fn fill_direct(
+        &self,
+        entry: EntryId,
+        lpn: Lpn,
+        ppa: Ppa,
+        sectors: SectorRange,
+        cause: Cause,
+        transfer: Option<&mut HostTransfer>,
+    ) {
         let into = BufferId(entry.0);
-        let lost = self.read_page(ppa, lpn, sectors, into, cause).await;
+        let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
         let mut buffer = self.buffer.borrow_mut();
         buffer.forget_clean(entry, lost);
         buffer.add_valid(entry, self.granules_of(sectors.mask()) & !lost);
@@ -164,7 +198,7 @@ impl Drive {
         let merge = self.take_merge_buffer().await;
         // Only now: garbage collection may have moved the page while there was no buffer.
         let ppa = self.map.borrow().get(lpn);
-        let lost = self.read_page(ppa, lpn, sectors, merge, cause).await;
+        let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
         let good = missing & !lost;
         self.copy_granules(merge, BufferId(entry.0), good);
         self.buffer.borrow_mut().add_valid(entry, good);
@@ -180,9 +214,13 @@ impl Drive {
         sectors: SectorRange,
         into: BufferId,
         cause: Cause,
+        transfer: Option<&mut HostTransfer>,
     ) -> Granules {
         self.blocks.borrow_mut().read_begins(ppa);
-        let outcome = self.read(ppa, sectors, into, cause).await;
+        let outcome = match transfer {
+            Some(transfer) => self.read_for_host(ppa, sectors, into, transfer).await,
+            None => self.read(ppa, sectors, into, cause).await,
+        };
         self.read_over(ppa);
         self.look_for_fading(ppa, &outcome);
         let (lost, record) = self.judge(&outcome, sectors, into);
@@ -242,6 +280,7 @@ impl Drive {
             buffer,
             buffer_offset: slice.start,
             length: slice.bytes,
+            after: None,
         }
     }
     /// Bytes that a granule takes in a buffer.

@@ -1,10 +1,13 @@
 use super::bench::{Bench, config};
 use super::flash::{Cells, Faults, SharedCells};
 use super::oracle::{Op, Oracle, Request, granule_bytes};
+use crate::oob::{OobRecord, PageKind};
 use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
+use aster_ports::flash::{FlashStatus, Outcome};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
-use aster_units::{Content, Lpn, LunIndex, Rng};
+use aster_units::{BufferId, Content, Lpn, LunIndex, Rng};
+use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
@@ -32,6 +35,39 @@ fn break_page(bench: &Bench, oracle: &mut Oracle, lpn: Lpn, sectors: u16, oob: b
             oracle.damaged[(u64::from(lpn.0) * per_page + granule) as usize] = true;
         }
     }
+}
+
+/// What a read has left in an entry goes to the host by itself only if it is the entry's page, whole.
+#[test]
+fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
+    let bench = Bench::fresh(roomy(Content::Full));
+    let page = u64::from(bench.config.geometry.page_bytes);
+    bench.write(3, 7);
+    bench.run(HostOp::Read, 3 * page, page, vec![0; page as usize]);
+    let drive = Rc::clone(bench.ftl.drive());
+    let entry = drive.buffer.borrow().find(Lpn(3)).expect("just read");
+    let (buffer, good) = (BufferId(entry.0), Outcome::default());
+    let data = OobRecord { kind: PageKind::Data, lpn: 3, sequence: 1, lost_sectors: 0, copy: 0 };
+    let goes = |record: OobRecord, outcome: &Outcome| {
+        record.encode(drive.dram.borrow_mut().oob_mut(buffer));
+        drive.host.may_follow(buffer, outcome)
+    };
+    assert!(goes(data, &good));
+    assert!(!goes(OobRecord { lpn: 4, ..data }, &good), "another page");
+    assert!(!goes(OobRecord { kind: PageKind::Map, ..data }, &good), "another kind");
+    assert!(!goes(OobRecord { lost_sectors: 2, ..data }, &good), "lost before");
+    for bad in [
+        Outcome { status: FlashStatus::Uncorrectable, failed_sectors: 1, ..good },
+        Outcome { status: FlashStatus::Uncorrectable, oob_failed: true, ..good },
+        Outcome { erased: true, ..good },
+        Outcome { status: FlashStatus::Failed, ..good },
+        Outcome { status: FlashStatus::Error, ..good },
+    ] {
+        assert!(!goes(data, &bad), "{bad:?}");
+    }
+    assert!(goes(data, &good));
+    drive.dram.borrow_mut().oob_mut(buffer)[0] ^= 1;
+    assert!(!drive.host.may_follow(buffer, &good), "a damaged record");
 }
 
 #[test]

@@ -167,10 +167,13 @@ impl Ftl {
                 buffer,
                 buffer_offset: within as u32,
                 length: length as u32,
+                after: None,
             };
             match self.port.dma(request).await {
                 Ok(()) => {}
-                Err(aster_ports::host::DmaError::Aborted) => return HostStatus::Aborted,
+                Err(aster_ports::host::DmaError::Aborted | aster_ports::host::DmaError::Abandoned) => {
+                    return HostStatus::Aborted;
+                }
                 Err(aster_ports::host::DmaError::Address) => return HostStatus::DataTransfer,
             }
             let dram = self.dram.borrow();

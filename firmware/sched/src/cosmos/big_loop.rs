@@ -53,7 +53,8 @@ const WORD_BYTES: u64 = 4;
 /// What an operation set is for.
 #[derive(Clone, Copy)]
 pub(super) enum Payload {
-    Flash(Tag, FlashRequest),
+    /// With the transfer that follows a read as the last of its set.
+    Flash(Tag, FlashRequest, Option<(DmaTag, DmaRequest)>),
     Packed(Packed),
     Dma(DmaTag, DmaRequest),
 }
@@ -104,6 +105,8 @@ pub struct BigLoop {
     pub(super) states: StateManager,
     pub(super) priorities: PriorityManager,
     pub(super) payloads: Vec<Option<Payload>>,
+    // Transfers whose flash requests haven't been collected yet, by those.
+    pub(super) following: Vec<Option<(DmaTag, DmaRequest)>>,
     pub(super) dma: VecDeque<DmaInFlight>,
     // Memory of DMA operations that are over.
     pub(super) dma_spare: Vec<Vec<DmaTag>>,
@@ -141,6 +144,7 @@ impl BigLoop {
         ports.ftl.attach(bell_id);
         ports.requests.collect(bell_id);
         ports.controllers.watch(bell_id);
+        ports.ftl.keep_sets();
         let (commands, transfers) = ports.host.bounds();
         let ways = geometry.total_luns();
         let of_channel = |channel| {
@@ -157,6 +161,7 @@ impl BigLoop {
             states: StateManager::new(ways, config.read_retries),
             priorities: PriorityManager::new(geometry.channels, geometry.ways),
             payloads: vec![None; usize::from(sets)],
+            following: vec![None; ports.requests.depth()],
             dma: VecDeque::with_capacity(usize::from(transfers)),
             dma_spare: Vec::with_capacity(usize::from(transfers)),
             taken: vec![

@@ -73,7 +73,8 @@ impl DependencyChecker {
         let set = self.set(id);
         let step = set.delivered;
         set.delivered += 1;
-        let (kind, lun, buffer) = (set.kinds[usize::from(step)], set.lun, set.buffer);
+        let (kind, buffer) = (set.kinds[usize::from(step)], set.buffer);
+        let lun = if kind.is_host_dma() { LunIndex(0) } else { set.lun };
         Operation { kind, lun, buffer, set: id, step, again: false }
     }
 

@@ -5,7 +5,7 @@ use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Tag};
-use aster_ports::host::{DmaDirection, HostOp};
+use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag, HostOp};
 use aster_units::BufferId;
 
 /// Words of a command that the NVMe manager copies out of the controller's memory (P12: 64 bytes a slot).
@@ -13,13 +13,16 @@ const COMMAND_WORDS: u64 = 16;
 /// Words of an answer at the completion FIFO (P13).
 const COMPLETION_WORDS: u64 = 3;
 
-/// The operations of a flash request, in the order of Fig 10. `None` for what the scheduler doesn't carry out: several targets at
-/// once, and what it does of its own accord.
-fn operations(request: &FlashRequest) -> Option<&'static [OperationKind]> {
-    if request.targets().len() != 1 {
+/// The operations of a flash request, and of the transfer that follows it, in the order of Fig 10. `None` for what the scheduler
+/// doesn't carry out: several targets at once, what it does of its own accord, and a transfer behind anything but a read.
+fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [OperationKind]> {
+    if request.targets().len() != 1 || transfer && request.phase != Phase::Read {
         return None;
     }
     Some(match request.phase {
+        Phase::Read if transfer => {
+            &[OperationKind::ReadTrigger, OperationKind::ReadTransfer, OperationKind::TxDma]
+        }
         Phase::Read => &[OperationKind::ReadTrigger, OperationKind::ReadTransfer],
         Phase::Trigger => &[OperationKind::ReadTrigger],
         Phase::Transfer => &[OperationKind::ReadTransfer],
@@ -72,15 +75,20 @@ impl BigLoop {
     pub(super) fn take_operations(&mut self) -> bool {
         self.ports.ftl.acknowledge();
         let mut any = false;
+        // The FTL hands over a transfer and the flash request that it follows in one go: so the one is here before the other is collected.
         while !self.checker.is_full()
             && let Some((tag, request)) = self.ports.ftl.next_dma()
         {
+            any = true;
+            if let Some(flash) = request.after {
+                self.following[flash.index()] = Some((tag, request));
+                continue;
+            }
             let kind = match request.direction {
                 DmaDirection::FromHost => OperationKind::RxDma,
                 DmaDirection::ToHost => OperationKind::TxDma,
             };
             self.deposit(&[kind], aster_units::LunIndex(0), request.buffer, Payload::Dma(tag, request));
-            any = true;
         }
         while !self.checker.is_full()
             && let Some((tag, request)) = self.ports.requests.try_collect()
@@ -93,12 +101,16 @@ impl BigLoop {
                 }
                 continue;
             }
-            match operations(&request) {
+            let follower = self.following[tag.index()].take();
+            match operations(&request, follower.is_some()) {
                 Some(kinds) => {
                     let buffer = request.targets()[0].buffer;
-                    self.deposit(kinds, request.lun, buffer, Payload::Flash(tag, request));
+                    self.deposit(kinds, request.lun, buffer, Payload::Flash(tag, request, follower));
                 }
-                None => self.refuse(tag, &request),
+                None => {
+                    self.abandon_transfer(follower);
+                    self.refuse(tag, &request);
+                }
             }
         }
         self.deliver() | any
@@ -113,6 +125,12 @@ impl BigLoop {
         let set = self.checker.deposit(kinds, lun, buffer);
         self.payloads[set.index()] = Some(payload);
     }
+    /// A transfer is never begun: what it was to follow has not ended well.
+    pub(super) fn abandon_transfer(&self, follower: Option<(DmaTag, DmaRequest)>) {
+        if let Some((tag, _)) = follower {
+            self.ports.ftl.dma_done(tag, Err(DmaError::Abandoned));
+        }
+    }
     fn refuse(&self, tag: Tag, request: &FlashRequest) {
         let operation = request.phase.name();
         let at = self.core.now();
@@ -124,6 +142,7 @@ impl BigLoop {
         let mut any = false;
         while let Some((first, second)) = self.checker.deliver() {
             any = true;
+            self.count(|s| s.held_back += u64::from(first.step > 0));
             for operation in [Some(first), second].into_iter().flatten() {
                 self.recorder.emit(self.core.now(), || Event::OperationDelivered {
                     kind: operation.kind.code(),
@@ -142,8 +161,20 @@ impl BigLoop {
     /// The flash request of a set.
     pub(super) fn request(&self, set: SetId) -> FlashRequest {
         match self.payload(set) {
-            Payload::Flash(_, request) | Payload::Packed(Packed { request, .. }) => request,
+            Payload::Flash(_, request, _) | Payload::Packed(Packed { request, .. }) => request,
             Payload::Dma(..) => unreachable!("a way's queue holds flash operations"),
+        }
+    }
+    /// The transfer of a set: all of it, or what follows its read.
+    pub(super) fn transfer(&self, set: SetId) -> (DmaTag, DmaRequest) {
+        self.follower(set).expect("the host DMA queue holds host DMA")
+    }
+    /// The transfer of a set, if it has one.
+    pub(super) fn follower(&self, set: SetId) -> Option<(DmaTag, DmaRequest)> {
+        match self.payload(set) {
+            Payload::Dma(tag, request) => Some((tag, request)),
+            Payload::Flash(_, _, follower) => follower,
+            Payload::Packed(_) => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The issuer: passes operations to the host DMA engine and the channel controllers, in the priority manager's order.
 
 use super::DMA_UNIT_BYTES;
-use super::big_loop::{BigLoop, DmaInFlight, Payload};
+use super::big_loop::{BigLoop, DmaInFlight};
 use super::operation::{Operation, OperationKind};
 use super::priority::Candidate;
 use super::state::{Stage, WayState};
@@ -48,9 +48,7 @@ impl BigLoop {
     async fn issue_host_dma(&mut self) -> bool {
         let mut any = false;
         while let Some(&head) = self.station.host_head() {
-            let Payload::Dma(_, request) = self.payload(head.set) else {
-                unreachable!("the host DMA queue holds host DMA")
-            };
+            let (_, request) = self.transfer(head.set);
             let units = Self::units_of(&request);
             if usize::from(self.ports.host.dma_room()) < units as usize {
                 break;
@@ -75,8 +73,8 @@ impl BigLoop {
             self.spent(Part::Issue);
             let offset = request.offset + done;
             let bytes = (DMA_UNIT_BYTES - offset % DMA_UNIT_BYTES).min(request.length - done);
-            let unit =
-                DmaRequest { offset, buffer_offset: request.buffer_offset + done, length: bytes, ..*request };
+            let buffer_offset = request.buffer_offset + done;
+            let unit = DmaRequest { offset, buffer_offset, length: bytes, after: None, ..*request };
             let tag = self.ports.host.submit_dma(unit).expect("there was room for all units");
             units.push(tag);
             done += bytes;

@@ -48,6 +48,8 @@ pub struct LoopStats {
     pub operations: [u64; OperationKind::ALL.len()],
     /// The core's time by [`Part`].
     pub parts: [Duration; PARTS],
+    /// Operations that the dependency checker held until those before them in their set had been completed (C33).
+    pub held_back: u64,
     /// Reads done again because they could not be corrected (C39).
     pub retries: u64,
     /// Reads that were correct once they had been done again.
@@ -67,6 +69,7 @@ impl LoopStats {
         all.candidates -= before.candidates;
         all.commands -= before.commands;
         all.system = all.system.saturating_sub(before.system);
+        all.held_back -= before.held_back;
         all.retries -= before.retries;
         all.recovered -= before.recovered;
         all.reports -= before.reports;

@@ -84,9 +84,7 @@ impl BigLoop {
     }
     fn host_dma_done(&mut self, transfer: DmaInFlight, sensed: Instant) {
         let DmaInFlight { operation, issued, units, failed, .. } = transfer;
-        let Payload::Dma(tag, request) = self.payload(operation.set) else {
-            unreachable!("host DMA of a flash request")
-        };
+        let (tag, request) = self.transfer(operation.set);
         self.taken[usize::from(request.command.0)].moved = Some(sensed);
         self.finished(&operation, issued, sensed, u8::from(failed.is_some()));
         self.dma_spare.push(units);
@@ -242,24 +240,38 @@ impl BigLoop {
             self.count(|s| s.recovered += u64::from(recovered));
         }
         self.station.release(head.lun);
-        // A trigger that is done again has been completed before.
-        let last = if failed { self.fail(&head) } else { !head.again && self.checker.completed(&head) };
-        if last {
-            self.report(head, outcome);
+        if failed {
+            self.fail(&head);
+        } else if head.again {
+            // A trigger that is done again has been completed before.
+            return;
+        } else if !self.completed(&head, &outcome) {
+            return;
         }
+        self.report(head, outcome);
     }
-    /// The head has failed for good: what follows it in its set waits behind it in its queue, and goes with it.
-    fn fail(&mut self, head: &Operation) -> bool {
-        if head.kind == OperationKind::ReadTrigger {
-            let request = self.request(head.set);
-            if request.phase == Phase::Read {
-                let transfer = self.station.release(head.lun);
-                assert_eq!(transfer.set, head.set, "a read-transfer follows its trigger");
-            }
+    /// The head has ended well. True when it was the last of its flash request: a transfer to the host that is the last of its set goes
+    /// on by itself, if the page is what was asked for.
+    fn completed(&mut self, head: &Operation, outcome: &Outcome) -> bool {
+        let transferred = head.kind == OperationKind::ReadTransfer;
+        if transferred
+            && let Some((tag, transfer)) = self.follower(head.set)
+            && !self.ports.ftl.may_follow(transfer.buffer, outcome)
+        {
             self.checker.abandon(head.set);
+            self.abandon_transfer(Some((tag, transfer)));
             return true;
         }
-        self.checker.completed(head)
+        self.checker.completed(head) || transferred
+    }
+    /// The head has failed for good: what follows it in its set goes with it, be it behind it in its queue or with the checker yet.
+    fn fail(&mut self, head: &Operation) {
+        if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == Phase::Read {
+            let transfer = self.station.release(head.lun);
+            assert_eq!(transfer.set, head.set, "a read-transfer follows its trigger");
+        }
+        self.checker.abandon(head.set);
+        self.abandon_transfer(self.follower(head.set));
     }
     /// Tells the FTL how its request has ended, so that it can update its bad blocks.
     fn report(&mut self, head: Operation, outcome: Outcome) {
@@ -289,7 +301,7 @@ impl BigLoop {
             Payload::Packed(packed) => {
                 packed.tags.into_iter().for_each(|tag| self.ports.requests.complete(tag, outcomes));
             }
-            Payload::Flash(tag, _) => self.ports.requests.complete(tag, outcomes),
+            Payload::Flash(tag, ..) => self.ports.requests.complete(tag, outcomes),
             Payload::Dma(..) => unreachable!("host DMA of a flash request"),
         }
     }
