@@ -20,7 +20,7 @@
 //! | `scan` | finding data that fades |
 //! | `format` | erasing all that the host wrote |
 //! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
-//! | `log`, `log_page`, `checkpoint`, `root` | what is stored to find everything again |
+//! | `log`, `log_page`, `moves`, `checkpoint`, `root` | what is stored to find everything again |
 //! | `boot`, `map_load` | power-on after a shutdown |
 //! | `recover`, `log_read`, `rebuild` | power-on without one |
 #![no_std]
@@ -50,6 +50,7 @@ mod lost;
 mod map;
 mod map_load;
 mod map_stripes;
+mod moves;
 mod oob;
 mod read;
 mod rebuild;

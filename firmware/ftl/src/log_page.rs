@@ -1,13 +1,16 @@
 //! A page of the log: what has changed since the stored map, and where to look for what the log does not know yet.
 
 use crate::blocks::BlockIndex;
+use crate::moves::{Context, NEAR, Told};
 use crate::oob::COUNT_MAX;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
 
-const MAGIC: [u8; 4] = *b"ALG4";
+const MAGIC: [u8; 4] = *b"ALG5";
+/// Of pages written before moves had their two shortest forms: there is nothing in them that is read otherwise.
+const MAGIC_BEFORE: [u8; 4] = *b"ALG4";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
 /// Bytes before the lists.
@@ -20,11 +23,6 @@ pub(crate) const RANGE_BYTES: usize = 6;
 pub(crate) const BLOCK_BYTES: usize = 4;
 const IS_STORED: u32 = 1;
 const IS_READ_ONLY: u32 = 2;
-
-/// Bytes at most of the entry that says that a logical page has moved.
-pub(crate) const MAP_CHANGE_BYTES: u64 = 9;
-/// Runs of physical pages, a LUN each or several, of which a page's entries remember the last one told.
-const TRACKS: usize = 256;
 
 /// Something that recovery must know, in the order in which it happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,70 +39,11 @@ pub(crate) enum Entry {
     Retired(BlockIndex),
 }
 
-/// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN page after page: so
-/// a move is told in short, as its distances from the logical page told last and from the physical page last on its track.
-struct Context {
-    /// Pages of a LUN.
-    track_pages: u32,
-    lpn: u32,
-    tracks: [u32; TRACKS],
-}
-
-/// A move told in short.
-#[derive(Clone, Copy)]
-struct Short {
-    track: u8,
-    lpn: u32,
-    ppa: u32,
-}
-
-impl Short {
-    fn bytes(self) -> usize {
-        2 + varint_bytes(self.lpn) + varint_bytes(self.ppa)
-    }
-}
-
-impl Context {
-    fn new(track_pages: u32) -> Context {
-        Context { track_pages, lpn: 0, tracks: [0; TRACKS] }
-    }
-    fn track(&self, ppa: Ppa) -> usize {
-        ppa.0.checked_div(self.track_pages).unwrap_or(0) as usize % TRACKS
-    }
-    fn told(&mut self, track: usize, lpn: Lpn, ppa: Ppa) {
-        self.lpn = lpn.0;
-        self.tracks[track] = ppa.0;
-    }
-    /// Tells a move, in short where that takes fewer bytes.
-    fn tell(&mut self, lpn: Lpn, ppa: Ppa) -> Option<Short> {
-        let track = self.track(ppa);
-        let short = Short {
-            track: track as u8,
-            lpn: distance(self.lpn, lpn.0),
-            ppa: distance(self.tracks[track], ppa.0),
-        };
-        self.told(track, lpn, ppa);
-        (short.bytes() < MAP_CHANGE_BYTES as usize).then_some(short)
-    }
-}
-
-/// How far it is, in either direction, small numbers for what is near. The numbers are a ring.
-fn distance(from: u32, to: u32) -> u32 {
-    let apart = to.wrapping_sub(from);
-    (apart << 1) ^ (apart >> 31).wrapping_neg()
-}
-fn at_distance(from: u32, distance: u32) -> u32 {
-    from.wrapping_add((distance >> 1) ^ (distance & 1).wrapping_neg())
-}
-fn varint_bytes(value: u32) -> usize {
-    (value.checked_ilog2().unwrap_or(0) / 7 + 1) as usize
-}
-
 impl Entry {
     /// Bytes behind the entries that `context` has been told.
     fn bytes(self, context: &mut Context) -> usize {
         match self {
-            Entry::Map { lpn, ppa } => context.tell(lpn, ppa).map_or(MAP_CHANGE_BYTES as usize, Short::bytes),
+            Entry::Map { lpn, ppa } => context.tell(lpn, ppa).bytes(),
             Entry::Trim { .. } => 17,
             Entry::Erased { .. } => 9,
             Entry::Opened(_) | Entry::Retired(_) => 5,
@@ -113,12 +52,17 @@ impl Entry {
     fn encode(self, context: &mut Context, into: &mut Writer<'_>) {
         match self {
             Entry::Map { lpn, ppa } => match context.tell(lpn, ppa) {
-                Some(short) => {
-                    into.put(&[6, short.track]);
-                    into.varint(short.lpn);
-                    into.varint(short.ppa);
+                Told::Expected { track } => into.put(&[7, track]),
+                Told::Near { track, lpn, ppa } => {
+                    into.put(&[NEAR as u8 | ppa, track]);
+                    into.varint(lpn);
                 }
-                None => {
+                Told::Far { track, lpn, ppa } => {
+                    into.put(&[6, track]);
+                    into.varint(lpn);
+                    into.varint(ppa);
+                }
+                Told::Full => {
                     into.put(&[1]);
                     into.u32(lpn.0);
                     into.u32(ppa.0);
@@ -140,22 +84,24 @@ impl Entry {
     }
     fn decode(context: &mut Context, from: &mut Reader<'_>) -> Option<Entry> {
         let [kind] = from.take()?;
+        let moved = |(lpn, ppa)| Entry::Map { lpn, ppa };
         let entry = match kind {
-            1 => {
-                let (lpn, ppa) = (Lpn(from.u32()?), Ppa(from.u32()?));
-                context.told(context.track(ppa), lpn, ppa);
-                Entry::Map { lpn, ppa }
-            }
+            1 => moved(context.heard_full(Lpn(from.u32()?), Ppa(from.u32()?))),
             2 => Entry::Trim { first: Lpn(from.u32()?), count: from.u32()?, sequence: from.u64()? },
             3 => Entry::Opened(BlockIndex(from.u32()?)),
             4 => Entry::Erased { block: BlockIndex(from.u32()?), erases: from.u32()? },
             5 => Entry::Retired(BlockIndex(from.u32()?)),
             6 => {
-                let [track] = from.take()?.map(usize::from);
-                let lpn = Lpn(at_distance(context.lpn, from.varint()?));
-                let ppa = Ppa(at_distance(context.tracks[track], from.varint()?));
-                context.told(track, lpn, ppa);
-                Entry::Map { lpn, ppa }
+                let [track] = from.take()?;
+                moved(context.heard_distances(track, from.varint()?, from.varint()?))
+            }
+            7 => {
+                let [track] = from.take()?;
+                moved(context.heard_expected(track))
+            }
+            near if u32::from(near) >= NEAR => {
+                let [track] = from.take()?;
+                moved(context.heard_distances(track, from.varint()?, u32::from(near) - NEAR))
             }
             _ => return None,
         };
@@ -276,8 +222,13 @@ impl Header {
     /// Bytes of header and lists.
     pub(crate) fn bytes(&self) -> usize {
         let stored = self.stored.as_ref().map_or(0, |stored| stored.blocks.len());
-        let blocks = stored + self.usable.len() + self.emptied.len();
-        HEADER_BYTES + BLOCK_BYTES * blocks + RANGE_BYTES * (self.ranges.len() + self.void.len())
+        self.bytes_of_any() + BLOCK_BYTES * stored + RANGE_BYTES * self.void.len()
+    }
+    /// Bytes of the header and of those lists that any page has, not only one that stores a map.
+    pub(crate) fn bytes_of_any(&self) -> usize {
+        HEADER_BYTES
+            + BLOCK_BYTES * (self.usable.len() + self.emptied.len())
+            + RANGE_BYTES * self.ranges.len()
     }
 
     /// Writes header, lists and the oldest `count` entries over `page`. They must fit.
@@ -303,14 +254,14 @@ impl Header {
             count,
         ];
         lists.into_iter().for_each(|length| w.u32(length as u32));
-        w.u32(pending.context.track_pages);
+        w.u32(pending.context.track_pages());
         debug_assert_eq!(w.at, HEADER_BYTES);
         stored.blocks.iter().for_each(|block| w.u32(block.0));
         self.ranges.iter().for_each(|&(block, page)| w.run((block.0, page)));
         self.usable.iter().for_each(|block| w.u32(block.0));
         self.void.iter().for_each(|&(first, count)| w.run((first.0, count)));
         self.emptied.iter().for_each(|block| w.u32(block.0));
-        let mut context = Context::new(pending.context.track_pages);
+        let mut context = Context::new(pending.context.track_pages());
         pending.entries.iter().take(count).for_each(|entry| entry.encode(&mut context, &mut w));
         page[..4].copy_from_slice(&MAGIC);
         let crc = crc32c(&page[CHECKED_FROM..]);
@@ -320,7 +271,8 @@ impl Header {
     /// Reads a page; `None` when it is no log page, or damaged.
     pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<Entry>)> {
         let crc = page.get(CRC_AT..CHECKED_FROM)?;
-        if page[..4] != MAGIC || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
+        let is_ours = page.first_chunk().is_some_and(|magic| [MAGIC, MAGIC_BEFORE].contains(magic));
+        if !is_ours || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
             return None;
         }
         let mut r = Reader(page.get(CHECKED_FROM..)?);
@@ -422,7 +374,7 @@ impl Pending {
         if self.bytes <= bytes {
             return self.entries.len();
         }
-        let mut context = Context::new(self.context.track_pages);
+        let mut context = Context::new(self.context.track_pages());
         let mut left = bytes;
         let fits = |entry: &&Entry| match left.checked_sub(entry.bytes(&mut context)) {
             Some(rest) => {
@@ -442,7 +394,7 @@ impl Pending {
             self.opened -= usize::from(matches!(entry, Entry::Opened(_)));
         }
         // What stays comes first in the next page.
-        self.context = Context::new(self.context.track_pages);
+        self.context = Context::new(self.context.track_pages());
         self.bytes = self.entries.iter().map(|entry| entry.bytes(&mut self.context)).sum();
         self.taken += count as u64;
         self.taken
@@ -460,6 +412,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moves::MOVE_BYTES_MAX;
     use alloc::vec;
     use proptest::prelude::*;
 
@@ -515,6 +468,26 @@ mod tests {
             prop_assert_eq!(&entries[..], &pending.entries().iter().copied().take(count).collect::<Vec<_>>()[..]);
         }
 
+        /// Moves as they come: page after page of a LUN or back, of logical pages at any distance.
+        #[test]
+        fn moves_round_trip_in_each_form(
+            moves in prop::collection::vec((0u32..3, -3i32..70, prop_oneof![Just(8), -70..70, any::<i32>()]), 1..300),
+            track_pages in prop_oneof![Just(0u32), Just(1 << 20)],
+        ) {
+            let mut pending = Pending::new(track_pages);
+            let mut at = [(0u32, 0u32); 3];
+            for (lun, pages, logical) in moves {
+                let (lpn, ppa) = &mut at[lun as usize];
+                (*lpn, *ppa) = (lpn.wrapping_add_signed(logical), ppa.wrapping_add_signed(pages));
+                pending.push(Entry::Map { lpn: Lpn(*lpn), ppa: Ppa(ppa.wrapping_add(lun << 20)) });
+            }
+            let mut page = vec![0; 4096];
+            let count = pending.fitting(4096 - HEADER_BYTES);
+            Header::default().encode(&pending, count, &mut page);
+            let (_, read) = Header::decode(&page).expect("a whole page");
+            prop_assert!(read.iter().eq(pending.entries().iter().take(count)));
+        }
+
         #[test]
         fn a_flipped_bit_is_noticed(bit in 0usize..8 * 4096) {
             let mut page = vec![0; 4096];
@@ -526,7 +499,8 @@ mod tests {
         }
     }
 
-    /// Data written in sequence over eight LUNs, two pages of a word line at a time: five bytes a move at most.
+    /// Data written in sequence over eight LUNs, two pages of a word line at a time: two bytes a move, but for the first two of each
+    /// LUN.
     #[test]
     fn moves_in_sequence_are_short() {
         let mut pending = pending();
@@ -538,7 +512,7 @@ mod tests {
             })
             .collect();
         moves.iter().for_each(|&entry| pending.push(entry));
-        assert!(pending.bytes() < 5 * 1024, "{} bytes", pending.bytes());
+        assert!(pending.bytes() <= 2 * 1024 + 16 * MOVE_BYTES_MAX, "{} bytes", pending.bytes());
         let mut page = vec![0; 8192];
         Header::default().encode(&pending, 1024, &mut page);
         assert_eq!(Header::decode(&page), Some((Header::default(), moves)));
@@ -552,6 +526,51 @@ mod tests {
                 && pending.fitting(left) == 24
                 && pending.fitting(left - 1) == 23
         );
+    }
+
+    /// Logical pages at random, each to the next page of its LUN: four bytes less than in full where the drive has few pages, three
+    /// where it has 64 million.
+    #[test]
+    fn moves_at_random_save_the_bytes_of_their_place() {
+        for (pages, bytes) in [(1 << 19, 5), (1 << 26, 6)] {
+            let mut pending = pending();
+            let mut rng = aster_units::Rng::new(1);
+            for n in 0..1024u32 {
+                let lpn = Lpn(rng.below(pages) as u32);
+                pending.push(Entry::Map { lpn, ppa: Ppa(((n % 8) << 20) + n / 8) });
+            }
+            assert!(pending.bytes() <= bytes * 1024 + 16, "{} bytes", pending.bytes());
+        }
+    }
+
+    /// Written as format 4 had it, byte by byte: moves in full and in its one short form.
+    #[test]
+    fn a_page_of_the_format_before_is_read() {
+        let mut page = vec![0; 4096];
+        header().encode(&pending(), 0, &mut page);
+        let entries = [
+            &[1, 100, 0, 0, 0, 7, 0, 0x30, 0][..],
+            // On the third track: a logical page on, a physical page on; then five back, and 200 on.
+            &[6, 3, 2, 2],
+            &[6, 3, 9, 0x90, 3],
+            &[3, 9, 0, 0, 0],
+        ];
+        let at = header().bytes();
+        page[at..at + entries.concat().len()].copy_from_slice(&entries.concat());
+        page[88..92].copy_from_slice(&4u32.to_le_bytes());
+        page[..4].copy_from_slice(b"ALG4");
+        let crc = crc32c(&page[8..]);
+        page[4..8].copy_from_slice(&crc.to_le_bytes());
+        let (read, entries) = Header::decode(&page).expect("a whole page");
+        let map = |lpn, ppa| Entry::Map { lpn: Lpn(lpn), ppa: Ppa(ppa) };
+        let on = 0x30_0007;
+        assert_eq!(read, header());
+        assert_eq!(
+            entries,
+            [map(100, on), map(101, on + 1), map(96, on + 201), Entry::Opened(BlockIndex(9))]
+        );
+        page[3] = b'3';
+        assert!(Header::decode(&page).is_none());
     }
 
     #[test]

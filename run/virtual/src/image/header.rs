@@ -8,8 +8,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// 4: stored maps have pages of parity, log pages tell moves in short.
-pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V4\n\0";
+/// 5: log pages tell moves in the two forms that are shortest.
+pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V5\n\0";
+/// 4: stored maps have pages of parity, log pages tell moves in one short form. All that such an image holds is read as what it is, but
+/// what a drive writes to it an older Aster would take for damage: it has format 5 from the moment that a drive may.
+const MAGIC_BEFORE: &[u8; 16] = b"ASTER DRIVE V4\n\0";
+const READ: [&[u8; 16]; 2] = [MAGIC_BEFORE, MAGIC];
 // What all formats begin with.
 pub(super) const KIND: &[u8] = b"ASTER DRIVE V";
 /// The header's line with the file's length.
@@ -78,19 +82,41 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
     if present == 0 {
         return Err(ImageError::Empty { path: path.to_owned() });
     }
-    if !header.starts_with(MAGIC) {
+    if !READ.iter().any(|magic| header.starts_with(*magic)) {
         if !header.starts_with(KIND) {
             return Err(ImageError::Foreign { path: path.to_owned() });
         }
         let found = name_of(&header[..MAGIC.len()]);
         return Err(ImageError::Format { path: path.to_owned(), found });
     }
-    let (covered, checksum) = header.split_at(CHECKSUM_AT as usize);
-    if crc32c(covered).to_le_bytes() != checksum {
+    let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
+    // It stays that of the format in which the image was made.
+    let is_whole = READ.iter().any(|magic| {
+        covered[..MAGIC.len()].copy_from_slice(*magic);
+        crc32c(covered).to_le_bytes() == checksum
+    });
+    if !is_whole {
         return Err(ImageError::Header { path: path.to_owned() });
     }
     let text = covered[MAGIC.len()..].split(|&b| b == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+/// Gives an image that a drive is to write the format that this one writes: by its first bytes alone, so that it is whole before and
+/// after. They are on the disk before anything that the drive writes.
+pub(super) fn raise_format(file: &File) -> io::Result<()> {
+    let mut magic = [0; MAGIC.len()];
+    file.read_exact_at(&mut magic, 0)?;
+    if magic == *MAGIC {
+        return Ok(());
+    }
+    file.write_all_at(MAGIC, 0)?;
+    file.sync_data()
+}
+
+/// The formats that are read, in words.
+pub(super) fn formats() -> String {
+    READ.map(|magic| format!("\"{}\"", name_of(magic))).join(" and ")
 }
 
 /// A format's name, without what fills it up.

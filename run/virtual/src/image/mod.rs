@@ -11,7 +11,7 @@ use aster_device::profile::Profile;
 use aster_device::{BuildError, DamagedPage, Media, NVRAM_BYTES, media_keys};
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::Content;
-use header::{MAGIC, differences, made_with, name_of, serial, write_new};
+use header::{differences, formats, made_with, raise_format, serial, write_new};
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -48,9 +48,9 @@ pub enum ImageError {
     },
     /// It was made by an Aster that kept drives in another format.
     #[error(
-        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads \"{ours}\"): use the Aster that made it, or make a new drive in another file",
+        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads {ours}): use the Aster that made it, or make a new drive in another file",
         path = path.display(),
-        ours = name_of(MAGIC)
+        ours = formats()
     )]
     Format {
         /// The file.
@@ -258,6 +258,7 @@ fn open(
             let file = how.open(path).map_err(io_error)?;
             lock(&file, path)?;
             check_file(&file, path, profile, content)?;
+            raise_format(&file).map_err(io_error)?;
             file
         }
         Err(error) => return Err(io_error(error)),
@@ -400,10 +401,47 @@ mod tests {
         let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
         let text = error.to_string();
         assert!(
-            text.contains("(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V4\"): use the Aster"),
+            text.contains(
+                "(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V4\" and \"ASTER DRIVE V5\"): use the Aster"
+            ),
             "{text}"
         );
         assert!(std::fs::read(&path).unwrap() == old);
+    }
+
+    /// An older Aster must refuse by name what a drive of ours has written, and not take it for damage.
+    #[test]
+    fn an_image_of_the_format_before_is_taken_and_has_ours_from_then_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(dir.path());
+        let begins = |wanted: &[u8]| std::fs::read(&path).unwrap().starts_with(wanted);
+        assert!(begins(b"ASTER DRIVE V5"));
+        // As the Aster before made it: its checksum covers the magic.
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut header = [0; NVRAM_AT as usize];
+        file.read_exact_at(&mut header, 0).unwrap();
+        header[..16].copy_from_slice(b"ASTER DRIVE V4\n\0");
+        let covered = header.len() - 4;
+        let checksum = aster_codec::checksum::crc32c(&header[..covered]);
+        header[covered..].copy_from_slice(&checksum.to_le_bytes());
+        file.write_all_at(&header, 0).unwrap();
+        // Who only looks leaves it as it is.
+        let info = image_info(&path).unwrap();
+        check_image(&path, &profile, None, |_, _| true).unwrap();
+        assert!(begins(b"ASTER DRIVE V4"));
+        let mut other = profile.clone();
+        other.geometry.blocks_per_lun = 48;
+        assert!(matches!(open_image(&path, &other, None), Err(ImageError::OtherDrive { .. })));
+        assert!(begins(b"ASTER DRIVE V4"));
+        for _ in 0..2 {
+            drop(open_image(&path, &profile, None).unwrap());
+            assert!(begins(b"ASTER DRIVE V5"));
+            let again = image_info(&path).unwrap();
+            assert_eq!((again.made_with, again.serial), (info.made_with.clone(), info.serial.clone()));
+            check_image(&path, &profile, None, |_, _| true).unwrap();
+        }
+        file.write_all_at(b"X", 100).unwrap();
+        assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Header { .. })));
     }
 
     #[test]

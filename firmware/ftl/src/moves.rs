@@ -1,0 +1,117 @@
+//! How the log tells in few bytes that a logical page has moved.
+
+use aster_units::{Lpn, Ppa};
+
+/// Bytes at most of an entry that tells a move.
+pub(crate) const MOVE_BYTES_MAX: usize = 9;
+/// Runs of physical pages, a LUN each or several, of which a page's entries remember the last move.
+const TRACKS: usize = 256;
+/// Distances of physical pages below this are told in an entry's first byte.
+pub(crate) const NEAR: u32 = 0x80;
+
+/// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN page after page: so
+/// a move is told in short, by how it differs from what is expected.
+pub(crate) struct Context {
+    track_pages: u32,
+    lpn: u32,
+    tracks: [Track; TRACKS],
+}
+
+/// The last move on a track, and how far its logical page is from the one before.
+#[derive(Clone, Copy, Default)]
+struct Track {
+    lpn: u32,
+    step: u32,
+    ppa: u32,
+}
+
+/// How a move is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    /// To the next page of the track, and the logical page as far from the last one there as that from the one before.
+    Expected { track: u8 },
+    /// To a page of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from the logical page told last.
+    Near { track: u8, lpn: u32, ppa: u8 },
+    /// The same of any distance.
+    Far { track: u8, lpn: u32, ppa: u32 },
+    /// In full.
+    Full,
+}
+
+impl Told {
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Told::Expected { .. } => 2,
+            Told::Near { lpn, .. } => 2 + varint_bytes(lpn),
+            Told::Far { lpn, ppa, .. } => 2 + varint_bytes(lpn) + varint_bytes(ppa),
+            Told::Full => MOVE_BYTES_MAX,
+        }
+    }
+}
+
+impl Context {
+    /// Nothing told yet, of a drive with so many pages in each LUN.
+    pub(crate) fn new(track_pages: u32) -> Context {
+        Context { track_pages, lpn: 0, tracks: [Track::default(); TRACKS] }
+    }
+    pub(crate) fn track_pages(&self) -> u32 {
+        self.track_pages
+    }
+    fn track(&self, ppa: Ppa) -> usize {
+        ppa.0.checked_div(self.track_pages).unwrap_or(0) as usize % TRACKS
+    }
+    fn told_on(&mut self, track: usize, lpn: Lpn, ppa: Ppa) {
+        let last = &mut self.tracks[track];
+        *last = Track { lpn: lpn.0, step: lpn.0.wrapping_sub(last.lpn), ppa: ppa.0 };
+        self.lpn = lpn.0;
+    }
+    /// Tells a move in as few bytes as it takes.
+    pub(crate) fn tell(&mut self, lpn: Lpn, ppa: Ppa) -> Told {
+        let at = self.track(ppa);
+        let track = at as u8;
+        let (to, from) = (distance(self.lpn, lpn.0), distance(self.tracks[at].ppa, ppa.0));
+        let told = if self.expected(track) == (lpn, ppa) {
+            Told::Expected { track }
+        } else if from < NEAR {
+            Told::Near { track, lpn: to, ppa: from as u8 }
+        } else {
+            Told::Far { track, lpn: to, ppa: from }
+        };
+        self.told_on(at, lpn, ppa);
+        if told.bytes() < MOVE_BYTES_MAX { told } else { Told::Full }
+    }
+    fn expected(&self, track: u8) -> (Lpn, Ppa) {
+        let last = self.tracks[usize::from(track)];
+        (Lpn(last.lpn.wrapping_add(last.step)), Ppa(last.ppa.wrapping_add(1)))
+    }
+    /// The move that was told as [`Told::Expected`].
+    pub(crate) fn heard_expected(&mut self, track: u8) -> (Lpn, Ppa) {
+        let (lpn, ppa) = self.expected(track);
+        self.told_on(track.into(), lpn, ppa);
+        (lpn, ppa)
+    }
+    /// The move that was told by these distances.
+    pub(crate) fn heard_distances(&mut self, track: u8, lpn: u32, ppa: u32) -> (Lpn, Ppa) {
+        let lpn = Lpn(at_distance(self.lpn, lpn));
+        let ppa = Ppa(at_distance(self.tracks[usize::from(track)].ppa, ppa));
+        self.told_on(track.into(), lpn, ppa);
+        (lpn, ppa)
+    }
+    /// The move that was told in full.
+    pub(crate) fn heard_full(&mut self, lpn: Lpn, ppa: Ppa) -> (Lpn, Ppa) {
+        self.told_on(self.track(ppa), lpn, ppa);
+        (lpn, ppa)
+    }
+}
+
+/// How far it is, in either direction, small numbers for what is near. The numbers are a ring.
+fn distance(from: u32, to: u32) -> u32 {
+    let apart = to.wrapping_sub(from);
+    (apart << 1) ^ (apart >> 31).wrapping_neg()
+}
+fn at_distance(from: u32, distance: u32) -> u32 {
+    from.wrapping_add((distance >> 1) ^ (distance & 1).wrapping_neg())
+}
+fn varint_bytes(value: u32) -> usize {
+    (value.checked_ilog2().unwrap_or(0) / 7 + 1) as usize
+}
