@@ -375,9 +375,10 @@ impl FtlConfig {
     pub(crate) fn log_blocks_per_lun(&self) -> u64 {
         let g = &self.geometry;
         let luns = u64::from(g.total_luns().max(1));
-        // A log page is due after so many programs of data, or when a LUN has used up the free blocks that the last one named:
-        // some two. Those programs have all other blocks to go to.
-        let filled = u64::from(g.page_bytes) / 2 / crate::log_page::MAP_CHANGE_BYTES;
+        // A log page is due when the one before has room for no more: after so many programs of data at least, where half of it is lists
+        // and no move is short; or when a LUN has used up the free blocks that the last one named: some two. Those programs have all
+        // other blocks to go to. Where the log lies depends on this: another number, and no older image is read.
+        let filled = u64::from(g.page_bytes) / 2 / crate::moves::MOVE_BYTES_MAX as u64;
         let used_up = 2 * luns * u64::from(g.pages_per_block);
         let between = filled.min(used_up).max(1);
         let as_worn = (u64::from(g.blocks_per_lun) * u64::from(self.log_copies())).div_ceil(between);

@@ -8,10 +8,10 @@
 //! recovery looks into those, and into no others. Nothing waits for the log but who needs a block that it does not name,
 //! and who must know a trim to be safe.
 
-use crate::blocks::{BlockIndex, Stream};
+use crate::blocks::{BlockIndex, Blocks, Stream};
 use crate::drive::Drive;
 use crate::flash::Cause;
-use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, Header, RANGE_BYTES, StoredMap};
+use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, Header, RANGE_BYTES, StoredMap};
 use crate::oob::{OobRecord, PageKind};
 use crate::root::SLOTS_MAX;
 use crate::stats::DriveState;
@@ -84,6 +84,8 @@ pub(crate) struct Log {
     pub(crate) dead: bool,
     /// No map will be stored: what was kept spare for the page that names one is for the last of the others.
     pub(crate) to_the_last: bool,
+    // Bytes of the last page's header and lists: the next one's take about as many.
+    lists_bytes: usize,
     // A page has said that the drive takes no more writes.
     says_read_only: bool,
     /// It was read back after a loss of power: a map stored soon makes the next recovery short.
@@ -186,13 +188,20 @@ impl Drive {
         log.slots = (0..slots).map(slot).collect();
         log.turn = log.slots.len() - 1;
         log.lines_per_slot = u32::from(self.geometry.pages_per_block) / self.log_copies();
+        log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.listed_blocks();
     }
     fn data_programs(&self) -> u64 {
         let programs = self.stats.borrow().flash_programs;
         programs.host + programs.gc
     }
-    fn entries_room(&self) -> usize {
-        self.geometry.page_bytes as usize / 2
+    /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a LUN. Of that page's lists
+    /// those of the last one are known; a block that was opened since comes as a range. What ends while the page is being
+    /// written is for the one after it.
+    fn fills_log_page(&self, blocks: &Blocks) -> bool {
+        let pending = &blocks.pending;
+        let lists = self.log.borrow().lists_bytes + RANGE_BYTES * pending.opened();
+        let room = (self.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
+        pending.bytes() >= room || blocks.opens_fast()
     }
     fn log_is_due(&self) -> bool {
         self.log.borrow().asked && !self.log.borrow().dead && self.state() != DriveState::Booting
@@ -230,7 +239,7 @@ impl Drive {
         let due = {
             let blocks = self.blocks.borrow();
             let listing = blocks.wants_listing(lun) && !self.log.borrow().short;
-            listing || blocks.pending.bytes() >= self.entries_room()
+            listing || self.fills_log_page(&blocks)
         };
         if due {
             self.ask_for_log();
@@ -392,7 +401,7 @@ impl Drive {
     fn encode_log_page(&self, commit: Option<&mut Commit>) -> Encoded {
         let buffer = self.log_buffer();
         let mut blocks = self.blocks.borrow_mut();
-        let log = self.log.borrow();
+        let mut log = self.log.borrow_mut();
         let mut header = Header {
             shape: self.shape(),
             number: log.number + 1,
@@ -448,6 +457,7 @@ impl Drive {
         );
         let count = blocks.pending.fitting(room);
         header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(count));
+        log.lists_bytes = header.bytes_of_any();
         let mut dram = self.dram.borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         header.encode(&blocks.pending, count, content);

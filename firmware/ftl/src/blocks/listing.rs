@@ -84,6 +84,10 @@ impl Blocks {
         let lun = &self.luns[lun.index()];
         self.is_logged && lun.listed < LISTED_MIN && lun.free.len() > lun.listed
     }
+    /// Half of the blocks have been opened that may be before the log tells of the first: it should now, so that nobody has to wait.
+    pub(crate) fn opens_fast(&self) -> bool {
+        self.pending.opened() >= self.opened_max / 2
+    }
     /// The log names no blocks any more: those that it has named are the last to be written.
     pub(crate) fn name_no_more(&mut self) {
         self.is_logged = false;

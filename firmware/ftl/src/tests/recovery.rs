@@ -5,7 +5,7 @@ use crate::blocks::Stream;
 use crate::flash::Cause;
 use crate::{Boot, Capacity, ConfigError, DriveState, FtlConfig, PageKind};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
-use aster_units::{BufferId, Content, Geometry, Lpn, Ppa};
+use aster_units::{BufferId, Content, Geometry, Lpn, Ppa, SECTOR_BYTES};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::vec;
@@ -74,6 +74,45 @@ fn a_flushed_trim_stays_though_a_map_was_stored_while_the_word_line_was_open() {
         }
         assert_eq!(bench.ftl.stats().boot, Boot::Recovered);
     }
+}
+
+/// Writes pages one after the other and gives how many entries' bytes waited for the log at most, and how many opened blocks.
+fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, usize) {
+    let page = u64::from(bench.config.geometry.page_bytes);
+    let bytes = page as usize / SECTOR_BYTES * bench.config.content.sector_len();
+    let (mut most, mut opened) = (0, 0);
+    for lpn in pages {
+        assert_eq!(bench.run(HostOp::Write, lpn * page, page, vec![7; bytes]).0, HostStatus::Success);
+        let drive = bench.ftl.drive();
+        let pending = &drive.blocks.borrow().pending;
+        (most, opened) = (most.max(pending.bytes()), opened.max(pending.opened()));
+    }
+    (most, opened)
+}
+
+/// Of the page's 4096 bytes lists take some 300 here, and a move in sequence takes two.
+#[test]
+fn a_log_page_is_written_when_it_is_full_and_not_later() {
+    let base = config(Content::Fingerprint);
+    let geometry = Geometry { blocks_per_lun: 32, pages_per_block: 256, page_bytes: 4096, ..base.geometry };
+    let capacity = Capacity::OverProvisioning(60.0);
+    let bench = Bench::fresh(FtlConfig { geometry, capacity, checkpoint_pages: 1 << 20, ..base });
+    waiting_for_the_log(&bench, 0..2000);
+    let before = bench.ftl.stats().log_pages;
+    let (most, _) = waiting_for_the_log(&bench, 2000..14_000);
+    let written = bench.ftl.stats().log_pages - before;
+    assert!((6..=7).contains(&written), "{written} log pages of 12000 moves");
+    assert!(most < 3900, "{most} bytes waited for a page of 4096");
+}
+
+#[test]
+fn a_log_page_is_written_before_blocks_that_it_must_tell_of_are_too_many() {
+    let base = roomy(1);
+    let geometry = Geometry { channels: 8, ..base.geometry };
+    let bench = Bench::fresh(FtlConfig { geometry, checkpoint_pages: 1 << 20, ..base });
+    let (_, opened) = waiting_for_the_log(&bench, 0..1600);
+    // With 128 of them nobody may open another one.
+    assert!((48..96).contains(&opened), "{opened} blocks were opened between two pages of the log");
 }
 
 #[test]
