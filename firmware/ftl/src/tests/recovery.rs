@@ -115,6 +115,50 @@ fn a_log_page_is_written_before_blocks_that_it_must_tell_of_are_too_many() {
     assert!((48..96).contains(&opened), "{opened} blocks were opened between two pages of the log");
 }
 
+/// A trim of a page whose write with force unit access is on flash, but not safe yet: the write's end promises that what was there
+/// before both is gone for good. The log, which tells of some hundred other trims first, is cut off after each of its pages.
+#[test]
+fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
+    let base = roomy(2);
+    let geometry = Geometry { blocks_per_lun: 48, pages_per_block: 64, page_bytes: 4096, ..base.geometry };
+    let capacity = Capacity::OverProvisioning(60.0);
+    let page = 4096;
+    let (others, at) = (2000, 2001);
+    for log_pages in 0..4 {
+        let bench = Bench::fresh(FtlConfig { geometry, capacity, checkpoint_pages: 1 << 20, ..base });
+        let write = |lpn: u64, byte, fua| bench.send(HostOp::Write, lpn * page, page, fua, vec![byte; 4096]);
+        for lpn in 0..=at {
+            write(lpn, 1, false);
+            assert_eq!(bench.wait().0.status, HostStatus::Success);
+        }
+        bench.flush();
+        bench.write_log_page();
+        bench.write_log_page();
+        let drive = bench.ftl.drive();
+        let forced = write(at, 2, true);
+        let before = bench.ftl.location_of(Lpn(at as u32));
+        while bench.ftl.location_of(Lpn(at as u32)) == before {
+            bench.exec.advance_to(bench.exec.next_deadline().expect("a write in work"));
+        }
+        // No two are neighbours: each is an entry of the log.
+        for ranges in (0..others).step_by(2).map(|lpn| lpn * page).collect::<Vec<_>>().chunks(128) {
+            let range = |&offset: &u64| ByteRange { offset, length: page };
+            bench.send_deallocate(&ranges.iter().map(range).collect::<Vec<_>>());
+        }
+        bench.send_deallocate(&[ByteRange { offset: at * page, length: page }]);
+        while bench.wait().0.id != forced {}
+        let ended = drive.log.borrow().number;
+        while drive.log.borrow().number < ended + log_pages {
+            drive.ask_for_log();
+            bench.exec.advance_to(bench.exec.next_deadline().expect("a log page in work"));
+        }
+        let bench = bench.restart();
+        let (status, data) = bench.run(HostOp::Read, at * page, page, vec![9; 4096]);
+        assert_eq!(status, HostStatus::Success);
+        assert_ne!(data[0], 1, "what was there before is back after {log_pages} log pages");
+    }
+}
+
 #[test]
 fn more_void_pages_than_a_log_page_lists_take_several() {
     let base = roomy(1);
