@@ -11,7 +11,7 @@ use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks, Stream};
 use crate::drive::Drive;
 use crate::log::Log;
 use crate::map::Map;
-use crate::oob::OobRecord;
+use crate::oob::{COUNT_SPENT, OobRecord};
 use crate::recover::NoRecovery;
 use crate::root::{Root, Stored};
 use crate::stats::{Boot, DriveState};
@@ -187,7 +187,7 @@ impl Drive {
         match result {
             Ok((boot, state)) => {
                 self.count(|s| s.boot = boot);
-                let read_only = self.log.borrow().dead || self.was_read_only.get();
+                let read_only = self.log.borrow().dead || self.was_read_only.get() || self.has_counted_out();
                 self.set_state(if read_only { DriveState::ReadOnly } else { state });
             }
             Err(error) => {
@@ -196,6 +196,10 @@ impl Drive {
             }
         }
         self.boot_waiters.wake_all(self.exec());
+    }
+    fn has_counted_out(&self) -> bool {
+        let counts = [self.sequence.get(), self.log.borrow().number, self.stored.borrow().generation];
+        counts.iter().any(|&count| count > COUNT_SPENT)
     }
     /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go bad.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {

@@ -8,6 +8,9 @@ const CHECKED: usize = 13;
 const SEQUENCE_MAX: u64 = (1 << 48) - 1;
 /// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
 pub(crate) const COUNT_MAX: u64 = 1 << 47;
+/// A drive that comes up with a counter beyond this takes no more writes: what it gave out next could lie beyond [`COUNT_MAX`], and
+/// the power-on after that would take it for damage. No session counts that far.
+pub(crate) const COUNT_SPENT: u64 = COUNT_MAX / 2;
 
 /// What a page holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use super::bench::{Bench, config};
 use super::recovery::roomy;
 use crate::blocks::{BlockState, ERASES_MAX};
 use crate::log_page::{Header, Pending};
-use crate::oob::COUNT_MAX;
+use crate::oob::{COUNT_MAX, COUNT_SPENT};
 use crate::root::{Root, Stored};
 use crate::{BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
 use aster_codec::checksum::crc32c_of;
@@ -276,6 +276,38 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
         bench.flush();
         bench.store_map();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6), "case {case}");
+    }
+}
+
+/// The highest numbers that are taken: what came after them would be taken for damage at the power-on after.
+#[test]
+fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what_it_has() {
+    let by_log = || with_last_log_page(|header| header.sequence = COUNT_MAX);
+    let by_root = |change: fn(&mut Root)| {
+        let bench = Bench::fresh(roomy(1));
+        (0..20).for_each(|lpn| bench.write(lpn, 5));
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+        let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+        change(&mut root);
+        root.store(&bench.nvram);
+        bench.nvram.save();
+        let bench = bench.restart();
+        bench.settle();
+        bench
+    };
+    let by_sequence = by_root(|root| root.sequence = COUNT_MAX);
+    let by_number = by_root(|root| root.log.number = COUNT_SPENT + 1);
+    let last = by_root(|root| root.sequence = COUNT_SPENT);
+    assert_eq!(last.ftl.state(), DriveState::Ready);
+    for (case, mut bench) in [by_log(), by_sequence, by_number].into_iter().enumerate() {
+        for _ in 0..3 {
+            assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "case {case}");
+            assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
+            let written = bench.run(HostOp::Write, 0, 8192, vec![6; 8192]).0;
+            assert_eq!(written, HostStatus::ReadOnly, "case {case}");
+            bench = bench.restart();
+            bench.settle();
+        }
     }
 }
 
