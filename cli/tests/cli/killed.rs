@@ -137,6 +137,14 @@ impl Session {
     }
 }
 
+/// A test that is done with its server, or fails, leaves none behind.
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
 #[test]
 fn what_was_flushed_is_there_each_time_the_server_was_killed() {
     let place = Place::new();
