@@ -455,6 +455,7 @@ pub(crate) fn host(
         fetch_latency: nanos(h.fetch_ns),
         completion_latency: nanos(h.completion_ns),
         transfer_latency: nanos(h.dma_ns),
+        auto_completion: h.auto_completion,
         media_errors_max: h.media_errors_max,
         history: Default::default(),
     }
@@ -471,6 +472,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         buffer_entries: f.buffer_entries,
         slice_workers: f.slice_workers,
         command_slots,
+        auto_completion: profile.host.auto_completion,
         partial_reads: f.partial_reads,
         assigner: match f.assigner {
             AssignerName::ChannelFirst => Assigner::ChannelFirst,

@@ -506,6 +506,7 @@ const CASES: &[Case] = &cases! {
     "host.arbitration" Told => |p| p.host.arbitration = ArbitrationName::Weighted,
     "host.fetch_ns" Run => |p| p.host.fetch_ns = 400,
     "host.completion_ns" Run => |p| p.host.completion_ns = 400,
+    "host.auto_completion" Run => |p| p.host.auto_completion = true,
     "host.dma_requests" Run => |p| p.host.dma_requests = Some(8),
     "host.dma_ns" Run => |p| p.host.dma_ns = 4_000,
 };

@@ -83,6 +83,11 @@ events! {
         /// Bytes.
         length: u64,
     }
+    /// All data of a command have been moved, and the front end completes it by itself: the FTL finishes it later.
+    CommandAnswered {
+        /// Command slot.
+        command: u16,
+    }
     /// The FTL has finished a command.
     CommandFinished {
         /// Command slot.

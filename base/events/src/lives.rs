@@ -334,9 +334,11 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 }
                 self.fetched += 1;
             }
-            Event::CommandCompleted { command, .. } => {
+            // The later of the two where the front end completes a command by itself: then all pieces of it have been told.
+            Event::CommandCompleted { command, .. } | Event::CommandFinished { command } => {
+                let Some(span) = self.ended.take() else { return };
                 let number = self.commands.get_mut(usize::from(command)).and_then(Option::take);
-                if let (Some(span), Some(_)) = (self.ended.take(), number) {
+                if number.is_some() {
                     let (from, to) = span.ends();
                     self.tell(Activity::Command(span), Owner { command: number, task: None }, from, to);
                 }

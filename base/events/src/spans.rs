@@ -15,7 +15,7 @@ pub enum Stage {
     Started,
     /// Its first slice begins.
     FirstSlice,
-    /// The FTL has finished it.
+    /// The FTL has finished it; or all its data have been moved, where the front end completes it by itself.
     Finished,
     /// Its completion entry is in host memory.
     Completed,
@@ -97,6 +97,22 @@ impl CommandSpan {
     }
 }
 
+/// A command between fetch and end.
+#[derive(Clone, Copy)]
+struct Open {
+    span: CommandSpan,
+    // The front end completes it by itself, and the FTL has yet to finish it.
+    ahead: bool,
+    // It has been completed, or dropped.
+    over: Option<Over>,
+}
+
+#[derive(Clone, Copy)]
+enum Over {
+    Completed,
+    Dropped,
+}
+
 /// When each entry of a submission queue was rung.
 struct Queue {
     id: u16,
@@ -123,11 +139,12 @@ impl Queue {
     }
 }
 
-/// Follows commands from the doorbell to the completion entry, and gives each span to `collect` when it is complete.
+/// Follows commands from the doorbell to the completion entry, and gives each span to `collect` when it is complete and nothing is done for
+/// the command any more: one that the front end has completed by itself is the FTL's for a little longer.
 ///
 /// Spans are kept by command slot in memory that is taken once.
 pub struct Spans<F> {
-    open: Box<[Option<CommandSpan>]>,
+    open: Box<[Option<Open>]>,
     queues: Vec<Queue>,
     lost: u64,
     collect: F,
@@ -163,8 +180,26 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
 
     fn with(&mut self, command: u16, f: impl FnOnce(&mut CommandSpan)) {
         match self.open.get_mut(usize::from(command)).and_then(Option::as_mut) {
-            Some(span) => f(span),
+            Some(open) => f(&mut open.span),
             None => self.lost += 1,
+        }
+    }
+    /// The command in a slot goes on by `step`; its span is collected, or lost, when it is over for everybody.
+    fn go_on(&mut self, command: u16, step: impl FnOnce(&mut Open)) {
+        let Some(slot) = self.open.get_mut(usize::from(command)) else {
+            self.lost += 1;
+            return;
+        };
+        let Some(open) = slot else {
+            self.lost += 1;
+            return;
+        };
+        step(open);
+        let Open { span, ahead: false, over: Some(over) } = *open else { return };
+        *slot = None;
+        match over {
+            Over::Completed => (self.collect)(&span),
+            Over::Dropped => self.lost += 1,
         }
     }
 }
@@ -194,7 +229,10 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
                     times,
                 };
                 match self.open.get_mut(usize::from(command)) {
-                    Some(slot) => self.lost += u64::from(slot.replace(span).is_some()),
+                    Some(slot) => {
+                        let open = Open { span, ahead: false, over: None };
+                        self.lost += u64::from(slot.replace(open).is_some());
+                    }
                     None => self.lost += 1,
                 }
             }
@@ -206,24 +244,22 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
                 span.times[Stage::FirstSlice as usize].get_or_insert(at);
                 span.slices += 1;
             }),
-            Event::CommandFinished { command } => {
-                self.with(command, |span| span.times[Stage::Finished as usize] = Some(at));
-            }
-            Event::CommandCompleted { command, status } => {
-                let span = self.open.get_mut(usize::from(command)).and_then(Option::take);
-                let Some(mut span) = span else {
-                    self.lost += 1;
-                    return;
-                };
-                span.times[Stage::Completed as usize] = Some(at);
-                span.status = status;
-                (self.collect)(&span);
-            }
-            Event::CommandDropped { command } => {
-                if let Some(slot) = self.open.get_mut(usize::from(command)) {
-                    *slot = None;
+            Event::CommandAnswered { command } => self.go_on(command, |open| {
+                open.span.times[Stage::Finished as usize] = Some(at);
+                open.ahead = true;
+            }),
+            Event::CommandFinished { command } => self.go_on(command, |open| {
+                if !core::mem::take(&mut open.ahead) {
+                    open.span.times[Stage::Finished as usize] = Some(at);
                 }
-                self.lost += 1;
+            }),
+            Event::CommandCompleted { command, status } => self.go_on(command, |open| {
+                open.span.times[Stage::Completed as usize] = Some(at);
+                open.span.status = status;
+                open.over = Some(Over::Completed);
+            }),
+            Event::CommandDropped { command } => {
+                self.go_on(command, |open| open.over = Some(Over::Dropped));
             }
             _ => {}
         }

@@ -76,7 +76,7 @@ pub enum DmaDirection {
     FromHost,
 }
 
-/// Moves part of a command's data.
+/// Moves part of a command's data. Of a read or a write each byte is moved once: the front end may complete the command with the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaRequest {
     /// The command.

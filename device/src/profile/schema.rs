@@ -583,6 +583,10 @@ pub struct HostProfile {
     /// From the end of a command to its completion entry on the link, nanoseconds.
     #[serde(default)]
     pub completion_ns: u32,
+    /// A read, and a write without force unit access, is completed when the last byte of its data has been moved, whatever the FTL has yet
+    /// to do for it (P13), instead of when the FTL has ended it.
+    #[serde(default)]
+    pub auto_completion: bool,
     /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once; four for each command
     /// slot when absent.
     #[serde(default)]

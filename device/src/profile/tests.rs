@@ -92,9 +92,14 @@ fn parts_that_do_not_fit_are_told_with_file_line_and_key() {
 
 #[test]
 fn a_value_of_the_wrong_type_names_key_and_line() {
-    let e = error(&with("channels = 2", "channels = \"two\""));
-    assert_eq!(e.key.as_deref(), Some("geometry.channels"));
-    assert!(e.line.is_some() && e.reason.contains("invalid type"), "{e}");
+    for (old, new, key) in [
+        ("channels = 2", "channels = \"two\"", "geometry.channels"),
+        ("block_bytes = 512", "block_bytes = 512\nauto_completion = 1", "host.auto_completion"),
+    ] {
+        let e = error(&with(old, new));
+        assert_eq!(e.key.as_deref(), Some(key));
+        assert!(e.line.is_some() && e.reason.contains("invalid type"), "{e}");
+    }
 }
 
 #[test]

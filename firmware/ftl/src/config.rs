@@ -94,6 +94,9 @@ pub struct FtlConfig {
     pub slice_workers: u16,
     /// Command slots of the front end: command identifiers are below this.
     pub command_slots: u16,
+    /// The front end completes reads, and writes without force unit access, as soon as all their data have been moved (P13): a flush that the
+    /// host sends then must not miss such a write, so it waits for those that came before it.
+    pub auto_completion: bool,
     /// Read only the sectors asked for, not the whole page.
     pub partial_reads: bool,
     /// Which LUN a logical page belongs to.

@@ -182,7 +182,7 @@ pub(crate) struct Drive {
     pub(crate) log_waiters: WaitQueue,
     // Waiting for a LUN's programs to be safe from a loss of power.
     pub(crate) settle_waiters: Box<[WaitQueue]>,
-    // Flushes waiting for their slices.
+    // Flushes waiting for their slices, and the intake for the writes that came before one.
     pub(crate) flush_waiters: WaitQueue,
     pub(crate) stats: RefCell<Stats>,
     pub(crate) boot_error: RefCell<Option<BootError>>,
@@ -262,7 +262,7 @@ impl Drive {
             map_room: WaitCell::default(),
             log_waiters: WaitQueue::with_capacity(workers + luns as usize + 3),
             settle_waiters: queues(luns, workers.min(64)),
-            flush_waiters: WaitQueue::with_capacity(workers),
+            flush_waiters: WaitQueue::with_capacity(workers + 1),
             stats: RefCell::default(),
             boot_error: RefCell::new(None),
             media_watcher: RefCell::new(None),

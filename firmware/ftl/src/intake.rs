@@ -19,30 +19,41 @@ const UNMAP_RUN: u32 = 256;
 struct Active {
     // Slices not yet done, and one for the intake while it is cutting.
     left: u32,
+    // The host may know it done before it is.
+    ahead: bool,
     status: HostStatus,
     // The first byte of what its slices could not read; beyond all drives while there is none.
     failed_at: u64,
 }
 
-const NOTHING_FAILED: Active = Active { left: 0, status: HostStatus::Success, failed_at: u64::MAX };
+const NOTHING_FAILED: Active =
+    Active { left: 0, ahead: false, status: HostStatus::Success, failed_at: u64::MAX };
 
 /// The commands in work.
 pub(crate) struct Commands {
     slots: Vec<Active>,
     pub(crate) in_work: u32,
+    // Writes among them that the host may know done before they are.
+    writes_ahead: u32,
     idle: Rc<WaitCell>,
 }
 
 impl Commands {
     pub(crate) fn new(slots: u16) -> Self {
-        Commands { slots: vec![NOTHING_FAILED; usize::from(slots)], in_work: 0, idle: Rc::default() }
+        Commands {
+            slots: vec![NOTHING_FAILED; usize::from(slots)],
+            in_work: 0,
+            writes_ahead: 0,
+            idle: Rc::default(),
+        }
     }
-    fn begin(&mut self, id: CommandId) {
+    fn begin(&mut self, id: CommandId, ahead: bool) {
         let slot =
             self.slots.get_mut(usize::from(id.0)).expect("command identifiers are below command_slots");
         assert_eq!(slot.left, 0, "a command slot was used twice");
-        *slot = Active { left: 1, ..NOTHING_FAILED };
+        *slot = Active { left: 1, ahead, ..NOTHING_FAILED };
         self.in_work += 1;
+        self.writes_ahead += u32::from(ahead);
     }
     fn add(&mut self, id: CommandId) {
         self.slots[usize::from(id.0)].left += 1;
@@ -59,6 +70,9 @@ impl Commands {
             slot.status = status;
         }
         slot.left -= 1;
+        if slot.left == 0 {
+            self.writes_ahead -= u32::from(slot.ahead);
+        }
         let failed_at = (slot.failed_at < u64::MAX).then_some(slot.failed_at);
         (slot.left == 0).then_some(Completion { id, status: slot.status, result: 0, failed_at })
     }
@@ -75,7 +89,8 @@ pub(crate) async fn run(drive: Rc<Drive>) {
             offset: command.offset,
             length: command.length,
         });
-        drive.commands.borrow_mut().begin(command.id);
+        let ahead = drive.config.auto_completion && command.op == HostOp::Write && !command.fua;
+        drive.commands.borrow_mut().begin(command.id, ahead);
         let status = match refusal(drive.state(), command.op) {
             Some(status) => status,
             None => {
@@ -222,7 +237,12 @@ impl Drive {
 
     /// A slice for each entry that is dirty now or by the time its turn comes: what was dirty when the command came
     /// either still is, or is being evicted, or is on flash.
+    ///
+    /// Of a write that the front end completes by itself the host knows before its entry is dirty, so the writes that were taken before are
+    /// waited for. None is taken meanwhile. They are cut to their ends, and no worker waits for the intake: so this ends.
     async fn cut_flush(&self, command: CommandId) {
+        let told = || (self.commands.borrow().writes_ahead == 0).then_some(());
+        self.flush_waiters.wait(self.exec(), told).await;
         self.cut_evictions(command).await;
         let work = Work::Settle;
         self.send(Slice { command, work, lpn: Lpn(0), start: 0, bytes: 0, data_offset: 0 }).await;

@@ -62,7 +62,7 @@ impl Controller {
 
     /// A command that was fetched ends without a completion entry.
     pub(crate) fn drop_command(&mut self, ports: &Ports, id: u16) {
-        self.slots.free(id);
+        self.slots.leave(id);
         ports.emit(|| Event::CommandDropped { command: id });
     }
 
@@ -113,7 +113,7 @@ impl Controller {
             }
             return;
         }
-        self.slots.free(id);
+        self.slots.leave(id);
         self.completed += 1;
         ports.emit(|| Event::CommandCompleted { command: id, status });
     }

@@ -103,6 +103,9 @@ pub struct HostIfConfig {
     pub completion_latency: Duration,
     /// From a DMA request of the FTL to its first packet: requests overlap.
     pub transfer_latency: Duration,
+    /// A read, and a write that need not be durable, is completed when the last byte of its data has been moved, whatever the FTL has yet to
+    /// do for it (P13); otherwise when the FTL has ended it, as all others are.
+    pub auto_completion: bool,
     /// Reads that failed for good after which SMART calls the drive unreliable; 0 for never.
     pub media_errors_max: u32,
     /// What the drive has lived through before this power-on.

@@ -133,7 +133,7 @@ impl Controller {
     pub fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
-    /// Commands in the drive, those without a host included, but for Asynchronous Event Requests that wait for an event: they
+    /// Commands in the drive, those included that have no host or have been completed before the FTL is done with them, but for Asynchronous Event Requests that wait for an event: they
     /// keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
         let in_flight = |&id: &_| !matches!(self.slots[id].stage, Stage::Free | Stage::Parked);

@@ -71,6 +71,7 @@ pub(crate) struct Transfer {
     slot: u16,
     /// The command's submission queue.
     pub queue: u16,
+    bytes: u32,
     /// Link operations without an answer.
     operations: u32,
     failed: bool,
@@ -189,7 +190,8 @@ impl Controller {
             done += bytes;
             operations += 1;
         }
-        self.transfers[usize::from(tag.0)] = Transfer { slot: id, queue, operations, failed: false };
+        self.transfers[usize::from(tag.0)] =
+            Transfer { slot: id, queue, bytes: request.length, operations, failed: false };
     }
 
     pub(crate) fn data_answered(&mut self, ports: &mut Ports, tag: u16, result: Result<(), BadAddress>) {
@@ -199,13 +201,17 @@ impl Controller {
         if transfer.operations > 0 {
             return;
         }
+        let Transfer { slot: id, bytes, failed, .. } = *transfer;
         // The buffer is the FTL's again only now: until the last answer the link may still touch it.
-        let answer = match (self.slots[transfer.slot].orphan, transfer.failed) {
+        let answer = match (self.slots[id].orphan, failed) {
             (true, _) => Err(DmaError::Aborted),
             (false, true) => Err(DmaError::Address),
             (false, false) => Ok(()),
         };
         ports.commands.dma_done(DmaTag(tag), answer);
+        if answer.is_ok() {
+            self.moved(ports, id, bytes);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::controller::Controller;
 use crate::data::Walked;
 use crate::ports::Ports;
 use crate::slots::Stage;
+use aster_events::Event;
 use aster_ports::host::{ByteRange, Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::dsm::{RANGE_BYTES, ranges};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
@@ -162,8 +163,32 @@ impl Controller {
     pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
         let slot = &mut self.slots[id];
         slot.stage = Stage::Ftl;
+        (slot.with_ftl, slot.moved) = (true, 0);
         self.health.started(ports.now());
         ports.commands.push_command(slot.command);
+    }
+
+    /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that the host was promised: a
+    /// read that lost a sector never comes so far.
+    pub(crate) fn moved(&mut self, ports: &mut Ports, id: u16, bytes: u32) {
+        let slot = &mut self.slots[id];
+        slot.moved += u64::from(bytes);
+        let command = slot.command;
+        let automatic = match command.op {
+            HostOp::Read => self.config.auto_completion,
+            HostOp::Write => self.config.auto_completion && !command.fua,
+            _ => false,
+        };
+        if !automatic {
+            return;
+        }
+        assert!(slot.moved <= command.length, "data of command {id} were moved twice");
+        if slot.moved == command.length {
+            slot.failed_at = None;
+            self.health.ended(ports.now(), &command, HostStatus::Success);
+            ports.emit(|| Event::CommandAnswered { command: id });
+            self.finish(ports, id, Status::SUCCESS, 0);
+        }
     }
 
     /// The FTL has finished a command.
@@ -172,8 +197,15 @@ impl Controller {
         if id == self.shutdown_id() {
             return self.shutdown_completed(ports, completion.status);
         }
-        let slot = &self.slots[id];
-        assert!(slot.stage == Stage::Ftl, "the FTL completed command {id}, which it does not have");
+        let slot = &mut self.slots[id];
+        assert!(slot.with_ftl, "the FTL completed command {id}, which it does not have");
+        slot.with_ftl = false;
+        match slot.stage {
+            Stage::Ftl => {}
+            // Completed by itself: its entry has been sent, or is about to be.
+            Stage::Answered => return self.slots.free(id),
+            _ => return,
+        }
         let (command, queue, orphan) = (slot.command, slot.queue, slot.orphan);
         self.health.ended(ports.now(), &command, completion.status);
         if completion.status == HostStatus::UnrecoveredRead {

@@ -151,7 +151,8 @@ impl Controller {
     /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it back.
     pub(crate) fn disown(&mut self, ports: &Ports, id: u16) {
         match self.slots[id].stage {
-            Stage::Free => {}
+            // An answered one has ended for the host.
+            Stage::Free | Stage::Answered => {}
             Stage::Parked | Stage::Deleting => self.drop_command(ports, id),
             Stage::Fetched
             | Stage::List

@@ -34,6 +34,8 @@ pub(crate) enum Stage {
     Held,
     /// The completion entry is on its way.
     Posting,
+    /// Completed, or dropped, before the FTL has given it back. The host may have used its identifier again.
+    Answered,
 }
 
 /// A command.
@@ -49,6 +51,10 @@ pub(crate) struct Slot {
     pub abort: bool,
     /// What goes to the FTL.
     pub command: HostCommand,
+    /// The FTL has it, be it completed or not.
+    pub with_ftl: bool,
+    /// Bytes of its data that have been moved since the FTL has it.
+    pub moved: u64,
     pub walk: Option<PrpWalk>,
     /// Pages that the walk has named.
     pub pages: u32,
@@ -70,6 +76,8 @@ impl Slot {
             orphan: false,
             abort: false,
             command,
+            with_ftl: false,
+            moved: 0,
             walk: None,
             pages: 0,
             status: Status::SUCCESS,
@@ -127,6 +135,14 @@ impl Slots {
         let list = self.list(queue);
         list.reserved -= 1;
         list.free.pop().expect("a reserved slot is free")
+    }
+    /// A command is done with for the host: its slot is free, or will be once the FTL gives it back.
+    pub fn leave(&mut self, id: u16) {
+        if self[id].with_ftl {
+            self[id].stage = Stage::Answered;
+        } else {
+            self.free(id);
+        }
     }
     /// Frees a slot.
     #[inline]

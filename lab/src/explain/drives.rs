@@ -125,6 +125,49 @@ fn under_the_big_loop_the_dependency_checker_and_the_reservation_station_are_tol
     assert!(mean(STATION) > 1.0 && mean(DEPENDENCY) > 0.0 && mean(CORE) < 3.0, "{}", reads[0].table());
 }
 
+#[test]
+fn under_auto_completion_a_command_is_shorter_by_what_the_firmware_does_after_its_last_byte() {
+    let run = |name: &str, mix: Mix, depth: u32, auto_completion: bool| {
+        let mut profile = shipped(name).unwrap();
+        profile.host.auto_completion = auto_completion;
+        // A microsecond of the core.
+        profile.costs.complete = profile.cores.frequency_mhz as u64;
+        if name == "cosmos-board" {
+            profile.restrict.blocks_per_lun = Some(64);
+        }
+        let some = |job: Job| Job { size: Some(Extent::Bytes(8 << 20)), queue_depth: depth, ..job };
+        let fill = some(job(Access::Sequential, Mix::Write, 128 << 10, 64));
+        let work = some(job(Access::Random, mix, 16 << 10, 40));
+        let all = explained(&profile, &[fill], &[work], true);
+        add_up(&all);
+        assert_eq!(all.len(), 41, "none is lost");
+        // The flush is the firmware's to answer.
+        let (flushes, others): (Vec<_>, _) = all.into_iter().partition(|told| told.name == "Flush");
+        assert!(share(&flushes[0], LAST) > 0.0);
+        others
+    };
+    let runs =
+        |name, mix: Mix, depth| [false, true].map(|auto_completion| run(name, mix, depth, auto_completion));
+    let mean = |all: &[Explanation]| total(all) / all.len() as f64;
+    for mix in [Mix::Read, Mix::Write] {
+        let [by_firmware, by_itself] = runs("tiny", mix, 1);
+        // But for those that wait for the end of something else.
+        let shorter = by_firmware.iter().zip(&by_itself).map(|(one, other)| one.total_us - other.total_us);
+        let exact = shorter.filter(|us| (0.99..1.01).contains(us)).count();
+        assert!(exact > 35, "{exact} of 40");
+        let last = |all: &[Explanation]| all.iter().filter(|told| share(told, LAST) > 0.0).count();
+        assert_eq!((last(&by_firmware), last(&by_itself)), (40, 0));
+    }
+    // The status checker has to come by before the FTL hears of the data.
+    let [by_firmware, by_itself] = runs("cosmos-board", Mix::Read, 1);
+    assert!(mean(&by_firmware) - mean(&by_itself) > 1.5);
+    // Many at once, and slices that end long after their commands.
+    for name in ["tiny", "cosmos-board"] {
+        run(name, Mix::Read, 8, true);
+        run(name, Mix::Write, 8, true);
+    }
+}
+
 /// Microseconds of all commands that went to shares of that name, of all that they took.
 fn spent(all: &[Explanation], is: impl Fn(&str) -> bool) -> f64 {
     let shares = all.iter().flat_map(|told| &told.shares);

@@ -127,6 +127,18 @@ impl<'a> Slices<'a> {
         Slices { pieces, followed, slices }
     }
 
+    /// The slice on which the command waited longest. Where the front end completes it by itself, at `finished`, that is the one whose data
+    /// were moved last: the FTL ends them all later, in whatever order.
+    fn last(&self, finished: Option<Instant>) -> Option<&'a Piece> {
+        let moved = |slice: &Piece| {
+            let of_slice = |p: &&Piece| p.task == slice.task && p.from >= slice.from && p.to <= slice.to;
+            let on_link = |p: &&Piece| matches!(p.activity, Activity::Link { .. });
+            self.pieces.iter().filter(of_slice).filter(on_link).map(|p| p.to).max()
+        };
+        let key = |slice: &Piece| (finished.map_or(slice.to, |at| slice.to.min(at)), moved(slice), slice.to);
+        self.slices.iter().copied().max_by_key(|slice| key(slice))
+    }
+
     /// What a slice's time between two instants was spent on.
     fn walk(&self, slice: &Piece, from: Instant, to: Instant, parts: &mut Parts) {
         let inside: Vec<_> = self
@@ -187,7 +199,9 @@ impl<'a> Slices<'a> {
             let before = self
                 .slices
                 .iter()
-                .filter(|one| one.task == last.task && one.to <= first.from && one.to > from);
+                // A slice that takes no time ends where it begins, but is not before itself.
+                .filter(|one| one.task == last.task && one.to <= first.from && one.to > from)
+                .filter(|one| one.from < first.from);
             let Some(one) = before.max_by_key(|one| one.to) else { break };
             first = one;
             chain.push(one);
@@ -219,13 +233,16 @@ pub(super) fn shares(
     until(span.at(Stage::Fetched), What::own(QUEUE));
     until(span.at(Stage::Started), What::own(FRONT));
     let slices = Slices::of(pieces, followed);
-    if let Some(last) = slices.slices.iter().max_by_key(|piece| piece.to) {
+    let finished = span.at(Stage::Finished);
+    if let Some(last) = slices.last(finished) {
         let mut parts = Parts::new();
         slices.up_to(last, span.at(Stage::Started).unwrap_or(last.from), &mut parts);
-        parts.into_iter().for_each(|(to, what)| until(Some(to), what));
-        until(span.at(Stage::Finished), What::own(LAST));
+        for (to, what) in parts {
+            until(Some(finished.map_or(to, |at| to.min(at))), what);
+        }
+        until(finished, What::own(LAST));
     } else {
-        until(span.at(Stage::Finished), What::own(REST));
+        until(finished, What::own(REST));
     }
     until(span.at(Stage::Completed), What::own(COMPLETION));
     let percent = |part: Duration| 100.0 * part.as_picos() as f64 / (total.as_picos().max(1)) as f64;

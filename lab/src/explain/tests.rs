@@ -83,6 +83,48 @@ fn the_shares_of_a_command_add_up_to_its_time() {
 }
 
 #[test]
+fn the_shares_of_a_command_that_is_answered_ahead_end_with_its_completion() {
+    let (ahead, task) = (|from: u64| read(from, 50, 0), 10);
+    let mut events = ahead(100);
+    // What follows the transfer's beginning, at 169, comes late.
+    events.truncate(events.len() - 4);
+    let moving = |at, buffer| (at, Event::DmaStarted { from_host: false, bytes: 4096, buffer, waits: 0 });
+    let moved = |at| (at, Event::DmaFinished { from_host: false, bytes: 4096 });
+    events.extend([
+        // Another slice, whose data are moved first, and which the FTL ends last.
+        (104, Event::SliceStarted { command: 0, lpn: 1, write: false, task: 11 }),
+        (105, Event::TransferQueued { task: 11, from_host: false, bytes: 4096, buffer: 11, compare: false }),
+        moving(105, 11),
+        moved(110),
+        moving(170, task),
+        moved(172),
+        (172, Event::CommandAnswered { command: 0 }),
+        (175, Event::CommandCompleted { command: 0, status: 0 }),
+        (180, Event::TransferEnded { task, failed: false }),
+        (181, Event::SliceEnded { task }),
+        (182, Event::TransferEnded { task: 11, failed: false }),
+        (183, Event::SliceEnded { task: 11 }),
+        (184, Event::CommandFinished { command: 0 }),
+    ]);
+    let found = explanation(Which::Number(1), events).unwrap();
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what.as_str(), share.us)).collect();
+    let want = [
+        (FRONT, 1.0),
+        (DIVIDE, 2.0),
+        (CORE, 2.0),
+        (LUN, 2.0),
+        (READ_ARRAY, 50.0),
+        (CHANNEL, 7.0),
+        (OPERATION, 5.0),
+        (LINK, 2.0),
+        (TRANSFER, 1.0),
+        (COMPLETION, 3.0),
+    ];
+    assert_eq!((shares, found.total_us), (want.to_vec(), 75.0));
+    assert_eq!(found.shares.iter().map(|share| share.us).sum::<f64>(), found.total_us);
+}
+
+#[test]
 fn the_slowest_command_is_found_and_others_by_number() {
     let events = || [read(0, 50, 0), read(10, 90, 1), read(500, 60, 0)].concat();
     let number = |which| explanation(which, events()).map(|found| (found.command, found.total_us));
@@ -115,6 +157,21 @@ fn a_command_without_slices_is_the_ftls() {
     let found = explanation(Which::Slowest, events).unwrap();
     let shares: Vec<_> = found.shares.iter().map(|share| (share.what.as_str(), share.us)).collect();
     assert_eq!((found.name.as_str(), shares), ("Flush", vec![(FRONT, 2.0), (REST, 7.0), (COMPLETION, 1.0)]));
+}
+
+#[test]
+fn a_slice_that_takes_no_time_is_told_of() {
+    let events = vec![
+        (0, Event::CommandFetched { command: 0, queue: 1, opcode: 0, host_id: 9 }),
+        (2, Event::CommandStarted { command: 0, offset: 0, length: 0 }),
+        (4, Event::SliceStarted { command: 0, lpn: 0, write: true, task: 7 }),
+        (4, Event::SliceEnded { task: 7 }),
+        (9, Event::CommandFinished { command: 0 }),
+        (10, Event::CommandCompleted { command: 0, status: 0 }),
+    ];
+    let found = explanation(Which::Slowest, events).unwrap();
+    let shares: Vec<_> = found.shares.iter().map(|share| (share.what.as_str(), share.us)).collect();
+    assert_eq!(shares, [(FRONT, 2.0), (DIVIDE, 2.0), (LAST, 5.0), (COMPLETION, 1.0)]);
 }
 
 #[test]

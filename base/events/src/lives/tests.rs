@@ -93,6 +93,24 @@ fn a_read_is_followed_from_its_doorbell_to_the_array_and_back() {
 }
 
 #[test]
+fn a_command_that_is_answered_ahead_comes_after_all_that_was_done_for_it() {
+    let all = pieces(&[
+        (1, fetched(3)),
+        (2, Event::CommandStarted { command: 3, offset: 0, length: 4096 }),
+        (3, slice(3, 9, 5)),
+        (4, transfer(5)),
+        (8, Event::CommandAnswered { command: 3 }),
+        (9, Event::CommandCompleted { command: 3, status: 0 }),
+        (12, Event::TransferEnded { task: 5, failed: false }),
+        (13, Event::SliceEnded { task: 5 }),
+        (14, Event::CommandFinished { command: 3 }),
+    ]);
+    let times: Vec<_> = all.iter().map(|p| (p.from, p.to, p.command)).collect();
+    assert_eq!(times, [(us(4), us(12), Some(0)), (us(3), us(13), Some(0)), (us(1), us(9), Some(0))]);
+    assert!(matches!(all[2].activity, Activity::Command(_)));
+}
+
+#[test]
 fn work_in_the_background_is_nobodys() {
     let all = pieces(&[(1, queued(9, 0, 1)), (2, issued(0, 1)), (3, finished(0, 1))]);
     assert!(all.iter().all(|piece| piece.command.is_none() && piece.task == Some(9)), "{all:?}");

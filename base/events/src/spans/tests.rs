@@ -60,6 +60,36 @@ fn a_read_is_followed_from_its_doorbell_to_its_completion() {
 }
 
 #[test]
+fn a_command_that_is_answered_ahead_is_followed_to_its_completion_and_collected_at_its_last_end() {
+    use Stage::*;
+    for (completed, finished) in [(95, 99), (95, 92)] {
+        let mut drive = Drive::new(4);
+        drive.fetch(12, 3, 1);
+        drive.tell(15, Event::CommandStarted { command: 3, offset: 4096, length: 32_768 });
+        drive.tell(16, Event::SliceStarted { command: 3, lpn: 0, write: false, task: 0 });
+        drive.tell(90, Event::CommandAnswered { command: 3 });
+        let mut ends = [
+            (completed, Event::CommandCompleted { command: 3, status: 0 }),
+            (finished, Event::CommandFinished { command: 3 }),
+        ];
+        ends.sort_by_key(|(at, _)| *at);
+        drive.tell(ends[0].0, ends[0].1);
+        assert!(drive.kept.borrow().is_empty(), "something is still done for it");
+        drive.tell(ends[1].0, ends[1].1);
+        let span = drive.kept.borrow()[0];
+        let steps: Vec<_> = span.steps().map(|(stage, took)| (stage, took.as_nanos() / 1_000)).collect();
+        assert_eq!(steps, [(Fetched, 0), (Started, 3), (FirstSlice, 1), (Finished, 74), (Completed, 5)]);
+        assert_eq!((span.total(), drive.spans.lost()), (Duration::from_micros(83), 0));
+    }
+    let mut drive = Drive::new(4);
+    drive.fetch(12, 3, 1);
+    drive.tell(90, Event::CommandAnswered { command: 3 });
+    drive.tell(91, Event::CommandDropped { command: 3 });
+    drive.tell(92, Event::CommandFinished { command: 3 });
+    assert_eq!((drive.spans.lost(), drive.kept.borrow().len()), (1, 0));
+}
+
+#[test]
 fn a_doorbell_for_several_commands_is_each_ones_own_over_the_queues_end() {
     let mut drive = Drive::new(8);
     drive.spans.queue_created(1, 4);

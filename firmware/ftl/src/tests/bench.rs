@@ -43,6 +43,7 @@ pub fn config(content: Content) -> FtlConfig {
         buffer_entries: 12,
         slice_workers: 8,
         command_slots: 16,
+        auto_completion: false,
         partial_reads: true,
         assigner: Assigner::ChannelFirst,
         gc_reserve_blocks: 1,
@@ -68,17 +69,31 @@ struct Front {
     memory: RefCell<Vec<Vec<u8>>>,
     moving: RefCell<VecDeque<(DmaTag, DmaRequest)>>,
     done: RefCell<VecDeque<Completion>>,
+    auto_completion: bool,
+    /// By slot: the command, and what has been moved of it.
+    commands: RefCell<Vec<Option<(HostCommand, u64)>>>,
+    /// Moves that the FTL has not been told of, and how long it waits for that.
+    untold: RefCell<VecDeque<(DmaTag, Result<(), DmaError>)>>,
+    telling: Cell<Duration>,
+    /// By slot: whether the host has yet to take its end, and the FTL to give it back; and slots of which neither is so.
+    held: RefCell<Vec<(bool, bool)>>,
+    free: RefCell<Vec<u16>>,
     fail_next_dma: Cell<bool>,
     rng: RefCell<Rng>,
 }
 
 const MOVE: u64 = 1;
+const TELL: u64 = 2;
 
 impl Handler for Front {
     fn fire(&self, token: u64) {
         if token == MOVE {
             let (tag, request) = self.moving.borrow_mut().pop_front().expect("a move is due");
             return self.carry_out(tag, &request);
+        }
+        if token == TELL {
+            let (tag, result) = self.untold.borrow_mut().pop_front().expect("something is to be told");
+            return self.port.dma_done(tag, result);
         }
         assert_eq!(token, FRONT_KICK);
         self.port.acknowledge();
@@ -88,7 +103,13 @@ impl Handler for Front {
             self.exec.schedule(self.exec.now() + delay, self.id.get().unwrap(), MOVE);
         }
         while let Some(completion) = self.port.next_completion() {
-            self.done.borrow_mut().push_back(completion);
+            let id = completion.id.0;
+            // The host knows already where the front end has completed it.
+            match self.commands.borrow_mut()[usize::from(id)].take() {
+                Some(_) => self.done.borrow_mut().push_back(completion),
+                None => assert_eq!(completion.status, HostStatus::Success),
+            }
+            self.let_go(id, |(host, _)| (host, false));
         }
     }
 }
@@ -111,7 +132,31 @@ impl Front {
             DmaDirection::ToHost => host.copy_from_slice(page),
             DmaDirection::FromHost => page.copy_from_slice(host),
         }
-        self.port.dma_done(tag, result);
+        if !self.auto_completion {
+            return self.port.dma_done(tag, result);
+        }
+        self.moved(r.command, if result.is_ok() { r.length } else { 0 });
+        self.untold.borrow_mut().push_back((tag, result));
+        self.exec.schedule(self.exec.now() + self.telling.get(), self.id.get().unwrap(), TELL);
+    }
+    fn let_go(&self, slot: u16, by: impl FnOnce((bool, bool)) -> (bool, bool)) {
+        let held = &mut self.held.borrow_mut()[usize::from(slot)];
+        *held = by(*held);
+        if *held == (false, false) {
+            self.free.borrow_mut().push(slot);
+        }
+    }
+    /// Completes a command with the last byte of its data.
+    fn moved(&self, id: CommandId, bytes: u32) {
+        let slot = &mut self.commands.borrow_mut()[usize::from(id.0)];
+        let (command, moved) = slot.as_mut().expect("no data are moved once all have been");
+        *moved += u64::from(bytes);
+        let automatic = command.op == HostOp::Read || command.op == HostOp::Write && !command.fua;
+        if automatic && *moved == command.length {
+            *slot = None;
+            let status = HostStatus::Success;
+            self.done.borrow_mut().push_back(Completion { id, status, result: 0, failed_at: None });
+        }
     }
 }
 
@@ -124,7 +169,6 @@ pub struct Bench {
     pub ftl: FtlHandle,
     pub recorder: Recorder,
     front: Rc<Front>,
-    free: RefCell<Vec<u16>>,
 }
 
 impl Bench {
@@ -157,6 +201,12 @@ impl Bench {
             memory: RefCell::new(vec![Vec::new(); usize::from(config.command_slots)]),
             moving: RefCell::default(),
             done: RefCell::default(),
+            auto_completion: config.auto_completion,
+            commands: RefCell::new(vec![None; usize::from(config.command_slots)]),
+            untold: RefCell::default(),
+            telling: Cell::new(Duration::from_micros(3)),
+            held: RefCell::new(vec![(false, false); usize::from(config.command_slots)]),
+            free: RefCell::new((0..config.command_slots).rev().collect()),
             fail_next_dma: Cell::new(false),
             rng: RefCell::new(Rng::new(5)),
         });
@@ -165,8 +215,7 @@ impl Bench {
         host.attach(id);
         let recorder = Recorder::default();
         let ftl = Ftl::start(&core, config, dram, host, flash, nvram.clone(), recorder.clone()).unwrap();
-        let free = RefCell::new((0..config.command_slots).rev().collect());
-        Bench { exec, config, cells, nvram, ftl, recorder, front, free }
+        Bench { exec, config, cells, nvram, ftl, recorder, front }
     }
     /// Cuts the power, whatever is going on, and switches it on again.
     pub fn restart(self) -> Bench {
@@ -179,24 +228,36 @@ impl Bench {
     pub fn capacity(&self) -> u64 {
         u64::from(self.ftl.logical_pages()) * u64::from(self.config.geometry.page_bytes)
     }
+    /// Under auto completion: how long the FTL waits to be told that data have been moved, of which the host knows at once.
+    pub fn tell_after(&self, delay: Duration) {
+        self.front.telling.set(delay);
+    }
     pub fn fail_next_dma(&self) {
         self.front.fail_next_dma.set(true);
     }
 
     // ---- commands ----
 
+    /// Whether another command may be sent; waits for slots that are the FTL's alone.
     pub fn has_slot(&self) -> bool {
-        !self.free.borrow().is_empty()
+        let is_coming = || self.front.held.borrow().contains(&(false, true));
+        while self.front.free.borrow().is_empty() && is_coming() {
+            self.exec.advance_to(self.exec.next_deadline().expect("the FTL gives its slots back"));
+        }
+        !self.front.free.borrow().is_empty()
     }
     /// Sends a command; `data` is what the host writes or room for what it reads, in the content's scale.
     pub fn send(&self, op: HostOp, offset: u64, length: u64, fua: bool, data: Vec<u8>) -> CommandId {
-        let id = CommandId(self.free.borrow_mut().pop().expect("a free slot"));
+        let id = CommandId(self.front.free.borrow_mut().pop().expect("a free slot"));
         self.front.memory.borrow_mut()[usize::from(id.0)] = data;
-        self.front.port.push_command(HostCommand { id, op, offset, length, fua });
+        let command = HostCommand { id, op, offset, length, fua };
+        self.front.commands.borrow_mut()[usize::from(id.0)] = Some((command, 0));
+        self.front.held.borrow_mut()[usize::from(id.0)] = (true, true);
+        self.front.port.push_command(command);
         id
     }
     pub fn send_deallocate(&self, ranges: &[ByteRange]) -> CommandId {
-        let next = CommandId(*self.free.borrow().last().expect("a free slot"));
+        let next = CommandId(*self.front.free.borrow().last().expect("a free slot"));
         self.front.port.set_ranges(next, ranges.iter().copied());
         self.send(HostOp::Deallocate, 0, 0, false, Vec::new())
     }
@@ -208,7 +269,7 @@ impl Bench {
     pub fn wait(&self) -> (Completion, Vec<u8>) {
         loop {
             if let Some(completion) = self.front.done.borrow_mut().pop_front() {
-                self.free.borrow_mut().push(completion.id.0);
+                self.front.let_go(completion.id.0, |(_, ftl)| (false, ftl));
                 let data = std::mem::take(&mut self.front.memory.borrow_mut()[usize::from(completion.id.0)]);
                 return (completion, data);
             }

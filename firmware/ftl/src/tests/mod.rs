@@ -1,6 +1,7 @@
 //! The FTL against an oracle, without hardware: [`flash`] stands in for channels and packages, [`bench`] for the front end
 //! and the host.
 
+mod answered;
 mod behaviour;
 pub(crate) mod bench;
 mod crafted;

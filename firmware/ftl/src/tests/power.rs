@@ -107,7 +107,7 @@ impl Torture {
     pub(super) fn fill(&mut self, bench: &Bench) {
         let bytes = u64::from(bench.config.geometry.page_bytes);
         for page in 0..self.pages.len() as u64 {
-            if !bench.has_slot() {
+            while !bench.has_slot() {
                 self.finish_one(bench);
             }
             self.latest += 1;
@@ -233,6 +233,9 @@ fn torture(config: FtlConfig, seed: u64, cuts: u32) {
         torture.fill(&bench);
     }
     for cut in 0..cuts {
+        if config.auto_completion {
+            bench.tell_after(Duration::from_micros(rng.below(2_000)));
+        }
         let long = rng.below(4) == 0;
         let micros = rng.below(if long { 400_000 } else { 30_000 });
         torture.work_until(&bench, bench.exec.now() + Duration::from_micros(micros));
@@ -276,6 +279,17 @@ fn nothing_flushed_is_lost_and_nothing_else_torn_wherever_the_power_goes() {
         for seed in base..base + seeds {
             torture(small(content, pages_per_word_line, whole_lines), seed * 10 + n as u64, 12);
         }
+    }
+}
+
+/// As above, the host ahead of the FTL.
+#[test]
+fn nothing_flushed_is_lost_when_commands_are_completed_with_their_last_byte() {
+    let (base, seeds) = if is_long() { (first_seed(), 200) } else { (first_seed() + 300, 3) };
+    for seed in base..base + seeds {
+        let lines = [(2, false), (1, false), (3, true)][seed as usize % 3];
+        let config = FtlConfig { auto_completion: true, ..small(Content::Full, lines.0, lines.1) };
+        torture(config, seed, 12);
     }
 }
 

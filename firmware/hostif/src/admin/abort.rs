@@ -19,7 +19,7 @@ impl Controller {
         let found = self.slots.ids().find(|&id| {
             let slot = &self.slots[id];
             id != own
-                && slot.stage != Stage::Free
+                && !matches!(slot.stage, Stage::Free | Stage::Answered)
                 && !slot.orphan
                 && slot.queue == command.sq_id()
                 && slot.sqe.cid() == command.cid()

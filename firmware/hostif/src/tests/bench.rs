@@ -57,6 +57,7 @@ pub fn config() -> HostIfConfig {
         fetch_latency: Duration::ZERO,
         completion_latency: Duration::ZERO,
         transfer_latency: Duration::ZERO,
+        auto_completion: false,
         media_errors_max: 2,
         history: History::default(),
     }
@@ -105,6 +106,10 @@ pub struct Ftl {
     pub outcome: Cell<HostStatus>,
     pub failed_at: Cell<Option<u64>>,
     pub paused: Cell<bool>,
+    /// From the end of a command's work to its completion.
+    pub lingers: Cell<Duration>,
+    /// The byte of a read's data that is lost.
+    pub lost: Cell<Option<u64>>,
     next_buffer: Cell<u32>,
 }
 
@@ -120,6 +125,9 @@ impl Ftl {
                 HostStatus::Success => self.execute(command).await,
                 other => other,
             };
+            if !self.lingers.get().is_zero() {
+                self.exec.sleep(self.lingers.get()).await;
+            }
             let failed_at = self.failed_at.get();
             self.port.complete(Completion { id: command.id, status, result: 0, failed_at });
         }
@@ -156,6 +164,9 @@ impl Ftl {
             let piece = at as usize..(at + length) as usize;
             let inside = within as usize..(within + length) as usize;
             let reads = command.op == HostOp::Read;
+            if reads && self.lost.get().is_some_and(|lost| (done..done + length).contains(&lost)) {
+                return HostStatus::UnrecoveredRead;
+            }
             if reads {
                 let disk = self.disk.borrow();
                 self.dram.borrow_mut().page_mut(buffer)[inside.clone()].copy_from_slice(&disk[piece.clone()]);
@@ -238,6 +249,8 @@ impl Bench {
             outcome: Cell::new(HostStatus::Success),
             failed_at: Cell::new(None),
             paused: Cell::new(false),
+            lingers: Cell::new(Duration::ZERO),
+            lost: Cell::new(None),
             next_buffer: Cell::new(0),
         });
         for _ in 0..8 {
@@ -367,6 +380,10 @@ impl Bench {
         self.memory.0[at..at + 64].copy_from_slice(sqe.with_cid(self.next_cid).as_bytes());
         pair.tail = (pair.tail + 1) % pair.entries;
         self.next_cid
+    }
+    /// Chooses the next command's identifier.
+    pub fn next_identifier(&mut self, cid: u16) {
+        self.next_cid = cid.wrapping_sub(1);
     }
     pub fn ring(&mut self, queue: u16) {
         let tail = self.pairs[usize::from(queue)].tail;

@@ -1,6 +1,7 @@
 //! Data gets to the right place, whatever the PRPs look like.
 
 use super::bench::{Bench, DATA, config};
+use crate::HostIfConfig;
 use alloc::vec::Vec;
 use aster_units::Rng;
 use aster_wire::nvme::io::{BlockRange, IoCommand};
@@ -87,8 +88,9 @@ proptest! {
         slba in 0u64..4000,
         list_offset in prop_oneof![Just(0u64), Just(PAGE - 8), Just(PAGE - 16), (0u64..512).prop_map(|n| n * 8)],
         seed: u64,
+        auto_completion: bool,
     ) {
-        let mut bench = Bench::ready(config());
+        let mut bench = Bench::ready(HostIfConfig { auto_completion, ..config() });
         let bytes = u64::from(blocks) * 512;
         let (prp1, prp2, runs) = scatter(&mut bench, offset, bytes, list_offset, seed);
         let mut random = Rng::new(!seed);

@@ -91,15 +91,19 @@ proptest! {
         acts in proptest::collection::vec(act(), 0..150),
         fetch in 0u64..3,
         slots in 1u16..12,
+        auto_completion: bool,
+        lingers in 0u64..20,
     ) {
         let mut bench = Bench::ready(HostIfConfig {
             fetch_latency: Duration::from_micros(fetch),
             completion_latency: Duration::from_micros(2 - fetch),
             slots,
+            auto_completion,
             fetch_batch: 3,
             ..config()
         });
         bench.create_pair(2, 8);
+        bench.ftl.lingers.set(Duration::from_micros(lingers));
         acts.into_iter().collect::<Vec<_>>().into_iter().for_each(|act| perform(&mut bench, act));
         bench.ftl.paused.set(false);
         bench.release_link();
