@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use aster_events::{Function, Recorder};
 use aster_exec::{Core, Exec, Handler, WaitCell};
 use aster_ports::flash::{FlashPort, FlashRequest, Tag};
-use aster_ports::host::{CommandPort, DmaRequest, DmaTag, HostOp};
+use aster_ports::host::{CommandPort, DmaRequest, DmaTag};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_units::{Duration, Instant, LunAddr, LunIndex};
 use core::cell::{Cell, RefCell};
@@ -62,7 +62,8 @@ pub(super) enum Payload {
 /// A command in the firmware's hands.
 #[derive(Clone, Copy)]
 pub(super) struct TakenCommand {
-    pub(super) op: HostOp,
+    /// The last unit of its data completes it by itself (P13).
+    pub(super) automatic: bool,
     /// When it had been read out of the controller, less the time that it waited there for a pass that takes it.
     pub(super) since: Instant,
     /// When the status checker last saw that data of it had been moved.
@@ -165,7 +166,7 @@ impl BigLoop {
             dma: VecDeque::with_capacity(usize::from(transfers)),
             dma_spare: Vec::with_capacity(usize::from(transfers)),
             taken: vec![
-                TakenCommand { op: HostOp::Flush, since: Instant::ZERO, moved: None };
+                TakenCommand { automatic: false, since: Instant::ZERO, moved: None };
                 usize::from(commands)
             ],
             channels: (0..geometry.channels).map(of_channel).collect(),

@@ -5,7 +5,7 @@ use super::operation::{OperationKind, SetId};
 use super::packer::Packed;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Phase, Tag};
-use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag, HostOp};
+use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag, HostOp, HostStatus};
 use aster_units::BufferId;
 
 /// Words of a command that the NVMe manager copies out of the controller's memory (P12: 64 bytes a slot).
@@ -44,8 +44,9 @@ impl BigLoop {
             let ranges = (0..).map_while(|index| host.range(command.id, index));
             self.ports.ftl.set_ranges(command.id, ranges);
         }
+        let automatic = matches!(command.op, HostOp::Read | HostOp::Write) && !command.fua;
         self.taken[usize::from(command.id.0)] =
-            TakenCommand { op: command.op, since: self.core.now() - waited, moved: None };
+            TakenCommand { automatic, since: self.core.now() - waited, moved: None };
         self.ports.ftl.push_command(command);
         true
     }
@@ -55,9 +56,8 @@ impl BigLoop {
         let mut any = false;
         while let Some(completion) = self.ports.ftl.next_completion() {
             any = true;
-            let TakenCommand { op, since, moved } = self.taken[usize::from(completion.id.0)];
-            // The last unit of a transfer completes its command by itself (P13).
-            if !matches!(op, HostOp::Read | HostOp::Write) {
+            let TakenCommand { automatic, since, moved } = self.taken[usize::from(completion.id.0)];
+            if !automatic || completion.status != HostStatus::Success {
                 self.access(Function::NvmeManager, &self.ports.buses.host, COMPLETION_WORDS);
             }
             self.core.settle().await;
