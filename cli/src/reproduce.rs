@@ -75,6 +75,13 @@ fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure>
 fn number(text: &str) -> Result<(String, f64), Failure> {
     let wrong = || Failure::usage(format!("--set {text}: must be KEY=NUMBER, such as ecc.detect_ns=9000"));
     let (key, number) = text.split_once('=').ok_or_else(wrong)?;
+    // It would say that it had been used, and change nothing.
+    if ["geometry.channels", "geometry.ways", "geometry.blocks_per_lun"].contains(&key)
+        || key.starts_with("restrict.")
+    {
+        let reason = "each figure chooses its channels, ways and blocks itself";
+        return Err(Failure::usage(format!("--set {text}: {reason}; `aster run` takes them")));
+    }
     Ok((key.to_owned(), number.parse().map_err(|_| wrong())?))
 }
 

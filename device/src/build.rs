@@ -553,6 +553,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
         detached: profile.channel.controller != ControllerName::Software,
         read_retries: profile.scheduler.read_retries,
         read_levels: flash.variant.commands.read_retry,
+        auto_completion: profile.host.auto_completion,
         one_shot: profile.scheduler.one_shot,
         costs: LoopCosts {
             pass: c.loop_pass,

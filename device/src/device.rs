@@ -457,7 +457,11 @@ impl Device {
     pub fn completed(&self) -> u64 {
         self.front.controller().completed()
     }
-    /// Commands in the drive.
+    /// Commands that the host knows done and the firmware is not done with.
+    pub fn commands_ahead(&self) -> usize {
+        self.front.controller().commands_ahead()
+    }
+    /// Commands in the drive, those included.
     pub fn commands_in_flight(&self) -> usize {
         self.front.controller().commands_in_flight()
     }

@@ -387,6 +387,18 @@ fn a_reads_transfer_to_the_host_is_held_back_behind_its_read_and_given_up_with_i
     }
 }
 
+/// What the drive does for a command after the host knows it done (P13) is still the run's, not the next one's.
+#[test]
+fn a_run_ends_when_the_firmware_is_done_with_the_last_command() {
+    for write in [true, false] {
+        let m =
+            machine(&looped(|p| p.host.auto_completion = true), None, Media::fresh(), &Recorder::default());
+        let mix = if write { Mix::Write } else { Mix::Read };
+        run(&m, &[job("one", Access::Sequential, mix, 16 << 10, 1)], versioned(&m));
+        assert_eq!(m.device().commands_in_flight(), 0, "{mix:?}");
+    }
+}
+
 /// What a fill and random reads of a small drive under the loop came to.
 fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) {
     // Data stays where it is, however many bits of it are wrong.

@@ -58,6 +58,17 @@ pub struct HostCommand {
     pub fua: bool,
 }
 
+impl HostCommand {
+    /// Nothing more is promised to the host than that its data are moved: a front end that can may complete it with the last byte (P13).
+    pub const fn ends_with_data(&self) -> bool {
+        match self.op {
+            HostOp::Read => true,
+            HostOp::Write => !self.fua,
+            _ => false,
+        }
+    }
+}
+
 /// A byte range of the namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteRange {

@@ -94,7 +94,8 @@ struct Chain<'a> {
 }
 
 /// Follows a read that one flash read was made for; `None` when it was made for otherwise.
-fn follow<'a>(trace: &'a Trace, id: u64, bars: &[Bar<'a>]) -> Option<Chain<'a>> {
+/// `by_itself`: the controller completes commands, and the firmware senses the end of their data later (P13).
+fn follow<'a>(trace: &'a Trace, id: u64, bars: &[Bar<'a>], by_itself: bool) -> Option<Chain<'a>> {
     let all = |group: u64| bars.iter().copied().filter(move |bar| bar.track.0 == group).collect::<Vec<_>>();
     let one = |group: u64| match all(group)[..] {
         [bar] => Some(bar),
@@ -141,14 +142,17 @@ fn follow<'a>(trace: &'a Trace, id: u64, bars: &[Bar<'a>]) -> Option<Chain<'a>> 
         ("data moved", data.to),
         ("flash read ended", flash.to),
         ("host DMA", transfer.from),
-        ("host DMA ended", transfer.to),
-        ("slice ended", slice.to),
         ("finished", finished.to),
         ("completed", completed.to),
     ];
     assert!(chain.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{chain:?}");
-    for pair in [[0, 1], [1, 2], [2, 3], [7, 8], [9, 10], [12, 13], [15, 16]] {
+    for pair in [[0, 1], [1, 2], [2, 3], [7, 8], [9, 10], [12, 13], [13, 14]] {
         assert!(chain[pair[0]].1 < chain[pair[1]].1, "no time passes: {chain:?}");
+    }
+    assert!(transfer.from < transfer.to && transfer.to <= slice.to, "{bars:?}");
+    match by_itself {
+        true => assert!(finished.to < transfer.to, "{bars:?}"),
+        false => assert!(slice.to <= finished.to, "{bars:?}"),
     }
     assert_eq!((command.from, command.to), (fetched.from, completed.to));
     assert_eq!((slice.from, queued.to), (first_slice.to, flash.from), "{bars:?}");
@@ -197,7 +201,7 @@ fn a_read_is_followed_from_doorbell_to_array_at_the_times_of_its_events() {
     };
     let mut followed = 0;
     for (id, bars) in trace.commands() {
-        let Some(chain) = follow(&trace, id, &bars) else { continue };
+        let Some(chain) = follow(&trace, id, &bars, false) else { continue };
         followed += 1;
         let Chain { command, fetched, queued, flash, first, array } = chain;
         let (lun, row) = (number(&flash.args["lun"]), number(&flash.args["row"]));
@@ -235,7 +239,7 @@ fn under_the_big_loop_a_read_is_followed_through_the_reservation_station() {
     let trace = Trace::of(&place, &run);
     let mut followed = 0;
     for (id, bars) in trace.commands() {
-        let Some(Chain { queued, flash, array, .. }) = follow(&trace, id, &bars) else { continue };
+        let Some(Chain { queued, flash, array, .. }) = follow(&trace, id, &bars, true) else { continue };
         followed += 1;
         let station = |what: &str| {
             let named = |bar: &&Bar<'_>| bar.track.0 == STATION && bar.name.starts_with(what);

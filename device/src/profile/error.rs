@@ -61,7 +61,7 @@ impl ProfileError {
 
     /// Something is missing in the table that `span` covers; where that is the whole text no line is to blame.
     fn missing(file: &str, text: &str, span: Option<Range<usize>>, reason: String) -> Self {
-        let header = |l: &usize| text.lines().nth(l - 1).is_some_and(|line| line.trim().starts_with('['));
+        let header = |l: &usize| text.lines().nth(l - 1).is_some_and(|line| header_of(line).is_some());
         let line = span.map(|span| line_of(text, span.start)).filter(header);
         ProfileError { file: file.to_owned(), line, key: line.and_then(|l| table_at(text, l)), reason }
     }
@@ -75,17 +75,22 @@ fn line_of(text: &str, offset: usize) -> usize {
     text[..offset.min(text.len())].matches('\n').count() + 1
 }
 
+/// The table of a header, whatever comment follows it.
+fn header_of(line: &str) -> Option<&str> {
+    let (table, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    (rest.is_empty() || rest.starts_with('#')).then_some(table.trim())
+}
+
 /// The table whose header precedes `line`.
 fn table_at(text: &str, line: usize) -> Option<String> {
-    let header =
-        text.lines().take(line).filter_map(|l| l.trim().strip_prefix('[')?.strip_suffix(']')).last()?;
-    Some(header.trim().to_owned())
+    text.lines().take(line).filter_map(header_of).last().map(str::to_owned)
 }
 
 /// An unknown `key` that was found on `line`, with its table: one of a header is a table itself.
 fn full_key(text: &str, line: usize, key: &str) -> String {
     let Some(table) = table_at(text, line) else { return key.to_owned() };
-    let is_header = text.lines().nth(line - 1).is_some_and(|l| l.trim().starts_with('['));
+    let is_header = text.lines().nth(line - 1).is_some_and(|l| header_of(l).is_some());
     let mut parts: Vec<&str> = table.split('.').map(str::trim).collect();
     match parts.iter().position(|part| *part == key) {
         Some(at) if is_header => parts.truncate(at + 1),
@@ -106,10 +111,7 @@ fn key_at(text: &str, line: usize) -> Option<String> {
 
 /// The line on which `table.key` is assigned; where it has its default, or `key` is a table, that of the table's header.
 fn find_key(text: &str, key: &str) -> Option<usize> {
-    let header = |table: &str| {
-        let named = |line: &str| line.trim().strip_prefix('[')?.strip_suffix(']').map(|t| t.trim() == table);
-        text.lines().position(|line| named(line) == Some(true)).map(|at| at + 1)
-    };
+    let header = |table: &str| text.lines().position(|line| header_of(line) == Some(table)).map(|at| at + 1);
     (1..=text.lines().count())
         .find(|&l| key_at(text, l).as_deref() == Some(key))
         .or_else(|| header(key))

@@ -588,7 +588,7 @@ pub struct HostProfile {
     #[serde(default)]
     pub auto_completion: bool,
     /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once; four for each command
-    /// slot when absent.
+    /// slot when absent. Under the big loop a read that misses the data buffer has one of the FTL's, as many, from its flash request on.
     #[serde(default)]
     pub dma_requests: Option<u16>,
     /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.

@@ -95,6 +95,7 @@ fn a_value_of_the_wrong_type_names_key_and_line() {
     for (old, new, key) in [
         ("channels = 2", "channels = \"two\"", "geometry.channels"),
         ("block_bytes = 512", "block_bytes = 512\nauto_completion = 1", "host.auto_completion"),
+        ("[host]", "[host]   # a comment\nauto_completion = 1", "host.auto_completion"),
     ] {
         let e = error(&with(old, new));
         assert_eq!(e.key.as_deref(), Some(key));

@@ -114,6 +114,7 @@ impl Drive {
             match self.recover(hint).await {
                 Ok(()) => {
                     self.mark_dirty();
+                    self.note_counted_out();
                     // One that takes no more writes needs no further page of it.
                     if self.log_is_half_full() && !self.was_read_only.get() {
                         self.store_map(false).await;
@@ -126,6 +127,7 @@ impl Drive {
         }
         let boot = self.scan().await?;
         self.mark_dirty();
+        self.note_counted_out();
         if boot == Boot::Fresh {
             // Said now, since a drive whose bad blocks leave too few others stores nothing.
             self.check_good_blocks(boot)?;
@@ -187,7 +189,8 @@ impl Drive {
         match result {
             Ok((boot, state)) => {
                 self.count(|s| s.boot = boot);
-                let read_only = self.log.borrow().dead || self.was_read_only.get() || self.has_counted_out();
+                self.note_counted_out();
+                let read_only = self.log.borrow().dead || self.was_read_only.get();
                 self.set_state(if read_only { DriveState::ReadOnly } else { state });
             }
             Err(error) => {
@@ -197,7 +200,11 @@ impl Drive {
         }
         self.boot_waiters.wake_all(self.exec());
     }
-    fn has_counted_out(&self) -> bool {
+    /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each power-on finds it out.
+    fn note_counted_out(&self) {
+        self.was_read_only.set(self.was_read_only.get() || self.has_counted_out());
+    }
+    pub(crate) fn has_counted_out(&self) -> bool {
         let counts = [self.sequence.get(), self.log.borrow().number, self.stored.borrow().generation];
         counts.iter().any(|&count| count > COUNT_SPENT)
     }

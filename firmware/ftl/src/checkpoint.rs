@@ -141,6 +141,10 @@ impl Drive {
                 return HostStatus::Success;
             }
         }
+        // What it would store has a number that the next power-on would take for damage. It comes back from what there is.
+        if self.has_counted_out() {
+            return HostStatus::Success;
+        }
         self.release_gc();
         let blocks = self.blocks_for(self.map_pages() + self.table_pages());
         self.collect_ahead(blocks.div_ceil(self.geometry.total_luns())).await;

@@ -159,7 +159,7 @@ impl Drive {
             && !self.may_go_to_host(into, &outcome)
         {
             let answer = self.host.dma_finished(begun).await;
-            debug_assert_eq!(answer, Err(DmaError::Abandoned));
+            assert_eq!(answer, Err(DmaError::Abandoned), "both looks at a page come to the same");
             transfer.begun = None;
         }
         outcome

@@ -89,7 +89,7 @@ pub(crate) async fn run(drive: Rc<Drive>) {
             offset: command.offset,
             length: command.length,
         });
-        let ahead = drive.config.auto_completion && command.op == HostOp::Write && !command.fua;
+        let ahead = drive.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
         drive.commands.borrow_mut().begin(command.id, ahead);
         let status = match refusal(drive.state(), command.op) {
             Some(status) => status,

@@ -133,8 +133,12 @@ impl Controller {
     pub fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
-    /// Commands in the drive, those included that have no host or have been completed before the FTL is done with them, but for Asynchronous Event Requests that wait for an event: they
-    /// keep nothing busy.
+    /// Commands that have been completed by themselves and that the FTL isn't done with.
+    pub fn commands_ahead(&self) -> usize {
+        self.slots.ids().filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != Stage::Ftl).count()
+    }
+    /// Commands in the drive, those included that have no host or have been completed before the FTL is done with them, but for
+    /// Asynchronous Event Requests that wait for an event: they keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
         let in_flight = |&id: &_| !matches!(self.slots[id].stage, Stage::Free | Stage::Parked);
         self.slots.ids().filter(in_flight).count()

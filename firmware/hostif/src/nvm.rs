@@ -174,12 +174,7 @@ impl Controller {
         let slot = &mut self.slots[id];
         slot.moved += u64::from(bytes);
         let command = slot.command;
-        let automatic = match command.op {
-            HostOp::Read => self.config.auto_completion,
-            HostOp::Write => self.config.auto_completion && !command.fua,
-            _ => false,
-        };
-        if !automatic {
+        if !self.config.auto_completion || !command.ends_with_data() {
             return;
         }
         assert!(slot.moved <= command.length, "data of command {id} were moved twice");

@@ -78,6 +78,7 @@ fn system_latencies_are_predicted_within_5_percent_on_average_and_15_at_worst() 
     let mean = errors.iter().map(|e| e.abs()).sum::<f64>() / errors.len() as f64;
     assert_eq!(errors.len(), 23);
     assert!(mean < 5.0, "{mean}: {errors:?}");
+    // The short form has a quarter of the requests.
     let most = if long() { 15.0 } else { 17.0 };
     assert!(errors.iter().all(|e| e.abs() < most), "{errors:?}");
 }
@@ -246,7 +247,8 @@ fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes
     if long() {
         let left = |square, mhz| clock(square, false, mhz).mb_per_s / clock(square, false, 1000).mb_per_s;
         // Where the curves of reads bend.
-        assert!(left(2, 400) > 0.9 && left(4, 600) > 0.9 && left(4, 400) < 0.9 && left(8, 600) < 0.9);
+        assert!(left(2, 400) > 0.9 && left(4, 600) > 0.9 && left(4, 400) < 0.9);
+        assert!(left(8, 800) > 0.9 && left(8, 600) < 0.9);
     }
     for write in [false, true] {
         let left = |square| left(square, write);

@@ -227,6 +227,13 @@ impl Machine {
                 }
             }
         }
+        // What the drive has completed by itself it ends within this run: neither what it does for it nor what it says of it is the next one's.
+        while self.device.commands_ahead() > 0
+            && let Some(at) = self.device.next_deadline()
+        {
+            self.device.advance_to(at);
+            self.carry(|vector| runner.on_interrupt(vector));
+        }
         self.check_image()?;
         match runner.fault() {
             Some(_) if self.device.fault().is_some() => {

@@ -296,15 +296,18 @@ fn a_drive_whose_numbers_have_been_given_out_takes_no_more_writes_and_keeps_what
         bench
     };
     let by_sequence = by_root(|root| root.sequence = COUNT_MAX);
-    let by_number = by_root(|root| root.log.number = COUNT_SPENT + 1);
+    let by_number = by_root(|root| root.log.number = COUNT_MAX);
     let last = by_root(|root| root.sequence = COUNT_SPENT);
     assert_eq!(last.ftl.state(), DriveState::Ready);
     for (case, mut bench) in [by_log(), by_sequence, by_number].into_iter().enumerate() {
-        for _ in 0..3 {
+        for round in 0..3 {
             assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "case {case}");
             assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
             let written = bench.run(HostOp::Write, 0, 8192, vec![6; 8192]).0;
             assert_eq!(written, HostStatus::ReadOnly, "case {case}");
+            if round == 1 {
+                assert_eq!(bench.shut_down(), HostStatus::Success, "case {case}");
+            }
             bench = bench.restart();
             bench.settle();
         }

@@ -44,7 +44,7 @@ impl BigLoop {
             let ranges = (0..).map_while(|index| host.range(command.id, index));
             self.ports.ftl.set_ranges(command.id, ranges);
         }
-        let automatic = matches!(command.op, HostOp::Read | HostOp::Write) && !command.fua;
+        let automatic = self.config.auto_completion && command.ends_with_data();
         self.taken[usize::from(command.id.0)] =
             TakenCommand { automatic, since: self.core.now() - waited, moved: None };
         self.ports.ftl.push_command(command);
@@ -81,7 +81,8 @@ impl BigLoop {
         {
             any = true;
             if let Some(flash) = request.after {
-                self.following[flash.index()] = Some((tag, request));
+                let left = self.following[flash.index()].replace((tag, request));
+                assert!(left.is_none(), "a transfer's flash request has not come");
                 continue;
             }
             let kind = match request.direction {
@@ -102,9 +103,10 @@ impl BigLoop {
                 continue;
             }
             let follower = self.following[tag.index()].take();
+            let buffer = request.targets()[0].buffer;
+            assert!(follower.is_none_or(|(_, transfer)| transfer.buffer == buffer), "a set has one entry");
             match operations(&request, follower.is_some()) {
                 Some(kinds) => {
-                    let buffer = request.targets()[0].buffer;
                     self.deposit(kinds, request.lun, buffer, Payload::Flash(tag, request, follower));
                 }
                 None => {

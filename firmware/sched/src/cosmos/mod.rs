@@ -69,6 +69,8 @@ pub struct LoopConfig {
     pub read_retries: u8,
     /// The package's table of read levels: repetition after repetition goes down its rows, and begins again.
     pub read_levels: Option<ReadRetry>,
+    /// The host interface completes reads and writes by itself (P13): answering them costs the core no registers.
+    pub auto_completion: bool,
     /// The writes of a TLC word line are packed into one operation (C83).
     pub one_shot: bool,
     /// What steps cost.
