@@ -47,6 +47,9 @@ pub fn measure(
     let tasks = statistics.iter().zip(told_apart(&names)).enumerate().map(|(i, (s, name))| {
         let beside = statistics.iter().filter(|other| other.wave == s.wave).count() - 1;
         let alone = if beside == 0 { drive_during(s.wave, &latencies.waves, (ended, &after)) } else { None };
+        // Of a task that writes nothing there is none, whatever the drive still has to do for the one before.
+        let writes = s.of(RequestKind::Write).bytes > 0;
+        let alone = alone.map(|drive| DriveReport { waf: drive.waf.filter(|_| writes), ..drive });
         TaskReport { name, ..task_report(s, i, &latencies, alone) }
     });
     let report = RunReport {
