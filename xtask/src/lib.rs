@@ -52,6 +52,7 @@ pub struct Report {
 /// Runs every rule over a workspace.
 pub fn check(workspace: &workspace::Workspace) -> Report {
     let mut violations = arrows::check(&workspace.members);
+    violations.extend(arrows::check_rooms(&workspace.members));
     violations.extend(manifest::check(&workspace.members));
     violations.extend(source::check(&workspace.sources));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));
