@@ -31,6 +31,40 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
     found
 }
 
+/// What people wrote for people: one comment, or one string literal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage<'a> {
+    /// The characters as written, with `//` or quotes.
+    pub text: &'a str,
+    /// Line in the file where it begins, from 1.
+    pub line: usize,
+    /// A comment, and no string.
+    pub comment: bool,
+}
+
+/// The comments and strings of Rust source, or of another language with its comments (SystemVerilog, C).
+pub fn passages(source: &str) -> Vec<Passage<'_>> {
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let length = match skipped(rest) {
+            Some(length) => {
+                let text = &rest[..length];
+                let comment = text.starts_with("//") || text.starts_with("/*");
+                if comment || text.ends_with(['"', '#']) {
+                    found.push(Passage { text, line, comment });
+                }
+                length
+            }
+            None => word(rest).max(first.len_utf8()),
+        };
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    found
+}
+
 fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
@@ -160,6 +194,16 @@ mod tests {
     fn lines_are_counted_through_strings_and_comments() {
         let found = tokens("\"a\nb\" /* c\n */ d");
         assert_eq!(found, [Token { text: "d", line: 3 }]);
+    }
+
+    #[test]
+    fn passages_are_the_comments_and_the_strings() {
+        let found = passages("let a = \"(C1)\"; // C2\n'x' /* C3\n */ r#\"C4\"#");
+        let texts: Vec<_> = found.iter().map(|p| (p.text, p.line, p.comment)).collect();
+        assert_eq!(
+            texts,
+            [("\"(C1)\"", 1, false), ("// C2", 1, true), ("/* C3\n */", 2, true), ("r#\"C4\"#", 3, false)]
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! - [`arrows`]: which room may use which (design §1).
 //! - [`interface`]: the generated halves of `rtl/interface.toml`.
+//! - [`requirements`]: ids that are cited have a line in `docs/requirements.md`.
 //! - [`manifest`]: what every `Cargo.toml` must say.
 //! - [`source`]: what source files must hold and must not name.
 //!
@@ -13,6 +14,7 @@ pub mod arrows;
 pub mod interface;
 pub mod lexer;
 pub mod manifest;
+pub mod requirements;
 pub mod source;
 pub mod workspace;
 
@@ -56,6 +58,7 @@ pub fn check(workspace: &workspace::Workspace) -> Report {
     violations.extend(manifest::check(&workspace.members));
     violations.extend(source::check(&workspace.sources));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));
+    violations.extend(requirements::check(&workspace.files()));
     violations.sort();
     let mut warnings = source::long_files(&workspace.sources);
     warnings.sort();

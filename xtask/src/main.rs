@@ -4,8 +4,9 @@
 use std::process::ExitCode;
 use std::{env, io};
 
-use aster_xtask::interface;
+use aster_xtask::requirements::Entry;
 use aster_xtask::workspace::{Workspace, cargo};
+use aster_xtask::{interface, requirements};
 
 const HELP: &str = "\
 Usage: cargo xtask <COMMAND>
@@ -13,6 +14,8 @@ Usage: cargo xtask <COMMAND>
 Commands:
   check    Who may use whom, and what manifests and source files must hold
   no-std   Check base/* and firmware/* for a bare-metal target
+  requirements [ID...]
+           Each requirement of docs/requirements.md with how often it is cited; of ID where
   generate Write the Rust and SystemVerilog that rtl/interface.toml declares";
 
 /// A target without an operating system: what builds for it needs no `std`.
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => Workspace::read().map(|workspace| check(&workspace)),
         ["no-std"] => Workspace::read().and_then(|workspace| no_std(&workspace)),
+        ["requirements", ids @ ..] => Workspace::read().map(|workspace| list(&workspace, ids)),
         ["generate"] => Workspace::read().and_then(|workspace| generate(&workspace.root)),
         ["help" | "-h" | "--help"] => {
             println!("{HELP}");
@@ -56,6 +60,36 @@ fn check(workspace: &Workspace) -> bool {
     let (crates, files) = (workspace.members.len(), workspace.sources.len());
     println!("{crates} crates, {files} source files: {} rules broken", report.violations.len());
     report.violations.is_empty()
+}
+
+/// Prints where requirements are cited; false when one of `wanted` isn't there.
+fn list(workspace: &Workspace, wanted: &[&str]) -> bool {
+    let listing = match requirements::listing(&workspace.files()) {
+        Ok(listing) => listing,
+        Err(violations) => {
+            violations.iter().for_each(|violation| eprintln!("error: {violation}"));
+            return false;
+        }
+    };
+    let names: Vec<String> = listing.iter().map(|entry| entry.id.to_string()).collect();
+    let unknown: Vec<&str> =
+        wanted.iter().filter(|id| !names.iter().any(|name| name == *id)).copied().collect();
+    for id in &unknown {
+        eprintln!("error: {id} has no line in {}", requirements::PAGE);
+    }
+    for (name, Entry { text, places, .. }) in names.iter().zip(&listing) {
+        if wanted.is_empty() {
+            println!("{name:<4} {:>3}  {text}", places.len());
+        } else if wanted.contains(&name.as_str()) {
+            println!("{name}: {text}");
+            places.iter().for_each(|place| println!("  {place}"));
+        }
+    }
+    let open = listing.iter().filter(|entry| entry.places.is_empty()).count();
+    if wanted.is_empty() {
+        println!("{} requirements, {open} of them cited nowhere", listing.len());
+    }
+    unknown.is_empty()
 }
 
 /// Writes the files that are made of `rtl/interface.toml`, the Rust one as rustfmt has it.

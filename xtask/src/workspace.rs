@@ -17,6 +17,8 @@ pub struct Workspace {
     pub members: Vec<Member>,
     /// Every source file of the project's own.
     pub sources: Vec<SourceFile>,
+    /// What people read beside source: pages, profiles and other tables, generated headers.
+    pub documents: Vec<SourceFile>,
     /// (room, text) of each deterministic room's `clippy.toml`.
     pub clippy_files: Vec<(String, String)>,
 }
@@ -113,8 +115,8 @@ impl Workspace {
             .into_iter()
             .map(|package| read_member(&root, package))
             .collect::<io::Result<_>>()?;
-        let mut sources = Vec::new();
-        read_sources(&root, &root, &mut sources)?;
+        let sources = read_files(&root, &SOURCE_EXTENSIONS)?;
+        let documents = read_files(&root, &DOCUMENT_EXTENSIONS)?;
         let mut clippy_files = Vec::new();
         for room in DETERMINISTIC_ROOMS {
             let path = root.join(room).join("clippy.toml");
@@ -122,7 +124,12 @@ impl Workspace {
                 clippy_files.push((room.to_string(), fs::read_to_string(path)?));
             }
         }
-        Ok(Self { root, members, sources, clippy_files })
+        Ok(Self { root, members, sources, documents, clippy_files })
+    }
+
+    /// Sources and documents together.
+    pub fn files(&self) -> Vec<SourceFile> {
+        self.sources.iter().chain(&self.documents).cloned().collect()
     }
 }
 
@@ -178,22 +185,36 @@ fn read_member(root: &Path, package: Package) -> io::Result<Member> {
 /// Extensions of files that people write here and that should stay short.
 const SOURCE_EXTENSIONS: [&str; 8] = ["rs", "sv", "v", "c", "h", "py", "sh", "js"];
 
+/// Extensions of what people read here beside source.
+const DOCUMENT_EXTENSIONS: [&str; 3] = ["md", "toml", "svh"];
+
 /// Directories that hold no source of ours.
 fn is_foreign(name: &str) -> bool {
     name.starts_with('.') || name == "target" || name == "node_modules"
 }
 
-fn read_sources(root: &Path, folder: &Path, sources: &mut Vec<SourceFile>) -> io::Result<()> {
+fn read_files(root: &Path, extensions: &[&str]) -> io::Result<Vec<SourceFile>> {
+    let mut files = Vec::new();
+    read_folder(root, root, extensions, &mut files)?;
+    Ok(files)
+}
+
+fn read_folder(
+    root: &Path,
+    folder: &Path,
+    extensions: &[&str],
+    files: &mut Vec<SourceFile>,
+) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
         let kind = entry.file_type()?;
         if kind.is_dir() && !is_foreign(&entry.file_name().to_string_lossy()) {
-            read_sources(root, &path, sources)?;
+            read_folder(root, &path, extensions, files)?;
         }
         let extension = path.extension().and_then(|extension| extension.to_str());
-        if kind.is_file() && extension.is_some_and(|extension| SOURCE_EXTENSIONS.contains(&extension)) {
-            sources.push(SourceFile { path: relative(root, &path), text: fs::read_to_string(&path)? });
+        if kind.is_file() && extension.is_some_and(|extension| extensions.contains(&extension)) {
+            files.push(SourceFile { path: relative(root, &path), text: fs::read_to_string(&path)? });
         }
     }
     Ok(())

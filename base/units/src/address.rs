@@ -88,7 +88,7 @@ pub struct LunAddr {
     pub lun: u8,
 }
 
-/// A page's place in full (the location vector of C30 and S21).
+/// A page's place in full: the papers' location vector (C30, S21).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Location {
     /// The LUN.

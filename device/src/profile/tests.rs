@@ -442,7 +442,7 @@ fn the_packages_of_table_i_have_its_numbers() {
         let profile = Profile::parse("drive.toml", &with_part(part, "")).unwrap();
         let g = profile.array_geometry();
         assert_eq!((g.page_bytes, g.luns_per_channel()), (16_384, luns), "{part}");
-        assert_eq!(g.raw_page_bytes(), 18_048, "G20");
+        assert_eq!(g.raw_page_bytes(), 18_048, "(G20)");
         assert!(profile.package.read_us.iter().all(|t| *t == t_r), "{part}");
         let ideal: f64 = 16_384.0 / (t_r + 185.0);
         assert!((ideal - megabytes).abs() < 0.06, "{part}: {ideal}");

@@ -55,8 +55,8 @@ impl OperationKind {
     pub const fn works_array(self) -> bool {
         matches!(self, OperationKind::ReadTrigger | OperationKind::Erase | OperationKind::Write)
     }
-    /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of them: what P13 and P14
-    /// list. A flash control word is way and command, with a row, addresses of data, spare and error counts, and a completion
+    /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of them
+    /// (P13, P14). A flash control word is way and command, with a row, addresses of data, spare and error counts, and a completion
     /// flag's address as far as it has such, or a feature's value; a unit of host DMA of the automatic kind is its address, and its
     /// command's slot with its place in that. Each of `pages` beyond the first brings addresses of data and spare.
     pub const fn register_words(self, pages: u64) -> u64 {
