@@ -1,6 +1,7 @@
 //! What holds the house together: the rules that the compiler can't see, as functions on parsed data.
 //!
 //! - [`arrows`]: which room may use which (design §1).
+//! - [`circles`]: files that use each other; [`modules`] reads who uses whom.
 //! - [`interface`]: the generated halves of `rtl/interface.toml`.
 //! - [`requirements`]: ids that are cited have a line in `docs/requirements.md`.
 //! - [`manifest`]: what every `Cargo.toml` must say.
@@ -11,36 +12,17 @@
 #![forbid(unsafe_code)]
 
 pub mod arrows;
+pub mod circles;
 pub mod interface;
 pub mod lexer;
 pub mod manifest;
+pub mod modules;
 pub mod requirements;
 pub mod source;
+mod violation;
 pub mod workspace;
 
-use std::fmt;
-
-/// One broken rule: where, and what to do about it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Violation {
-    /// Path from the workspace root, with a line where there is one (`base/exec/src/lib.rs:12`).
-    pub place: String,
-    /// The rule that is broken, in a sentence for the person who broke it.
-    pub message: String,
-}
-
-impl Violation {
-    /// A violation at `place`.
-    pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: place.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
+pub use violation::Violation;
 
 /// What [`check`] found.
 #[derive(Clone, Default, Debug)]
@@ -55,6 +37,8 @@ pub struct Report {
 pub fn check(workspace: &workspace::Workspace) -> Report {
     let mut violations = arrows::check(&workspace.members);
     violations.extend(arrows::check_rooms(&workspace.members));
+    violations.extend(circles::check(&workspace.sources, &workspace.known_circles));
+    violations.extend(circles::check_rooms(&workspace.members));
     violations.extend(manifest::check(&workspace.members));
     violations.extend(source::check(&workspace.sources));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));

@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 use crate::source::{DETERMINISTIC_ROOMS, SourceFile};
 
+/// Where the known circles of files stand.
+pub const KNOWN_CIRCLES: &str = "xtask/known-circles.toml";
+
 /// The workspace as the rules see it.
 #[derive(Clone, Debug)]
 pub struct Workspace {
@@ -19,6 +22,8 @@ pub struct Workspace {
     pub sources: Vec<SourceFile>,
     /// What people read beside source: pages, profiles and other tables, generated headers.
     pub documents: Vec<SourceFile>,
+    /// The text of the list of known circles.
+    pub known_circles: String,
     /// (room, text) of each deterministic room's `clippy.toml`.
     pub clippy_files: Vec<(String, String)>,
 }
@@ -117,6 +122,7 @@ impl Workspace {
             .collect::<io::Result<_>>()?;
         let sources = read_files(&root, &SOURCE_EXTENSIONS)?;
         let documents = read_files(&root, &DOCUMENT_EXTENSIONS)?;
+        let known_circles = fs::read_to_string(root.join(KNOWN_CIRCLES))?;
         let mut clippy_files = Vec::new();
         for room in DETERMINISTIC_ROOMS {
             let path = root.join(room).join("clippy.toml");
@@ -124,7 +130,7 @@ impl Workspace {
                 clippy_files.push((room.to_string(), fs::read_to_string(path)?));
             }
         }
-        Ok(Self { root, members, sources, documents, clippy_files })
+        Ok(Self { root, members, sources, documents, known_circles, clippy_files })
     }
 
     /// Sources and documents together.
