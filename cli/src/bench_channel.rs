@@ -8,10 +8,10 @@ use crate::interrupt::Interrupt;
 use crate::operation::OperationArg;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::wave::{Tell, WaveFile};
 use aster_device::bench::{Work, set_rate};
 use aster_device::wave::{WaveFilter, WaveTap};
 use aster_lab::channel::{self, ChannelReport, Setup, Stage};
+use aster_lab::watch::{Tell, WaveFile};
 use aster_run_virtual::events::Recorder;
 use aster_units::{ChannelId, Geometry};
 use clap::ValueEnum;
@@ -64,8 +64,10 @@ pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
         },
     )?;
     progress.end();
-    if let Some(wave) = wave {
-        wave.finish_with(&tap)?;
+    if let Some(wave) = wave
+        && let Some(note) = wave.finish_with(&tap)?
+    {
+        console::note(&note);
     }
     match args.json {
         true => console::json(&report)?,

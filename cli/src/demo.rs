@@ -7,9 +7,9 @@ use crate::interrupt::Interrupt;
 use crate::profiles::capacity;
 use crate::progress::Progress;
 use crate::run::verdict;
-use crate::wave::WaveFile;
 use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
+use aster_lab::watch::WaveFile;
 use std::cell::RefCell;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,9 @@ fn draw(
     if interrupt.asked() {
         return Err(DemoError::Stopped.into());
     }
-    wave.finish()?;
+    if let Some(note) = wave.finish()? {
+        console::note(&note);
+    }
     say(&format!("The ONFI waveform of a LUN's first READ, PROGRAM and ERASE is in {}.", path.display()))
 }
 

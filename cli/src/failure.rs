@@ -4,6 +4,7 @@ use aster_device::BuildError;
 use aster_device::bench::BenchError;
 use aster_lab::demo::DemoError;
 use aster_lab::own::WorkError;
+use aster_lab::watch::WatchError;
 use aster_run_virtual::{ImageError, RunError};
 use std::fmt::Display;
 use std::path::Path;
@@ -106,9 +107,20 @@ impl From<WorkError> for Failure {
     fn from(error: WorkError) -> Self {
         match error {
             WorkError::Run(error) => error.into(),
+            WorkError::Image(error) => error.into(),
+            WorkError::Watch(error) => error.into(),
             WorkError::Interrupted => Failure::InterruptedEarly(error.to_string()),
             error @ WorkError::Age(_) => Failure::run(error),
             error @ WorkError::Plan(_) => Failure::usage(error),
+        }
+    }
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        match error {
+            WatchError::File { .. } => Failure::usage(error),
+            WatchError::Write { .. } => Failure::run(error),
         }
     }
 }

@@ -2,29 +2,22 @@
 
 use crate::args::{ExplainArgs, HardwareArg, ReplayArgs, RunArgs};
 use crate::console;
-use crate::events::EventFile;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
-use crate::follow::Followers;
 use crate::interrupt::Interrupt;
-use crate::monitor::MonitorFile;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
-use crate::spans::{SpanReport, SpanSink};
 use crate::traces;
-use crate::wave::WaveFile;
-use aster_device::{ChannelHardware, FreshErrors, Media};
+use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
-use aster_lab::own::{self, Moment, Setup, Work, WorkError};
+use aster_lab::own::{self, Outcome, Phase, Place, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
+use aster_lab::run::workload::Drive;
 use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
-use aster_lab::run::workload::{Drive, fio};
-use aster_run_virtual::events::Recorder;
-use aster_run_virtual::open_image;
+use aster_lab::watch::{MonitorWatch, SpanReport, Watch, Watchers};
 use serde::Serialize;
-use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs the work and reports it.
 ///
@@ -47,13 +40,13 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let setup = Setup {
         name,
         profile,
-        hardware: hardware(args.hardware)?,
         content: args.content.map(Into::into),
         precondition_percent: args.precondition,
         age_hours: args.age,
         seed: args.seed,
         keep_going: args.keep_going,
     };
+    let hardware = hardware(args.hardware)?;
     keep_apart(
         &[Some(args.profile.as_path()), args.source.job.as_deref(), args.source.trace.as_deref()],
         &[
@@ -65,106 +58,40 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         ],
     )?;
     // Everything that is read is read and checked before anything is written.
-    let content = setup.content;
-    let existing = match &args.image {
-        Some(path) if path.exists() => Some(open_image(path, &setup.profile, content)?),
-        _ => None,
-    };
-    let (bytes, block_bytes) = aster_device::namespace(&setup.profile, content, existing.as_ref())?;
-    let Asked { work, mut notes, written_bytes } = work(args, Drive { bytes, block_bytes })?;
-    let kept = content.unwrap_or(setup.profile.content.into());
-    let need = Need::of(&setup.profile, bytes, args.precondition, written_bytes);
+    let place = Place::new(&setup, args.image.as_deref())?;
+    let drive = place.drive();
+    let Asked { work, mut notes, written_bytes } = work(args, drive)?;
+    let kept = setup.content.unwrap_or(setup.profile.content.into());
+    let need = Need::of(&setup.profile, drive.bytes, args.precondition, written_bytes);
     notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), args.image.as_deref())?);
-
-    let recorder = Recorder::default();
-    let wave = args.wave.as_deref().map(WaveFile::create).transpose()?;
-    let events = args.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
-    let spans = args.spans.then(SpanSink::default);
-    let monitor_file = |path| MonitorFile::create(path, &args.monitor_modules, args.monitor_ways);
-    let monitor = args.monitor.as_deref().map(monitor_file).transpose()?;
-    let followers = Followers::new(args.perfetto.as_deref(), which)?;
-    let media = match (existing, &args.image) {
-        (Some(media), _) => media,
-        (None, Some(path)) => open_image(path, &setup.profile, content)?,
-        (None, None) => Media::fresh(),
-    };
+    let watchers = Watchers::new(&watch(args, which)?)?;
 
     notes.iter().for_each(|note| console::note(note));
     if let Some(doubt) = profiles::doubt(&FreshErrors::of(&setup.profile)?) {
         console::note(&doubt);
     }
     let interrupt = Interrupt::listen()?;
-    let progress = RefCell::new(Progress::new());
-    let mut recovery = None;
-    progress.borrow_mut().begin(if args.precondition.is_some() { "precondition" } else { "run" });
-    let (report, machine) = own::run(
-        &setup,
-        work,
-        media,
-        &recorder,
-        |machine, moment| {
-            match moment {
-                Moment::Booted => followers.attach(machine),
-                Moment::Work => followers.begin(),
-            }
-            if let (Some(monitor), Moment::Work) = (&monitor, moment) {
-                monitor.attach(machine, args.monitor_interval);
-            }
-            if let Some(spans) = &spans {
-                match moment {
-                    Moment::Booted => spans.attach(machine),
-                    Moment::Work => spans.begin(machine),
-                }
-            }
-            if moment == Moment::Booted {
-                recovery = machine.device().recovery();
-                return;
-            }
-            if args.precondition.is_some() {
-                progress.borrow_mut().begin("run");
-            }
-            if let Some(wave) = &wave {
-                wave.attach(machine);
-            }
-        },
-        &mut |share| {
-            progress.borrow_mut().set(share);
-            if let Some(wave) = &wave {
-                wave.settle();
-            }
-            !interrupt.asked()
-        },
-    )
-    .map_err(|error| match error {
+    let mut progress = Progress::new();
+    let mut at = if args.precondition.is_some() { Phase::Before } else { Phase::Work };
+    progress.begin(stage_name(at));
+    let outcome = own::run(&setup, hardware, work, place, watchers, &mut |phase, share| {
+        if phase == Phase::Work && at == Phase::Before {
+            at = phase;
+            progress.begin(stage_name(phase));
+        }
+        progress.set(share);
+        !interrupt.asked()
+    });
+    let Outcome { report, heard, recovery } = outcome.map_err(|error| match error {
         WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
         error => error.into(),
     })?;
-    // Now, so that shutting down is no part of it.
-    let spans = spans.map(|spans| spans.report(&machine));
-    let explanation = followers.finish(&machine)?;
-    if let Some(monitor) = monitor {
-        monitor.finish(&machine)?;
-    }
-    if let Some(wave) = wave {
-        wave.finish()?;
-    }
-    // Without an image nobody will see the drive again: its power may go as it is.
-    let shut_down = match args.image {
-        Some(_) => machine.shut_down().map(drop),
-        None => Ok(()),
-    };
-    progress.borrow_mut().end();
-    if let Some(events) = events {
-        events.finish()?;
-    }
-    shut_down?;
+    progress.end();
 
-    if let Some(recovery) = recovery {
-        console::note(&recovery);
-    }
+    heard.notes.iter().chain(&recovery).for_each(|note| console::note(note));
     match which {
-        None => print(args, &report, spans.as_ref())?,
-        Some(which) => tell(args, explanation.as_ref(), which)?,
+        None => print(args, &report, heard.spans.as_ref())?,
+        Some(which) => tell(args, heard.explanation.as_ref(), which)?,
     }
     if report.reads_nothing() {
         console::note(
@@ -177,6 +104,31 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     verdict([&report])
+}
+
+/// What the progress of a run is called.
+fn stage_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Before => "precondition",
+        Phase::Work => "run",
+    }
+}
+
+/// What is to be heard of the run.
+fn watch(args: &RunArgs, which: Option<Which>) -> Result<Watch, Failure> {
+    let monitor = |path: &PathBuf| {
+        let modules = args.monitor_modules.chosen(args.monitor_ways)?;
+        let (path, interval) = (path.clone(), args.monitor_interval);
+        Ok::<_, Failure>(MonitorWatch { path, modules, each_way: args.monitor_ways, interval })
+    };
+    Ok(Watch {
+        wave: args.wave.clone(),
+        events: args.events.clone(),
+        perfetto: args.perfetto.clone(),
+        monitor: args.monitor.as_ref().map(monitor).transpose()?,
+        spans: args.spans,
+        explain: which,
+    })
 }
 
 /// Prints an explanation.
@@ -268,12 +220,13 @@ fn work(args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
 
 fn jobs(path: &Path, args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
     let text = read_text(path, HAND_WRITTEN_MAX)?;
-    let mut jobs = fio::parse(&text).map_err(|error| Failure::file(path, error))?;
-    jobs.iter_mut().for_each(|job| job.verify |= args.verify);
+    let work = Work::jobs(&path.display().to_string(), &text, args.verify);
+    let work = work.map_err(|error| Failure::file(path, error))?;
     let wrong = |error| Failure::file(path, error);
-    let notes = own::check_jobs(&jobs, drive, args.seed).map_err(wrong)?;
-    let written_bytes = own::written_bytes(&jobs, drive, args.seed).map_err(wrong)?;
-    Ok(Asked { work: Work::Jobs { jobs, name: path.display().to_string() }, notes, written_bytes })
+    let jobs = work.as_jobs();
+    let notes = own::check_jobs(jobs, drive, args.seed).map_err(wrong)?;
+    let written_bytes = own::written_bytes(jobs, drive, args.seed).map_err(wrong)?;
+    Ok(Asked { work, notes, written_bytes })
 }
 
 fn trace(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -> Result<Asked, Failure> {

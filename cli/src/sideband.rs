@@ -1,8 +1,8 @@
 //! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and Prometheus.
 
 use crate::failure::Failure;
-use crate::monitor::{insert, object};
 use aster_device::{Device, StatisticsLog};
+use aster_lab::watch::{insert, object};
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::events::monitor::{Entry, EntryKind, OperationMonitor, Sample, ShippedModule};

@@ -15,6 +15,7 @@ pub mod perfetto;
 pub mod report;
 pub mod torture;
 mod tree;
+pub mod watch;
 pub mod wave;
 
 pub use aster_device as device;

@@ -1,13 +1,19 @@
-//! The user's own work on a drive: a fio job file or a trace.
+//! The user's own work on a drive: a fio job file or a trace, as `aster run` runs it.
+
+mod whole;
+
+pub use whole::{Outcome, Phase, Place, run};
 
 use crate::measure::{Progress, drive_of, measure};
 use crate::report::RunReport;
+use crate::watch::WatchError;
 use aster_device::profile::Profile;
-use aster_device::{ChannelHardware, Media};
+use aster_device::{BuildError, Media, Pieces};
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{Machine, RunError};
+use aster_run_virtual::{ImageError, Machine, RunError};
 use aster_units::Content;
+use aster_workload::fio::{self, JobFileError};
 use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
 use aster_workload::trace::{Format, Replay, Trace};
 use aster_workload::{Drive, Job, Mix, Pace, PlanError};
@@ -21,6 +27,8 @@ pub enum Work {
         jobs: Vec<Job>,
         /// Its name, for errors.
         name: String,
+        /// Its text, for whoever repeats the run.
+        text: String,
     },
     /// A trace.
     Trace {
@@ -39,6 +47,26 @@ pub enum Work {
     },
 }
 
+impl Work {
+    /// The work of a job file's `text`; with `verify` everything that it reads is checked.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where.
+    pub fn jobs(name: &str, text: &str, verify: bool) -> Result<Self, JobFileError> {
+        let mut jobs = fio::parse(text)?;
+        jobs.iter_mut().for_each(|job| job.verify |= verify);
+        Ok(Work::Jobs { jobs, name: name.to_owned(), text: text.to_owned() })
+    }
+
+    /// The jobs; none of a trace.
+    pub fn as_jobs(&self) -> &[Job] {
+        match self {
+            Work::Jobs { jobs, .. } => jobs,
+            Work::Trace { .. } => &[],
+        }
+    }
+}
+
 /// A moment of a run at which the caller may look at the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
@@ -55,8 +83,6 @@ pub struct Setup {
     pub name: String,
     /// The drive.
     pub profile: Profile,
-    /// What its channels are.
-    pub hardware: ChannelHardware,
     /// Overrides the profile's content.
     pub content: Option<Content>,
     /// Fills the drive before, and overwrites so many percent of it at random.
@@ -67,6 +93,21 @@ pub struct Setup {
     pub seed: u64,
     /// Go on after a failed request.
     pub keep_going: bool,
+}
+
+impl Setup {
+    /// A fresh drive of `profile`, which reports call `name`, with nothing asked for beside the work.
+    pub fn new(name: &str, profile: Profile) -> Self {
+        Setup {
+            name: name.to_owned(),
+            profile,
+            content: None,
+            precondition_percent: None,
+            age_hours: None,
+            seed: 1,
+            keep_going: false,
+        }
+    }
 }
 
 /// Why the user's work could not be run.
@@ -81,20 +122,34 @@ pub enum WorkError {
     /// The caller stopped it before the work began.
     #[error("interrupted before the work began: nothing was measured")]
     Interrupted,
+    /// The image that the drive is kept in.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// What was heard can't be written.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
     /// The run.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
+impl From<BuildError> for WorkError {
+    fn from(error: BuildError) -> Self {
+        WorkError::Run(error.into())
+    }
+}
+
 /// Most outstanding requests that one queue pair of the driver is set up for.
 const DEPTH_MAX: u32 = 1024;
 
-/// Powers a drive on and runs the work, calling `look` at each [`Moment`]. Gives the report, and the machine to go on with.
+/// Powers a drive of `media`, built with `pieces`, on and runs the work, calling `look` at each [`Moment`]. Gives the report, and the
+/// machine to go on with. [`run`] does all that goes around it, too.
 ///
 /// # Errors
 /// When the work can't be understood or the run can't go on.
-pub fn run(
+pub fn run_on(
     setup: &Setup,
+    pieces: impl Into<Pieces>,
     work: Work,
     media: Media,
     recorder: &Recorder,
@@ -102,7 +157,7 @@ pub fn run(
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
     let machine = Machine::power_on_with(
-        setup.hardware,
+        pieces,
         &setup.name,
         &setup.profile,
         setup.content,
@@ -135,7 +190,7 @@ fn carry_out(
 ) -> Result<RunReport, WorkError> {
     let drive = drive_of(machine);
     let (name, tasks) = match work {
-        Work::Jobs { jobs, name } => (name, Task::of_jobs(&jobs, drive, setup.seed)?),
+        Work::Jobs { jobs, name, .. } => (name, Task::of_jobs(&jobs, drive, setup.seed)?),
         Work::Trace { text, name, format, replay, queue_depth, verify } => {
             let trace = Trace::new(Lines { text, at: 0 }, format, drive, replay);
             let tasks =
@@ -259,7 +314,6 @@ fn driver_config(setup: &Setup, work: &Work) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_workload::fio;
 
     #[test]
     fn owned_lines_are_those_of_the_text() {

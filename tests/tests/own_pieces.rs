@@ -19,7 +19,12 @@ fn pieces_of_a_readers_own_go_in_without_touching_aster() {
     assert!(said.contains("500 pages right"), "{said}");
     let overtakes = said.split("overtook ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
     assert!(overtakes.parse::<u32>().unwrap() > 0, "{said}");
-    assert!(said.contains("3 operations at once at most"), "{said}");
+    // A job file with preconditioning, spans and a report, on a drive with the scheduler of its own.
+    assert!(said.contains("all of it") && said.contains("mixed, reads"), "{said}");
+    assert!(said.contains("own job: 400 requests, 0 failed, "), "{said}");
+    let read = said.split("0 failed, ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
+    assert!(read.parse::<u64>().unwrap() > 0, "it was filled before: {said}");
+    assert_eq!(said.matches("3 operations at once at most").count(), 2, "{said}");
     let moved = said.split("own monitor module: ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
     assert!(moved.parse::<u64>().unwrap() > 0, "{said}");
     assert!(said.contains("; 9 entries with it, 7 without"), "{said}");

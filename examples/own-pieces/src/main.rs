@@ -1,7 +1,7 @@
-//! Aster with pieces of one's own: a flash operation, a transaction scheduler and a task scheduler (docs/schedulers.md), and a module of
-//! the operation monitor (docs/observability.md).
+//! Aster with pieces of one's own: a flash operation, a transaction scheduler and a task scheduler (docs/schedulers.md), a module of
+//! the operation monitor (docs/observability.md), and a job file run on a drive that has them.
 
-use aster_device::bench::{Bench, Operation, Pattern, Work};
+use aster_device::bench::{self, Bench, Operation, Pattern};
 use aster_device::plug::{
     Arbiter, ChannelPort, Descriptor, Lun, Phase, Running, Task, TaskScheduler, TransactionClass, onfi,
 };
@@ -10,6 +10,9 @@ use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
 use aster_device::{Device, Media, Pieces};
 use aster_events::monitor::{Entry, MonitorModule, OperationMonitor, Sample, ShippedModule};
 use aster_events::{Event, Recorder};
+use aster_lab::own::{self, Place, Setup, Work};
+use aster_lab::report::table;
+use aster_lab::watch::{Watch, Watchers};
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::rc::Rc;
@@ -101,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "own operation: LUN 0 {} ONFI",
         if bench.operate(0, is_onfi) { "speaks" } else { "doesn't speak" }
     );
-    let work = Work {
+    let work = bench::Work {
         operation: Operation::Read,
         pattern: Pattern::Random,
         requests: 500,
@@ -117,7 +120,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     println!("own transaction scheduler: {right} pages right, status overtook {} times", overtakes.get());
 
-    // A whole drive: our task scheduler admits what runs.
+    // Everything that `aster run` does, on a drive with our task scheduler: a job file, preconditioning, what listens, the report.
+    let peak = Rc::new(Cell::new(0));
+    let budget = PowerBudget { operations_max: 3, peak: Rc::clone(&peak) };
+    let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };
+    let setup = Setup { precondition_percent: Some(0), ..Setup::new("own", profile.clone()) };
+    let work = Work::jobs("mixed.fio", "[mixed]\nrw=randrw\nbs=4k\niodepth=16\nnumber_ios=400\n", true)?;
+    let place = Place::new(&setup, None)?;
+    let watchers = Watchers::new(&Watch { spans: true, ..Watch::default() })?;
+    let outcome = own::run(&setup, pieces, work, place, watchers, &mut |_phase, _share| true)?;
+    let (kinds, drive) = (&outcome.report.tasks[0].kinds, &outcome.report.drive);
+    let requests: u64 = kinds.iter().map(|kind| kind.requests).sum();
+    print!("{}", table(&[outcome.report.clone()]));
+    println!(
+        "own job: {requests} requests, {} failed, {} flash reads, {} operations at once at most",
+        outcome.report.failures(),
+        drive.flash_reads,
+        peak.get()
+    );
+
+    // A drive by itself: our task scheduler admits what runs.
     let peak = Rc::new(Cell::new(0));
     let budget = PowerBudget { operations_max: 3, peak: Rc::clone(&peak) };
     let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };

@@ -1,11 +1,9 @@
 //! The waveform file: the first READ, PROGRAM and ERASE on one channel, as a logic analyser would show them.
 
-use crate::console;
-use crate::failure::Failure;
-use crate::files::create;
+use super::error::{WatchError, create};
+use crate::wave::{write_svg, write_vcd};
 use aster_device::Device;
 use aster_device::wave::{WaveFilter, WaveTap, Waveform};
-use aster_lab::wave::{write_svg, write_vcd};
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Event, EventSink};
 use aster_units::{ChannelId, Instant};
@@ -16,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 
 /// Listens to every channel until one of them has shown everything, then keeps that one.
-pub(crate) struct WaveFile {
+pub struct WaveFile {
     path: PathBuf,
     into: BufWriter<File>,
     listening: RefCell<Option<Listening>>,
@@ -29,14 +27,14 @@ struct Listening {
 }
 
 /// Tells the taps when arrays begin and end to work, and whoever listened before everything.
-pub(crate) struct Tell {
+pub struct Tell {
     before: Option<Box<dyn EventSink>>,
     taps: Vec<WaveTap>,
 }
 
 impl Tell {
     /// Tells the tap of a bench's channel.
-    pub(crate) fn only(tap: &WaveTap) -> Self {
+    pub fn only(tap: &WaveTap) -> Self {
         Tell { before: None, taps: vec![tap.clone()] }
     }
 }
@@ -59,10 +57,10 @@ impl WaveFile {
     ///
     /// # Errors
     /// When it can't be made.
-    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+    pub fn create(path: &Path) -> Result<Self, WatchError> {
         let extension = path.extension().unwrap_or_default();
         if !["vcd", "svg"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
-            return Err(Failure::file(
+            return Err(WatchError::file(
                 path,
                 "a waveform is written as .vcd, for a viewer, or .svg, a picture: name it so",
             ));
@@ -71,7 +69,7 @@ impl WaveFile {
     }
 
     /// Listens to `machine`'s drive from now on.
-    pub(crate) fn attach(&self, machine: &Machine) {
+    pub fn attach(&self, machine: &Machine) {
         let device = machine.device();
         let geometry = device.geometry();
         let taps: Vec<WaveTap> = (0..geometry.channels)
@@ -86,7 +84,7 @@ impl WaveFile {
     }
 
     /// Leaves the channels alone once one of them has shown everything: drawing takes time. True from then on.
-    pub(crate) fn settle(&self) -> bool {
+    pub fn settle(&self) -> bool {
         let listening = self.listening.borrow();
         let Some(Listening { device, taps }) = &*listening else { return true };
         let complete = taps.iter().any(WaveTap::is_complete);
@@ -96,36 +94,32 @@ impl WaveFile {
         complete
     }
 
-    /// Writes the waveform of the channel that has shown most.
+    /// Writes the waveform of the channel that has shown most. Gives what is to be said about it.
     ///
     /// # Errors
     /// When the file can't be written.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self) -> Result<Option<String>, WatchError> {
         let taps = self.listening.into_inner().map_or_else(Vec::new, |listening| listening.taps);
         match best(&taps) {
             Some(best) => WaveFile::write(&self.path, self.into, &best),
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 
-    /// Writes what a bench's channel has shown.
+    /// Writes what a bench's channel has shown. Gives what is to be said about it.
     ///
     /// # Errors
     /// When the file can't be written.
-    pub(crate) fn finish_with(self, tap: &WaveTap) -> Result<(), Failure> {
+    pub fn finish_with(self, tap: &WaveTap) -> Result<Option<String>, WatchError> {
         WaveFile::write(&self.path, self.into, &tap.waveform())
     }
 
-    fn write(path: &Path, into: BufWriter<File>, wave: &Waveform) -> Result<(), Failure> {
-        if wave.changes().is_empty() {
-            console::note(&format!(
-                "{}: empty, no page was read or programmed, no block erased",
-                path.display()
-            ));
-        }
+    fn write(path: &Path, into: BufWriter<File>, wave: &Waveform) -> Result<Option<String>, WatchError> {
+        let empty = || format!("{}: empty, no page was read or programmed, no block erased", path.display());
+        let note = wave.changes().is_empty().then(empty);
         let picture = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
         let written = if picture { write_svg(into, wave) } else { write_vcd(into, wave) };
-        written.map_err(|error| Failure::run(format!("{}: {error}", path.display())))
+        written.map(|()| note).map_err(|error| WatchError::write(path, error))
     }
 }
 

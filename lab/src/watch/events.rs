@@ -1,6 +1,6 @@
 //! Every event of a run, one JSON object a line.
 
-use crate::failure::Failure;
+use super::error::{WatchError, create};
 use aster_run_virtual::events::{Event, EventSink, Recorder};
 use aster_units::Instant;
 use std::cell::RefCell;
@@ -40,7 +40,7 @@ impl<W: Write> EventSink for Lines<W> {
 }
 
 /// Writes what a recorder hears to a file, until it is finished.
-pub(crate) struct EventFile {
+pub struct EventFile {
     path: PathBuf,
     recorder: Recorder,
     output: Rc<RefCell<Output<Box<dyn Write>>>>,
@@ -51,8 +51,8 @@ impl EventFile {
     ///
     /// # Errors
     /// When the file can't be made.
-    pub(crate) fn attach(path: &Path, recorder: &Recorder) -> Result<Self, Failure> {
-        let into: Box<dyn Write> = Box::new(crate::files::create(path)?);
+    pub fn attach(path: &Path, recorder: &Recorder) -> Result<Self, WatchError> {
+        let into: Box<dyn Write> = Box::new(create(path)?);
         let output = Rc::new(RefCell::new(Output { into, error: None }));
         recorder.attach(Lines(Rc::clone(&output)));
         Ok(EventFile { path: path.to_owned(), recorder: recorder.clone(), output })
@@ -62,14 +62,14 @@ impl EventFile {
     ///
     /// # Errors
     /// The first error since the file was made.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self) -> Result<(), WatchError> {
         self.recorder.detach();
         let mut output = self.output.borrow_mut();
         let result = match output.error.take() {
             Some(error) => Err(error),
             None => output.into.flush(),
         };
-        result.map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))
+        result.map_err(|error| WatchError::write(&self.path, error))
     }
 }
 

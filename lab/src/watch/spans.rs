@@ -17,7 +17,7 @@ pub(crate) const SLOTS: u16 = 8192;
 
 /// Listens to a machine from its boot on, and measures from the beginning of the work on.
 #[derive(Default)]
-pub(crate) struct SpanSink {
+pub struct SpanSink {
     /// Spans that end before the work are followed, because a queue's doorbells make sense only to one who saw them all,
     /// and not counted.
     at_work: Rc<Cell<bool>>,
@@ -51,7 +51,7 @@ impl EventSink for Before {
 
 impl SpanSink {
     /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
-    pub(crate) fn attach(&self, machine: &Machine) {
+    pub fn attach(&self, machine: &Machine) {
         let (stages, at_work) = (Rc::clone(&self.stages), Rc::clone(&self.at_work));
         let mut spans = Spans::new(SLOTS, move |span| {
             if at_work.get() {
@@ -69,7 +69,7 @@ impl SpanSink {
     }
 
     /// Measures from now on.
-    pub(crate) fn begin(&self, machine: &Machine) {
+    pub fn begin(&self, machine: &Machine) {
         self.at_work.set(true);
         self.lost_before.set(self.lost());
         let geometry = machine.device().geometry();
@@ -87,7 +87,7 @@ impl SpanSink {
     }
 
     /// What was measured by now.
-    pub(crate) fn report(&self, machine: &Machine) -> SpanReport {
+    pub fn report(&self, machine: &Machine) -> SpanReport {
         let stages = self.stages.borrow();
         let steps = Stage::ALL[1..].iter().map(|stage| Row::of(stage.name(), stages.step(*stage)));
         let total = Row::of("total", stages.total());
@@ -124,7 +124,7 @@ impl SpanSink {
 }
 
 /// Lets `sink` listen beside whoever listens to the machine's drive.
-pub(crate) fn add(machine: &Machine, sink: Tee) {
+pub fn add(machine: &Machine, sink: Tee) {
     let recorder = machine.device().recorder();
     let all = match recorder.detach() {
         Some(before) => Tee::default().with(Before(before)).with(sink),
@@ -192,7 +192,7 @@ struct FirmwareRow {
 
 /// Where the time of a run went.
 #[derive(Serialize)]
-pub(crate) struct SpanReport {
+pub struct SpanReport {
     /// Up to each stage from the one before it, and in all.
     stages: Vec<Row>,
     /// By kind.
@@ -205,7 +205,7 @@ pub(crate) struct SpanReport {
 
 impl SpanReport {
     /// As a table for people.
-    pub(crate) fn table(&self) -> String {
+    pub fn table(&self) -> String {
         let mut out = String::new();
         let head = ["count", "mean µs", "p50", "p99", "p99.9", "max"];
         let mut line = |name: &str, cells: [String; 6]| {

@@ -1,10 +1,9 @@
 //! Followers of a run's commands: the trace for Perfetto, and the explanation of one command.
 
-use crate::failure::Failure;
-use crate::files::create;
-use crate::spans::{SLOTS, add};
-use aster_lab::explain::{Collector, Explanation, Which};
-use aster_lab::perfetto::PerfettoTrace;
+use super::error::{WatchError, create};
+use super::spans::{SLOTS, add};
+use crate::explain::{Collector, Explanation, Which};
+use crate::perfetto::PerfettoTrace;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Lives, Piece, Tee};
 use std::cell::{Cell, RefCell};
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Who hears what became of a run's commands.
-pub(crate) struct Followers {
+pub struct Followers {
     perfetto: Option<Perfetto>,
     collector: Option<Rc<RefCell<Collector>>>,
     at_work: Rc<Cell<bool>>,
@@ -44,7 +43,7 @@ impl Followers {
     ///
     /// # Errors
     /// When the file can't be made.
-    pub(crate) fn new(perfetto: Option<&Path>, explain: Option<Which>) -> Result<Self, Failure> {
+    pub fn new(perfetto: Option<&Path>, explain: Option<Which>) -> Result<Self, WatchError> {
         let perfetto = match perfetto {
             Some(path) => Some(Perfetto {
                 path: path.to_owned(),
@@ -58,7 +57,7 @@ impl Followers {
     }
 
     /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
-    pub(crate) fn attach(&self, machine: &Machine) {
+    pub fn attach(&self, machine: &Machine) {
         if self.perfetto.is_none() && self.collector.is_none() {
             return;
         }
@@ -92,7 +91,7 @@ impl Followers {
     }
 
     /// The work begins.
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         self.at_work.set(true);
         let lives = self.lives.borrow();
         if let (Some(collector), Some(lives)) = (&self.collector, &*lives) {
@@ -104,12 +103,12 @@ impl Followers {
     ///
     /// # Errors
     /// When the file could not be written.
-    pub(crate) fn finish(&self, machine: &Machine) -> Result<Option<Explanation>, Failure> {
+    pub fn finish(&self, machine: &Machine) -> Result<Option<Explanation>, WatchError> {
         self.at_work.set(false);
         if let Some(perfetto) = &self.perfetto
             && let Some(trace) = perfetto.trace.borrow_mut().take()
         {
-            trace.finish().map_err(|error| Failure::run(format!("{}: {error}", perfetto.path.display())))?;
+            trace.finish().map_err(|error| WatchError::write(&perfetto.path, error))?;
         }
         let geometry = *machine.device().geometry();
         let Some(collector) = &self.collector else { return Ok(None) };

@@ -1,0 +1,17 @@
+//! What listens to a run: waveforms, events, the trace for Perfetto, the operation monitor, spans, one command's life.
+
+mod error;
+mod events;
+mod follow;
+mod monitor;
+mod spans;
+mod watchers;
+mod wave;
+
+pub use error::WatchError;
+pub use events::EventFile;
+pub use follow::Followers;
+pub use monitor::{MonitorFile, insert, object};
+pub use spans::{SpanReport, SpanSink, add};
+pub use watchers::{Heard, MonitorWatch, Watch, Watchers};
+pub use wave::{Tell, WaveFile};

@@ -1,0 +1,201 @@
+//! The operation monitor's samples as a file.
+
+use super::error::{WatchError, create};
+use super::spans::add;
+use aster_device::Device;
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, ShippedModule};
+use aster_run_virtual::events::{Event, EventSink, Tee};
+use aster_units::{Duration, Instant};
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Inserts modules for `device`.
+pub fn insert<F: FnMut(&[Entry], Sample<'_>)>(
+    monitor: &mut OperationMonitor<F>,
+    at: Instant,
+    modules: &[ShippedModule],
+    device: &Device,
+    each_way: bool,
+) {
+    for module in modules {
+        let module = module.build(device.geometry(), device.firmware(), each_way);
+        monitor.insert(at, module).expect("modules that come along have names of their own");
+    }
+}
+
+/// How samples are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    Csv,
+    JsonLines,
+}
+
+/// Samples on their way to a file, until the first error.
+struct Output<W: Write> {
+    into: W,
+    format: Format,
+    headed: bool,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Output<W> {
+    fn new(into: W, format: Format) -> Self {
+        Output { into, format, headed: false, error: None }
+    }
+    fn sample(&mut self, entries: &[Entry], sample: Sample<'_>) {
+        if self.error.is_none() {
+            self.error = self.write(entries, sample).err();
+        }
+    }
+    fn write(&mut self, entries: &[Entry], sample: Sample<'_>) -> io::Result<()> {
+        if !self.headed && self.format == Format::Csv {
+            let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+            writeln!(self.into, "from_us,until_us,{}", names.join(","))?;
+        }
+        self.headed = true;
+        match self.format {
+            Format::Csv => {
+                write!(self.into, "{},{}", micros(sample.from), micros(sample.until))?;
+                for value in sample.values {
+                    match value.is_nan() {
+                        true => self.into.write_all(b",")?,
+                        false => write!(self.into, ",{value}")?,
+                    }
+                }
+                self.into.write_all(b"\n")
+            }
+            Format::JsonLines => {
+                serde_json::to_writer(&mut self.into, &object(entries, sample)).map_err(io::Error::from)?;
+                self.into.write_all(b"\n")
+            }
+        }
+    }
+    fn end(&mut self) -> io::Result<()> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.into.flush(),
+        }
+    }
+}
+
+fn micros(at: Instant) -> f64 {
+    at.since(Instant::ZERO).as_micros_f64()
+}
+
+/// A sample by the entries' names. Numbers that are none become `null`.
+pub fn object(entries: &[Entry], sample: Sample<'_>) -> Map<String, Value> {
+    let times = [("from_us", micros(sample.from)), ("until_us", micros(sample.until))];
+    let times = times.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+    let values =
+        entries.iter().zip(sample.values).map(|(entry, value)| (entry.name.clone(), Value::from(*value)));
+    times.chain(values).collect()
+}
+
+/// What ends when the work has, whatever the monitor's function is.
+trait Finish: EventSink {
+    fn finish(&mut self, at: Instant);
+}
+
+impl<F: FnMut(&[Entry], Sample<'_>)> Finish for OperationMonitor<F> {
+    fn finish(&mut self, at: Instant) {
+        self.sample_now(at);
+    }
+}
+
+/// A sink that can be ended while it is attached.
+struct Until(Rc<RefCell<Option<Box<dyn Finish>>>>);
+
+impl EventSink for Until {
+    fn event(&mut self, at: Instant, event: &Event) {
+        if let Some(monitor) = self.0.borrow_mut().as_mut() {
+            monitor.event(at, event);
+        }
+    }
+}
+
+/// The file of the operation monitor.
+pub struct MonitorFile {
+    path: PathBuf,
+    output: Rc<RefCell<Output<BufWriter<File>>>>,
+    monitor: Rc<RefCell<Option<Box<dyn Finish>>>>,
+    modules: Vec<ShippedModule>,
+    each_way: bool,
+}
+
+impl MonitorFile {
+    /// Makes the file at `path`, for what these modules tell.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn create(path: &Path, modules: &[ShippedModule], each_way: bool) -> Result<Self, WatchError> {
+        let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+        let format = if is_csv { Format::Csv } else { Format::JsonLines };
+        let output = Rc::new(RefCell::new(Output::new(create(path)?, format)));
+        Ok(MonitorFile {
+            path: path.to_owned(),
+            output,
+            monitor: Rc::default(),
+            modules: modules.to_vec(),
+            each_way,
+        })
+    }
+
+    /// Listens to `machine` from now on, beside whoever listens already.
+    pub fn attach(&self, machine: &Machine, interval: Duration) {
+        let output = Rc::clone(&self.output);
+        let each = move |entries: &[Entry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
+        let mut monitor = OperationMonitor::new(interval, machine.now(), each);
+        insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
+        *self.monitor.borrow_mut() = Some(Box::new(monitor));
+        add(machine, Tee::default().with(Until(Rc::clone(&self.monitor))));
+    }
+
+    /// The work has ended: writes what is left.
+    ///
+    /// # Errors
+    /// The first error since the file was made.
+    pub fn finish(self, machine: &Machine) -> Result<(), WatchError> {
+        if let Some(mut monitor) = self.monitor.borrow_mut().take() {
+            monitor.finish(machine.now());
+        }
+        let ended = self.output.borrow_mut().end();
+        ended.map_err(|error| WatchError::write(&self.path, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: Format) -> String {
+        let entries = [Entry::new("waf", ""), Entry::new("active_ways", "")];
+        let mut output = Output::new(Vec::new(), format);
+        for values in [[f64::NAN, 1.5], [2.0, 0.0]] {
+            let until = Instant::from_picos(2_500_000);
+            output.sample(&entries, Sample { from: Instant::ZERO, until, values: &values });
+        }
+        output.end().unwrap();
+        String::from_utf8(output.into).unwrap()
+    }
+
+    #[test]
+    fn a_table_has_a_head_and_leaves_empty_what_there_is_nothing_to_say_about() {
+        assert_eq!(written(Format::Csv), "from_us,until_us,waf,active_ways\n0,2.5,,1.5\n0,2.5,2,0\n");
+    }
+
+    #[test]
+    fn json_lines_name_every_value() {
+        let text = written(Format::JsonLines);
+        let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(
+            (&first["until_us"], &first["waf"], &first["active_ways"]),
+            (&2.5.into(), &Value::Null, &1.5.into())
+        );
+        assert_eq!(text.lines().count(), 2);
+    }
+}

@@ -1,0 +1,157 @@
+//! Everybody that listens to one run.
+
+use super::error::WatchError;
+use super::events::EventFile;
+use super::follow::Followers;
+use super::monitor::MonitorFile;
+use super::spans::{SpanReport, SpanSink};
+use super::wave::WaveFile;
+use crate::explain::{Explanation, Which};
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::Recorder;
+use aster_run_virtual::events::monitor::ShippedModule;
+use aster_units::Duration;
+use std::cell::Cell;
+use std::path::PathBuf;
+
+/// What is to be heard of a run. By default nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    /// The ONFI waveforms of the work's first READ, PROGRAM and ERASE: VCD, or a picture when it ends in `.svg`.
+    pub wave: Option<PathBuf>,
+    /// Every event from power-on, one JSON object a line.
+    pub events: Option<PathBuf>,
+    /// What the work's commands did, for ui.perfetto.dev.
+    pub perfetto: Option<PathBuf>,
+    /// The operation monitor's samples of the work.
+    pub monitor: Option<MonitorWatch>,
+    /// Where the work's commands spent their time.
+    pub spans: bool,
+    /// One command's life.
+    pub explain: Option<Which>,
+}
+
+/// The operation monitor's samples in a file: a table when it ends in `.csv`, else JSON lines.
+#[derive(Clone, Debug)]
+pub struct MonitorWatch {
+    /// The file.
+    pub path: PathBuf,
+    /// The modules that sample, in their order.
+    pub modules: Vec<ShippedModule>,
+    /// An entry for each way, too.
+    pub each_way: bool,
+    /// Simulated time from sample to sample.
+    pub interval: Duration,
+}
+
+/// Everybody that listens to one run. Files are made when it is.
+pub struct Watchers {
+    wave: Option<WaveFile>,
+    events: Option<EventFile>,
+    spans: Option<SpanSink>,
+    monitor: Option<(MonitorFile, Duration)>,
+    followers: Followers,
+    recorder: Recorder,
+    hook: Cell<Option<Hook>>,
+}
+
+/// Called with the machine when the work begins.
+type Hook = Box<dyn FnOnce(&Machine)>;
+
+/// What was heard of a run.
+#[derive(Default)]
+pub struct Heard {
+    /// Where the work's commands spent their time, if that was asked for.
+    pub spans: Option<SpanReport>,
+    /// One command's life, if that was asked for and there was such a command.
+    pub explanation: Option<Explanation>,
+    /// What is to be said about it.
+    pub notes: Vec<String>,
+}
+
+impl Watchers {
+    /// Makes the files that `watch` names.
+    ///
+    /// # Errors
+    /// The first that can't be made.
+    pub fn new(watch: &Watch) -> Result<Self, WatchError> {
+        let recorder = Recorder::default();
+        let wave = watch.wave.as_deref().map(WaveFile::create).transpose()?;
+        let events = watch.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
+        let spans = watch.spans.then(SpanSink::default);
+        let monitor_file = |of: &MonitorWatch| {
+            Ok::<_, WatchError>((MonitorFile::create(&of.path, &of.modules, of.each_way)?, of.interval))
+        };
+        let monitor = watch.monitor.as_ref().map(monitor_file).transpose()?;
+        let followers = Followers::new(watch.perfetto.as_deref(), watch.explain)?;
+        Ok(Watchers { wave, events, spans, monitor, followers, recorder, hook: Cell::default() })
+    }
+
+    /// Calls `hook` with the machine when the work begins: what it adds ([`add`]) hears the work beside everybody else, such as
+    /// an operation monitor with modules of one's own.
+    #[must_use]
+    pub fn at_work(self, hook: impl FnOnce(&Machine) + 'static) -> Self {
+        self.hook.set(Some(Box::new(hook)));
+        self
+    }
+
+    /// Where the drive's events have to go.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Listens to `machine`, whose I/O queues have not been used yet.
+    pub fn booted(&self, machine: &Machine) {
+        self.followers.attach(machine);
+        if let Some(spans) = &self.spans {
+            spans.attach(machine);
+        }
+    }
+
+    /// The work begins.
+    pub fn work_begins(&self, machine: &Machine) {
+        self.followers.begin();
+        if let Some((monitor, interval)) = &self.monitor {
+            monitor.attach(machine, *interval);
+        }
+        if let Some(spans) = &self.spans {
+            spans.begin(machine);
+        }
+        if let Some(wave) = &self.wave {
+            wave.attach(machine);
+        }
+        if let Some(hook) = self.hook.take() {
+            hook(machine);
+        }
+    }
+
+    /// To be called now and then while the work goes on.
+    pub fn settle(&self) {
+        if let Some(wave) = &self.wave {
+            wave.settle();
+        }
+    }
+
+    /// The work has ended; `shut_down` ends the machine, of which only events hear.
+    ///
+    /// # Errors
+    /// Of the first file that could not be written, or of `shut_down`.
+    pub fn finish<E: From<WatchError>>(
+        self,
+        machine: Machine,
+        shut_down: impl FnOnce(Machine) -> Result<(), E>,
+    ) -> Result<Heard, E> {
+        let spans = self.spans.map(|spans| spans.report(&machine));
+        let explanation = self.followers.finish(&machine)?;
+        if let Some((monitor, _)) = self.monitor {
+            monitor.finish(&machine)?;
+        }
+        let note = self.wave.map(WaveFile::finish).transpose()?.flatten();
+        let ended = shut_down(machine);
+        if let Some(events) = self.events {
+            events.finish()?;
+        }
+        ended?;
+        Ok(Heard { spans, explanation, notes: note.into_iter().collect() })
+    }
+}
