@@ -212,6 +212,11 @@ mod tests {
                 ("lib.rs", "mod a; fn f() { a::g() }"),
                 ("a.rs", "pub(crate) fn g() {} pub(super) struct A { pub(in crate) x: u8 }"),
             ],
+            // A macro's single words are its own.
+            &[
+                ("lib.rs", "mod a; pub use a::A; pub struct Own; declare! { A = 4 }"),
+                ("a.rs", "use super::Own; pub struct A;"),
+            ],
             // Names of other crates, and words in comments and strings.
             &[
                 ("lib.rs", "mod a; mod b;"),

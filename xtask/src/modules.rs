@@ -272,8 +272,10 @@ impl Reader<'_, '_> {
     }
 
     fn end_path(&mut self, path: &mut Vec<String>, line: usize) {
-        if !path.is_empty() {
-            self.mention(std::mem::take(path), line, false);
+        let path = std::mem::take(path);
+        // A single word may be anything to a macro: a field, a variant that it declares.
+        if path.len() > 1 {
+            self.mention(path, line, false);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What happened between which two instants, and for which command: what traces and explanations are drawn from.
 
+mod owner;
 mod releases;
 mod station;
 mod transfers;
@@ -12,6 +13,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Duration, Geometry, Instant, LunAddr, LunIndex};
 use core::cell::Cell;
+use owner::Owner;
 pub use releases::Holder;
 use releases::Releases;
 use station::{READ_TRANSFER, Station, flash_kind};
@@ -128,13 +130,6 @@ pub struct Piece {
     pub from: Instant,
     /// When it ended.
     pub to: Instant,
-}
-
-/// For whom something is done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Owner {
-    command: Option<u64>,
-    task: Option<u32>,
 }
 
 #[derive(Clone, Copy, Default)]

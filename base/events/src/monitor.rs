@@ -3,66 +3,24 @@
 //! Modules only listen: simulated time is the same with and without them, and no bandwidth of the host's is used (C48).
 
 mod firmware;
+mod module;
 mod modules;
+mod names;
 mod shipped;
 
 pub use firmware::FirmwareTime;
+pub use module::{Entry, EntryKind, MonitorModule};
 pub use modules::{
     Bandwidth, BitErrors, Channels, FlashLatency, OutstandingCommands, Ways, WriteAmplification,
 };
-pub use shipped::ShippedModule;
+pub use names::ShippedModule;
 
 use crate::{Event, EventSink};
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
 use core::fmt::{self, Display, Formatter};
-
-/// An entry of the statistics table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// Its name, `snake_case`, the unit at its end.
-    pub name: String,
-    /// What it says.
-    pub help: &'static str,
-    /// Of which time it tells.
-    pub kind: EntryKind,
-}
-
-/// Of which time an entry tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EntryKind {
-    /// Of one sample.
-    Gauge,
-    /// Of all the time since its module was inserted: whoever misses samples misses nothing of it.
-    Counter,
-}
-
-impl Entry {
-    /// An entry that tells of a sample.
-    pub fn new(name: impl Into<String>, help: &'static str) -> Self {
-        Entry { name: name.into(), help, kind: EntryKind::Gauge }
-    }
-    /// An entry that counts since its module was inserted, and never goes down. Its name is `counted` and `_total`.
-    pub fn total(counted: &str, help: &'static str) -> Self {
-        Entry { name: format!("{counted}_total"), help, kind: EntryKind::Counter }
-    }
-}
-
-/// A module of the operation monitor (C45). [`ShippedModule`] names those that come along; own ones are inserted like them.
-pub trait MonitorModule {
-    /// By which it is removed: `snake_case`.
-    fn name(&self) -> &str;
-    /// The entries that the module fills, in their order.
-    fn entries(&self) -> Vec<Entry>;
-    /// Hears an event.
-    fn event(&mut self, at: Instant, event: &Event);
-    /// Writes its entries for the time from the sample before to `until`, `over` long, and begins the next sample.
-    /// What there is nothing to say about is [`f64::NAN`].
-    fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]);
-}
 
 /// A sample of all modules.
 #[derive(Clone, Copy, Debug)]

@@ -1,3 +1,5 @@
+mod polling;
+
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::{Function, Recorder};
@@ -299,35 +301,5 @@ impl Lun {
         }
         let (status, busy) = self.poll_ready(transaction, row, typical).await?;
         Ok((status, busy.unwrap_or(expected.min(exec.now()))))
-    }
-
-    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY). Gives the status and
-    /// when the last poll was answered that found the LUN busy, if one did.
-    ///
-    /// # Errors
-    /// As [`Lun::until_ready`].
-    pub async fn poll_ready(
-        &self,
-        transaction: &'static str,
-        row: RowAddr,
-        typical: Duration,
-    ) -> Result<(Status, Option<Instant>), FlashError> {
-        let policy = self.config.poll;
-        let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
-        let mut busy = None;
-        loop {
-            // A poll may wait long for the channel: what counts is when it was asked for.
-            let asked = self.core.exec().now();
-            let status = crate::operations::read_status(self, row).await?;
-            self.spend(Function::Polling, self.config.costs.poll);
-            if status.ready() {
-                return Ok((status, busy));
-            }
-            busy = Some(self.core.exec().now());
-            if asked > give_up {
-                return Err(FlashError::NeverReady { transaction, row, at: self.core.exec().now() });
-            }
-            self.core.exec().sleep(policy.interval).await;
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! All packages of a drive, and the cells that outlive them.
 
 use crate::config::{NandConfig, NandError};
-use crate::inspect::NandInspect;
 use crate::lun::{Lun, SharedDie};
 use crate::package::{NandPackage, Power};
 use crate::store::{Die, Image, SharedImage};
@@ -39,10 +38,6 @@ impl NandCells {
     /// the last call on each package's bus counts.
     pub fn power_off(&self, at: Instant) {
         self.power.off_at.set(Some(at));
-    }
-    /// A handle that looks at the cells and breaks them on purpose.
-    pub fn inspect(&self) -> NandInspect {
-        NandInspect::new(self.clone())
     }
 }
 
@@ -120,10 +115,6 @@ impl NandArray {
     /// The cells, to power up again once the packages are gone.
     pub fn cells(&self) -> NandCells {
         self.cells.clone()
-    }
-    /// A handle that looks at the cells and breaks them on purpose.
-    pub fn inspect(&self) -> NandInspect {
-        self.cells.inspect()
     }
 
     /// Bytes that a medium needs for the image of such an array. The image is sparse: what was never written takes no space.

@@ -5,11 +5,8 @@
 //! lift on the average. A cell that is lifted by more is wrong more often, one that is lifted by less less often, as far as its
 //! errors are such that a lift makes: those of erased cells are, those of the highest level are not.
 
-use crate::errors::ErrorModel;
+use crate::errors::{ErrorModel, LEVELS_MAX};
 use aster_units::CellMode;
-
-/// Levels that a cell has at most.
-pub const LEVELS_MAX: usize = 8;
 
 /// The share of each neighbour in the lift: on either side, and on the next word line, where cells lie as near as both.
 const BESIDE: f64 = 0.25;

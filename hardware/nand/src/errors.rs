@@ -6,9 +6,11 @@
 //! level rids a page of errors of one kind and brings others. Read noise moves the level of each cell a little, another way in
 //! each read, so that the cells near it are now right and now wrong. An undisturbed page costs one hash and one comparison a process.
 
-use crate::coupling::LEVELS_MAX;
 use alloc::vec::Vec;
 use aster_units::{PageType, mix64};
+
+/// Levels that a cell has at most.
+pub const LEVELS_MAX: usize = 8;
 
 /// How the raw bit error rate grows, each rate in errors per bit.
 ///

@@ -1,6 +1,6 @@
 //! Looking at the cells from outside the bus, and breaking them on purpose.
 
-use crate::array::NandCells;
+use crate::array::{NandArray, NandCells};
 use crate::config::NandConfig;
 use crate::errors::settle_order;
 use crate::faults::Injected;
@@ -51,6 +51,20 @@ pub struct EraseSpread {
 #[derive(Clone, Debug)]
 pub struct NandInspect {
     cells: NandCells,
+}
+
+impl NandCells {
+    /// A handle that looks at the cells and breaks them on purpose.
+    pub fn inspect(&self) -> NandInspect {
+        NandInspect::new(self.clone())
+    }
+}
+
+impl NandArray {
+    /// A handle that looks at the cells and breaks them on purpose.
+    pub fn inspect(&self) -> NandInspect {
+        self.cells().inspect()
+    }
 }
 
 impl NandInspect {

@@ -5,6 +5,7 @@
 //! moves registers and starts the next work; the LUN takes commands again (RDY).
 
 mod cached;
+mod state;
 mod suspend;
 
 use crate::config::NandConfig;
@@ -20,9 +21,8 @@ use aster_ports::layout::{PageLayout, Span};
 use aster_ports::package::DataOut;
 use aster_units::{Column, Duration, Instant};
 use aster_wire::onfi::Status;
-use cached::Next;
 use core::cell::RefCell;
-use suspend::Suspended;
+use state::{Next, Suspended};
 
 /// The cells of a LUN, shared between its package and the inspection handle.
 pub(crate) type SharedDie = Rc<RefCell<Die>>;

@@ -1,6 +1,6 @@
 //! What the big loop's operations wait for (Cosmos+ C32, C33): those before them, then their way and the issuer.
 
-use super::Owner;
+use super::owner::Owner;
 use alloc::vec::Vec;
 use aster_units::Instant;
 

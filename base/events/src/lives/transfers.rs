@@ -1,6 +1,6 @@
 //! Whose bytes the link moves.
 
-use super::Owner;
+use super::owner::Owner;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};

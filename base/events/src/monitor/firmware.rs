@@ -1,7 +1,8 @@
 //! Where the firmware's cores spend their time.
 
+use super::module::{Entry, MonitorModule};
 use super::modules::seconds;
-use super::{Entry, MonitorModule, ShippedModule};
+use super::names::ShippedModule;
 use crate::{Event, Firmware, Function};
 use alloc::collections::VecDeque;
 use alloc::format;

@@ -1,6 +1,7 @@
 //! The modules that come along (C45, C47).
 
-use super::{Entry, MonitorModule, ShippedModule};
+use super::module::{Entry, MonitorModule};
+use super::names::ShippedModule;
 use crate::{Event, FlashKind};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -6,14 +6,13 @@
 
 mod nvddr;
 mod nvddr2;
+mod parameters;
 mod sdr;
 
 use aster_units::Duration;
 use core::fmt;
 
-pub use nvddr::NvDdrTiming;
-pub use nvddr2::NvDdr2Timing;
-pub use sdr::SdrTiming;
+pub use parameters::{InterfaceTiming, NvDdr2Timing, NvDdrTiming, ResetTimes, SdrTiming, Timing};
 
 /// How data crosses the bus (ONFI 5.1 §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -71,63 +70,6 @@ impl fmt::Display for UnknownMode {
 }
 
 impl core::error::Error for UnknownMode {}
-
-/// The longest that RESET keeps a LUN busy, by what it interrupts (tRST, maxima).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ResetTimes {
-    /// Idle or reading.
-    pub read: Duration,
-    /// Programming.
-    pub program: Duration,
-    /// Erasing.
-    pub erase: Duration,
-}
-
-/// The parameters that only one data interface has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InterfaceTiming {
-    /// SDR.
-    Sdr(SdrTiming),
-    /// NV-DDR.
-    NvDdr(NvDdrTiming),
-    /// NV-DDR2.
-    NvDdr2(NvDdr2Timing),
-}
-
-/// The timing parameters of one mode of one data interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timing {
-    /// The mode number.
-    pub mode: u8,
-    /// tADL: last address cycle to data in.
-    pub t_adl: Duration,
-    /// tCCS: change column setup, from the last cycle of CHANGE READ/WRITE COLUMN to data.
-    pub t_ccs: Duration,
-    /// tCEH: CE_n high hold.
-    pub t_ceh: Duration,
-    /// tCH: CE_n hold.
-    pub t_ch: Duration,
-    /// tCS: CE_n setup.
-    pub t_cs: Duration,
-    /// tFEAT: busy of SET and GET FEATURES, maximum.
-    pub t_feat: Duration,
-    /// tITC: interface and timing mode change, maximum.
-    pub t_itc: Duration,
-    /// tRHW: data out to command, address or data in.
-    pub t_rhw: Duration,
-    /// tRR: ready to data out.
-    pub t_rr: Duration,
-    /// tRST: reset, maxima.
-    pub t_rst: ResetTimes,
-    /// tWB: last command cycle to busy, maximum; the status is invalid before.
-    pub t_wb: Duration,
-    /// tWHR: command or address to data out.
-    pub t_whr: Duration,
-    /// tWW: WP_n transition to command.
-    pub t_ww: Duration,
-    /// What only this data interface has.
-    pub interface: InterfaceTiming,
-}
 
 impl Timing {
     /// The mode that every package is in after power-on: SDR mode 0 (ONFI 5.1 §4.1).
@@ -211,19 +153,6 @@ impl Timing {
     pub fn transfers_per_second(&self) -> u64 {
         2_000_000_000_000 / self.data_out_pair().as_picos()
     }
-}
-
-/// `n` tenths of a nanosecond: the resolution of the standard's tables.
-const fn tenths(n: u64) -> Duration {
-    Duration::from_picos(n * 100)
-}
-
-const fn ns(n: u64) -> Duration {
-    Duration::from_nanos(n)
-}
-
-const fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
 }
 
 #[cfg(test)]

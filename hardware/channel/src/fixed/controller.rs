@@ -1,7 +1,8 @@
 //! A fixed controller of one channel: its operation modules, and what lies between them and the engine.
 
 use super::asynchronous::{Answer, ControlPath, ControlWord, Descent, Filter, WAITS};
-use super::module::{FixedConfig, Module, Next};
+use super::config::FixedConfig;
+use super::module::{Module, Next};
 use super::segment::{Place, Segment, SegmentKind, Waits};
 use super::synchronous::RoundRobin;
 use alloc::boxed::Box;

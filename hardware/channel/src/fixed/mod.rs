@@ -11,6 +11,7 @@
 //! They are event handlers, not tasks, and cost no core anything.
 
 mod asynchronous;
+mod config;
 mod controller;
 mod module;
 mod segment;
@@ -19,8 +20,8 @@ mod synchronous;
 pub use asynchronous::{
     AccessCounts, Answer, ControlWord, DISPATCH_QUEUE, Filter, Passage, StatisticsFilter, waits,
 };
+pub use config::FixedConfig;
 pub use controller::{Control, FixedController};
-pub use module::FixedConfig;
 pub use segment::{SEGMENT_KINDS, Segment, SegmentKind};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What a fixed controller can put on the bus: each segment's cycles are as constant as its circuit.
 
-use super::module::FixedConfig;
+use super::config::FixedConfig;
 use aster_codec::seed_of_row;
 use aster_ports::flash::{Feature, Target};
 use aster_txn::{Descriptor, Direction, Txn};

@@ -1,6 +1,7 @@
 //! The parts of the fixed controllers by themselves. Whole controllers are tested on a bench (`tests/tests/controllers.rs`).
 
-use super::module::{FixedConfig, Module, Next};
+use super::config::FixedConfig;
+use super::module::{Module, Next};
 use super::segment::SegmentKind;
 use super::synchronous::RoundRobin;
 use alloc::boxed::Box;

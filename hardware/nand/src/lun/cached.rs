@@ -1,21 +1,9 @@
 //! What works behind the host's back: READ CACHE, PAGE CACHE PROGRAM, planes together, word lines in one shot.
 
+use super::state::Next;
 use super::{Lun, Started, later};
 use crate::work::{Bank, Gathers, Job, PageAddr, Work};
 use aster_units::{Duration, Instant};
-
-/// What a cache command starts once the array is free.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// 31h: what was read ahead is shown, the array reads the pages waiting.
-    ReadAhead,
-    /// 3Fh: what was read ahead is shown.
-    ShowAhead,
-    /// 15h: the pages waiting are programmed behind the host's back.
-    ProgramBehind,
-    /// 10h after 15h: the pages waiting are programmed, the host waits.
-    Program,
-}
 
 impl Lun {
     /// A cache command's turn: the array is free.

@@ -1,17 +1,9 @@
 //! Suspending programs and erases, and going on with them.
 
+use super::state::Suspended;
 use super::{Lun, Started};
-use crate::work::{Bank, Job, PageAddr, Suspends, Work};
-use alloc::vec::Vec;
+use crate::work::{Bank, PageAddr, Suspends, Work};
 use aster_units::{Duration, Instant};
-
-/// Work that a suspend command has stopped.
-#[derive(Debug)]
-pub(super) struct Suspended {
-    pub(super) work: Work,
-    pub(super) others: Vec<Job>,
-    left: Duration,
-}
 
 impl Lun {
     /// Suspends what the array does if it is of that kind; without effect on a LUN that is ready and whose array is idle, since

@@ -1,4 +1,4 @@
-use super::{
+use super::fields::{
     AddressCycles, Endurance, Features, MultiPlaneAttributes, OptionalCommands, ParameterPage, Revisions,
     Vendor,
 };

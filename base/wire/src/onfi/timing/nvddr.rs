@@ -1,50 +1,5 @@
-use super::{InterfaceTiming, ResetTimes, Timing, ns, us};
+use super::parameters::{InterfaceTiming, NvDdrTiming, ResetTimes, Timing, ns, us};
 use aster_units::Duration;
-
-/// Parameters of the NV-DDR data interface (ONFI 5.1, NV-DDR timing modes).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NvDdrTiming {
-    /// tAC: access window of DQ from the clock, maximum.
-    pub t_ac: Duration,
-    /// tCAD: between command, address and data cycles.
-    pub t_cad: Duration,
-    /// tCAH: command, address and DQ hold.
-    pub t_cah: Duration,
-    /// tCALH: ALE, CLE and W/R_n hold.
-    pub t_calh: Duration,
-    /// tCALS: ALE, CLE and W/R_n setup.
-    pub t_cals: Duration,
-    /// tCAS: command, address and DQ setup.
-    pub t_cas: Duration,
-    /// tCK: average clock cycle.
-    pub t_ck: Duration,
-    /// tDH: data hold.
-    pub t_dh: Duration,
-    /// tDQSCK: access window of DQS from the clock, maximum.
-    pub t_dqsck: Duration,
-    /// tDQSD: W/R_n low to DQS and DQ driven, maximum.
-    pub t_dqsd: Duration,
-    /// tDQSHZ: W/R_n high to DQS and DQ released, maximum.
-    pub t_dqshz: Duration,
-    /// tDQSQ: DQS to DQ skew, maximum.
-    pub t_dqsq: Duration,
-    /// tDQSS: data in to first DQS edge, minimum 0.75 tCK.
-    pub t_dqss_min: Duration,
-    /// tDQSS: data in to first DQS edge, maximum 1.25 tCK.
-    pub t_dqss_max: Duration,
-    /// tDS: data setup.
-    pub t_ds: Duration,
-    /// tDSC: DQS cycle.
-    pub t_dsc: Duration,
-    /// tQHS: data hold skew, maximum.
-    pub t_qhs: Duration,
-    /// tWPRE: DQS write preamble, 1.5 tCK.
-    pub t_wpre: Duration,
-    /// tWPST: DQS write postamble, 1.5 tCK.
-    pub t_wpst: Duration,
-    /// tWRCK: W/R_n low to data output cycle.
-    pub t_wrck: Duration,
-}
 
 /// The table's columns are modes 0 to 5, in picoseconds.
 type Row = [u64; 6];

@@ -1,4 +1,5 @@
 extern crate std;
+use super::parameters::{ns, us};
 use super::*;
 use std::string::ToString;
 

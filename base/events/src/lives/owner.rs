@@ -1,0 +1,6 @@
+/// For whom something is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Owner {
+    pub(super) command: Option<u64>,
+    pub(super) task: Option<u32>,
+}
