@@ -222,8 +222,9 @@ pub(crate) enum Experiment {
 const IMAGE_EXAMPLES: &str = "\
 Examples:
   aster image info drive.aster
-  aster image check drive.aster cosmos-plus
-  aster image clone drive.aster before-the-experiment.aster --check cosmos-plus
+  aster image check drive.aster
+  aster image check made-long-ago.aster cosmos-plus
+  aster image clone drive.aster before-the-experiment.aster --check
 
 Exit status: 0 when the image is sound, 1 when blocks or pages of it are damaged, 2 when it is no whole image, is in use or
 another profile's, and for mistakes in the command line or profile, 130 when it was interrupted.";
@@ -253,9 +254,9 @@ pub(crate) enum ImageCommand {
         /// Keep the serial number, for a copy that takes the drive's place: two of one number can't be in one host
         #[arg(long)]
         keep_serial: bool,
-        /// Check the image before, as the drive of this profile; what is damaged is not copied
-        #[arg(long, value_name = "PROFILE")]
-        check: Option<PathBuf>,
+        /// Check the image before, as the drive of this profile or of the one that it keeps; what is damaged is not copied
+        #[arg(long, value_name = "PROFILE", num_args = 0..=1)]
+        check: Option<Option<PathBuf>>,
         /// Override a key of the profile; may be repeated
         #[arg(long, value_name = "KEY=VALUE", requires = "check")]
         set: Vec<String>,
@@ -266,8 +267,8 @@ pub(crate) enum ImageCommand {
 pub(crate) struct ImageCheckArgs {
     /// The image
     pub(crate) image: PathBuf,
-    /// The profile that it was made with: a shipped one's name or a TOML file
-    pub(crate) profile: PathBuf,
+    /// The profile that it was made with: a shipped one's name or a TOML file [default: the one that it keeps]
+    pub(crate) profile: Option<PathBuf>,
     /// Print what was found as JSON on standard output, of a damaged image as well
     #[arg(long)]
     pub(crate) json: bool,
@@ -285,8 +286,9 @@ Examples:
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("samples").multiple(true))]
 pub(crate) struct ServeArgs {
-    /// A shipped profile (see `aster profiles`) or a TOML file
-    pub(crate) profile: PathBuf,
+    /// A shipped profile (see `aster profiles`) or a TOML file; may be left out where an image keeps its own
+    #[arg(required_unless_present = "image")]
+    pub(crate) profile: Option<PathBuf>,
     /// Keep the drive in this file; it is made when there is none [default: in memory, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
@@ -368,14 +370,17 @@ Examples:
   aster run cosmos-plus --job read.fio --precondition 0 --content fingerprint --set restrict.blocks_per_lun=64 --age 8760 --spans
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
+  aster run --job read.fio --image drive.aster           as the drive that the image was made as
+  aster run tiny --job mixed.fio --json > mixed.json && aster run --again mixed.json     the same run, from its report alone
 
 Exit status: 0 when every request succeeded, 1 when one failed or the run could not go on, 2 for mistakes in the
 command line, profile, job file or trace, 130 when it was interrupted.";
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
-    /// A shipped profile (see `aster profiles`) or a TOML file
-    pub(crate) profile: PathBuf,
+    /// A shipped profile (see `aster profiles`) or a TOML file; may be left out where an image keeps its own
+    #[arg(required_unless_present_any = ["image", "again"])]
+    pub(crate) profile: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// Print the report as JSON on standard output, and nothing else there
@@ -453,9 +458,16 @@ pub(crate) struct ExplainArgs {
     pub(crate) command: Option<u64>,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct SourceArgs {
+    /// Run again what the report in this file, which --json has printed, says of itself
+    ///
+    /// Profile, work, seed and everything else are the report's, even where a profile or job file has changed since. The figures
+    /// are compared. A trace or an image must hold what it held then.
+    #[arg(long, value_name = "REPORT", conflicts_with_all = ["profile", "set", "hardware", "content", "precondition", "age", "seed",
+          "keep_going", "verify", "trace_format", "trace_device", "trace_speed", "trace_wrap", "trace_round", "queue_depth"])]
+    pub(crate) again: Option<PathBuf>,
     /// A fio job file
     #[arg(long, value_name = "FILE")]
     pub(crate) job: Option<PathBuf>,
@@ -467,7 +479,7 @@ pub(crate) struct SourceArgs {
 /// Most requests of a trace in flight.
 const QUEUE_DEPTH_MAX: i64 = 1024;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Traces")]
 pub(crate) struct ReplayArgs {
     /// How the trace is written [default: recognised by its first line]

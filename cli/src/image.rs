@@ -9,7 +9,8 @@ use crate::progress::Progress;
 use aster_device::DamagedPage;
 use aster_device::profile::Profile;
 use aster_run_virtual::{
-    CloneSerial, ImageCheck, ImageError, ImageInfo, Stage, check_image, clone_image, image_info,
+    CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, Stage, check_image, clone_image, image_info,
+    kept_profile,
 };
 use aster_units::Content;
 use serde::Serialize;
@@ -29,7 +30,7 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
             let interrupt = Interrupt::listen()?;
             match check {
                 Some(profile) => {
-                    let Named { profile, .. } = profiles::find(profile, set)?;
+                    let Named { profile, .. } = profiles::find_or_kept(profile.as_deref(), Some(image), set)?;
                     checked(image, &profile, &interrupt)?;
                 }
                 None => console::note(
@@ -59,6 +60,14 @@ struct JsonInfo<'a> {
     in_use: bool,
     serial: &'a str,
     made_with: BTreeMap<&'a str, &'a str>,
+    /// The profile that it keeps; `null` of an image that was made before they did.
+    profile: Option<JsonProfile<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonProfile<'a> {
+    name: &'a str,
+    keys: toml::Table,
 }
 
 fn info(image: &Path, json: bool) -> Result<(), Failure> {
@@ -70,7 +79,14 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     } else {
         Ok(())
     };
+    let kept = kept_profile(image).unwrap_or_else(|error| {
+        console::note(&error.to_string());
+        None
+    });
     if json {
+        let profile = kept.as_ref().and_then(|KeptProfile { name, text }| {
+            Some(JsonProfile { name, keys: toml::from_str(text).ok()? })
+        });
         let made_with = made_with.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let serial = &serial;
         console::json(&JsonInfo {
@@ -81,6 +97,7 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
             in_use,
             serial,
             made_with,
+            profile,
         })?;
         return whole;
     }
@@ -91,6 +108,16 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     console::line(&format!("serial number {serial}"))?;
     console::line("made with")?;
     made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))?;
+    match kept {
+        Some(KeptProfile { name, text }) => {
+            console::line(&format!("profile {name}, which it keeps, with every default in its place"))?;
+            let lines = text.lines().skip(1).filter(|line| !line.is_empty());
+            lines.map(|line| format!("  {line}")).try_for_each(|line| console::line(&line))?;
+        }
+        None => console::line(
+            "keeps no profile: `aster run` and `aster serve` let it keep the one that they are given",
+        )?,
+    }
     whole
 }
 
@@ -133,15 +160,20 @@ impl JsonCheck {
     }
 }
 
+/// How an image keeps content.
+pub(crate) fn content_of(image: &Path) -> Result<Content, ImageError> {
+    let info = image_info(image)?;
+    let kept = info.made_with.iter().find(|(key, _)| key == "content").map(|(_, value)| value.as_str());
+    Ok(match kept {
+        Some("fingerprint") => Content::Fingerprint,
+        _ => Content::Full,
+    })
+}
+
 /// Checks an image as the drive of `profile`.
 fn checked(image: &Path, profile: &Profile, interrupt: &Interrupt) -> Result<ImageCheck, ImageError> {
     // The image says how it keeps content; everything else must be the profile's.
-    let info = image_info(image)?;
-    let kept = info.made_with.iter().find(|(key, _)| key == "content").map(|(_, value)| value.as_str());
-    let content = match kept {
-        Some("fingerprint") => Content::Fingerprint,
-        _ => Content::Full,
-    };
+    let content = content_of(image)?;
     let mut progress = Progress::new();
     let mut at = None;
     let found = check_image(image, profile, Some(content), |stage, share| {
@@ -163,7 +195,8 @@ fn checked(image: &Path, profile: &Profile, interrupt: &Interrupt) -> Result<Ima
 }
 
 fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
-    let Named { profile, .. } = profiles::find(&args.profile, &args.set)?;
+    let Named { profile, .. } =
+        profiles::find_or_kept(args.profile.as_deref(), Some(&args.image), &args.set)?;
     let interrupt = Interrupt::listen()?;
     let found = match checked(&args.image, &profile, &interrupt) {
         Ok(found) => found,

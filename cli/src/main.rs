@@ -1,6 +1,7 @@
 //! `aster`: runs drives from the command line.
 #![forbid(unsafe_code)]
 
+mod again;
 mod args;
 mod bench_channel;
 mod console;

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Which modules listen.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ModulesArgs {
     /// The operation monitor's modules, in the order of their entries in the table, separated by commas [default: all]
     #[arg(long = "monitor-modules", value_name = "LIST", value_delimiter = ',',

@@ -11,7 +11,7 @@ use aster_device::{FreshErrors, Media};
 use aster_lab::measure::drive_of;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{Machine, RunError};
+use aster_run_virtual::{KeptProfile, Machine, RunError, kept_profile};
 use aster_units::{Content, Duration, Instant};
 use serde::Serialize;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -29,6 +29,32 @@ pub(crate) struct Named {
 /// When there is none, or it is wrong.
 pub(crate) fn find(wanted: &Path, overrides: &[String]) -> Result<Named, Failure> {
     find_with(wanted, None, overrides)
+}
+
+/// The profile that the user named, or else the one that the image at `image` keeps, with overrides put in place.
+///
+/// # Errors
+/// As [`find`], and when there is no image, or it keeps none.
+pub(crate) fn find_or_kept(
+    wanted: Option<&Path>,
+    image: Option<&Path>,
+    overrides: &[String],
+) -> Result<Named, Failure> {
+    let image = match (wanted, image) {
+        (Some(wanted), _) => return find(wanted, overrides),
+        (None, Some(image)) => image,
+        (None, None) => return Err(Failure::usage("name a profile (see `aster profiles`)")),
+    };
+    if !image.exists() {
+        return Err(Failure::file(image, "no such image; name a profile, and it is made as that drive"));
+    }
+    let Some(KeptProfile { name, text }) = kept_profile(image)? else {
+        let problem = "keeps no profile, as it was made by an older aster: name the one that it was made with, which \
+                       `aster run` and `aster serve` let it keep from then on";
+        return Err(Failure::file(image, problem));
+    };
+    let profile = set::parse_with(&format!("{}'s profile", image.display()), &text, overrides)?;
+    Ok(Named { name, profile })
 }
 
 /// As [`find`], with the shipped package `part` in the place of the profile's own if there is one.

@@ -1,9 +1,11 @@
 //! `aster run`: the user's own work on a drive.
 
+use crate::again::{Again, build};
 use crate::args::{ExplainArgs, HardwareArg, ReplayArgs, RunArgs};
 use crate::console;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
+use crate::image::content_of;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
@@ -36,19 +38,21 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
-    let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
-    let setup = Setup {
-        name,
-        profile,
-        content: args.content.map(Into::into),
-        precondition_percent: args.precondition,
-        age_hours: args.age,
-        seed: args.seed,
-        keep_going: args.keep_going,
+    let again = args.source.again.as_deref().map(Again::read).transpose()?;
+    let as_recorded = again.as_ref().map(|again| again.arguments(args.clone())).transpose()?;
+    let args = as_recorded.as_ref().unwrap_or(args);
+    let setup = match &again {
+        Some(again) => again.setup()?,
+        None => setup(args)?,
     };
     let hardware = hardware(args.hardware)?;
     keep_apart(
-        &[Some(args.profile.as_path()), args.source.job.as_deref(), args.source.trace.as_deref()],
+        &[
+            args.profile.as_deref(),
+            args.source.job.as_deref(),
+            args.source.trace.as_deref(),
+            args.source.again.as_deref(),
+        ],
         &[
             args.image.as_deref(),
             args.wave.as_deref(),
@@ -60,9 +64,14 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     // Everything that is read is read and checked before anything is written.
     let place = Place::new(&setup, args.image.as_deref())?;
     let drive = place.drive();
-    let Asked { work, mut notes, written_bytes } = work(args, drive)?;
+    let Asked { mut work, mut notes, written_bytes } = work(args, again.as_ref(), drive)?;
+    if let Some(again) = &again {
+        again.check(&work, place.state())?;
+        again.rename(&mut work);
+        notes.extend(again.notes());
+    }
     let kept = setup.content.unwrap_or(setup.profile.content.into());
-    let need = Need::of(&setup.profile, drive.bytes, args.precondition, written_bytes);
+    let need = Need::of(&setup.profile, drive.bytes, setup.precondition_percent, written_bytes);
     notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), args.image.as_deref())?);
     let watchers = Watchers::new(&watch(args, which)?)?;
 
@@ -72,7 +81,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
-    let mut at = if args.precondition.is_some() { Phase::Before } else { Phase::Work };
+    let mut at = if setup.precondition_percent.is_some() { Phase::Before } else { Phase::Work };
     progress.begin(stage_name(at));
     let outcome = own::run(&setup, hardware, work, place, watchers, &mut |phase, share| {
         if phase == Phase::Work && at == Phase::Before {
@@ -82,28 +91,61 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         progress.set(share);
         !interrupt.asked()
     });
-    let Outcome { report, heard, recovery } = outcome.map_err(|error| match error {
+    let Outcome { mut report, heard, recovery } = outcome.map_err(|error| match error {
         WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
         error => error.into(),
     })?;
     progress.end();
+    if let Some(provenance) = &mut report.provenance {
+        provenance.aster = build();
+        match &again {
+            Some(again) => again.hand_on(provenance),
+            None => {
+                let arguments = std::env::args_os().skip(1);
+                provenance.arguments = arguments.map(|text| text.to_string_lossy().into_owned()).collect();
+            }
+        }
+    }
 
     heard.notes.iter().chain(&recovery).for_each(|note| console::note(note));
     match which {
         None => print(args, &report, heard.spans.as_ref())?,
         Some(which) => tell(args, heard.explanation.as_ref(), which)?,
     }
-    if report.reads_nothing() {
-        console::note(
-            "nothing of what was read had ever been written: the drive answered with zeroes and never touched flash \
-             (--precondition 0 fills the drive first)",
-        );
+    for warning in &report.warnings {
+        let help = match (warning.code, setup.precondition_percent) {
+            ("reads-unmapped", None) => " (--precondition 0 fills the drive first)",
+            _ => "",
+        };
+        console::note(&format!("{}{help}", warning.message));
     }
     if interrupt.asked() {
         console::note("interrupted: the report covers what was done by then");
         return Err(Failure::Interrupted);
     }
+    if let Some(again) = &again {
+        again.compare(&report)?;
+    }
     verdict([&report])
+}
+
+/// How the command line says to run.
+fn setup(args: &RunArgs) -> Result<Setup, Failure> {
+    let Named { name, profile } =
+        profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
+    let content = match (args.content, &args.profile, &args.image) {
+        (None, None, Some(image)) => Some(content_of(image)?),
+        (content, ..) => content.map(Into::into),
+    };
+    Ok(Setup {
+        content,
+        precondition_percent: args.precondition,
+        age_hours: args.age,
+        seed: args.seed,
+        keep_going: args.keep_going,
+        overrides: args.set.clone(),
+        ..Setup::new(&name, profile)
+    })
 }
 
 /// What the progress of a run is called.
@@ -210,17 +252,19 @@ struct Asked {
     written_bytes: u64,
 }
 
-fn work(args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
+fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<Asked, Failure> {
     match (&args.source.job, &args.source.trace) {
-        (Some(path), _) => jobs(path, args, drive),
+        (Some(path), _) => match again.and_then(Again::job_text) {
+            Some(text) => jobs(path, text, args, drive),
+            None => jobs(path, &read_text(path, HAND_WRITTEN_MAX)?, args, drive),
+        },
         (None, Some(path)) => trace(path, &args.replay, args.verify, drive),
         (None, None) => Err(Failure::usage("name a job file with --job or a trace with --trace")),
     }
 }
 
-fn jobs(path: &Path, args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
-    let text = read_text(path, HAND_WRITTEN_MAX)?;
-    let work = Work::jobs(&path.display().to_string(), &text, args.verify);
+fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
+    let work = Work::jobs(&path.display().to_string(), text, args.verify);
     let work = work.map_err(|error| Failure::file(path, error))?;
     let wrong = |error| Failure::file(path, error);
     let jobs = work.as_jobs();

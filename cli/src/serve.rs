@@ -8,9 +8,10 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
 use aster_device::{Device, FreshErrors, Media};
+use aster_lab::report::rate_text;
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{open_image, open_image_synchronously};
+use aster_run_virtual::{keep_profile, open_image, open_image_synchronously};
 use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -21,9 +22,10 @@ use std::io::{self, IsTerminal};
 /// # Errors
 /// When the drive can't be made or can't go on.
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
+    let Named { name, profile } =
+        profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
     keep_apart(
-        &[Some(args.profile.as_path())],
+        &[args.profile.as_deref()],
         &[args.image.as_deref(), Some(&args.vfio_user), args.monitor_pty.as_deref()],
     )?;
     let modules = args.monitor_modules.chosen(false)?;
@@ -40,6 +42,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             None => Media::fresh(),
         },
     };
+    if let Some(path) = &args.image {
+        keep_profile(path, &name, &profile)?;
+    }
     let recorder = Recorder::default();
     let start = || {
         let device = Device::power_on(&name, &profile, content, media, &recorder)?;
@@ -162,11 +167,11 @@ fn duration(us: f64) -> String {
 
 fn text(status: &Status) -> String {
     let mut text = format!(
-        "read {:>8.0} IOPS {:>7.1} MB/s, write {:>8.0} IOPS {:>7.1} MB/s, QD {:.1}",
-        status.read_iops,
-        status.read_bytes_per_second / 1e6,
-        status.write_iops,
-        status.write_bytes_per_second / 1e6,
+        "read {:>8} IOPS {:>7} MB/s, write {:>8} IOPS {:>7} MB/s, QD {:.1}",
+        rate_text(status.read_iops, 0),
+        rate_text(status.read_bytes_per_second / 1e6, 1),
+        rate_text(status.write_iops, 0),
+        rate_text(status.write_bytes_per_second / 1e6, 1),
         status.queue_depth
     );
     if let Some(waf) = status.write_amplification {

@@ -255,6 +255,16 @@ pub fn nand_image_bytes(profile: &Profile, content: Option<Content>) -> Result<u
     Ok(aster_nand::NandArray::image_bytes(&config))
 }
 
+/// Bytes of that image, from its beginning, that say what the array holds, pages' checksums among it.
+///
+/// # Errors
+/// As [`nand_image_bytes`].
+pub fn nand_records_bytes(profile: &Profile, content: Option<Content>) -> Result<u64, BuildError> {
+    let config = nand(profile, content.unwrap_or(profile.content.into()))?;
+    config.validate()?;
+    Ok(aster_nand::NandArray::image_records_bytes(&config))
+}
+
 pub(crate) fn flash(profile: &Profile) -> Result<FlashConfig, BuildError> {
     let p = &profile.package;
     let (_, mode) = interface(profile.channel.data_interface);

@@ -1,7 +1,7 @@
 //! Measures one channel: requests injected at its controller, with no FTL above (B22).
 
 use crate::latency::Spread;
-use crate::report::KindReport;
+use crate::report::{KindReport, rate_text};
 use aster_device::bench::{
     Bench, BenchError, FlashStatus, Kind, Limits, Operation, Pattern, Prepared, Ran, Sample, Work,
 };
@@ -305,7 +305,7 @@ impl ChannelReport {
                 kind.latency.as_ref().map_or("–".to_owned(), |latency| format!("{:.1}", of(latency)))
             };
             let number = |value: Option<f64>, digits: usize| {
-                value.map_or("–".to_owned(), |value| format!("{value:.digits$}"))
+                value.map_or("–".to_owned(), |value| rate_text(value, digits))
             };
             let _ = writeln!(
                 out,

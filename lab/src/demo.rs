@@ -7,7 +7,7 @@ use aster_device::Media;
 use aster_device::profile::{Profile, ProfileError, shipped};
 use aster_run_virtual::driver::{Config, DriverError, QueueId};
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{ImageError, Machine, RunError, open_image};
+use aster_run_virtual::{ImageError, Machine, RunError, keep_profile, open_image};
 use aster_units::Content;
 use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection, PlanError};
@@ -135,6 +135,7 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
     let recorder = Recorder::default();
     let power_on = || -> Result<Machine, DemoError> {
         let media = open_image(image, &profile, Some(Content::Full))?;
+        keep_profile(image, PROFILE, &profile)?;
         let config = config(&profile);
         let machine = Machine::power_on(PROFILE, &profile, Some(Content::Full), media, &recorder, config)?;
         Ok(machine)

@@ -1,6 +1,6 @@
 //! Latencies of a phase, by kind of request, and what the drive had done when each wave of tasks began.
 
-use crate::report::LatencyReport;
+use crate::report::{Bucket, LatencyReport};
 use aster_device::{Device, DriveStats};
 use aster_units::{Duration, Instant};
 use aster_workload::RequestKind;
@@ -43,6 +43,25 @@ impl Spread {
         self.longest = self.longest.max(latency);
         self.sum += u128::from(latency.as_picos());
     }
+    /// The requests of both.
+    pub(crate) fn add(&mut self, other: &Spread) {
+        self.histogram.add(&other.histogram).expect("the bounds are the same");
+        self.shortest = self.shortest.min(other.shortest);
+        self.longest = self.longest.max(other.longest);
+        self.sum += other.sum;
+    }
+    /// The bins that hold something, in ascending order.
+    fn buckets(&self) -> Vec<Bucket> {
+        let bucket = |at: u64, count| Bucket {
+            from_ns: self.histogram.lowest_equivalent(at),
+            to_ns: self.histogram.highest_equivalent(at),
+            count,
+        };
+        self.histogram
+            .iter_recorded()
+            .map(|bin| bucket(bin.value_iterated_to(), bin.count_at_value()))
+            .collect()
+    }
     /// `None` when there were no requests.
     pub(crate) fn report(&self) -> Option<LatencyReport> {
         let (min_us, max_us) = (self.shortest.as_micros_f64(), self.longest.as_micros_f64());
@@ -55,6 +74,7 @@ impl Spread {
             p99_us: us(0.99),
             p999_us: us(0.999),
             max_us,
+            buckets: self.buckets(),
         })
     }
 }
@@ -91,6 +111,35 @@ impl LatencySink for Latencies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two reports' requests as one: what a program does with `buckets`.
+    fn merged(a: &LatencyReport, b: &LatencyReport) -> Vec<Bucket> {
+        let mut counts = std::collections::BTreeMap::new();
+        for bucket in a.buckets.iter().chain(&b.buckets) {
+            *counts.entry((bucket.from_ns, bucket.to_ns)).or_insert(0) += bucket.count;
+        }
+        counts.into_iter().map(|((from_ns, to_ns), count)| Bucket { from_ns, to_ns, count }).collect()
+    }
+
+    #[test]
+    fn histograms_merge_without_loss() {
+        let [mut a, mut b, mut both] = [(); 3].map(|()| Spread::default());
+        // From 0 to beyond the longest that is told apart; some in both.
+        for nanos in [0, 1, 2047, 2048, 2049, 1_234_567, 999_999_999_999, 2_000_000_000_000] {
+            a.record(Duration::from_nanos(nanos));
+            both.record(Duration::from_nanos(nanos));
+            b.record(Duration::from_nanos(nanos / 2));
+            both.record(Duration::from_nanos(nanos / 2));
+        }
+        let (of_a, of_b, of_both) = (a.report().unwrap(), b.report().unwrap(), both.report().unwrap());
+        assert_eq!(merged(&of_a, &of_b), of_both.buckets);
+        assert_eq!(of_both.buckets.iter().map(|bucket| bucket.count).sum::<u64>(), 16);
+        for pair in of_both.buckets.windows(2) {
+            assert!(pair[0].from_ns <= pair[0].to_ns && pair[0].to_ns < pair[1].from_ns, "{pair:?}");
+        }
+        a.add(&b);
+        assert_eq!(a.report().unwrap(), of_both);
+    }
 
     #[test]
     fn ends_and_mean_are_exact_and_quantiles_lie_between_them() {

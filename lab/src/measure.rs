@@ -1,14 +1,17 @@
 //! Runs tasks on a machine and says what came of it.
 
-use crate::latency::{Latencies, Spread, WaveStart};
+use crate::doubt;
+use crate::latency::{Latencies, WaveStart};
+use crate::merged::{Merged, rate};
 use crate::report::{
-    DriveReport, EraseReport, FirmwareReport, KindReport, ProgramReport, RunReport, TaskReport, told_apart,
+    DriveReport, EraseReport, FirmwareReport, ProgramReport, RunReport, TaskReport, told_apart,
 };
 use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
+use aster_workload::Drive;
 use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
-use aster_workload::{Drive, RequestKind};
+use std::ops::Range;
 use std::time::Instant;
 
 /// Follows long work: called with a share from 0 to 1; `false` asks to stop.
@@ -36,30 +39,63 @@ pub fn measure(
     let (before, started, wall) = (machine.device().stats(), machine.now(), Instant::now());
     let sink = Latencies::new(count, machine.device());
     let mut runner = Runner::new(machine.driver(), tasks, contents, sink, on_failure);
+    let mut interrupted = false;
     machine.run(&mut runner, |runner| {
         let (done, total) = runner.progress();
-        progress(done as f64 / total.max(1) as f64)
+        let goes_on = progress(done as f64 / total.max(1) as f64);
+        interrupted |= !goes_on;
+        goes_on
     })?;
     let wall_s = wall.elapsed().as_secs_f64();
     let (ended, after) = (machine.now(), machine.device().stats());
     let (statistics, contents, latencies) = runner.finish();
-    let names: Vec<String> = statistics.iter().map(|s| s.name.clone()).collect();
-    let tasks = statistics.iter().zip(told_apart(&names)).enumerate().map(|(i, (s, name))| {
-        let beside = statistics.iter().filter(|other| other.wave == s.wave).count() - 1;
-        let alone = if beside == 0 { drive_during(s.wave, &latencies.waves, (ended, &after)) } else { None };
+    let rows = rows_of(&statistics);
+    let merged: Vec<Merged> =
+        rows.iter().map(|row| Merged::of(row.clone(), &statistics, &latencies)).collect();
+    let names: Vec<String> = merged.iter().map(|row| row.name.clone()).collect();
+    let tasks = merged.iter().zip(&rows).zip(told_apart(&names)).map(|((merged, row), name)| {
+        let wave = statistics[row.start].wave;
+        let in_wave = statistics.iter().filter(|other| other.wave == wave).count();
+        let alone = in_wave == row.len() && statistics[row.clone()].iter().all(|s| s.wave == wave);
+        let drive = alone.then(|| drive_during(wave, &latencies.waves, (ended, &after))).flatten();
         // Of a task that writes nothing there is none, whatever the drive still has to do for the one before.
-        let writes = s.of(RequestKind::Write).bytes > 0;
-        let alone = alone.map(|drive| DriveReport { waf: drive.waf.filter(|_| writes), ..drive });
-        TaskReport { name, ..task_report(s, i, &latencies, alone) }
+        let drive = drive.map(|drive| DriveReport { waf: drive.waf.filter(|_| merged.writes()), ..drive });
+        TaskReport {
+            name,
+            copies: row.len(),
+            kinds: merged.kinds(),
+            drive,
+            checked_blocks: merged.checked_blocks,
+            failures: merged.failures,
+            first_failure: merged.first_failure.clone(),
+        }
     });
+    let tasks: Vec<TaskReport> = tasks.collect();
+    let drive = drive_report(&before, &after, ended.since(started));
     let report = RunReport {
         name: name.to_owned(),
-        tasks: tasks.collect(),
-        drive: drive_report(&before, &after, ended.since(started)),
+        total: Merged::of(0..count, &statistics, &latencies).total(),
+        warnings: doubt::of_reads(&drive, &tasks).into_iter().collect(),
+        tasks,
+        drive,
         erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
         wall_s,
+        interrupted,
+        provenance: None,
     };
     Ok((report, contents))
+}
+
+/// The tasks that share a row, in their order: those of one reporting group, or one by itself.
+fn rows_of(statistics: &[Statistics]) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    for (index, of) in statistics.iter().enumerate() {
+        match rows.last_mut() {
+            Some(row) if of.group.is_some() && statistics[row.start].group == of.group => row.end = index + 1,
+            _ => rows.push(index..index + 1),
+        }
+    }
+    rows
 }
 
 /// What the drive did in a wave, which lasted until the next one or the end of the run. `None` when it never began.
@@ -114,52 +150,6 @@ fn firmware_report(before: &DriveStats, after: &DriveStats) -> FirmwareReport {
         buffer_misses: since(|s| s.ftl.buffer_misses),
         uncorrectable_sectors: since(|s| s.ftl.uncorrectable_sectors),
     }
-}
-
-fn task_report(
-    statistics: &Statistics,
-    task: usize,
-    latencies: &Latencies,
-    drive: Option<DriveReport>,
-) -> TaskReport {
-    let seconds = statistics.measured().as_secs_f64();
-    let done = Statistics::KINDS.into_iter().filter(|&kind| statistics.of(kind).requests > 0);
-    let kinds = done.map(|kind| {
-        let of = statistics.of(kind);
-        KindReport {
-            kind: kind_name(kind),
-            requests: of.requests,
-            bytes: of.bytes,
-            iops: rate(of.requests as f64, seconds),
-            // A flush moves nothing: 0 MB/s would be no measurement.
-            mb_per_s: rate(of.bytes as f64 / 1e6, seconds).filter(|_| kind != RequestKind::Flush),
-            latency: latencies.of(task, kind).and_then(Spread::report),
-        }
-    });
-    TaskReport {
-        name: statistics.name.clone(),
-        kinds: kinds.collect(),
-        drive,
-        checked_blocks: statistics.checked_blocks,
-        failures: statistics.failures,
-        first_failure: statistics.first_failure.as_ref().map(ToString::to_string),
-    }
-}
-
-/// How a kind of request is called in reports.
-const fn kind_name(kind: RequestKind) -> &'static str {
-    match kind {
-        RequestKind::Read => "read",
-        RequestKind::Write => "write",
-        RequestKind::Flush => "flush",
-        RequestKind::Trim => "trim",
-        RequestKind::WriteZeroes => "write zeroes",
-    }
-}
-
-/// An amount a simulated second; `None` when no simulated time passed.
-fn rate(amount: f64, seconds: f64) -> Option<f64> {
-    (seconds > 0.0).then(|| amount / seconds)
 }
 
 /// Contents without versions: blocks carry their address, which is enough to tell a wrong one.

@@ -1,7 +1,9 @@
 //! The user's own work on a drive: a fio job file or a trace, as `aster run` runs it.
 
+mod origin;
 mod whole;
 
+pub use origin::{record_of, setup_of};
 pub use whole::{Outcome, Phase, Place, run};
 
 use crate::measure::{Progress, drive_of, measure};
@@ -29,6 +31,8 @@ pub enum Work {
         name: String,
         /// Its text, for whoever repeats the run.
         text: String,
+        /// Everything that is read is checked, whatever the jobs say.
+        verify: bool,
     },
     /// A trace.
     Trace {
@@ -55,7 +59,7 @@ impl Work {
     pub fn jobs(name: &str, text: &str, verify: bool) -> Result<Self, JobFileError> {
         let mut jobs = fio::parse(text)?;
         jobs.iter_mut().for_each(|job| job.verify |= verify);
-        Ok(Work::Jobs { jobs, name: name.to_owned(), text: text.to_owned() })
+        Ok(Work::Jobs { jobs, name: name.to_owned(), text: text.to_owned(), verify })
     }
 
     /// The jobs; none of a trace.
@@ -93,6 +97,8 @@ pub struct Setup {
     pub seed: u64,
     /// Go on after a failed request.
     pub keep_going: bool,
+    /// The keys of the profile that were overridden, as KEY=VALUE, for the report: they are in place already.
+    pub overrides: Vec<String>,
 }
 
 impl Setup {
@@ -106,6 +112,7 @@ impl Setup {
             age_hours: None,
             seed: 1,
             keep_going: false,
+            overrides: Vec::new(),
         }
     }
 }

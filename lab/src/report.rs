@@ -1,6 +1,10 @@
 //! What a measurement found, as a table for people and as JSON for programs.
 
-use serde::Serialize;
+use crate::provenance::Provenance;
+use crate::warning::Warning;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Latencies of one kind of request, in microseconds of simulated time.
@@ -18,6 +22,28 @@ pub struct LatencyReport {
     pub p999_us: f64,
     /// Longest.
     pub max_us: f64,
+    /// How many requests had which latency: bins of three digits with the same bounds in every report, so that reports
+    /// merge by adding counts. Empty ones are left out. In JSON an array of `[from_ns, to_ns, count]`.
+    #[serde(serialize_with = "on_one_line")]
+    pub buckets: Vec<Bucket>,
+}
+
+/// A bin of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// The shortest latency in it, in nanoseconds.
+    pub from_ns: u64,
+    /// The longest; what is longer than 1,000 s stands in the last bin there is.
+    pub to_ns: u64,
+    /// Requests.
+    pub count: u64,
+}
+
+/// A line for each number would drown everything else.
+fn on_one_line<S: Serializer>(buckets: &[Bucket], serializer: S) -> Result<S::Ok, S::Error> {
+    let all: Vec<_> = buckets.iter().map(|of| (of.from_ns, of.to_ns, of.count)).collect();
+    let text = serde_json::to_string(&all).and_then(RawValue::from_string);
+    text.map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
 /// Requests of one kind.
@@ -110,8 +136,10 @@ pub struct DriveReport {
 /// One task of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TaskReport {
-    /// Its name, followed by its number among those that have the same.
+    /// Its name, followed by its number among those that have the same; of a reporting group the names of its jobs.
     pub name: String,
+    /// Copies of jobs that stand together here: more than one only of a reporting group.
+    pub copies: usize,
     /// A report for each kind of request that it made; none when every request failed.
     pub kinds: Vec<KindReport>,
     /// What the drive did from the task's beginning to its end; absent when other tasks ran beside it.
@@ -129,8 +157,10 @@ pub struct TaskReport {
 pub struct RunReport {
     /// The run's name.
     pub name: String,
-    /// The tasks.
+    /// The tasks, or groups of them.
     pub tasks: Vec<TaskReport>,
+    /// All tasks together.
+    pub total: TotalReport,
     /// What the drive did from the first task's beginning to the last one's end.
     #[serde(flatten)]
     pub drive: DriveReport,
@@ -138,26 +168,46 @@ pub struct RunReport {
     pub erases: EraseReport,
     /// Seconds of the wall clock that it took.
     pub wall_s: f64,
+    /// It was stopped before its end: the figures are of what was done by then.
+    pub interrupted: bool,
+    /// What casts doubt on the figures.
+    pub warnings: Vec<Warning>,
+    /// Where the figures come from, and how to get them again; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+/// All tasks of a run together, from the first measured request of any to the last.
+#[derive(Clone, Debug, Default, Serialize, PartialEq)]
+pub struct TotalReport {
+    /// By kind of request.
+    pub kinds: Vec<KindReport>,
+    /// All requests but flushes; the bytes are those of reads and writes where there are any. Absent when there were none.
+    pub all: Option<KindReport>,
 }
 
 impl RunReport {
-    /// True when the host read, and nothing of it had ever been written: what was measured is the way to zeroes, not to flash.
-    pub fn reads_nothing(&self) -> bool {
-        self.drive.pages_read > 0 && self.drive.pages_read == self.drive.pages_read_unmapped
-    }
     /// Failures of all tasks.
     pub fn failures(&self) -> u64 {
         self.tasks.iter().map(|t| t.failures).sum()
     }
 }
 
-/// `names` with numbers behind those that stand there more than once.
+/// `names` with numbers behind those that stand there more than once, such that no two are the same.
 pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
-    let numbered = |(i, name): (usize, &String)| {
-        let same = |names: &[String]| names.iter().filter(|other| *other == name).count();
-        if same(names) > 1 { format!("{name} #{}", same(&names[..=i])) } else { name.clone() }
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    taken.extend(names.iter().filter(|name| is_alone(name)).cloned());
+    let numbered = |name: &String| {
+        if is_alone(name) {
+            return name.clone();
+        }
+        let free = (1..).map(|n| format!("{name} #{n}")).find(|numbered| !taken.contains(numbered));
+        let free = free.expect("numbers don't end");
+        taken.insert(free.clone());
+        free
     };
-    names.iter().enumerate().map(numbered).collect()
+    names.iter().map(numbered).collect()
 }
 
 const COLUMNS: usize = 13;
@@ -200,6 +250,9 @@ pub fn table(runs: &[RunReport]) -> String {
             put_run(only, run);
         } else {
             let mut total = Row::default();
+            if let Some(all) = &run.total.all {
+                put_kind(&mut total, all);
+            }
             total[0] = "all of it".into();
             put_run(&mut total, run);
             rows.push(total);
@@ -227,18 +280,21 @@ fn rows_of(task: &TaskReport) -> Vec<Row> {
     rows
 }
 fn row_of(task: &TaskReport, kind: &KindReport, both: bool) -> Row {
-    let us = |f: fn(&LatencyReport) -> f64| shown(kind.latency.as_ref(), |l| micros(f(l)));
     let mut row = Row::default();
-    row[..FAILED].clone_from_slice(&[
-        if both { format!("{}, {}", task.name, plural(kind.kind)) } else { task.name.clone() },
-        shown(kind.mb_per_s, megabytes),
-        shown(kind.iops, thousands),
+    row[0] = if both { format!("{}, {}", task.name, plural(kind.kind)) } else { task.name.clone() };
+    put_kind(&mut row, kind);
+    row
+}
+fn put_kind(row: &mut Row, kind: &KindReport) {
+    let us = |f: fn(&LatencyReport) -> f64| shown(kind.latency.as_ref(), |l| micros(f(l)));
+    row[1..FAILED].clone_from_slice(&[
+        shown(kind.mb_per_s, low),
+        shown(kind.iops, |iops| if iops >= 9.95 { thousands(iops) } else { low(iops) }),
         us(|l| l.mean_us),
         us(|l| l.p50_us),
         us(|l| l.p99_us),
         us(|l| l.p999_us),
     ]);
-    row
 }
 /// The name of a kind of request for several of them.
 fn plural(kind: &str) -> String {
@@ -287,14 +343,20 @@ fn micros(us: f64) -> String {
     if us < 1000.0 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
-/// A rate in 10⁶ bytes a second: below 10 with two digits that say something, however low it is.
-fn megabytes(rate: f64) -> String {
+/// A rate: below 10 with two digits that say something, however low it is.
+fn low(rate: f64) -> String {
     let digits =
         if rate >= 9.95 || rate <= 0.0 { 0 } else { (1.0 - rate.log10().floor()).clamp(1.0, 6.0) as usize };
     format!("{rate:.digits$}")
 }
 
-fn thousands(n: f64) -> String {
+/// A rate with so many digits behind the point, or more where it would be a zero without being one.
+pub fn rate_text(rate: f64, digits: usize) -> String {
+    if rate > 0.0 && rate < 9.95 { low(rate) } else { format!("{rate:.digits$}") }
+}
+
+/// A whole number in groups of three digits.
+pub(crate) fn thousands(n: f64) -> String {
     let digits = format!("{n:.0}");
     let mut out = String::new();
     for (i, d) in digits.chars().enumerate() {
@@ -332,21 +394,26 @@ mod tests {
             p99_us: 1500.4,
             p999_us: 2000.0,
             max_us: 2001.0,
+            buckets: vec![Bucket { from_ns: 80_000, to_ns: 80_063, count: 1 }],
         };
         let mb_per_s = iops.map(|_| 12.4);
         KindReport { kind, requests: 1, bytes: 4096, iops, mb_per_s, latency: Some(latency) }
     }
     fn task(name: &str, kinds: Vec<KindReport>, drive: Option<DriveReport>) -> TaskReport {
         let name = name.into();
-        TaskReport { name, kinds, drive, checked_blocks: 0, failures: 0, first_failure: None }
+        TaskReport { name, copies: 1, kinds, drive, checked_blocks: 0, failures: 0, first_failure: None }
     }
     fn run(tasks: Vec<TaskReport>) -> RunReport {
         RunReport {
             name: "r".into(),
+            total: TotalReport { kinds: vec![], all: Some(kind("all", Some(0.25))) },
             tasks,
             drive: drive(1.5, 2.0),
             erases: EraseReport { min: 0, mean: 1.0, max: 3 },
             wall_s: 1.0,
+            interrupted: false,
+            warnings: vec![],
+            provenance: None,
         }
     }
     fn lines(runs: &[RunReport]) -> Vec<String> {
@@ -385,6 +452,8 @@ mod tests {
         let tasks = ["a", "b"].map(|name| task(name, vec![kind("write", Some(9.0))], None));
         let together = lines(&[run(tasks.into())]);
         assert!(!together[2].contains('%') && !together[3].contains('%') && together[4].contains("15 %"));
+        // The total has figures of its own, and a rate below one request a second is no zero.
+        assert!(together[4].starts_with("all of it     12  0.25  100.0"), "{together:?}");
     }
 
     #[test]
@@ -392,14 +461,17 @@ mod tests {
         for (rate, text) in
             [(0.0, "0"), (0.000_4, "0.00040"), (0.03, "0.030"), (0.41, "0.41"), (4.2, "4.2"), (12.4, "12")]
         {
-            assert_eq!(megabytes(rate), text);
+            assert_eq!(low(rate), text);
         }
+        assert_eq!([0.0, 0.04, 12.34].map(|rate| rate_text(rate, 1)), ["0.0", "0.040", "12.3"]);
     }
 
     #[test]
     fn tasks_of_one_name_are_told_apart() {
         let names = ["a", "b", "a", "a"].map(String::from);
         assert_eq!(told_apart(&names), ["a #1", "b", "a #2", "a #3"]);
+        let names = ["a", "a #1", "a"].map(String::from);
+        assert_eq!(told_apart(&names), ["a #2", "a #1", "a #3"]);
     }
 
     #[test]
@@ -430,6 +502,8 @@ mod tests {
         let report = run(vec![task("quick", vec![quick], Some(drive(1.0, 0.0)))]);
         let json = serde_json::to_value(&report).unwrap();
         assert!(json["tasks"][0]["kinds"][0]["iops"].is_null());
+        let histogram = &json["tasks"][0]["kinds"][0]["latency"]["buckets"];
+        assert_eq!(*histogram, serde_json::json!([[80_000, 80_063, 1]]));
         assert!(json["tasks"][0]["kinds"][0]["mb_per_s"].is_null());
         assert!(json["tasks"][0]["drive"]["channel_utilisation"].is_null());
         assert_eq!(json["waf"], 1.5, "the run's own stand at the top");

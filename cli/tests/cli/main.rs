@@ -1,7 +1,9 @@
 //! The `aster` binary, from the outside.
 
+mod again;
 mod channel;
 mod follow;
+mod grouped;
 mod guest;
 mod images;
 mod killed;

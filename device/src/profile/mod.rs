@@ -63,6 +63,21 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// All of it as a profile's text, with every default in its place: [`Profile::parse`] gives the same profile.
+    ///
+    /// # Errors
+    /// When a number is larger than TOML has it.
+    pub fn to_toml(&self) -> Result<String, ProfileError> {
+        toml::to_string(self).map_err(|error| ProfileError {
+            file: "profile".to_owned(),
+            line: None,
+            key: None,
+            reason: error.to_string(),
+        })
+    }
+}
+
 /// Chunks of new pages of which so many can't be read make no drive.
 const UNREADABLE: f64 = 0.5;
 

@@ -121,4 +121,10 @@ impl NandArray {
     pub fn image_bytes(config: &NandConfig) -> u64 {
         Image::bytes(config)
     }
+
+    /// Bytes of such an image, from its beginning, that say what the array holds: blocks, and pages with their checksums. The
+    /// pages' bytes follow.
+    pub fn image_records_bytes(config: &NandConfig) -> u64 {
+        Image::records_bytes(config)
+    }
 }

@@ -197,6 +197,10 @@ pub struct Job {
     pub read_back: bool,
     /// Begin when all earlier jobs of the file have ended.
     pub after_previous: bool,
+    /// A new reporting group begins with this job; with `after_previous` one begins, too.
+    pub new_group: bool,
+    /// Reports show the jobs of its reporting group together.
+    pub group_reporting: bool,
 }
 
 impl Default for Job {
@@ -234,6 +238,8 @@ impl Default for Job {
             verify: false,
             read_back: true,
             after_previous: false,
+            new_group: false,
+            group_reporting: false,
         }
     }
 }

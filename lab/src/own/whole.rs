@@ -1,11 +1,14 @@
 //! Everything that `aster run` does, as one call: an image, what listens, the work, the report.
 
+use super::origin::provenance_of;
 use super::{Moment, Setup, Work, WorkError, run_on};
+use crate::provenance::{ImageRecord, absolute, hex};
 use crate::report::RunReport;
 use crate::watch::{Heard, Watchers};
 use aster_device::{Media, Pieces};
-use aster_run_virtual::open_image;
+use aster_run_virtual::{image_state, keep_profile, open_image};
 use aster_workload::Drive;
+use sha2::{Digest, Sha256};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +17,8 @@ pub struct Place {
     image: Option<PathBuf>,
     /// What is in the image, if there was one.
     existing: Option<Media>,
+    /// What an image that was there holds, as [`ImageRecord::state`] has it.
+    state: Option<String>,
     drive: Drive,
 }
 
@@ -23,12 +28,30 @@ impl Place {
     /// # Errors
     /// When the image isn't that of such a drive, or the profile makes none.
     pub fn new(setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
-        let existing = match image {
-            Some(path) if path.exists() => Some(open_image(path, &setup.profile, setup.content)?),
-            _ => None,
+        let (existing, state) = match image {
+            Some(path) if path.exists() => {
+                let media = open_image(path, &setup.profile, setup.content)?;
+                let mut hash = Sha256::new();
+                image_state(path, &setup.profile, setup.content, &mut |at, part| {
+                    hash.update(at.to_le_bytes());
+                    hash.update(part);
+                })?;
+                (Some(media), Some(hex(hash)))
+            }
+            _ => (None, None),
         };
         let (bytes, block_bytes) = aster_device::namespace(&setup.profile, setup.content, existing.as_ref())?;
-        Ok(Place { image: image.map(Path::to_owned), existing, drive: Drive { bytes, block_bytes } })
+        let drive = Drive { bytes, block_bytes };
+        Ok(Place { image: image.map(Path::to_owned), existing, state, drive })
+    }
+
+    /// What an image that was there holds ([`ImageRecord::state`]); `None` of one that is still to be made, and in memory.
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    fn record(&self) -> Option<ImageRecord> {
+        self.image.as_deref().map(|path| ImageRecord { path: absolute(path), state: self.state.clone() })
     }
 
     /// The drive, as workloads see it.
@@ -37,11 +60,13 @@ impl Place {
     }
 
     fn media(self, setup: &Setup) -> Result<Media, WorkError> {
-        Ok(match (self.existing, &self.image) {
-            (Some(media), _) => media,
-            (None, Some(path)) => open_image(path, &setup.profile, setup.content)?,
-            (None, None) => Media::fresh(),
-        })
+        let Some(path) = &self.image else { return Ok(Media::fresh()) };
+        let media = match self.existing {
+            Some(media) => media,
+            None => open_image(path, &setup.profile, setup.content)?,
+        };
+        keep_profile(path, &setup.name, &setup.profile)?;
+        Ok(media)
     }
 }
 
@@ -78,11 +103,12 @@ pub fn run(
     watchers: Watchers,
     progress: &mut dyn FnMut(Phase, f64) -> bool,
 ) -> Result<Outcome, WorkError> {
-    let has_image = place.image.is_some();
+    let (has_image, pieces) = (place.image.is_some(), pieces.into());
+    let provenance = provenance_of(setup, &pieces, &work, place.record());
     let media = place.media(setup)?;
     let recorder = watchers.recorder().clone();
     let (mut recovery, phase, progress) = (None, Cell::new(Phase::Before), RefCell::new(progress));
-    let (report, machine) = run_on(
+    let (mut report, machine) = run_on(
         setup,
         pieces,
         work,
@@ -110,5 +136,42 @@ pub fn run(
         // Nobody will see the drive again: its power may go as it is.
         false => Ok(()),
     })?;
+    report.provenance = Some(provenance);
     Ok(Outcome { report, heard, recovery })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::Watch;
+    use aster_units::Content;
+
+    #[test]
+    fn a_run_that_was_stopped_says_so_and_one_with_pieces_of_its_own_names_them() {
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let setup = Setup { content: Some(Content::Fingerprint), ..Setup::new("own", profile) };
+        let ran = |goes_on: bool| {
+            let arbiter: aster_device::MakeArbiter = Box::new(|_, _| Box::new(First));
+            let pieces = Pieces { arbiter: Some(arbiter), ..Pieces::default() };
+            let work = Work::jobs("j", "[j]\nrw=randwrite\nbs=4k\nnumber_ios=4000\n", false).unwrap();
+            let place = Place::new(&setup, None).unwrap();
+            let watchers = Watchers::new(&Watch::default()).unwrap();
+            let progress = &mut |phase, _| goes_on || phase == Phase::Before;
+            run(&setup, pieces, work, place, watchers, progress).unwrap().report
+        };
+        let (whole, stopped) = (ran(true), ran(false));
+        assert!(!whole.interrupted && stopped.interrupted);
+        assert_eq!(whole.total.all.as_ref().unwrap().requests, 4000);
+        assert!(stopped.total.all.unwrap().requests < 4000);
+        assert_eq!(whole.provenance.unwrap().own_pieces, ["arbiter"]);
+    }
+
+    /// Whoever was issued first.
+    struct First;
+
+    impl aster_device::plug::Arbiter for First {
+        fn grant(&mut self, _: &aster_device::plug::ChannelPort, _: &[u16]) -> usize {
+            0
+        }
+    }
 }

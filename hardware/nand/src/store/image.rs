@@ -149,6 +149,10 @@ impl Image {
     pub fn bytes(config: &NandConfig) -> u64 {
         Places::of(config).end
     }
+    /// Bytes in front of the page slots.
+    pub fn records_bytes(config: &NandConfig) -> u64 {
+        Places::of(config).slots
+    }
 
     /// Opens the image on `medium`, or makes one when the medium begins with zeroes.
     pub fn open(mut medium: Box<dyn Medium>, config: &Rc<NandConfig>) -> Result<Self, NandError> {

@@ -198,6 +198,12 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     effect("do_verify", &[], "0", "with verify: read back what was written after the writes. Default 1"),
     flag("stonewall", &["wait_for_previous"], "begin when all jobs before it in the file have ended"),
+    flag(
+        "group_reporting",
+        &[],
+        "the copies and jobs of a reporting group have one row together, instead of one each",
+    ),
+    flag("new_group", &[], "a new reporting group begins with this job, as one does with stonewall"),
     effect("name", &[], "mine", "what reports call the job; the section's name unless given"),
     effect(
         "kb_base",
@@ -209,7 +215,6 @@ pub const OPTIONS: &[FioOption] = &[
     no_meaning("direct", &[], "there is no page cache to go round"),
     no_meaning("buffered", &[], "there is no page cache"),
     no_meaning("invalidate", &[], "there is no page cache"),
-    no_meaning("group_reporting", &[], REPORT),
     no_meaning("description", &[], "a remark"),
     no_meaning("thread", &[], PROCESS),
     no_meaning("cpus_allowed", &[], PROCESS),

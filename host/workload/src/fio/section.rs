@@ -115,6 +115,8 @@ impl Section {
             "time_based" => self.job.time_based = on,
             "end_fsync" => self.job.flush_at_end = on,
             "stonewall" => self.job.after_previous = on,
+            "new_group" => self.job.new_group = on,
+            "group_reporting" => self.job.group_reporting = on,
             other => unreachable!("flag {other} has no place in a job"),
         }
         Some(())

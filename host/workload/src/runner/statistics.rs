@@ -62,8 +62,12 @@ pub struct KindStatistics {
 pub struct Statistics {
     /// The task's name.
     pub name: String,
+    /// The name of the job that it is a copy of.
+    pub job: String,
     /// The wave that the task is part of: tasks of one wave run beside each other, waves one after the other.
     pub wave: u32,
+    /// The reporting group that it is shown with, if its job asks for that: tasks of one group stand beside each other.
+    pub group: Option<u32>,
     /// By kind: the order is [`Statistics::KINDS`].
     pub kinds: [KindStatistics; Statistics::KINDS.len()],
     /// When the task's wave began; `None` until then.
@@ -104,10 +108,12 @@ impl Statistics {
         }
     }
 
-    pub(super) fn new(name: String, wave: u32) -> Self {
+    pub(super) fn new(name: String, job: String, wave: u32, group: Option<u32>) -> Self {
         Statistics {
             name,
+            job,
             wave,
+            group,
             kinds: Default::default(),
             started: None,
             measured_from: None,

@@ -23,6 +23,8 @@ pub struct Task {
     pace: Pace,
     verify: bool,
     plan: Option<Plan>,
+    group: Option<u32>,
+    job: String,
 }
 
 impl Task {
@@ -32,14 +34,16 @@ impl Task {
     /// # Errors
     /// The first job that does not fit the drive.
     pub fn of_jobs(jobs: &[Job], drive: Drive, run_seed: u64) -> Result<Vec<Task>, PlanError> {
-        let mut tasks = Vec::new();
-        for (wave, job) in waves(jobs) {
-            tasks.extend(job.plans(drive, run_seed)?.into_iter().map(|plan| Task::of_plan(plan, wave)));
+        let (mut tasks, mut group) = (Vec::new(), 0);
+        for (index, (wave, job)) in waves(jobs).enumerate() {
+            group += u32::from((job.after_previous || job.new_group) && index > 0);
+            let plans = job.plans(drive, run_seed)?.into_iter();
+            tasks.extend(plans.map(|plan| Task::of_plan(plan, wave, group)));
         }
         Ok(tasks)
     }
 
-    fn of_plan(plan: Plan, wave: u32) -> Task {
+    fn of_plan(plan: Plan, wave: u32, group: u32) -> Task {
         let job = &plan.job;
         let name = if job.copies > 1 { format!("{}.{}", job.name, plan.copy) } else { job.name.clone() };
         Task {
@@ -48,6 +52,8 @@ impl Task {
             source: AnySource::Plan(Box::new(Generator::new(&plan))),
             pace: plan.pace(),
             verify: job.verify,
+            group: job.group_reporting.then_some(group),
+            job: job.name.clone(),
             plan: Some(plan),
         }
     }
@@ -60,7 +66,8 @@ impl Task {
         pace: Pace,
         verify: bool,
     ) -> Task {
-        Task { name, wave: 0, source: AnySource::Trace(source), pace, verify, plan: None }
+        let (source, job) = (AnySource::Trace(source), name.clone());
+        Task { name, wave: 0, source, pace, verify, plan: None, group: None, job }
     }
 }
 
@@ -170,7 +177,7 @@ impl Running {
             queue,
             stage: Stage::Waiting,
             wake_at: None,
-            statistics: Statistics::new(task.name, task.wave),
+            statistics: Statistics::new(task.name, task.job, task.wave, task.group),
             issuer: Issuer::new(task.source, task.pace),
             pace: task.pace,
             verify: task.verify,

@@ -2,10 +2,14 @@
 
 mod header;
 mod look;
+mod own_profile;
 mod replica;
+mod state;
 
 pub use look::{ImageCheck, ImageInfo, Stage, check_image, image_info};
+pub use own_profile::{KeptProfile, keep_profile, kept_profile};
 pub use replica::{CloneSerial, clone_image};
+pub use state::image_state;
 
 use aster_device::profile::Profile;
 use aster_device::{BuildError, DamagedPage, Media, NVRAM_BYTES, media_keys};

@@ -1,0 +1,274 @@
+//! `aster run --again REPORT`: the run that a report is of, from the report alone.
+
+use crate::args::{Cli, Command, HardwareArg, RunArgs};
+use crate::console;
+use crate::failure::Failure;
+use crate::files::read_text;
+use aster_lab::own::{Setup, Work, record_of, setup_of};
+use aster_lab::provenance::{Build, Provenance, WorkRecord};
+use aster_lab::report::RunReport;
+use clap::{Parser, ValueEnum};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Histograms make reports long.
+const REPORT_MAX: u64 = 256 << 20;
+/// What isn't the simulation's in a report.
+const NOT_FIGURES: [&str; 6] = ["provenance", "wall_s", "name", "spans", "warnings", "interrupted"];
+/// Figures that a message names.
+const NAMED_MAX: usize = 3;
+
+/// This program.
+pub(crate) fn build() -> Build {
+    let commit = env!("ASTER_COMMIT");
+    let commit = (!commit.is_empty()).then(|| commit.to_owned());
+    Build { version: env!("CARGO_PKG_VERSION").to_owned(), commit }
+}
+
+/// A report whose run is to be repeated.
+pub(crate) struct Again {
+    path: PathBuf,
+    report: Value,
+    provenance: Provenance,
+}
+
+impl Again {
+    /// Reads the report at `path`.
+    ///
+    /// # Errors
+    /// When it is no report, or one of a run that can't be repeated.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let report: Value = serde_json::from_str(&read_text(path, REPORT_MAX)?)
+            .map_err(|error| Failure::file(path, format!("is no report as --json prints it: {error}")))?;
+        let Some(provenance) = report.get("provenance") else {
+            let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from version 0.1 on";
+            return Err(Failure::file(path, problem));
+        };
+        let provenance: Provenance = serde_json::from_value(provenance.clone())
+            .map_err(|error| Failure::file(path, format!("its provenance can't be read: {error}")))?;
+        let refuse = |problem: String| Err(Failure::file(path, problem));
+        if !provenance.own_pieces.is_empty() {
+            return refuse(format!(
+                "its drive had pieces that are not Aster's ({}): only the program that brought them can repeat it",
+                provenance.own_pieces.join(", ")
+            ));
+        }
+        if report.get("interrupted") == Some(&Value::Bool(true)) {
+            return refuse(
+                "its run was interrupted: where that was can't be repeated, and neither can its figures"
+                    .to_owned(),
+            );
+        }
+        Ok(Again { path: path.to_owned(), report, provenance })
+    }
+
+    /// What is to be said before the run.
+    pub(crate) fn notes(&self) -> Option<String> {
+        let (then, now) = (&self.provenance.aster, build());
+        (*then != now).then(|| {
+            format!(
+                "{}: made by aster {}, and this is {}: figures may differ",
+                self.path.display(),
+                in_words(then),
+                in_words(&now)
+            )
+        })
+    }
+
+    /// The arguments of the run, with the outputs that `args` ask for.
+    ///
+    /// # Errors
+    /// When what the run read isn't there any more, or is not what it was.
+    pub(crate) fn arguments(&self, args: RunArgs) -> Result<RunArgs, Failure> {
+        let provenance = &self.provenance;
+        let fail = |problem: String| Failure::file(&self.path, problem);
+        let hardware = HardwareArg::from_str(&provenance.hardware, false).map_err(|_| {
+            fail(format!("its channels are \"{}\", which this aster doesn't know", provenance.hardware))
+        })?;
+        let mut made = RunArgs { hardware, seed: provenance.seed, ..args };
+        match &provenance.work {
+            WorkRecord::Job { name, verify, .. } => {
+                made.source.job = Some(name.into());
+                made.verify = *verify;
+            }
+            WorkRecord::Trace { path, .. } => {
+                let recorded = self.recorded()?;
+                made.source.trace = Some(path.clone());
+                (made.replay, made.verify) = (recorded.replay, recorded.verify);
+            }
+        }
+        match &provenance.image {
+            Some(image) if made.image.is_none() && image.state.is_some() => {
+                made.image = Some(image.path.clone())
+            }
+            _ => {}
+        }
+        if let Some(state) = provenance.image.as_ref().map(|image| &image.state) {
+            match (&made.image, state) {
+                (Some(path), Some(_)) if !path.exists() => {
+                    return Err(fail(format!("its drive was kept in {}, which isn't there", path.display())));
+                }
+                (Some(path), None) if path.exists() => return Err(self.not_new(path)),
+                _ => {}
+            }
+        } else if let Some(path) = made.image.as_ref().filter(|path| path.exists()) {
+            return Err(self.not_new(path));
+        }
+        Ok(made)
+    }
+
+    fn not_new(&self, path: &Path) -> Failure {
+        let problem = format!(
+            "its drive was new, and {} is a drive already: name a file that isn't there",
+            path.display()
+        );
+        Failure::file(&self.path, problem)
+    }
+
+    /// The command line that the report was made by.
+    fn recorded(&self) -> Result<RunArgs, Failure> {
+        let line = std::iter::once("aster").chain(self.provenance.arguments.iter().map(String::as_str));
+        match Cli::try_parse_from(line).map(|cli| cli.command) {
+            Ok(Command::Run(run)) => Ok(*run),
+            Ok(Command::Explain(explain)) => Ok(explain.run),
+            Ok(_) => Err(Failure::file(&self.path, "its arguments are not those of a run")),
+            Err(error) => {
+                let first = error.to_string();
+                let first = first.lines().next().unwrap_or_default().to_owned();
+                Err(Failure::file(&self.path, format!("its arguments are not taken by this aster: {first}")))
+            }
+        }
+    }
+
+    /// The setup that the run had.
+    ///
+    /// # Errors
+    /// When its profile makes no drive here.
+    pub(crate) fn setup(&self) -> Result<Setup, Failure> {
+        setup_of(&self.provenance).map_err(|problem| Failure::file(&self.path, problem))
+    }
+
+    /// The text of its job file.
+    pub(crate) fn job_text(&self) -> Option<&str> {
+        match &self.provenance.work {
+            WorkRecord::Job { text, .. } => Some(text),
+            WorkRecord::Trace { .. } => None,
+        }
+    }
+
+    /// Refuses what isn't what it was then: the trace that `work` was read from, and an image that holds `state` now.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub(crate) fn check(&self, work: &Work, state: Option<&str>) -> Result<(), Failure> {
+        if let (WorkRecord::Trace { path, sha256, .. }, WorkRecord::Trace { sha256: now, .. }) =
+            (&self.provenance.work, record_of(work))
+            && *sha256 != now
+        {
+            let problem = format!(
+                "is another trace than the one of {}: its SHA-256 is {now} and was {sha256}",
+                self.path.display()
+            );
+            return Err(Failure::file(path, problem));
+        }
+        let then = self.provenance.image.as_ref().and_then(|image| image.state.as_deref());
+        if then.is_some() && then != state {
+            return Err(Failure::file(
+                &self.path,
+                "its drive holds something else than when the run began: name a copy from before it with --image \
+                 (`aster image clone` makes one)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Calls a trace what it was called then, wherever it is.
+    pub(crate) fn rename(&self, work: &mut Work) {
+        if let (WorkRecord::Trace { name: then, .. }, Work::Trace { name, .. }) =
+            (&self.provenance.work, work)
+        {
+            name.clone_from(then);
+        }
+    }
+
+    /// The new report says of the work what the old one does.
+    pub(crate) fn hand_on(&self, provenance: &mut Provenance) {
+        provenance.work = self.provenance.work.clone();
+        provenance.arguments.clone_from(&self.provenance.arguments);
+    }
+
+    /// Says whether `report` has the same figures.
+    ///
+    /// # Errors
+    /// When some differ although the program is the same.
+    pub(crate) fn compare(&self, report: &RunReport) -> Result<(), Failure> {
+        let now = serde_json::to_value(report).map_err(Failure::run)?;
+        let mut differences = Vec::new();
+        for (key, now) in now.as_object().into_iter().flatten() {
+            if let Some(then) = self.report.get(key).filter(|_| !NOT_FIGURES.contains(&key.as_str())) {
+                differ(key, then, now, &mut differences);
+            }
+        }
+        let path = self.path.display();
+        if differences.is_empty() {
+            console::note(&format!("every figure is as in {path}"));
+            return Ok(());
+        }
+        let named = differences[..differences.len().min(NAMED_MAX)].join("; ");
+        let more = if differences.len() > NAMED_MAX { ", and others" } else { "" };
+        let text = match differences.len() {
+            1 => format!("a figure differs from {path}: {named}"),
+            many => format!("{many} figures differ from {path}: {named}{more}"),
+        };
+        if self.provenance.aster == build() {
+            return Err(Failure::run(text));
+        }
+        console::note(&text);
+        Ok(())
+    }
+}
+
+fn in_words(build: &Build) -> String {
+    match &build.commit {
+        Some(commit) => format!("{} ({commit})", build.version),
+        None => build.version.clone(),
+    }
+}
+
+/// Where two values differ, with what they are.
+fn differ(place: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
+    match (then, now) {
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            a.iter().zip(b.values()).for_each(|((key, a), b)| differ(&format!("{place}.{key}"), a, b, found));
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().for_each(|(i, (a, b))| differ(&format!("{place}[{i}]"), a, b, found));
+        }
+        _ if then == now => {}
+        _ => {
+            let short = |value: &Value| match value {
+                Value::Object(_) | Value::Array(_) => "other in shape".to_owned(),
+                value => value.to_string(),
+            };
+            found.push(format!("{place} was {} and is {}", short(then), short(now)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_difference_is_told_by_its_place() {
+        let mut found = Vec::new();
+        let (a, b) = (json!({"kinds": [{"iops": 1.5}, 2]}), json!({"kinds": [{"iops": 1.25}, 2]}));
+        differ("tasks", &a, &a, &mut found);
+        assert!(found.is_empty());
+        differ("tasks", &a, &b, &mut found);
+        assert_eq!(found, ["tasks.kinds[0].iops was 1.5 and is 1.25"]);
+        differ("tasks", &json!([1]), &json!([1, 2]), &mut found);
+        assert_eq!(found.len(), 2);
+    }
+}

@@ -1,0 +1,193 @@
+//! A report says where its figures come from, and repeats its run.
+
+use crate::place::Place;
+use serde_json::Value;
+
+/// What the simulation gave.
+fn figures(report: &Value) -> Value {
+    let mut figures = report.clone();
+    for other in ["wall_s", "provenance", "spans"] {
+        figures.as_object_mut().unwrap().remove(other);
+    }
+    figures
+}
+
+const MIXED: &str = "[mixed]\nrw=randrw\nbs=4k\niodepth=8\nsize=1m\nnumber_ios=300\nrandrepeat=0\n";
+
+#[test]
+fn a_report_alone_repeats_its_run_after_everything_else_has_changed() {
+    let place = Place::new();
+    place.write("j.fio", MIXED);
+    let profile = place.aster(&["profiles", "tiny"]).out;
+    place.write("my.toml", &profile);
+    let asked = [
+        "run",
+        "my.toml",
+        "--job",
+        "j.fio",
+        "--seed",
+        "7",
+        "--precondition",
+        "10",
+        "--content",
+        "fingerprint",
+    ];
+    let more = ["--set", "ftl.buffer_entries=16", "--age", "100", "--verify", "--json"];
+    let first = place.report(&[&asked[..], &more].concat());
+    place.write("first.json", first.to_string());
+    place.write("j.fio", "[other]\nrw=read\n");
+    place.write("my.toml", "nonsense");
+
+    let ran = place.aster(&["run", "--again", "first.json", "--json", "--spans"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("every figure is as in first.json"), "{}", ran.err);
+    let second: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(figures(&second), figures(&first));
+    assert!(second["spans"].is_object(), "outputs are those of the second command line");
+    assert_eq!(second["provenance"], first["provenance"]);
+    // And again from the second.
+    place.write("second.json", second.to_string());
+    assert_eq!(figures(&place.report(&["run", "--again", "second.json", "--json"])), figures(&first));
+    // Other figures in the report are found out: the run isn't what it says.
+    let mut edited = first.clone();
+    edited["tasks"][0]["kinds"][0]["requests"] = 1.into();
+    place.write("edited.json", edited.to_string());
+    let error = place.refused(1, &["run", "--again", "edited.json", "--json"]);
+    assert!(
+        error.contains("a figure differs from edited.json")
+            && error.contains("tasks[0].kinds[0].requests was 1 and is"),
+        "{error}"
+    );
+    // Another seed is another run, or the comparison above would say nothing.
+    edited["provenance"]["seed"] = 8.into();
+    place.write("edited.json", edited.to_string());
+    let error = place.refused(1, &["run", "--again", "edited.json", "--json"]);
+    assert!(error.contains("and others"), "{error}");
+}
+
+#[test]
+fn a_report_says_where_its_figures_come_from() {
+    let place = Place::new();
+    place.write("j.fio", MIXED);
+    let report = place.report(&["run", "tiny", "--job", "j.fio", "--set", "ftl.buffer_entries=16", "--json"]);
+    let from = &report["provenance"];
+    assert_eq!(from["aster"]["version"], env!("CARGO_PKG_VERSION"));
+    let commit = &from["aster"]["commit"];
+    let is_commit = |text: &str| text.trim_end_matches("-dirty").chars().all(|c| c.is_ascii_hexdigit());
+    assert!(commit.is_null() || commit.as_str().is_some_and(is_commit), "{commit}");
+    assert_eq!(from["profile"]["name"], "tiny");
+    assert_eq!(from["profile"]["overrides"], serde_json::json!(["ftl.buffer_entries=16"]));
+    assert_eq!(from["profile"]["keys"]["ftl"]["buffer_entries"], 16);
+    assert_eq!(from["profile"]["keys"]["geometry"]["channels"], 2);
+    assert_eq!(
+        (&from["seed"], &from["content"], &from["hardware"]),
+        (&1.into(), &"full".into(), &"timed".into())
+    );
+    assert_eq!(from["work"]["job"]["text"], MIXED);
+    assert!(from["host"]["cores"].as_u64().unwrap() > 0 && from["host"]["os"].is_string(), "{from}");
+    assert_eq!((&report["interrupted"], &from["image"]), (&false.into(), &Value::Null));
+}
+
+#[test]
+fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
+    let place = Place::new();
+    let again = |code, more: &[&str]| place.refused(code, &[&["run", "--again", "r.json"], more].concat());
+    place.write("r.json", "{}");
+    assert!(again(2, &[]).contains("doesn't say where its figures come from"));
+    place.write("r.json", "Dear Aster,");
+    assert!(again(2, &[]).contains("is no report"));
+    assert!(again(2, &["--seed", "2"]).contains("--seed"));
+
+    // A trace.
+    let trace =
+        "128166372003061629,usr,0,Write,4096,4096,41286\n128166372003061630,usr,0,Read,4096,4096,41286\n";
+    place.write("t.csv", trace);
+    let first = place.report(&["run", "tiny", "--trace", "t.csv", "--trace-speed", "fastest", "--json"]);
+    place.write("r.json", first.to_string());
+    assert_eq!(figures(&place.report(&["run", "--again", "r.json", "--json"])), figures(&first));
+    place.write("t.csv", trace.replace("Read,4096", "Read,8192"));
+    let error = again(2, &[]);
+    assert!(error.contains("t.csv: is another trace") && error.contains("SHA-256"), "{error}");
+
+    // An interrupted run, and one with pieces of its own.
+    let mut other = first.clone();
+    other["interrupted"] = true.into();
+    place.write("r.json", other.to_string());
+    assert!(again(2, &[]).contains("was interrupted"));
+    other = first.clone();
+    other["provenance"]["own_pieces"] = serde_json::json!(["tasks"]);
+    place.write("r.json", other.to_string());
+    assert!(again(2, &[]).contains("pieces that are not Aster's (tasks)"));
+
+    // An older version is only told.
+    place.write("t.csv", trace);
+    other = first.clone();
+    other["provenance"]["aster"]["version"] = "0.0.7".into();
+    place.write("r.json", other.to_string());
+    let ran = place.aster(&["run", "--again", "r.json"]);
+    assert!(ran.code == 0 && ran.err.contains("made by aster 0.0.7"), "{}", ran.err);
+}
+
+#[test]
+fn a_run_on_an_image_is_repeated_on_a_copy_of_what_it_began_with() {
+    let place = Place::new();
+    place.write("j.fio", MIXED);
+    let new = place.report(&["run", "tiny", "--job", "j.fio", "--image", "d.aster", "--json"]);
+    place.write("new.json", new.to_string());
+    assert_eq!(place.aster(&["image", "clone", "d.aster", "before.aster"]).code, 0);
+    let later = place.report(&["run", "--job", "j.fio", "--image", "d.aster", "--json"]);
+    place.write("later.json", later.to_string());
+    assert!(later["provenance"]["image"]["state"].is_string(), "{later}");
+
+    let error = place.refused(2, &["run", "--again", "later.json"]);
+    assert!(error.contains("holds something else than when the run began"), "{error}");
+    let repeated = place.report(&["run", "--again", "later.json", "--image", "before.aster", "--json"]);
+    assert_eq!(figures(&repeated), figures(&later));
+    // The one that made the image: in memory, or in a new file.
+    assert_eq!(figures(&place.report(&["run", "--again", "new.json", "--json"])), figures(&new));
+    let on_new = ["run", "--again", "new.json", "--image", "other.aster", "--json"];
+    assert_eq!(figures(&place.report(&on_new)), figures(&new));
+    assert!(place.refused(2, &on_new).contains("is a drive already"));
+}
+
+#[test]
+fn an_image_keeps_its_profile() {
+    let place = Place::new();
+    place.write("j.fio", "[fill]\nrw=write\nbs=16k\nsize=1m\n");
+    let made = ["run", "tiny", "--job", "j.fio", "--image", "d.aster", "--content", "fingerprint"];
+    assert_eq!(place.aster(&[&made[..], &["--set", "restrict.blocks_per_lun=16"]].concat()).code, 0);
+    for command in [&["run", "--job", "j.fio"][..], &["explain", "--job", "j.fio"]] {
+        let ran = place.aster(&[command, &["--image", "d.aster"]].concat());
+        assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
+    }
+    let ran = place.aster(&["image", "check", "d.aster"]);
+    assert!(ran.code == 0 && ran.out.contains("sound: "), "{}{}", ran.out, ran.err);
+    assert_eq!(place.aster(&["image", "clone", "d.aster", "e.aster", "--check"]).code, 0);
+    let info = place.report(&["image", "info", "e.aster", "--json"]);
+    assert_eq!(
+        (&info["profile"]["name"], &info["made_with"]["content"]),
+        (&"tiny".into(), &"fingerprint".into())
+    );
+    assert_eq!(info["profile"]["keys"]["restrict"]["blocks_per_lun"], 16);
+    assert!(place.aster(&["image", "info", "e.aster"]).out.contains("profile tiny, which it keeps"));
+
+    // Keys that its flash doesn't depend on may be overridden; others are refused, and so is nonsense.
+    let set = |key: &str| place.aster(&["run", "--job", "j.fio", "--image", "d.aster", "--set", key]);
+    assert_eq!(set("ftl.buffer_entries=16").code, 0);
+    let refused = set("ftl.over_provisioning_percent=40");
+    assert!(refused.code == 2 && refused.err.contains("is 32 there and 40 here"), "{}", refused.err);
+    assert!(set("ftl.bufer_entries=16").err.contains("did you mean 'buffer_entries'?"));
+
+    // No image, no profile; and one of before, which keeps none.
+    let error = place.refused(2, &["run", "--job", "j.fio", "--image", "none.aster"]);
+    assert!(error.contains("no such image; name a profile"), "{error}");
+    assert!(place.refused(2, &["run", "--job", "j.fio"]).contains("<PROFILE>"));
+    let mut old = std::fs::read(place.path("d.aster")).unwrap();
+    old[128 << 10..256 << 10].fill(0);
+    place.write("old.aster", &old);
+    let on_old = ["run", "--job", "j.fio", "--image", "old.aster"];
+    assert!(place.refused(2, &on_old).contains("name the one that it was made with"));
+    let named = ["run", "tiny", "--job", "j.fio", "--image", "old.aster", "--content", "fingerprint"];
+    assert_eq!(place.aster(&[&named[..], &["--set", "restrict.blocks_per_lun=16"]].concat()).code, 0);
+    assert_eq!(place.aster(&on_old).code, 0, "it has kept the one that it was given");
+}

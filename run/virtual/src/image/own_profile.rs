@@ -1,0 +1,156 @@
+//! The profile that an image keeps, between NVRAM and NAND: whoever goes on with the drive needs no other.
+//!
+//! 16 bytes of magic, the text's length as 4 bytes, the text, and the CRC-32C of all that; integers are little-endian. The text is a comment
+//! with the profile's name and then the profile with every default in its place. Asters that don't know of it leave it alone, and images that
+//! were made by them have zeroes there.
+
+use super::header::made_with;
+use super::look::open;
+use super::{ImageError, NAND_AT, NVRAM_AT};
+use aster_codec::checksum::crc32c;
+use aster_device::NVRAM_BYTES;
+use aster_device::profile::Profile;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const KEPT_AT: u64 = 128 << 10;
+const MAGIC: &[u8; 16] = b"ASTER PROFILE 1\n";
+const HEAD_BYTES: usize = MAGIC.len() + 4;
+const CHECKSUM_BYTES: usize = 4;
+const TEXT_MAX: usize = (NAND_AT - KEPT_AT) as usize - HEAD_BYTES - CHECKSUM_BYTES;
+const _: () = assert!(NVRAM_AT + NVRAM_BYTES as u64 <= KEPT_AT, "NVRAM ends before it");
+/// What the text begins with; the name follows.
+const NAME: &str = "# ";
+
+/// The profile that an image keeps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptProfile {
+    /// What the drive calls itself.
+    pub name: String,
+    /// A profile's text, for [`Profile::parse`].
+    pub text: String,
+}
+
+/// Lets the image at `path`, whose drive has no power, keep `profile`, unless it keeps one already. How it keeps content is part of what it
+/// was made with, whatever the profile says.
+///
+/// # Errors
+/// When the file can't be written.
+pub fn keep_profile(path: &Path, name: &str, profile: &Profile) -> Result<(), ImageError> {
+    if !matches!(kept_profile(path), Ok(None)) {
+        return Ok(());
+    }
+    let one_line: String = name.chars().filter(|c| !c.is_control()).collect();
+    let written = || -> io::Result<()> {
+        let text = profile.to_toml().map_err(io::Error::other)?;
+        write(&OpenOptions::new().write(true).open(path)?, &format!("{NAME}{one_line}\n{text}"))
+    };
+    written().map_err(|error| ImageError::Io { path: path.to_owned(), error })
+}
+
+/// The magic last: half of it is nothing.
+fn write(file: &File, text: &str) -> io::Result<()> {
+    if text.len() > TEXT_MAX {
+        return Err(io::Error::other(format!("a profile of {} bytes is too long to keep", text.len())));
+    }
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend((text.len() as u32).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes.extend(crc32c(&bytes).to_le_bytes());
+    file.write_all_at(&bytes[MAGIC.len()..], KEPT_AT + MAGIC.len() as u64)?;
+    file.sync_data()?;
+    file.write_all_at(MAGIC, KEPT_AT)
+}
+
+/// The profile that the image at `path` keeps; `None` of one that was made before images did.
+///
+/// # Errors
+/// When there is no image, or what it keeps is damaged.
+pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
+    let file = open(path)?;
+    made_with(&file, path)?;
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let damaged = || ImageError::Damaged {
+        path: path.to_owned(),
+        reason: format!(
+            "the profile that it keeps (byte {KEPT_AT}) is damaged: name the profile that it was made with"
+        ),
+    };
+    // One that has lost its end keeps none that could be of use.
+    if file.metadata().map_err(io_error)?.len() < NAND_AT {
+        return Ok(None);
+    }
+    let mut head = [0; HEAD_BYTES];
+    file.read_exact_at(&mut head, KEPT_AT).map_err(io_error)?;
+    let (magic, length) = head.split_at(MAGIC.len());
+    if magic != MAGIC {
+        return Ok(None);
+    }
+    let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+    if length > TEXT_MAX {
+        return Err(damaged());
+    }
+    let mut bytes = vec![0; HEAD_BYTES + length + CHECKSUM_BYTES];
+    file.read_exact_at(&mut bytes, KEPT_AT).map_err(io_error)?;
+    let (covered, checksum) = bytes.split_at(HEAD_BYTES + length);
+    if crc32c(covered).to_le_bytes() != checksum {
+        return Err(damaged());
+    }
+    let text = std::str::from_utf8(&covered[HEAD_BYTES..]).map_err(|_| damaged())?;
+    let name = text.lines().next().and_then(|line| line.strip_prefix(NAME)).ok_or_else(damaged)?;
+    Ok(Some(KeptProfile { name: name.to_owned(), text: text.to_owned() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::booted;
+    use super::super::{CloneSerial, check_image, clone_image};
+    use super::*;
+    use aster_device::profile::SHIPPED;
+
+    #[test]
+    fn an_image_keeps_the_first_profile_it_is_given_and_a_copy_has_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(folder.path());
+        assert_eq!(kept_profile(&path).unwrap(), None, "as one of before");
+        keep_profile(&path, "my\ndrive", &profile).unwrap();
+        let kept = kept_profile(&path).unwrap().unwrap();
+        assert_eq!(kept.name, "mydrive");
+        assert_eq!(Profile::parse("kept", &kept.text).unwrap(), profile);
+        keep_profile(&path, "other", &profile).unwrap();
+        assert_eq!(kept_profile(&path).unwrap().as_ref(), Some(&kept));
+        check_image(&path, &profile, None, |_, _| true).unwrap();
+        let copy = folder.path().join("copy");
+        clone_image(&path, &copy, CloneSerial::New, |_| true).unwrap();
+        assert_eq!(kept_profile(&copy).unwrap(), Some(kept));
+    }
+
+    #[test]
+    fn every_shipped_profile_fits() {
+        for (name, text) in SHIPPED {
+            let text = Profile::parse(name, text).unwrap().to_toml().unwrap();
+            assert!(text.len() < TEXT_MAX / 10, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_one_is_told_and_no_other_comes_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(folder.path());
+        keep_profile(&path, "tiny", &profile).unwrap();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        // Its length and its text.
+        for at in [KEPT_AT + 19, KEPT_AT + 100] {
+            file.write_all_at(&[!whole[at as usize]], at).unwrap();
+            let error = kept_profile(&path).unwrap_err().to_string();
+            assert!(error.contains("name the profile that it was made with"), "{error}");
+            keep_profile(&path, "tiny", &profile).unwrap();
+            assert!(kept_profile(&path).is_err());
+            file.write_all_at(&[whole[at as usize]], at).unwrap();
+        }
+        assert!(kept_profile(&path).unwrap().is_some());
+    }
+}
