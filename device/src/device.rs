@@ -356,6 +356,15 @@ impl Device {
         send_released(&self.pci, &self.link_port);
         reset
     }
+    /// BAR0 answers whatever Memory Space Enable says: whoever runs the drive brings it only what is meant for BAR0
+    /// ([`PciFunction::decode_outside`]).
+    pub fn decode_outside(&self) {
+        self.pci.borrow_mut().decode_outside();
+    }
+    /// True when BAR0 answers.
+    pub fn answers_memory(&self) -> bool {
+        self.pci.borrow().answers_memory()
+    }
     /// Resets the function now, as a function-level reset does (PCIe 4.0 §6.6.2).
     pub fn reset_function(&self) {
         self.arrivals.push_through();

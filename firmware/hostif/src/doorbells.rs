@@ -54,10 +54,12 @@ impl Doorbells {
 }
 
 impl Controller {
-    /// Doorbell Buffer Config (NVMe 1.4 §5.7).
+    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers are two pages: in one page the event indices would be taken
+    /// for doorbells. Zeroes in both PRPs are such a page, too.
     pub(crate) fn configure_doorbells(&mut self, sqe: &Sqe) -> Result<crate::admin::Reply, Status> {
         let (shadow, event_index) = (sqe.prp1.get(), sqe.prp2.get());
-        if !shadow.is_multiple_of(PAGE_BYTES) || !event_index.is_multiple_of(PAGE_BYTES) {
+        let whole_pages = shadow.is_multiple_of(PAGE_BYTES) && event_index.is_multiple_of(PAGE_BYTES);
+        if !whole_pages || shadow == event_index {
             return Err(Status::INVALID_FIELD.with_dnr(true));
         }
         self.doorbells.buffer = Some(DoorbellBuffer { shadow, event_index });

@@ -53,6 +53,7 @@ pub struct PciFunction {
     table: Vec<MsixEntry>,
     pending: Vec<u64>,
     reset_asked: bool,
+    decoded_outside: bool,
 }
 
 impl PciFunction {
@@ -67,6 +68,7 @@ impl PciFunction {
             table: vec![MsixEntry::default(); usize::from(vectors)],
             pending: vec![0; usize::from(vectors).div_ceil(64)],
             reset_asked: false,
+            decoded_outside: false,
         };
         function.reset();
         function
@@ -110,10 +112,20 @@ impl PciFunction {
     pub fn is_bus_master(&self) -> bool {
         Command(self.word(HEADER_COMMAND)).bus_master() && self.power_state() == D0
     }
-    /// True when BAR0 answers: Memory Space is on, and the function is in D0.
+    /// True when BAR0 answers: the function is in D0, and Memory Space is on or nobody's business here
+    /// ([`PciFunction::decode_outside`]).
     #[inline]
     pub fn answers_memory(&self) -> bool {
-        Command(self.word(HEADER_COMMAND)).memory_space() && self.power_state() == D0
+        let claimed = self.decoded_outside || Command(self.word(HEADER_COMMAND)).memory_space();
+        claimed && self.power_state() == D0
+    }
+    /// From now on, and over resets, whoever brings an access has found out that it is meant for BAR0.
+    ///
+    /// Memory Space Enable says whether the function claims addresses on its bus (PCIe 4.0 §7.5.1.1.3). A vfio-user client
+    /// names region and offset instead: addresses are decoded on its side, if at all. Its virtual machine keeps the bit
+    /// for its guest, and a driver without a bus never sets it.
+    pub fn decode_outside(&mut self) {
+        self.decoded_outside = true;
     }
     /// Where the host placed BAR0.
     pub fn bar0(&self) -> &Bar {
@@ -317,6 +329,20 @@ mod tests {
         assert!(f.answers_memory() && f.is_bus_master());
         f.config_write(4, 2, 0x0004);
         assert!(!f.answers_memory() && f.is_bus_master());
+    }
+
+    #[test]
+    fn memory_space_means_nothing_where_addresses_are_decoded_outside() {
+        let mut f = function();
+        f.decode_outside();
+        assert!(f.answers_memory(), "Memory Space is off after reset");
+        assert!(!f.is_bus_master(), "its own accesses still need leave");
+        f.config_write(4, 2, 0x0404);
+        assert!(f.is_bus_master() && f.answers_memory());
+        f.config_write(PM_CONTROL as u16, 2, 3);
+        assert!(!f.answers_memory() && !f.is_bus_master(), "D3hot");
+        f.reset();
+        assert!(f.answers_memory() && !f.is_bus_master(), "and after another reset");
     }
 
     #[test]

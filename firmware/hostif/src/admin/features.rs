@@ -1,4 +1,16 @@
 //! Set Features and Get Features (NVMe 1.4 §5.13, §5.21). No value survives a reset: none is saveable.
+//!
+//! Which namespace identifiers are taken (NVMe 1.4 §7.8, §6.1.5):
+//!
+//! | NSID | Set, of the controller | Get, of the controller | Set, of a namespace | Get, of a namespace |
+//! |---|---|---|---|---|
+//! | 0 | done | the value | Invalid Namespace or Format | Invalid Namespace or Format |
+//! | FFFFFFFFh | done | the value | done, in all namespaces | Invalid Namespace or Format |
+//! | 1 | Feature Not Namespace Specific | the value | done | the value |
+//! | any other | Invalid Namespace or Format, as everywhere | | | |
+//!
+//! Reserved bits of a value are ignored: the standard doesn't ask a recipient to look at them, and a later standard may give
+//! them a meaning. They are not kept either, so that Get Features never returns what means nothing.
 
 use super::{Answer, Reply, refuse};
 use crate::config::HostIfConfig;
@@ -24,6 +36,17 @@ const COMPOSITE: u8 = 0;
 const ALL_SENSORS: u8 = 15;
 /// SMART warnings that can happen here: all but those of a memory backup and of a persistent memory region.
 const WARNINGS_POSSIBLE: u8 = 0b0_1111;
+
+/// The notices that Asynchronous Event Configuration knows, none of which is offered (NVMe 1.4 §5.21.1.11).
+const NOTICES: u32 = AsyncEventConfiguration(0)
+    .with_namespace_attributes(true)
+    .with_firmware_activation(true)
+    .with_telemetry(true)
+    .with_asymmetric_access(true)
+    .with_predictable_latency(true)
+    .with_lba_status(true)
+    .with_endurance_group(true)
+    .0;
 
 /// The values in force.
 #[derive(Debug)]
@@ -111,18 +134,25 @@ fn supported(config: &HostIfConfig, raw: u8) -> Result<FeatureId, Status> {
     }
 }
 
-/// Error recovery belongs to a namespace, everything else to the controller.
+/// Error recovery belongs to a namespace (NVMe 1.4 §5.21.1.5), everything else to the controller.
 fn is_namespace_specific(feature: FeatureId) -> bool {
     feature == FeatureId::ErrorRecovery
+}
+
+/// Whether Get Features may be asked with this NSID. What belongs to a namespace has no value of no namespace, nor one of all.
+fn check_asked_nsid(feature: FeatureId, nsid: u32) -> Result<(), Status> {
+    match nsid {
+        NSID => Ok(()),
+        0 | NSID_ALL if !is_namespace_specific(feature) => Ok(()),
+        _ => refuse(Status::INVALID_NAMESPACE_OR_FORMAT),
+    }
 }
 
 impl Controller {
     pub(super) fn get_features(&mut self, sqe: &Sqe, command: GetFeatures) -> Answer {
         let feature = supported(&self.config, command.control.feature_id())?;
         let Some(select) = command.select() else { return refuse(Status::INVALID_FIELD) };
-        if is_namespace_specific(feature) && sqe.nsid.get() != NSID {
-            return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
-        }
+        check_asked_nsid(feature, sqe.nsid.get())?;
         let dword11 = command.dword11;
         let disabled = self.interrupts.coalescing_disabled(InterruptVectorConfiguration(dword11).vector());
         match select {
@@ -161,7 +191,14 @@ impl Controller {
     fn set_feature(&mut self, ports: &mut Ports, feature: FeatureId, value: u32) -> Answer {
         let features = &mut self.features;
         match feature {
-            FeatureId::Arbitration => features.arbitration = ArbitrationFeature(value),
+            FeatureId::Arbitration => {
+                let asked = ArbitrationFeature(value);
+                features.arbitration = ArbitrationFeature(0)
+                    .with_burst(asked.burst())
+                    .with_low_weight(asked.low_weight())
+                    .with_medium_weight(asked.medium_weight())
+                    .with_high_weight(asked.high_weight());
+            }
             FeatureId::PowerManagement => {
                 let power = PowerManagement(value);
                 if power.power_state() != 0 {
@@ -190,7 +227,12 @@ impl Controller {
                     VolatileWriteCache(0).with_enabled(VolatileWriteCache(value).enabled());
             }
             FeatureId::NumberOfQueues => return self.set_number_of_queues(NumberOfQueues(value)),
-            FeatureId::InterruptCoalescing => features.coalescing = InterruptCoalescing(value & 0xffff),
+            FeatureId::InterruptCoalescing => {
+                let asked = InterruptCoalescing(value);
+                features.coalescing = InterruptCoalescing(0)
+                    .with_threshold_zero_based(asked.threshold_zero_based())
+                    .with_time_100us(asked.time_100us());
+            }
             FeatureId::InterruptVectorConfiguration => {
                 let vector = InterruptVectorConfiguration(value);
                 if !self.interrupts.disable_coalescing(vector.vector(), vector.coalescing_disabled()) {
@@ -203,7 +245,7 @@ impl Controller {
             }
             FeatureId::AsyncEventConfiguration => {
                 let events = AsyncEventConfiguration(value);
-                if events.with_critical_warnings(0).0 != 0 {
+                if events.0 & NOTICES != 0 {
                     return refuse(Status::INVALID_FIELD); // OAES: no notices
                 }
                 let warnings = events.critical_warnings() & WARNINGS_POSSIBLE;

@@ -32,10 +32,12 @@ fn doorbell_buffers_die_at_a_controller_reset() {
 }
 
 #[test]
-fn doorbell_buffers_must_be_whole_pages() {
+fn doorbell_buffers_must_be_two_whole_pages() {
     let mut bench = Bench::ready(config());
     bench.front.offer_doorbell_buffer();
-    for (shadow, event_index) in [(SHADOW + 4, EVENT_INDEX), (SHADOW, EVENT_INDEX + 0x800)] {
+    for (shadow, event_index) in
+        [(SHADOW + 4, EVENT_INDEX), (SHADOW, EVENT_INDEX + 0x800), (0, 0), (SHADOW, SHADOW)]
+    {
         assert!(bench.status(0, configure(shadow, event_index)).is(Status::INVALID_FIELD));
     }
     assert_eq!(bench.front.controller().doorbell_buffer(), None);

@@ -223,6 +223,56 @@ fn every_mandatory_feature_is_set_read_described_and_reset() {
     }
 }
 
+/// §5.21.1: the bits that each feature's dword 11 leaves reserved, but for Number of Queues, which has none.
+#[test]
+fn reserved_bits_of_a_feature_are_ignored_and_never_come_back() {
+    let mut bench = Bench::ready(config());
+    for (feature, nsid, value, reserved) in [
+        (FeatureId::Arbitration, 0, 0x0302_0103, 0x0000_00f8),
+        (FeatureId::PowerManagement, 0, 1 << 5, 0xffff_ff00),
+        (FeatureId::TemperatureThreshold, 0, 350, 0xffc0_0000),
+        (FeatureId::ErrorRecovery, 1, 5, 0xfffe_0000),
+        (FeatureId::VolatileWriteCache, 0, 0, 0xffff_fffe),
+        (FeatureId::VolatileWriteCache, 0, 1, 0xffff_fffe),
+        (FeatureId::InterruptCoalescing, 0, 0x0102, 0xffff_0000),
+        (FeatureId::InterruptVectorConfiguration, 0, 0x0001_0000, 0xfffe_0000),
+        (FeatureId::WriteAtomicityNormal, 0, 1, 0xffff_fffe),
+        (FeatureId::AsyncEventConfiguration, 0, 0x0f, 0xffff_8000_u32),
+    ] {
+        let status = bench.status(0, set_feature(feature, nsid, value | reserved));
+        assert!(status.is_success(), "{feature}: {status}");
+        let reply = bench.send(0, get_feature(feature, FeatureSelect::Current, nsid, 0));
+        assert_eq!(reply.result.get(), value, "{feature}");
+    }
+}
+
+/// §7.8, §6.1.5: who a feature belongs to decides which NSIDs are taken.
+#[test]
+fn a_namespaces_feature_wants_a_namespace_and_a_controllers_feature_wants_none() {
+    let mut bench = Bench::ready(config());
+    for &(feature, owner, value, _) in FEATURES {
+        for nsid in [0, 1, 2, NSID_ALL] {
+            let get = bench.status(0, get_feature(feature, FeatureSelect::Current, nsid, 0));
+            let got = match (owner, nsid) {
+                (1, 1) | (0, 0 | 1 | NSID_ALL) => Status::SUCCESS,
+                _ => Status::INVALID_NAMESPACE_OR_FORMAT,
+            };
+            assert!(get.is(got), "Get Features of {feature} with NSID {nsid:#x}: {get}");
+            // Queue pair 1 is there: how many there may be is settled.
+            if feature == FeatureId::NumberOfQueues {
+                continue;
+            }
+            let set = bench.status(0, set_feature(feature, nsid, value));
+            let done = match (owner, nsid) {
+                (1, 1 | NSID_ALL) | (0, 0 | NSID_ALL) => Status::SUCCESS,
+                (0, 1) => Status::FEATURE_NOT_NAMESPACE_SPECIFIC,
+                _ => Status::INVALID_NAMESPACE_OR_FORMAT,
+            };
+            assert!(set.is(done), "Set Features of {feature} with NSID {nsid:#x}: {set}");
+        }
+    }
+}
+
 #[test]
 fn the_under_temperature_threshold_is_a_value_of_its_own() {
     let mut bench = Bench::ready(config());
