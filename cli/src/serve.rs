@@ -16,6 +16,7 @@ use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::{self, IsTerminal};
+use std::time::Instant;
 
 /// Serves a drive until it is asked to stop.
 ///
@@ -116,6 +117,7 @@ fn on_image(args: &ServeArgs, error: ServeError) -> Failure {
 struct Line {
     bar: Option<ProgressBar>,
     json: bool,
+    began: Instant,
 }
 
 impl Line {
@@ -124,10 +126,14 @@ impl Line {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(2));
             bar.with_style(ProgressStyle::with_template("  {msg}").expect("the template is a constant"))
         });
-        Line { bar, json }
+        Line { bar, json, began: Instant::now() }
     }
-    /// Something that a person should know.
+    /// Something that a person should know, and a program that reads the status as well.
     fn note(&self, text: &str) {
+        if self.json {
+            let notice = JsonNotice { seconds: self.began.elapsed().as_secs_f64(), notice: text };
+            let _ = console::line(&serde_json::to_string(&notice).expect("text is JSON"));
+        }
         match &self.bar {
             Some(bar) => bar.suspend(|| console::note(text)),
             None => console::note(text),
@@ -187,7 +193,14 @@ fn text(status: &Status) -> String {
     text
 }
 
-/// A line of `--json`.
+/// A line of `--json` that says what happened, as soon as it has.
+#[derive(Serialize)]
+struct JsonNotice<'a> {
+    seconds: f64,
+    notice: &'a str,
+}
+
+/// A line of `--json` once a second.
 #[derive(Serialize)]
 struct JsonStatus {
     seconds: f64,

@@ -1,14 +1,13 @@
 //! A live drive and hosts that use it, well and badly. Nothing here is timed: waiting ends when something happened.
 
 use aster_run_live::{Pace, Status as StatusLine};
-use aster_tests::live::{Host, MEMORY_AT, Queue, Ring, Running, transfer};
+use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer};
 use aster_tests::{cases, profile};
 use aster_units::Rng;
 use aster_wire::nvme::admin::{AdminCommand, FormatDword10, Identify, IdentifyDword10};
 use aster_wire::nvme::io::IoCommand;
 use aster_wire::nvme::{Cqe, Status};
 use aster_wire::vfio_user::{Command, Header, HeaderFlags, RegionAccess, RegionInfo, SetIrqs};
-use rustix::fs::SealFlags;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -458,7 +457,7 @@ fn maps_that_go_or_shrink_under_transfers_fail_them_and_nothing_else() {
     const DATA_AT: u64 = 0x10_0000_0000;
     for round in 0..cases(8, 80) {
         // Unsealed memory, so that it can shrink; data lie in its last half, mapped once more elsewhere.
-        let mut host = Host::connect_with(&drive.socket(), Ring::Messages, MEMORY, SealFlags::empty());
+        let mut host = Host::connect_with(&drive.socket(), Ring::Messages, MEMORY, Memory::Unsealed);
         host.map(DATA_AT, MEMORY / 2, MEMORY / 2);
         host.enable();
         let mut queue = host.create_queue(1, 64);

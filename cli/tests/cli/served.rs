@@ -38,6 +38,8 @@ fn a_start_that_fails_leaves_no_image_and_says_what_to_do() {
     refused(&long, &[], "107 bytes at most and this one 120");
     refused("nowhere/s", &[], "its folder is not there");
     refused("file", &[], "no socket; name another path");
+    std::fs::create_dir(place.path("folder")).unwrap();
+    refused("folder", &[], "it is a folder; name a socket in it (folder/cntrl, where SPDK looks");
     refused("s", &["--monitor-pty", "file"], "file: there is a file of that name already");
     refused("s", &["--prometheus", "localhost"], "expected an address and a port, such as 127.0.0.1:9464");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -71,6 +73,34 @@ fn a_second_server_at_a_socket_is_refused_and_the_first_one_has_seen_no_client()
     let stop = format!("kill -TERM {}", server.id());
     assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
     assert!(server.wait().unwrap().success());
+}
+
+/// What keeps a client out is a line for a person and an object for a program, as soon as it is known.
+#[test]
+fn a_client_that_is_refused_is_told_of_to_persons_and_programs() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "pocket", "--vfio-user", "s", "--json"]);
+    let mut server = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut shown = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
+    said.find(|line| line.contains("stop it with Ctrl-C")).unwrap();
+    let mut client = std::os::unix::net::UnixStream::connect(place.path("s")).unwrap();
+    // VFIO_USER_VERSION: number 1 of 21 bytes, for version 9.0, with an empty string.
+    let version = [1, 0, 1, 0, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0];
+    client.write_all(&version).unwrap();
+    let wanted = "VFIO_USER_VERSION was refused";
+    said.find(|line| line.contains(wanted)).expect("a person is told");
+    let notice = shown.by_ref().find(|line| line.contains(wanted)).expect("a program is told");
+    let notice: Value = serde_json::from_str(&notice).unwrap();
+    assert!(notice["notice"].as_str().unwrap().contains(wanted), "{notice}");
+    assert!(notice["seconds"].is_number(), "{notice}");
+    let stop = format!("kill -TERM {}", server.id());
+    assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+    for line in shown {
+        let object: Value = serde_json::from_str(&line).unwrap();
+        assert!(object["notice"].is_string() || object["connected"].is_boolean(), "{object}");
+    }
 }
 
 #[test]

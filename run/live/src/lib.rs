@@ -13,6 +13,7 @@ mod doorbells;
 mod interrupts;
 mod mapping;
 mod memory;
+mod obstacles;
 mod pace;
 mod requests;
 mod serve;

@@ -1,4 +1,4 @@
-//! Memory that another process can change at any time: mapped, and only ever copied from and to.
+//! Memory of our own that another process can change at any time: mapped, and only ever loaded from and stored to.
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -10,7 +10,7 @@ use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 /// Pages that host memory is mapped by.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// A part of a file, mapped and shared. The file can't shrink under it and its pages can be had: whoever makes one has seen to that.
+/// A part of a file, mapped and shared. The file is sealed against shrinking: whoever makes one has seen to that.
 pub(crate) struct Mapping(MmapRegion);
 
 /// Places were checked when they came from outside.
@@ -28,16 +28,6 @@ impl Mapping {
             (protection.bits() as i32, (MapFlags::SHARED | MapFlags::NORESERVE).bits() as i32);
         let region = MmapRegion::build(Some(FileOffset::from_arc(file, offset)), length, protection, flags);
         Ok(Mapping(region.map_err(|_| Errno::NOMEM)?))
-    }
-    /// Copies bytes out.
-    #[inline]
-    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) {
-        self.0.get_slice(offset as usize, into.len()).expect(INSIDE).copy_to(into);
-    }
-    /// Copies bytes in. The mapping is writable, else this faults: callers have asked.
-    #[inline]
-    pub(crate) fn write(&self, offset: u64, from: &[u8]) {
-        self.0.get_slice(offset as usize, from.len()).expect(INSIDE).copy_from(from);
     }
     #[inline]
     fn word(&self, offset: u64) -> &AtomicU32 {

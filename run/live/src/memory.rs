@@ -1,44 +1,32 @@
 //! The client's memory, as far as it has handed it over.
 //!
-//! A file that its owner can still cut short would end this process with SIGBUS where it was mapped: such a file is read and
-//! written by system calls, which answer with an error. A file in memory that is sealed against shrinking is mapped. One of huge
-//! pages is neither: a page that the pool of huge pages can't give is a SIGBUS as well, sealed or not, and no call writes to one.
+//! Files are mapped, and a mapping that its owner can still take away is guarded: what is not there any more is an error of that
+//! transfer ([`aster_run_guard`]). So it doesn't matter whether a file is sealed, or of huge pages, or lies on a disk.
 
-use crate::mapping::{Mapping, PAGE_BYTES};
+use crate::mapping::PAGE_BYTES;
+use crate::obstacles::{Obstacle, Obstacles};
 use aster_ports::link::{BadAddress, HostMemory};
+use aster_run_guard::{Gone, Shared};
 use aster_wire::vfio_user::{DmaMap, DmaMapFlags, DmaUnmap, DmaUnmapFlags};
-use rustix::fs::{FileType, OFlags, SealFlags, fcntl_get_seals, fcntl_getfl, fstat, fstatfs};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, fstatfs};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Regions that a client may map.
 pub(crate) const MAPS_MAX: usize = 4096;
 
-/// Linux' `TMPFS_MAGIC`: the file system of memfds, whose pages are always there to be had.
-const MEMORY_FILES: i64 = 0x0102_1994;
-/// Linux' `HUGETLBFS_MAGIC`: that of memfds with huge pages.
+/// Linux' `HUGETLBFS_MAGIC`: the file system of huge pages, with its page size as block size.
 const HUGE_PAGE_FILES: i64 = 0x9584_58f6;
 
 enum Backing {
-    /// Sealed against shrinking.
-    Mapped(Mapping),
-    /// A file that may shrink: its bytes from an offset on.
-    File(Arc<File>, u64),
-    /// Nothing there can be reached.
-    Absent(Absence),
-}
-
-/// Why memory can't be reached.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Absence {
-    /// The client kept it to itself.
+    /// A file.
+    Mapped(Shared),
+    /// The client kept it to itself: nothing there can be reached.
     Kept,
-    /// Touching it might end this process.
-    HugePages,
 }
 
 /// A file as it can be told from others: device, inode, and what may be done with it.
@@ -59,42 +47,21 @@ impl Map {
     }
 }
 
-impl Absence {
-    #[cold]
-    fn to_words(self, address: u64) -> String {
-        match self {
-            Absence::Kept => format!(
-                "the client keeps its memory at {address:#x} to itself, so transfers there fail: have it share its memory (docs/serve.md)"
-            ),
-            Absence::HugePages => format!(
-                "the client's memory at {address:#x} is a file of huge pages, so transfers there fail: have it share ordinary pages (docs/serve.md)"
-            ),
-        }
-    }
-}
-
 /// All regions, by address, without overlaps.
 #[derive(Default)]
 pub(crate) struct GuestMemory {
     maps: Vec<Map>,
     /// The region used last: the next access is most often there, too.
     last: Cell<usize>,
-    missed: Cell<Missed>,
-}
-
-/// Whether the drive needed memory that the client keeps to itself.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-enum Missed {
-    /// Not yet.
-    #[default]
-    Nothing,
-    /// At this address, and nobody knows yet.
-    At(u64, Absence),
-    /// Yes, and it was told: once a client is enough.
-    Told,
+    obstacles: Rc<Obstacles>,
 }
 
 impl GuestMemory {
+    /// None yet. What keeps transfers from their memory is told to `obstacles`.
+    pub(crate) fn new(obstacles: &Rc<Obstacles>) -> Self {
+        GuestMemory { obstacles: Rc::clone(obstacles), ..GuestMemory::default() }
+    }
+
     /// A region comes.
     ///
     /// # Errors
@@ -119,7 +86,7 @@ impl GuestMemory {
         }
         let source = file.map(|file| self.source(file)).transpose()?;
         let backing = match &source {
-            None => Backing::Absent(Absence::Kept),
+            None => Backing::Kept,
             // All of it is asked of the file that is used, whatever the one that came now would answer.
             Some((_, file)) => {
                 let stat = fstat(file)?;
@@ -128,17 +95,16 @@ impl GuestMemory {
                     return Err(Errno::INVAL);
                 }
                 if u64::try_from(stat.st_size).map_or(true, |bytes| bytes < file_end) {
+                    self.obstacles.meet(Obstacle::ShortFile, || {
+                        format!(
+                            "the client's memory from {address:#x} to {end:#x} is longer than the file that it sent for it: have SPDK \
+                             put its huge pages into one file (-g)"
+                        )
+                    });
                     return Err(Errno::INVAL);
                 }
-                // Only a sealed file keeps the size that was just found.
-                let sealed = || fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-                match fstatfs(file)?.f_type {
-                    HUGE_PAGE_FILES => Backing::Absent(Absence::HugePages),
-                    MEMORY_FILES if sealed() => {
-                        Backing::Mapped(Mapping::new(Arc::clone(file), offset, size, flags.writable())?)
-                    }
-                    _ => Backing::File(Arc::clone(file), offset),
-                }
+                let shared = Shared::new(Arc::clone(file), offset, size, page_bytes(file)?, flags.writable());
+                Backing::Mapped(shared.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?)
             }
         };
         let (readable, writable) = (flags.readable(), flags.writable());
@@ -180,25 +146,28 @@ impl GuestMemory {
     /// The client has gone with all its memory.
     pub(crate) fn clear(&mut self) {
         self.maps.clear();
-        self.missed.set(Missed::Nothing);
     }
 
-    /// What a person should know: the drive was asked to reach memory that it can't. Told once a client.
-    #[inline]
-    pub(crate) fn newly_missed(&self) -> Option<String> {
-        match self.missed.get() {
-            Missed::At(address, absence) => {
-                self.missed.set(Missed::Told);
-                Some(absence.to_words(address))
-            }
-            Missed::Nothing | Missed::Told => None,
-        }
-    }
+    /// A transfer at `address` can't be.
     #[cold]
-    fn miss(&self, address: u64, absence: Absence) -> BadAddress {
-        if self.missed.get() == Missed::Nothing {
-            self.missed.set(Missed::At(address, absence));
-        }
+    fn miss(&self, address: u64, obstacle: Obstacle) -> BadAddress {
+        self.obstacles.meet(obstacle, || {
+            let (what, remedy) = match obstacle {
+                Obstacle::KeptMemory => {
+                    ("is memory that the client keeps to itself", "have it share its memory (docs/serve.md)")
+                }
+                Obstacle::GoneMemory => (
+                    "is in a file that the client has cut short, or in a hole for which no huge page is left",
+                    "have it keep what it shares",
+                ),
+                Obstacle::Direction => (
+                    "is memory that the client shares for the other direction alone",
+                    "have it share its memory readable and writable",
+                ),
+                _ => ("is no memory that the client shares", "have it send a DMA_MAP before"),
+            };
+            format!("{address:#x} {what}, so transfers there fail: {remedy}")
+        });
         BadAddress(address)
     }
 
@@ -226,7 +195,7 @@ impl GuestMemory {
         let mut done = 0;
         while done < length {
             let at = address.checked_add(done as u64).ok_or(BadAddress(address))?;
-            let map = self.find(at).ok_or(BadAddress(at))?;
+            let map = self.find(at).ok_or_else(|| self.miss(at, Obstacle::NoMemory))?;
             let offset = at - map.address;
             let bytes = (map.size - offset).min((length - done) as u64) as usize;
             each(map, offset, done..done + bytes)?;
@@ -245,71 +214,66 @@ impl GuestMemory {
         }
         for (index, word) in into.iter_mut().enumerate() {
             let at = address.checked_add(4 * index as u64).ok_or(BadAddress(address))?;
-            let map = self.find(at).filter(|map| map.readable).ok_or(BadAddress(at))?;
+            let map = self.find(at).ok_or_else(|| self.miss(at, Obstacle::NoMemory))?;
             *word = match &map.backing {
-                Backing::Mapped(mapping) => mapping.load(at - map.address),
-                Backing::File(..) | Backing::Absent(_) => {
-                    let mut bytes = [0; 4];
-                    self.read(at, &mut bytes)?;
-                    u32::from_le_bytes(bytes)
-                }
+                _ if !map.readable => return Err(self.miss(at, Obstacle::Direction)),
+                Backing::Mapped(shared) => match shared.load(at - map.address) {
+                    Ok(word) => word,
+                    Err(Gone) => return Err(self.miss(at, Obstacle::GoneMemory)),
+                },
+                Backing::Kept => return Err(self.miss(at, Obstacle::KeptMemory)),
             };
         }
         Ok(())
     }
+
+    /// What came of a transfer with a piece at `address`.
+    #[inline]
+    fn reached(&self, address: u64, transfer: Result<(), Gone>) -> Result<(), BadAddress> {
+        transfer.map_err(|Gone| self.miss(address, Obstacle::GoneMemory))
+    }
+}
+
+/// The pages that come and go as a whole.
+fn page_bytes(file: &File) -> Result<usize, Errno> {
+    let system = fstatfs(file)?;
+    Ok(match system.f_type {
+        HUGE_PAGE_FILES => usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?,
+        _ => PAGE_BYTES as usize,
+    })
 }
 
 impl HostMemory for GuestMemory {
     #[inline]
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BadAddress> {
         self.pieces(address, into.len(), |map, offset, part| {
-            let into = &mut into[part];
+            let at = map.address + offset;
             match &map.backing {
-                _ if !map.readable => Err(BadAddress(map.address + offset)),
-                Backing::Mapped(mapping) => {
-                    mapping.read(offset, into);
-                    Ok(())
-                }
-                Backing::File(file, start) => {
-                    file.read_exact_at(into, start + offset).map_err(|_| BadAddress(map.address + offset))
-                }
-                Backing::Absent(absence) => Err(self.miss(map.address + offset, *absence)),
+                _ if !map.readable => Err(self.miss(at, Obstacle::Direction)),
+                Backing::Mapped(shared) => self.reached(at, shared.read(offset, &mut into[part])),
+                Backing::Kept => Err(self.miss(at, Obstacle::KeptMemory)),
             }
         })
     }
     #[inline]
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress> {
         self.pieces(address, from.len(), |map, offset, part| {
-            let from = &from[part];
+            let at = map.address + offset;
             match &map.backing {
-                _ if !map.writable => Err(BadAddress(map.address + offset)),
-                Backing::Mapped(mapping) => {
-                    mapping.write(offset, from);
-                    Ok(())
-                }
-                Backing::File(file, start) => {
-                    write_within(file, start + offset, from).map_err(|_| BadAddress(map.address + offset))
-                }
-                Backing::Absent(absence) => Err(self.miss(map.address + offset, *absence)),
+                _ if !map.writable => Err(self.miss(at, Obstacle::Direction)),
+                Backing::Mapped(shared) => self.reached(at, shared.write(offset, &from[part])),
+                Backing::Kept => Err(self.miss(at, Obstacle::KeptMemory)),
             }
         })
     }
-}
-
-/// Writes to a file that may have shrunk: it isn't made longer again.
-fn write_within(file: &File, at: u64, from: &[u8]) -> Result<(), Errno> {
-    let bytes = u64::try_from(fstat(file)?.st_size).map_err(|_| Errno::INVAL)?;
-    if bytes < at + from.len() as u64 {
-        return Err(Errno::FAULT);
-    }
-    file.write_all_at(from, at).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+    use std::os::unix::fs::FileExt;
 
     fn file(bytes: u64, sealed: bool) -> OwnedFd {
         let fd = memfd_create("memory", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).unwrap();
@@ -384,14 +348,14 @@ mod tests {
         let backing = file(0x4000, false);
         memory.map(&request(0, 0x4000, 0), Some(backing.try_clone().unwrap())).unwrap();
         memory.write(0x3000, &[7; 0x1000]).unwrap();
-        ftruncate(&backing, 0x3800).unwrap();
+        ftruncate(&backing, 0x2800).unwrap();
         assert_eq!(memory.read(0x3000, &mut [0; 0x1000]), Err(BadAddress(0x3000)));
         assert_eq!(memory.write(0x3000, &[7; 0x1000]), Err(BadAddress(0x3000)));
-        assert_eq!(fstat(&backing).unwrap().st_size, 0x3800, "it was not made longer again");
-        assert_eq!(memory.write(0x3000, &[7; 0x800]), Ok(()));
-        // What is sealed can't.
-        let backing = file(0x1000, true);
-        assert!(ftruncate(&backing, 0).is_err());
+        assert_eq!(fstat(&backing).unwrap().st_size, 0x2800, "it was not made longer again");
+        assert_eq!(memory.write(0x2000, &[7; 0x800]), Ok(()), "pages come and go as a whole");
+        let told = memory.obstacles.take();
+        let wanted = "0x3000 is in a file that the client has cut short";
+        assert!(told.len() == 1 && told[0].contains(wanted), "{told:?}");
     }
 
     #[test]
@@ -404,28 +368,61 @@ mod tests {
         assert_eq!(memory.write(0, &[1]), Err(BadAddress(0)));
         assert_eq!(memory.read(0, &mut [0]), Ok(()));
         assert_eq!(memory.read(0x1000, &mut [0]), Err(BadAddress(0x1000)));
-        assert!(memory.newly_missed().unwrap().contains("memory at 0x1000 to itself"));
         assert_eq!(memory.read_words(0x1000, &mut [0]), Err(BadAddress(0x1000)));
-        assert_eq!(memory.newly_missed(), None, "once is enough");
+        assert_eq!(memory.read(0x2000, &mut [0]), Err(BadAddress(0x2000)));
+        let told = memory.obstacles.take();
+        for (place, wanted) in [
+            "0x0 is memory that the client shares for the other direction alone",
+            "0x1000 is memory that the client keeps to itself",
+            "0x2000 is no memory that the client shares",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert!(told[place].starts_with(wanted), "{told:?}");
+        }
+        assert_eq!(memory.write(0, &[1]), Err(BadAddress(0)));
+        assert!(told.len() == 3 && memory.obstacles.take().is_empty(), "once is enough: {told:?}");
     }
 
     #[test]
-    fn a_file_of_huge_pages_ends_nothing_and_its_owner_is_told() {
-        // Making one takes no huge page, touching one does.
+    fn a_file_that_may_not_be_written_to_is_refused_where_the_drive_is_to_write() {
+        let fd = file(0x1000, false);
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        let read_only = || Some(OwnedFd::from(File::open(&path).unwrap()));
+        let mut memory = GuestMemory::default();
+        assert_eq!(memory.map(&request(0, 0x1000, 0), read_only()), Err(Errno::ACCESS));
+        let mut reading = request(0, 0x1000, 0);
+        reading.flags.set(DmaMapFlags(0).with_readable(true).0);
+        assert_eq!(memory.map(&reading, read_only()), Ok(()));
+        assert_eq!(memory.read(0, &mut [0; 16]), Ok(()));
+    }
+
+    /// Whether the pool has a page or not: the file is taken, and its pages are reached or are an error. That a hole which can't be
+    /// filled is no more than that is shown where the guard is ([`aster_run_guard`]).
+    #[test]
+    fn huge_pages_are_served_from_any_4_kib_on_and_a_hole_in_an_empty_pool_is_an_error() {
         let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB;
         let fd = match memfd_create("huge", flags) {
             Err(Errno::NOSYS | Errno::INVAL) => return println!("this system has no huge pages"),
             made => made.unwrap(),
         };
-        ftruncate(&fd, 4 << 20).unwrap();
-        fcntl_add_seals(&fd, SealFlags::SHRINK).unwrap();
+        let page = fstatfs(&fd).unwrap().f_bsize as u64;
+        ftruncate(&fd, 2 * page).unwrap();
         let mut memory = GuestMemory::default();
-        memory.map(&request(0x1000, 0x2000, 0), Some(fd)).unwrap();
-        assert_eq!(memory.write(0x1800, &[1; 4096]), Err(BadAddress(0x1800)));
-        assert_eq!(memory.read(0x1800, &mut [0; 4096]), Err(BadAddress(0x1800)));
-        assert_eq!(memory.read_words(0x1000, &mut [0]), Err(BadAddress(0x1000)));
-        let told = memory.newly_missed().unwrap();
-        assert!(told.contains("memory at 0x1800 is a file of huge pages"), "{told}");
+        memory.map(&request(0x1000, page, 0x3000), Some(fd.try_clone().unwrap())).unwrap();
+        let wrote = memory.write(0x1800, &[1; 4096]);
+        let mut back = [0; 4096];
+        assert_eq!(memory.read(0x1800, &mut back), wrote);
+        assert_eq!(memory.read_words(0x1800, &mut [0]), wrote);
+        match wrote {
+            Ok(()) => assert!(back.iter().all(|&b| b == 1)),
+            Err(at) => {
+                println!("the pool of huge pages is empty");
+                assert_eq!(at, BadAddress(0x1800));
+                assert!(memory.obstacles.take()[0].contains("a hole for which no huge page is left"));
+            }
+        }
     }
 
     #[test]

@@ -5,15 +5,17 @@ use crate::doorbells::{DOORBELL_PAGE_BYTES, Doorbells};
 use crate::interrupts::Interrupts;
 use crate::mapping::PAGE_BYTES;
 use crate::memory::{GuestMemory, MAPS_MAX};
+use crate::obstacles::{Obstacle, Obstacles};
 use aster_device::{BAR0_BYTES, Device};
 use aster_wire::nvme::registers::DOORBELLS;
 use aster_wire::pcie::CONFIG_BYTES;
 use aster_wire::vfio_user::{
-    DeviceFlags, DeviceInfo, Header, IrqFlags, IrqInfo, MAJOR, MINOR, PciIrq, PciRegion, RegionAccess,
-    RegionFlags, RegionInfo, Request, SparseArea, Version,
+    Command, DeviceFlags, DeviceInfo, Header, IrqFlags, IrqInfo, MAJOR, MINOR, PciIrq, PciRegion,
+    RegionAccess, RegionFlags, RegionInfo, Request, SparseArea, Version,
 };
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::rc::Rc;
 use zerocopy::IntoBytes;
 
 /// A client's view of the drive: what it has handed over and what it listens to.
@@ -21,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) memory: GuestMemory,
     pub(crate) interrupts: Interrupts,
     pub(crate) doorbells: Doorbells,
+    /// What keeps it out.
+    pub(crate) obstacles: Rc<Obstacles>,
 }
 
 /// What goes back: the bytes behind the header, and a file.
@@ -48,10 +52,12 @@ fn capabilities() -> String {
 
 impl Session {
     pub(crate) fn new(device: &Device) -> Result<Self, Errno> {
+        let obstacles = Rc::<Obstacles>::default();
         Ok(Session {
-            memory: GuestMemory::default(),
+            memory: GuestMemory::new(&obstacles),
             interrupts: Interrupts::new(device.vectors()),
             doorbells: Doorbells::new(BAR0_BYTES)?,
+            obstacles,
         })
     }
 
@@ -60,6 +66,7 @@ impl Session {
         device.reset_function();
         self.interrupts.clear(device);
         self.memory.clear();
+        self.obstacles.next_client();
         self.doorbells.follow(device);
         self.doorbells.forget_client();
     }
@@ -75,12 +82,19 @@ impl Session {
         message: Message,
     ) -> Result<(), ConnectionError> {
         let Message { header, payload, files, lost_files } = message;
-        let answer = match Request::parse(&header, &payload) {
+        let request = Request::parse(&header, &payload);
+        let matters = request.as_ref().map_or(true, is_needed);
+        let answer = match request {
             // Without them it would be another message: a map without a file, vectors that nobody listens to.
             _ if lost_files => Err(Errno::MFILE),
             Ok(request) => self.answer(device, request, files),
             Err(_) => Err(Errno::INVAL),
         };
+        if let Err(error) = &answer
+            && matters
+        {
+            self.tell_refusal(&header, *error);
+        }
         // Before the client can act on what it reads in the reply.
         self.doorbells.follow(device);
         if header.flags().no_reply() {
@@ -90,6 +104,18 @@ impl Session {
             Ok(Answer { bytes, file }) => connection.send(&header.reply(bytes.len()), &[&bytes], file),
             Err(error) => connection.send(&error_reply(&header, error), &[], None),
         }
+    }
+
+    /// A message was refused without which a client gets nowhere.
+    #[cold]
+    fn tell_refusal(&self, header: &Header, error: Errno) {
+        let number = header.command.get();
+        self.obstacles.meet(Obstacle::Refused(number), || {
+            let name =
+                Command::from_raw(number).map_or_else(|| format!("message {number}"), |c| c.to_string());
+            let error = std::io::Error::from(error).kind();
+            format!("the client's {name} was refused: {error}")
+        });
     }
 
     fn answer(
@@ -176,9 +202,21 @@ impl Session {
         Ok(answer)
     }
 
+    /// BAR0 is silent in D3hot, whoever asks.
+    fn note_silence(&self, device: &Device, region: PciRegion) {
+        if region == PciRegion::Bar0 && !device.answers_memory() {
+            self.obstacles.meet(Obstacle::Asleep, || {
+                "the client has put the function into D3hot, so BAR0 does not answer: it must write D0 to the power management control \
+                 register first"
+                    .into()
+            });
+        }
+    }
+
     fn read(&self, device: &Device, access: RegionAccess) -> Result<Answer, Errno> {
         let mut answer = Answer::of(&access);
         for piece in pieces(&access)? {
+            self.note_silence(device, piece.region);
             let value = match piece.region {
                 PciRegion::Config => device.config_read(piece.offset as u16, piece.size).into(),
                 _ => device.bar_read(piece.offset, piece.size),
@@ -190,6 +228,7 @@ impl Session {
 
     fn write(&mut self, device: &Device, access: RegionAccess, data: &[u8]) -> Result<Answer, Errno> {
         for piece in pieces(&access)? {
+            self.note_silence(device, piece.region);
             let mut value = [0; 8];
             value[..usize::from(piece.size)].copy_from_slice(&data[piece.at..][..usize::from(piece.size)]);
             let value = u64::from_le_bytes(value);
@@ -206,6 +245,16 @@ impl Session {
             }
         }
         Ok(Answer::of(&access))
+    }
+}
+
+/// Whether a client needs what it asks for. Interrupts other than MSI-X it only tries (QEMU does, for error recovery), and messages
+/// that this server doesn't know it can do without.
+fn is_needed(request: &Request<'_>) -> bool {
+    match request {
+        Request::Unsupported(_) | Request::IrqInfo(_) => false,
+        Request::SetIrqs(set, _) => set.index.get() == PciIrq::MsiX.raw(),
+        _ => true,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The server: one thread, in turns.
 
 use crate::connection::{Connection, ConnectionError};
+use crate::obstacles::Obstacle;
 use crate::pace::{CLOCK_END, Clock, Pace};
 use crate::requests::Session;
 use crate::status::{Lateness, Meter, PERIOD, Status};
@@ -8,7 +9,6 @@ use aster_device::{Device, Media};
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
 use aster_units::{Content, Instant};
 use aster_wire::nvme::registers::{Cc, Csts, Register, ShutdownNotification, ShutdownStatus};
-use aster_wire::pcie::Command;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -31,8 +31,6 @@ const SPIN: Duration = Duration::from_micros(50);
 const WAKE_EARLY: Duration = Duration::from_micros(80);
 /// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing happens.
 const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// Offset of the command register in configuration space.
-const PCI_COMMAND: u16 = 0x04;
 /// Simulated time that a drive has for its last shutdown.
 const SHUT_DOWN_WITHIN: aster_units::Duration = aster_units::Duration::from_millis(60_000);
 
@@ -102,6 +100,8 @@ impl Server {
             return Err(ServeError::Fingerprints);
         }
         device.offer_doorbell_buffer();
+        // A client names region and offset: no bus lies between.
+        device.decode_outside();
         let listener = listen(path)?;
         let session = Session::new(&device).map_err(system("the doorbell page"))?;
         Ok(Server {
@@ -151,9 +151,7 @@ impl Server {
                     return Err(ServeError::Drive(fault));
                 }
             }
-            if let Some(missed) = self.session.memory.newly_missed() {
-                notice(&missed);
-            }
+            self.session.obstacles.take().iter().for_each(|words| notice(words));
             // Who slept may have been woken by a message.
             if self.slept || turn.is_multiple_of(TURNS_A_MESSAGE) {
                 busy |= self.listen_to_client(&mut notice)?;
@@ -170,6 +168,7 @@ impl Server {
                 self.meter.look(depth);
                 self.note_quiet(depth);
                 if self.meter.is_due() {
+                    self.look_for_others()?;
                     self.check_drive()?;
                     let status = self.meter.status(&self.device, self.connection.is_some());
                     tell(&status);
@@ -313,6 +312,7 @@ impl Server {
                     let result = if self.device.is_bus_master() {
                         carry_out(&op, &mut self.session.memory, self.device.dram())
                     } else {
+                        self.note_no_master();
                         Err(BadAddress(0))
                     };
                     self.device.done(&op, result);
@@ -325,6 +325,34 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// The client lets the drive work, but not reach memory.
+    #[cold]
+    fn note_no_master(&self) {
+        self.session.obstacles.meet(Obstacle::BusMaster, || {
+            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master Enable, bit 2 of the PCI command \
+             register, and leave the function in D0"
+                .into()
+        });
+    }
+
+    /// Says that a client waits while another one has the drive: it gets no answer until that one has gone.
+    fn look_for_others(&self) -> Result<(), ServeError> {
+        if self.connection.is_none() {
+            return Ok(());
+        }
+        let mut listener = [PollFd::new(&self.listener, PollFlags::IN)];
+        match poll(&mut listener, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(0) => self.session.obstacles.forget(Obstacle::Waiting),
+            Ok(_) => self.session.obstacles.meet(Obstacle::Waiting, || {
+                "another client waits until the one that is connected has gone: a drive has one at a time"
+                    .into()
+            }),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(system("looking for clients")(errno)),
+        }
+        Ok(())
     }
 
     /// Takes a client that waits, or messages of the one that is there; true when there was something.
@@ -428,8 +456,6 @@ impl Server {
     /// What a host does before it removes the power (NVMe 1.4 §7.6.2), whatever state the last one left.
     fn announce_shutdown(&mut self) -> Result<(), ServeError> {
         self.check_drive()?;
-        let command = Command(0).with_memory_space(true);
-        self.device.config_write(PCI_COMMAND, 2, u32::from(command.0));
         let cc = Cc(self.read(Register::Configuration) as u32);
         let asked = cc.with_shn(ShutdownNotification::Normal.raw());
         self.device.bar_write(Register::Configuration.offset() as u32, 4, asked.0.into());
@@ -469,6 +495,13 @@ fn listen(path: &Path) -> Result<UnixListener, ServeError> {
     if let Ok(metadata) = std::fs::symlink_metadata(path) {
         use std::os::unix::fs::FileTypeExt;
         if !metadata.file_type().is_socket() {
+            if metadata.is_dir() {
+                let inside = path.join("cntrl");
+                return Err(refuse(format!(
+                    "it is a folder; name a socket in it ({}, where SPDK looks when it is given this folder)",
+                    inside.display()
+                )));
+            }
             return Err(refuse("there is a file that is no socket; name another path".into()));
         }
         if std::os::unix::net::UnixStream::connect(path).is_ok() {

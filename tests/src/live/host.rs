@@ -8,6 +8,7 @@ use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Csts, Doorbell, Doorb
 use aster_wire::nvme::{Cqe, Sqe};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
@@ -44,6 +45,44 @@ pub enum Ring {
     Shadow,
 }
 
+/// What kind of file a host's memory is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Sealed against shrinking, as QEMU's is.
+    Sealed,
+    /// One that could be sealed, and isn't.
+    Unsealed,
+    /// One that nobody can seal: DPDK's without huge pages.
+    Unsealable,
+    /// Huge pages, which nobody has sealed: DPDK's by default.
+    Huge,
+}
+
+impl Memory {
+    /// A file of `bytes`, all of them there; `None` where the system can't give them: huge pages are few, or none.
+    pub fn file(self, bytes: u64) -> Option<OwnedFd> {
+        let kind = match self {
+            Memory::Sealed | Memory::Unsealed => MemfdFlags::ALLOW_SEALING,
+            Memory::Unsealable => MemfdFlags::empty(),
+            Memory::Huge => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
+        };
+        let file = match memfd_create("host", kind | MemfdFlags::CLOEXEC) {
+            Err(Errno::NOSYS | Errno::INVAL | Errno::NODEV) if self == Memory::Huge => return None,
+            made => made.expect("a memfd"),
+        };
+        ftruncate(&file, bytes).expect("its size");
+        match self {
+            Memory::Sealed => fcntl_add_seals(&file, SealFlags::SHRINK).expect("its seal"),
+            Memory::Huge => {
+                // Takes the pages now, or says that there are not enough.
+                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
+            }
+            Memory::Unsealed | Memory::Unsealable => {}
+        }
+        Some(file)
+    }
+}
+
 /// A queue pair.
 #[derive(Clone, Copy)]
 pub struct Queue {
@@ -74,14 +113,37 @@ pub struct Host {
 impl Host {
     /// Connects, shares `bytes` of memory and enables the function, not the controller.
     pub fn connect(socket: &Path, ring: Ring, bytes: u64) -> Self {
-        Self::connect_with(socket, ring, bytes, SealFlags::SHRINK)
+        Self::connect_with(socket, ring, bytes, Memory::Sealed)
     }
-    /// As [`Host::connect`], with memory in a file sealed otherwise.
-    pub fn connect_with(socket: &Path, ring: Ring, bytes: u64, seals: SealFlags) -> Self {
+    /// As [`Host::connect`], with memory of another kind. Panics where there is none of it.
+    pub fn connect_with(socket: &Path, ring: Ring, bytes: u64, memory: Memory) -> Self {
+        let file = memory.file(bytes).expect("memory of that kind");
+        let mut host = Host::share(socket, ring, bytes, file);
+        let count = host.client.get_irq_info(MSIX).expect("MSI-X").count;
+        host.vectors = (0..count).map(|_| eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd")).collect();
+        // As many as a message carries for this client.
+        for (vector, fd) in (0..).zip(&host.vectors) {
+            host.client
+                .set_irqs(MSIX, EVENTFD_TRIGGER, vector, 1, &[fd.as_raw_fd()])
+                .expect("eventfds are taken");
+        }
+        host.enable_function();
+        host
+    }
+    /// Connects as SPDK's initiator does, and does no more than it does: maps the doorbells, shares its memory, lets the function
+    /// be bus master and turns INTx off. It never asks for Memory Space, and wants no interrupts. `None` where there is no memory
+    /// of that kind.
+    pub fn connect_as_spdk(socket: &Path, bytes: u64, memory: Memory) -> Option<Self> {
+        let file = memory.file(bytes)?;
+        let mut host = Host::share(socket, Ring::Mapped, bytes, file);
+        let mut command = [0; 2];
+        host.read_config(COMMAND, &mut command);
+        host.write_config(COMMAND, u16::from_le_bytes(command) | 0x0404);
+        host.register(Register::Capabilities);
+        Some(host)
+    }
+    fn share(socket: &Path, ring: Ring, bytes: u64, file: OwnedFd) -> Self {
         let client = Client::new(socket).expect("the server answers");
-        let file = memfd_create("host", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
-        ftruncate(&file, bytes).expect("its size");
-        fcntl_add_seals(&file, seals).expect("its seals");
         let map = |file: &OwnedFd, at, bytes| {
             let file = File::from(file.try_clone().expect("another descriptor"));
             MmapRegion::from_file(FileOffset::new(file, at), bytes).expect("a mapping")
@@ -111,15 +173,6 @@ impl Host {
             next_cid: 0,
         };
         host.client.dma_map(0, MEMORY_AT, bytes, host.file.as_raw_fd()).expect("memory is taken");
-        let count = host.client.get_irq_info(MSIX).expect("MSI-X").count;
-        host.vectors = (0..count).map(|_| eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd")).collect();
-        // As many as a message carries for this client.
-        for (vector, fd) in (0..).zip(&host.vectors) {
-            host.client
-                .set_irqs(MSIX, EVENTFD_TRIGGER, vector, 1, &[fd.as_raw_fd()])
-                .expect("eventfds are taken");
-        }
-        host.enable_function();
         host
     }
 
@@ -128,7 +181,8 @@ impl Host {
         self.write_config(COMMAND, 0x0006);
         self.write_config(MSIX_CONTROL, 0x8000);
     }
-    fn write_config(&mut self, offset: u64, value: u16) {
+    /// Writes a word of configuration space.
+    pub fn write_config(&mut self, offset: u64, value: u16) {
         self.client.region_write(CONFIG, offset, &value.to_le_bytes()).expect("configuration space");
     }
     /// Reads configuration space.
@@ -156,6 +210,10 @@ impl Host {
     /// Hands over `bytes` of the memory's file, from `offset` on, at the bus address `at`.
     pub fn map(&mut self, at: u64, offset: u64, bytes: u64) {
         self.client.dma_map(offset, at, bytes, self.file.as_raw_fd()).expect("an answer");
+    }
+    /// Hands over all of another file at the bus address `at`.
+    pub fn map_file(&mut self, at: u64, file: &OwnedFd, bytes: u64) {
+        self.client.dma_map(0, at, bytes, file.as_raw_fd()).expect("an answer");
     }
     /// Cuts the memory's file short.
     pub fn shrink(&mut self, bytes: u64) -> rustix::io::Result<()> {
@@ -305,6 +363,14 @@ impl Host {
             Doorbell { queue: queue.id, kind: DoorbellKind::SubmissionTail },
             queue.tail,
             queue.entries,
+        );
+    }
+    /// Rings the admin queue's tail, whatever lies there.
+    pub fn ring_admin(&mut self, tail: u32) {
+        self.ring_doorbell(
+            Doorbell { queue: 0, kind: DoorbellKind::SubmissionTail },
+            tail,
+            ADMIN_ENTRIES.into(),
         );
     }
     /// Adds a command of zeroes and rings: a host that has lost its memory and goes on.

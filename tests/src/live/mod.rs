@@ -4,7 +4,7 @@ mod here;
 mod host;
 
 pub use here::Here;
-pub use host::{Host, MEMORY_AT, Queue, Ring, transfer};
+pub use host::{Host, MEMORY_AT, Memory, Queue, Ring, transfer};
 
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, Pieces};
@@ -23,6 +23,7 @@ pub struct Running {
     folder: TempDir,
     stop: Arc<AtomicBool>,
     statuses: Arc<Mutex<Vec<Status>>>,
+    notices: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<Result<Option<Lateness>, String>>>,
 }
 
@@ -61,6 +62,8 @@ impl Running {
         let (told, ready) = std::sync::mpsc::channel();
         let statuses = Arc::<Mutex<Vec<Status>>>::default();
         let seen = Arc::clone(&statuses);
+        let notices = Arc::<Mutex<Vec<String>>>::default();
+        let heard = Arc::clone(&notices);
         let (profile, stopped) = (profile.clone(), Arc::clone(&stop));
         // A drive lives on one thread, from power-on to power-off.
         let thread = std::thread::spawn(move || {
@@ -72,12 +75,13 @@ impl Running {
             let mut server = Server::new(device, &socket, pace).map_err(|e| e.to_string())?;
             told.send(()).map_err(|e| e.to_string())?;
             let tell = |status: &Status| seen.lock().expect("nobody panics with it").push(*status);
-            let served = server.run(|| stopped.load(Ordering::Relaxed), tell, |_| ());
+            let hear = |text: &str| heard.lock().expect("nobody panics with it").push(text.to_owned());
+            let served = server.run(|| stopped.load(Ordering::Relaxed), tell, hear);
             let lateness = server.lateness();
             let shut_down = server.shut_down().map(drop);
             served.and(shut_down).map(|()| lateness).map_err(|e| e.to_string())
         });
-        let running = Running { folder, stop, statuses, thread: Some(thread) };
+        let running = Running { folder, stop, statuses, notices, thread: Some(thread) };
         if ready.recv().is_err() {
             panic!("the drive does not come up: {:?}", running.stop());
         }
@@ -90,6 +94,10 @@ impl Running {
     /// What the status line has said so far, once a second.
     pub fn statuses(&self) -> Vec<Status> {
         self.statuses.lock().expect("nobody panics with it").clone()
+    }
+    /// What a person was told so far.
+    pub fn notices(&self) -> Vec<String> {
+        self.notices.lock().expect("nobody panics with it").clone()
     }
     /// Stops the server and shuts the drive down: how late completions were.
     ///

@@ -1,0 +1,300 @@
+//! A mapping that outlives what its file's owner does.
+
+use crate::handler;
+use crate::watch::Watch;
+use libc::{MAP_FAILED, MAP_FIXED, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE, c_void, off_t};
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use vm_memory::mmap::MmapRegionError;
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
+
+/// The memory that was asked for is not there: cut off by its owner, or a huge page that nobody can give. What was read are zeroes
+/// from there on; what was written there is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gone;
+
+/// A part of a file, mapped and shared, that other processes change at any time and may take away.
+///
+/// It stays with the thread that made it: the handler relies on it that nobody else touches the memory.
+pub struct Shared {
+    region: MmapRegion,
+    file: Arc<File>,
+    /// Where in the file the mapping begins: at a whole page of the file's.
+    file_offset: u64,
+    /// What was asked for begins so far in the mapping.
+    shift: usize,
+    length: usize,
+    protection: i32,
+    watch: &'static Watch,
+    of_one_thread: PhantomData<*const ()>,
+}
+
+/// Places were checked when they came from outside.
+const INSIDE: &str = "inside the mapping";
+
+impl Shared {
+    /// Maps `length` bytes of `file` from `offset` on. `page_bytes` are the file's pages, a power of two: a huge page comes and goes
+    /// as a whole.
+    ///
+    /// # Errors
+    /// When the system refuses: too little memory, or a file that may not be written to.
+    pub fn new(
+        file: Arc<File>,
+        offset: u64,
+        length: u64,
+        page_bytes: usize,
+        writable: bool,
+    ) -> io::Result<Self> {
+        assert!(page_bytes.is_power_of_two(), "pages are powers of two");
+        handler::install()?;
+        let too_much = || io::Error::from_raw_os_error(libc::ENOMEM);
+        let file_offset = offset & !(page_bytes as u64 - 1);
+        let shift = (offset - file_offset) as usize;
+        let length = usize::try_from(length).map_err(|_| too_much())?;
+        let mapped = length.checked_add(shift).and_then(|n| n.checked_next_multiple_of(page_bytes));
+        let mapped = mapped.ok_or_else(too_much)?;
+        let protection = if writable { PROT_READ | PROT_WRITE } else { PROT_READ };
+        let place = FileOffset::from_arc(Arc::clone(&file), file_offset);
+        let region = MmapRegion::build(Some(place), mapped, protection, MAP_SHARED | MAP_NORESERVE);
+        let region = region.map_err(|error| match error {
+            MmapRegionError::Mmap(error) => error,
+            other => io::Error::other(other.to_string()),
+        })?;
+        let begin = region.as_ptr().addr();
+        let watch = Watch::start(begin..begin + mapped, page_bytes).ok_or_else(too_much)?;
+        let of_one_thread = PhantomData;
+        Ok(Shared { region, file, file_offset, shift, length, protection, watch, of_one_thread })
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    #[inline]
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Gone> {
+        let at = self.place(offset, into.len());
+        self.region.get_slice(at, into.len()).expect(INSIDE).copy_to(into);
+        self.check()
+    }
+    /// Copies bytes in. The mapping is writable, else this faults: callers have asked.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    #[inline]
+    pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Gone> {
+        let at = self.place(offset, from.len());
+        self.region.get_slice(at, from.len()).expect(INSIDE).copy_from(from);
+        self.check()
+    }
+    /// The little-endian word at `offset`, a multiple of 4, as it is at one instant; what the other side wrote before it can be seen
+    /// afterwards.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    #[inline]
+    pub fn load(&self, offset: u64) -> Result<u32, Gone> {
+        let at = self.place(offset, size_of::<u32>());
+        let word: &AtomicU32 = self.region.get_atomic_ref(at).expect(INSIDE);
+        let value = u32::from_le(word.load(Ordering::Acquire));
+        self.check().map(|()| value)
+    }
+
+    #[inline]
+    fn place(&self, offset: u64, length: usize) -> usize {
+        let offset = offset as usize;
+        assert!(offset <= self.length && length <= self.length - offset, "{INSIDE}");
+        self.shift + offset
+    }
+
+    /// What came of the access before this.
+    #[inline]
+    fn check(&self) -> Result<(), Gone> {
+        // The handler runs in this thread: the access must have been made, no more.
+        compiler_fence(Ordering::SeqCst);
+        if self.watch.is_gone() { self.recover() } else { Ok(()) }
+    }
+
+    /// Maps the file anew, in the same place: what is missing may be there next time. While the system can't, all stays gone.
+    #[cold]
+    fn recover(&self) -> Result<(), Gone> {
+        let (at, length) = (self.region.as_ptr(), self.region.size());
+        let flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+        // SAFETY: it replaces the mapping that this owns, to which nobody has a reference, by one of the same file, offset, length and
+        // protection. The region unmaps the same addresses in the end.
+        let mapped = unsafe {
+            libc::mmap(
+                at.cast::<c_void>(),
+                length,
+                self.protection,
+                flags,
+                self.file.as_raw_fd(),
+                self.file_offset as off_t,
+            )
+        };
+        if mapped != MAP_FAILED {
+            self.watch.clear();
+        }
+        Err(Gone)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.watch.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+    use rustix::io::Errno;
+    use std::os::unix::fs::FileExt;
+
+    const PAGE: usize = 4096;
+    const HUGE: usize = 2 << 20;
+
+    fn memory(bytes: u64) -> Arc<File> {
+        // As DPDK makes it without huge pages: nobody can seal it.
+        let file = memfd_create("memory", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, bytes).unwrap();
+        Arc::new(file.into())
+    }
+
+    #[test]
+    fn bytes_go_to_the_files_own_place_and_come_from_there() {
+        let file = memory(0x4000);
+        let shared = Shared::new(Arc::clone(&file), 0x1000, 0x2000, PAGE, true).unwrap();
+        shared.write(0xffe, &[1, 2, 3, 4]).unwrap();
+        let mut back = [0; 4];
+        file.read_exact_at(&mut back, 0x1ffe).unwrap();
+        assert_eq!(back, [1, 2, 3, 4]);
+        file.write_all_at(&[5, 6, 7, 8], 0x2ffc).unwrap();
+        assert_eq!(shared.load(0x1ffc), Ok(0x0807_0605));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_gone_and_comes_back_with_the_file() {
+        let file = memory(0x4000);
+        let shared = Shared::new(Arc::clone(&file), 0, 0x4000, PAGE, true).unwrap();
+        shared.write(0x0, &[7; 0x4000]).unwrap();
+        ftruncate(&*file, 0x1800).unwrap();
+        for _ in 0..3 {
+            assert_eq!(shared.read(0x2000, &mut [0; 16]), Err(Gone));
+            assert_eq!(shared.write(0xff0, &[9; 0x2000]), Err(Gone), "part of it is");
+            assert_eq!(shared.load(0x3000), Err(Gone));
+        }
+        let mut page = [0; PAGE];
+        assert_eq!(shared.read(0, &mut page), Ok(()));
+        assert!(page[..0xff0].iter().all(|&b| b == 7) && page[0xff0..].iter().all(|&b| b == 9));
+        assert_eq!(file.metadata().unwrap().len(), 0x1800, "it was not made longer again");
+        ftruncate(&*file, 0x4000).unwrap();
+        assert_eq!(shared.write(0x2000, &[3; 16]), Ok(()));
+        let mut back = [0; 16];
+        file.read_exact_at(&mut back, 0x2000).unwrap();
+        assert_eq!(back, [3; 16], "it is the file again, no page of our own");
+    }
+
+    #[test]
+    fn mappings_are_told_apart_and_one_that_is_gone_spoils_no_other() {
+        let (cut, whole) = (memory(0x2000), memory(0x2000));
+        let pair = [&cut, &whole].map(|f| Shared::new(Arc::clone(f), 0, 0x2000, PAGE, true).unwrap());
+        ftruncate(&*cut, 0).unwrap();
+        assert_eq!(pair[0].read(0, &mut [0; 8]), Err(Gone));
+        assert_eq!(pair[1].read(0, &mut [0; 8]), Ok(()));
+        drop(pair);
+        let again = Shared::new(Arc::clone(&whole), 0, 0x2000, PAGE, true).unwrap();
+        assert_eq!(again.write(0, &[1]), Ok(()));
+    }
+
+    #[test]
+    fn threads_find_what_is_gone_each_in_its_own_mapping() {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    for round in 0..50 {
+                        let file = memory(0x3000);
+                        let shared = Shared::new(Arc::clone(&file), 0, 0x3000, PAGE, true).unwrap();
+                        assert_eq!(shared.write(0x2000, &[round]), Ok(()));
+                        ftruncate(&*file, 0x2000).unwrap();
+                        assert_eq!(shared.write(0x2000, &[round]), Err(Gone));
+                        assert_eq!(shared.write(0x1000, &[round]), Ok(()));
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    /// Files of huge pages, of each size that this system has, with more pages than their pool: making them takes none, touching
+    /// does. A pool so large that emptying it would hurt is left alone.
+    fn files_larger_than_their_pool() -> Vec<(usize, u64, Arc<File>)> {
+        let sizes = [(HUGE, MemfdFlags::HUGE_2MB), (1 << 30, MemfdFlags::HUGE_1GB)];
+        let mut files = Vec::new();
+        for (page_bytes, size) in sizes {
+            let pool = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/free_hugepages", page_bytes >> 10);
+            let Ok(text) = std::fs::read_to_string(pool) else { continue };
+            let free: u64 = text.trim().parse().unwrap();
+            if free > 1024 {
+                continue;
+            }
+            match memfd_create("huge", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | size) {
+                Err(Errno::NOSYS | Errno::INVAL | Errno::NODEV) => {}
+                made => {
+                    let (file, pages) = (made.unwrap(), free + 4);
+                    ftruncate(&file, pages * page_bytes as u64).unwrap();
+                    files.push((page_bytes, pages, Arc::new(file.into())));
+                }
+            }
+        }
+        files
+    }
+
+    #[test]
+    fn a_hole_that_the_pool_of_huge_pages_cannot_fill_is_gone() {
+        for (page_bytes, pages, file) in files_larger_than_their_pool() {
+            let huge = page_bytes as u64;
+            // From the middle of a huge page on, as a client may hand it over.
+            let length = (pages - 1) * huge;
+            let shared = Shared::new(Arc::clone(&file), huge / 2, length, page_bytes, true).unwrap();
+            let places = (0..pages - 1).map(|page| page * huge + 17);
+            let there: Vec<_> =
+                places.clone().filter(|&at| shared.write(at, &[at as u8 | 1]).is_ok()).collect();
+            println!("pages of {page_bytes} bytes: {} of {} are there", there.len(), pages - 1);
+            assert!(there.len() + 3 <= places.count(), "more pages than the pool has");
+            for &at in &there {
+                let mut back = [0];
+                assert_eq!(shared.read(at, &mut back), Ok(()));
+                assert_eq!(back, [at as u8 | 1], "what is there is kept where other pages are missing");
+            }
+            let hole = (0..pages - 1).map(|page| page * huge + 17).find(|at| !there.contains(at)).unwrap();
+            assert_eq!(shared.read(hole, &mut [0]), Err(Gone));
+            assert_eq!(shared.load(hole + 3), Err(Gone));
+            // A page that its owner gives back fills a hole.
+            if let Some(&first) = there.first() {
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&*file, flags, (first + huge / 2) / huge * huge, huge).unwrap();
+                assert_eq!(shared.write(hole, &[5]), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_written_to_is_refused_by_its_name() {
+        let file = memory(0x1000);
+        let read_only = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
+        let refused = Shared::new(Arc::new(read_only), 0, 0x1000, PAGE, true).map(drop).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EACCES));
+    }
+
+    #[test]
+    #[should_panic(expected = "inside the mapping")]
+    fn places_behind_what_was_asked_for_are_a_bug() {
+        let shared = Shared::new(memory(0x2000), 0, 0x1000, PAGE, true).unwrap();
+        let _ = shared.read(0x1000, &mut [0]);
+    }
+}
