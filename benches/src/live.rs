@@ -9,7 +9,7 @@ use crate::clock::cpu_seconds;
 use aster_device::plug::{CommandPort, Completion, Core, HostStatus};
 use aster_device::{Pieces, Profile};
 use aster_run_live::Pace;
-use aster_tests::live::{Here, Host, Queue, Ring, Running, transfer};
+use aster_tests::live::{Here, Host, Memory, Queue, Ring, Running, transfer};
 use aster_tests::profile;
 use aster_units::Rng;
 use std::path::Path;
@@ -41,7 +41,13 @@ struct Polled {
 
 impl Polled {
     fn connect(socket: &Path) -> Self {
-        let mut host = Host::connect(socket, Ring::Mapped, MEMORY);
+        Polled::with(Host::connect(socket, Ring::Mapped, MEMORY))
+    }
+    /// As SPDK would, with memory of some kind; `None` where there is none of it.
+    fn connect_in(socket: &Path, memory: Memory) -> Option<Self> {
+        Host::connect_as_spdk(socket, MEMORY, memory).map(Polled::with)
+    }
+    fn with(mut host: Host) -> Self {
         host.enable();
         let queue = host.create_silent_queue(1, ENTRIES);
         let buffers = (0..DEPTH).map(|_| host.alloc(BLOCK_BYTES)).collect();
@@ -103,6 +109,16 @@ fn in_turns(pieces: Pieces) -> f64 {
     READS as f64 / (cpu_seconds() - began)
 }
 
+/// As [`in_turns`], by the kind of the client's memory.
+fn in_memory(memory: Memory) -> Option<f64> {
+    let mut drive = Here::start(Pieces::default(), &ideal(), Pace::Fast);
+    let mut host = drive.meet(move |socket| Polled::connect_in(socket, memory))?;
+    drive.serve(|| host.turn(true, BLOCKS));
+    let began = cpu_seconds();
+    drive.serve(|| host.turn(false, BLOCKS + READS));
+    Some(READS as f64 / (cpu_seconds() - began))
+}
+
 fn on_two_cores(make: fn() -> Pieces) -> f64 {
     let drive = Running::start_with(make, &ideal(), Pace::Fast, None);
     let mut host = Polled::connect(&drive.socket());
@@ -126,6 +142,18 @@ fn on_two_cores(make: fn() -> Pieces) -> f64 {
     rate
 }
 
+/// Prints requests a second by the kind of memory that the client shares: the ratios should be 1.
+fn measure_memory() {
+    let sealed = in_memory(Memory::Sealed).expect("a memfd");
+    println!("  memory sealed          {sealed:>9.0} requests/CPU s, client and server on one core");
+    for (what, memory) in [("nobody can seal", Memory::Unsealable), ("huge pages", Memory::Huge)] {
+        match in_memory(memory) {
+            Some(rate) => println!("  memory {what:<15} {rate:>9.0}, {:.2} of sealed", rate / sealed),
+            None => println!("  memory {what:<15} not to be had here"),
+        }
+    }
+}
+
 /// Prints requests a second.
 pub fn measure() {
     println!("live: a polled client on the vfio-user socket, 4 KiB random reads, QD {DEPTH}");
@@ -135,4 +163,5 @@ pub fn measure() {
             "  {what:<13} {core:>9.0} requests/CPU s, client and server on one core   {wall:>9.0} requests/s on two"
         );
     }
+    measure_memory();
 }

@@ -1,4 +1,5 @@
-//! Clients that are no virtual machine: what SPDK's initiator does, and what is said to a client that gets nowhere.
+//! Clients that are no virtual machine: what SPDK's initiator does, and what is said to a client that gets
+//! nowhere.
 
 use aster_run_live::Pace;
 use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer};

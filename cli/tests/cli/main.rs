@@ -13,6 +13,7 @@ mod operations;
 mod place;
 mod running;
 mod served;
+mod spdk;
 mod tortured;
 mod traced;
 mod words;

@@ -1,7 +1,7 @@
 //! What happens at a SIGBUS.
 //!
-//! The handler runs in the middle of whatever touched the page, so it takes no lock and no memory: it reads atomics and asks the
-//! system for a page.
+//! The handler runs in the middle of whatever touched the page, so it takes no lock and no memory: it reads
+//! atomics and asks the system for a page.
 
 use crate::watch::Watch;
 use libc::{
@@ -27,15 +27,18 @@ struct Before {
 /// Sets the handler, once in a process.
 pub(crate) fn install() -> io::Result<()> {
     let before = BEFORE.get_or_init(|| {
-        // Whoever faults until `BEFORE` is known has no watched mapping yet: the handler treats it as the system would.
+        // Whoever faults until `BEFORE` is known has no watched mapping yet: the handler treats it as the
+        // system would.
         let mut old = MaybeUninit::<sigaction>::zeroed();
-        // SAFETY: an action of zeroes is one without flags and with an empty mask; what is set below makes it ours.
+        // SAFETY: an action of zeroes is one without flags and with an empty mask; what is set below makes it
+        // ours.
         let mut action: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = handle as *const () as usize;
-        // On a thread's own signal stack where it has one: the handler of Rust's runtime, which finds overflows of stacks, needs that.
+        // On a thread's own signal stack where it has one: the handler of Rust's runtime, which finds
+        // overflows of stacks, needs that.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-        // SAFETY: both are a `sigaction` for the length of the call, and `handle` has the signature that SA_SIGINFO asks for. It
-        // keeps to what a handler may do.
+        // SAFETY: both are a `sigaction` for the length of the call, and `handle` has the signature that
+        // SA_SIGINFO asks for. It keeps to what a handler may do.
         if unsafe { libc::sigaction(SIGBUS, &raw const action, old.as_mut_ptr()) } != 0 {
             return Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL));
         }
@@ -47,7 +50,8 @@ pub(crate) fn install() -> io::Result<()> {
 }
 
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`, whose address is meant for this signal.
+    // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`, whose address is meant for this
+    // signal.
     let address = unsafe { (*info).si_addr() }.addr();
     if let Some((watch, page)) = Watch::over(address)
         && put_zeroes(page)
@@ -63,8 +67,8 @@ fn put_zeroes(page: Range<usize>) -> bool {
     // SAFETY: a thread's `errno` is there as long as the thread.
     let errno = unsafe { *libc::__errno_location() };
     let flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    // SAFETY: the page lies in a mapping that a `Shared` owns, which hands out no reference to its memory: there is nothing that
-    // could find other bytes than it expects.
+    // SAFETY: the page lies in a mapping that a `Shared` owns, which hands out no reference to its memory:
+    // there is nothing that could find other bytes than it expects.
     let mapped =
         unsafe { libc::mmap(page.start as *mut c_void, page.len(), PROT_READ | PROT_WRITE, flags, -1, 0) };
     // SAFETY: as above.
@@ -77,7 +81,8 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     match BEFORE.get() {
         Some(Ok(Before { handler, flags })) if !matches!(*handler, SIG_DFL | SIG_IGN) => {
             if flags & SA_SIGINFO != 0 {
-                // SAFETY: with SA_SIGINFO the system takes what was set for a function of this signature, and so do we.
+                // SAFETY: with SA_SIGINFO the system takes what was set for a function of this signature, and
+                // so do we.
                 let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
                     unsafe { transmute(*handler) };
                 handler(signal, info, context);

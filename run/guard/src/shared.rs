@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use vm_memory::mmap::MmapRegionError;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
-/// The memory that was asked for is not there: cut off by its owner, or a huge page that nobody can give. What was read are zeroes
-/// from there on; what was written there is lost.
+/// The memory that was asked for is not there: cut off by its owner, or a huge page that nobody can give.
+/// What was read are zeroes from there on; what was written there is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone;
 
@@ -37,8 +37,8 @@ pub struct Shared {
 const INSIDE: &str = "inside the mapping";
 
 impl Shared {
-    /// Maps `length` bytes of `file` from `offset` on. `page_bytes` are the file's pages, a power of two: a huge page comes and goes
-    /// as a whole.
+    /// Maps `length` bytes of `file` from `offset` on. `page_bytes` are the file's pages, a power of two: a
+    /// huge page comes and goes as a whole.
     ///
     /// # Errors
     /// When the system refuses: too little memory, or a file that may not be written to.
@@ -90,8 +90,8 @@ impl Shared {
         self.region.get_slice(at, from.len()).expect(INSIDE).copy_from(from);
         self.check()
     }
-    /// The little-endian word at `offset`, a multiple of 4, as it is at one instant; what the other side wrote before it can be seen
-    /// afterwards.
+    /// The little-endian word at `offset`, a multiple of 4, as it is at one instant; what the other side
+    /// wrote before it can be seen afterwards.
     ///
     /// # Errors
     /// [`Gone`].
@@ -118,13 +118,14 @@ impl Shared {
         if self.watch.is_gone() { self.recover() } else { Ok(()) }
     }
 
-    /// Maps the file anew, in the same place: what is missing may be there next time. While the system can't, all stays gone.
+    /// Maps the file anew, in the same place: what is missing may be there next time. While the system can't,
+    /// all stays gone.
     #[cold]
     fn recover(&self) -> Result<(), Gone> {
         let (at, length) = (self.region.as_ptr(), self.region.size());
         let flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
-        // SAFETY: it replaces the mapping that this owns, to which nobody has a reference, by one of the same file, offset, length and
-        // protection. The region unmaps the same addresses in the end.
+        // SAFETY: it replaces the mapping that this owns, to which nobody has a reference, by one of the same
+        // file, offset, length and protection. The region unmaps the same addresses in the end.
         let mapped = unsafe {
             libc::mmap(
                 at.cast::<c_void>(),
@@ -230,8 +231,8 @@ mod tests {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 
-    /// Files of huge pages, of each size that this system has, with more pages than their pool: making them takes none, touching
-    /// does. A pool so large that emptying it would hurt is left alone.
+    /// Files of huge pages, of each size that this system has, with more pages than their pool: making them
+    /// takes none, touching does. A pool so large that emptying it would hurt is left alone.
     fn files_larger_than_their_pool() -> Vec<(usize, u64, Arc<File>)> {
         let sizes = [(HUGE, MemfdFlags::HUGE_2MB), (1 << 30, MemfdFlags::HUGE_1GB)];
         let mut files = Vec::new();

@@ -34,7 +34,8 @@ impl Watch {
         }
     }
 
-    /// Watches `addresses`, which consist of pages of `page_bytes`; `None` when there are too many mappings already.
+    /// Watches `addresses`, which consist of pages of `page_bytes`; `None` when there are too many mappings
+    /// already.
     pub(crate) fn start(addresses: Range<usize>, page_bytes: usize) -> Option<&'static Watch> {
         let free = |watch: &&Watch| {
             watch.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()

@@ -1,5 +1,5 @@
-//! What keeps a client out, said as soon as it is met: each once a client, so that what goes wrong a thousand times a second fills no
-//! screen.
+//! What keeps a client out, said as soon as it is met: each once a client, so that what goes wrong a thousand
+//! times a second fills no screen.
 
 use std::cell::{Cell, RefCell};
 

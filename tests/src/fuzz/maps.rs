@@ -239,7 +239,10 @@ mod tests {
             acts.push(Act::Wait(Duration::from_micros(500)));
         }
         script::play(&mut drive, acts);
-        let told = drive.notices().iter().filter(|text| text.contains("memory at 0x200000 to itself"));
+        let told = drive
+            .notices()
+            .iter()
+            .filter(|text| text.contains("0x200000 is memory that the client keeps to itself"));
         assert_eq!(told.count(), 1, "{:?}", drive.notices());
     }
 }
