@@ -12,6 +12,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{BlockAddr, Lpn, LunIndex, Ppa};
+pub(crate) use refreshing::limit;
 
 /// A block over the whole drive: `lun · blocks per LUN + block`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,6 +166,8 @@ pub(crate) struct Blocks {
     suspects: Vec<u64>,
     // Blocks that were emptied and stand there yet, and the last entry of the log about them.
     moved_out: Vec<(BlockIndex, u64)>,
+    // Free blocks that the last page of the log names which a loss of power has left.
+    named_at_power_on: Vec<BlockIndex>,
     // Blocks of stored maps that nobody needs any more, not erased yet.
     of_old_maps: Vec<BlockIndex>,
     pub(crate) unsettled: Unsettled,
@@ -245,6 +248,7 @@ impl Blocks {
             emptied: false,
             suspects: vec![0; blocks.div_ceil(64)],
             moved_out: Vec::with_capacity(geometry.total_luns() as usize),
+            named_at_power_on: Vec::new(),
             of_old_maps: Vec::new(),
             unsettled: Unsettled::new(geometry.total_luns(), depth),
             pending: Pending::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block)),

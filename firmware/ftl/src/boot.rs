@@ -170,8 +170,6 @@ impl Drive {
         for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
             slot.last = last;
         }
-        // A stripe that has lost a page can't lose another: the map is stored anew with the first change.
-        log.recovered = self.stats.borrow().map_pages_restored > 0;
         if log.dead {
             self.blocks.borrow_mut().name_no_more();
         }
@@ -192,6 +190,10 @@ impl Drive {
                 self.note_counted_out();
                 let read_only = self.log.borrow().dead || self.was_read_only.get();
                 self.set_state(if read_only { DriveState::ReadOnly } else { state });
+                // Before other pages are lost as well.
+                if self.state() == DriveState::Ready && self.stats.borrow().map_pages_restored > 0 {
+                    self.renew_map();
+                }
             }
             Err(error) => {
                 *self.boot_error.borrow_mut() = Some(error);

@@ -51,6 +51,8 @@ struct Storing {
     checksum: u32,
     // Of the stripe so far.
     parity: Vec<u8>,
+    // Of all groups, one after the other; as many as there are places for.
+    group_parity: Vec<u8>,
 }
 
 impl Drive {
@@ -120,7 +122,18 @@ impl Drive {
         bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
     }
     fn blocks_for(&self, pages: u32) -> u32 {
-        map_stripes::places(pages).div_ceil(u32::from(self.geometry.pages_per_block))
+        let places = map_stripes::places(pages) + self.group_parities(pages);
+        places.div_ceil(u32::from(self.geometry.pages_per_block))
+    }
+    /// Groups whose parity is stored: all, but where the blocks set aside for a map end before. A drive on which nothing was
+    /// ever written has nothing to lose.
+    fn group_parities(&self, pages: u32) -> u32 {
+        if self.sequence.get() == 0 {
+            return 0;
+        }
+        let most = self.config.map_blocks() * u64::from(self.geometry.pages_per_block);
+        let left = most.saturating_sub(u64::from(map_stripes::places(pages)));
+        map_stripes::groups(pages).min(left as u32)
     }
     /// Pages of data after which the map is stored again.
     pub(crate) fn checkpoint_pages(&self) -> u64 {
@@ -160,8 +173,21 @@ impl Drive {
         if stored {
             return HostStatus::Success;
         }
+        let found_again = self.end_without_map().await;
         self.release_gc();
-        HostStatus::WriteFault
+        match found_again {
+            Ok(()) => HostStatus::Success,
+            Err(_) => HostStatus::WriteFault,
+        }
+    }
+    /// A shutdown finds no room for another map. The one before stays, since without it a loss of power would leave nothing that
+    /// tells of trims: the log, which is told of all that it does not know, leads on from there at the next power-on.
+    #[cold]
+    async fn end_without_map(&self) -> Result<(), HostStatus> {
+        if !self.log_has_room() {
+            self.give_up_storing();
+        }
+        self.log_trims().await
     }
     /// Stores the map if that is still due, among other work. Where the log runs out of room because that fails, the drive takes no
     /// more writes. False when there was no room for the map.
@@ -184,9 +210,9 @@ impl Drive {
     }
 
     /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do where there is no
-    /// log, and what the last stored map takes may be given up for the new one.
+    /// log.
     pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
-        let (mut reclaimed, mut old_given_up) = (false, false);
+        let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
             let replay_from = self.checkpoint_begins();
             match self.store_once().await {
@@ -215,11 +241,6 @@ impl Drive {
                 Err(StoreError::NoRoom) if !reclaimed => {
                     self.erase_empty_blocks().await;
                     reclaimed = true;
-                }
-                Err(StoreError::NoRoom) if shutdown && !old_given_up => {
-                    let old = core::mem::take(&mut self.stored.borrow_mut().blocks);
-                    self.release_map_blocks(&old);
-                    (old_given_up, reclaimed) = (true, false);
                 }
                 Err(StoreError::NoRoom) => break,
             }
@@ -255,18 +276,25 @@ impl Drive {
     }
 
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
-        let present = {
+        let present: Vec<_> = {
             let (map, per_page) = (self.map.borrow(), self.entries_per_page());
             (0..self.map_pages()).filter(|&page| !map.is_empty(page as usize * per_page, per_page)).collect()
         };
-        let parity = vec![0; self.geometry.page_bytes as usize];
-        let mut storing = Storing { blocks: Vec::new(), present, checksum: 0, parity };
-        let pages = self.table_pages() + storing.present.len() as u32;
+        let page_bytes = self.geometry.page_bytes as usize;
+        let pages = self.table_pages() + present.len() as u32;
+        let groups = self.group_parities(pages);
+        let mut storing = Storing {
+            blocks: Vec::new(),
+            present,
+            checksum: 0,
+            parity: vec![0; page_bytes],
+            group_parity: vec![0; page_bytes * groups as usize],
+        };
         storing.blocks = self.take_map_blocks(self.blocks_for(pages))?;
         self.generation.set(self.generation.get() + 1);
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
         let (mut failed, mut begun) = (None, 0);
-        for place in 0..map_stripes::places(pages) {
+        for place in 0..map_stripes::places(pages) + groups {
             if in_flight.len() == self.config.map_buffers() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
@@ -365,10 +393,18 @@ impl Drive {
                 }
                 storing.checksum = crc32c_of([&storing.checksum.to_le_bytes()[..], content]);
                 map_stripes::add(&mut storing.parity, content);
+                let of_group = (page / map_stripes::GROUP_PAGES) as usize * content.len();
+                if let Some(parity) = storing.group_parity.get_mut(of_group..of_group + content.len()) {
+                    map_stripes::add_to_group(parity, page, content);
+                }
             }
             Part::Parity(_) => {
                 content.copy_from_slice(&storing.parity);
                 storing.parity.fill(0);
+            }
+            Part::GroupParity(group) => {
+                let at = group as usize * content.len();
+                content.copy_from_slice(&storing.group_parity[at..at + content.len()]);
             }
         }
         let (lpn, sequence) = (part.lpn(), self.generation.get());

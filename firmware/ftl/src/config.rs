@@ -309,9 +309,10 @@ impl FtlConfig {
     pub fn data_buffers(&self) -> u32 {
         self.scan_buffer() + 1
     }
-    /// Metadata buffers that the DRAM must have: the map's, the log's, and one for single pages.
+    /// Metadata buffers that the DRAM must have: the map's, the log's, one for single pages, and the scan's if there
+    /// is one.
     pub fn metadata_buffers(&self) -> u32 {
-        self.map_buffers() + 2
+        self.map_buffers() + 2 + u32::from(self.scan_interval > Duration::ZERO)
     }
     /// Metadata buffers in which pages of the map are made: one a LUN, and a whole line at least.
     pub(crate) fn map_buffers(&self) -> u32 {
@@ -324,6 +325,10 @@ impl FtlConfig {
     /// The metadata buffer for single pages.
     pub(crate) fn scratch_buffer(&self) -> u32 {
         self.map_buffers() + 1
+    }
+    /// The metadata buffer that the scan reads into.
+    pub(crate) fn metadata_scan_buffer(&self) -> u32 {
+        self.map_buffers() + 2
     }
     /// Pages whose programs begin together.
     pub(crate) fn pages_at_once(&self) -> u32 {

@@ -9,6 +9,7 @@ use crate::intake::{self, Commands};
 use crate::log::{self, Log};
 use crate::log_page::StoredMap;
 use crate::map::Map;
+use crate::metadata_round::MetadataRound;
 use crate::oob::OOB_BYTES;
 use crate::scan;
 use crate::slice::{self, Slices};
@@ -204,6 +205,9 @@ pub(crate) struct Drive {
     pub(crate) rests_since_boot: Cell<bool>,
     // The page that the scan looks at next, all LUNs in turn.
     pub(crate) scan_at: Cell<u32>,
+    pub(crate) metadata_round: RefCell<MetadataRound>,
+    // A scan that stands still with the drive.
+    pub(crate) scan_waiter: WaitCell,
     // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
     pub(crate) gc_free_blocks: Cell<u32>,
     pub(crate) gc_active: Cell<u32>,
@@ -278,6 +282,8 @@ impl Drive {
             gc_held: Cell::new(true),
             rests_since_boot: Cell::new(true),
             scan_at: Cell::new(0),
+            metadata_round: RefCell::default(),
+            scan_waiter: WaitCell::default(),
             gc_free_blocks: Cell::new(config.gc_free_blocks),
             gc_active: Cell::new(0),
             gc_idle: WaitCell::default(),

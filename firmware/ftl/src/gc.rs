@@ -420,15 +420,17 @@ impl Drive {
         self.map_room.wake(self.exec());
     }
 
-    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only.
+    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at power-on and in SMART, blocks
+    /// that are about to go bad are none.
     pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
-        let (addr, good) = {
+        let (addr, lasting) = {
             let mut blocks = self.blocks.borrow_mut();
-            (blocks.block_addr(block), blocks.retire(block))
+            blocks.retire(block);
+            (blocks.block_addr(block), blocks.lasting(lun))
         };
         self.count(|s| s.grown_bad_blocks += 1);
         self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
-        if u64::from(good) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
+        if u64::from(lasting) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
             self.set_state(DriveState::ReadOnly);
         } else {
             self.media_changed();

@@ -33,6 +33,8 @@ const NOTHING_FAILED: Active =
 pub(crate) struct Commands {
     slots: Vec<Active>,
     pub(crate) in_work: u32,
+    /// Since power-on.
+    pub(crate) taken: u64,
     // Writes among them that the host may know done before they are.
     writes_ahead: u32,
     idle: Rc<WaitCell>,
@@ -43,6 +45,7 @@ impl Commands {
         Commands {
             slots: vec![NOTHING_FAILED; usize::from(slots)],
             in_work: 0,
+            taken: 0,
             writes_ahead: 0,
             idle: Rc::default(),
         }
@@ -53,6 +56,7 @@ impl Commands {
         assert_eq!(slot.left, 0, "a command slot was used twice");
         *slot = Active { left: 1, ahead, ..NOTHING_FAILED };
         self.in_work += 1;
+        self.taken += 1;
         self.writes_ahead += u32::from(ahead);
     }
     fn add(&mut self, id: CommandId) {
@@ -91,6 +95,7 @@ pub(crate) async fn run(drive: Rc<Drive>) {
         });
         let ahead = drive.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
         drive.commands.borrow_mut().begin(command.id, ahead);
+        drive.scan_waiter.wake(drive.exec());
         let status = match refusal(drive.state(), command.op) {
             Some(status) => status,
             None => {

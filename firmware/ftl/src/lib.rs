@@ -17,11 +17,11 @@
 //! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
 //! | `idle_erase` | erasing ahead what holds nothing |
-//! | `scan` | finding data that fades |
+//! | `scan`, `scan_metadata`, `metadata_round` | finding data that fades, and the drive's own pages that do |
 //! | `format` | erasing all that the host wrote |
 //! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
 //! | `log`, `log_page`, `moves`, `checkpoint`, `root` | what is stored to find everything again |
-//! | `boot`, `map_load` | power-on after a shutdown |
+//! | `boot`, `map_load`, `map_restore` | power-on after a shutdown |
 //! | `recover`, `log_read`, `rebuild` | power-on without one |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -49,7 +49,9 @@ mod log_read;
 mod lost;
 mod map;
 mod map_load;
+mod map_restore;
 mod map_stripes;
+mod metadata_round;
 mod moves;
 mod oob;
 mod read;
@@ -57,6 +59,7 @@ mod rebuild;
 mod recover;
 mod root;
 mod scan;
+mod scan_metadata;
 mod slice;
 mod stats;
 mod unmap;

@@ -88,14 +88,19 @@ pub(crate) struct Log {
     lists_bytes: usize,
     // A page has said that the drive takes no more writes.
     says_read_only: bool,
-    /// It was read back after a loss of power: a map stored soon makes the next recovery short.
-    pub(crate) recovered: bool,
+    /// A map is to be stored soon. The log was read back after a loss of power, and that makes the next recovery short; or
+    /// a page of the stored map, or of the log behind it, fades or can't be read any more.
+    pub(crate) renew: bool,
+    /// Where the log went on when the stored map was begun: what its slot has before that line counts no more. None where
+    /// no map was stored since power-on.
+    needed_from: Option<(usize, u32)>,
     /// The newest slot found then, and its first erased line: to be gone on with where there is no spare slot.
     pub(crate) rest: Option<(usize, u32)>,
     // Entries since power-on that log pages have.
     logged: u64,
-    // Data pages programmed when the stored map was begun.
+    // Data pages programmed, and where the log stood, when the last map to be stored was begun.
     programs_then: u64,
+    map_begun_at: Option<(usize, u32)>,
 }
 
 impl Log {
@@ -140,6 +145,18 @@ impl Log {
         }
         let (spare, kept) = (self.spare_slots(), self.kept_slots());
         spare > kept || (spare == kept && self.lines_here() > 0)
+    }
+    /// The lines that recovery needs, each by its slot, as far as that is known.
+    pub(crate) fn needed_lines(&self) -> impl Iterator<Item = (usize, u32)> {
+        let wanted = self.replay_from.min(self.commit);
+        let in_use =
+            self.slots.iter().enumerate().filter(move |(_, slot)| slot.last > 0 && slot.last >= wanted);
+        in_use.flat_map(|(n, _)| {
+            let here = |(slot, line): (usize, u32)| (slot == n).then_some(line);
+            let first = self.needed_from.and_then(here).unwrap_or(0);
+            let end = self.at.and_then(here).unwrap_or(self.lines_per_slot);
+            (first..end).map(move |line| (n, line))
+        })
     }
     fn next_spare(&self) -> Option<usize> {
         let count = self.slots.len();
@@ -223,14 +240,21 @@ impl Drive {
         let since = self.data_programs() - log.programs_then;
         // A map stored just now has made all the room there is to make, unless somebody waits for more.
         let short = log.short && (log.number > log.commit || log.asked);
-        let due = log.recovered || short || since >= self.checkpoint_pages();
+        let due = log.renew || short || since >= self.checkpoint_pages();
         due && !log.dead && self.marked_dirty.get() && self.state() != DriveState::Booting
+    }
+    /// Has the map stored anew, which takes the place of the one before and of the log behind that.
+    #[cold]
+    pub(crate) fn renew_map(&self) {
+        self.mark_dirty();
+        self.log.borrow_mut().renew = true;
+        self.checkpoint_wanted.wake(self.exec());
     }
     /// The stored map's programs counted from here on.
     pub(crate) fn checkpoint_begins(&self) -> u64 {
         let programs = self.data_programs();
         let mut log = self.log.borrow_mut();
-        log.programs_then = programs;
+        (log.programs_then, log.map_begun_at) = (programs, log.at);
         log.number + 1
     }
     /// A program has begun: looks whether the log should be written, or the map stored.
@@ -360,7 +384,8 @@ impl Drive {
         log.logged = logged;
         if let Some(replay_from) = replay_from {
             (log.commit, log.replay_from) = (log.number, replay_from);
-            log.recovered = false;
+            log.needed_from = log.map_begun_at;
+            log.renew = false;
         }
         self.count(|s| s.log_pages += 1);
         if let Some((slot, line)) = log.at.as_mut() {
@@ -586,6 +611,7 @@ impl Drive {
             OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);
         }
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+            self.blocks.borrow_mut().open_named_at_power_on(lun);
             let Some(programs) = self.begin_where_named(lun, buffer).await else { continue };
             let (ppa, tag) = programs.first();
             let marked = self.program_done(ppa, tag).await;

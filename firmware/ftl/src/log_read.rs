@@ -164,7 +164,7 @@ impl Drive {
         }
         None
     }
-    fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
+    pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
         let dram = self.dram.borrow();
         let record = OobRecord::decode(dram.oob(buffer))?;
         let whole = outcome.status == FlashStatus::Done && !outcome.erased;
@@ -177,7 +177,7 @@ impl Drive {
     pub(crate) fn take_over_log(&self, read: &LogRead, last: &Header) {
         let mut log = self.log.borrow_mut();
         (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
-        (log.at, log.recovered) = (None, true);
+        (log.at, log.renew) = (None, true);
         for slot in &mut log.slots {
             slot.last = 0;
         }

@@ -77,32 +77,17 @@ impl Drive {
         result
     }
     /// True when what was read is this part of the stored map, and whole.
-    fn is_part(&self, stored: &StoredMap, part: Part, outcome: &Outcome, buffer: BufferId) -> bool {
+    pub(crate) fn is_part(
+        &self,
+        stored: &StoredMap,
+        part: Part,
+        outcome: &Outcome,
+        buffer: BufferId,
+    ) -> bool {
         let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let (lost, record) = self.judge(outcome, whole, buffer);
         let expected = (PageKind::Map, part.lpn(), stored.generation);
         lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
-    }
-    /// Makes a page that can't be read from the others of its stripe.
-    #[cold]
-    async fn restore_map_page(&self, stored: &StoredMap, page: u32, into: BufferId) -> bool {
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
-        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
-        let mut content = vec![0; self.geometry.page_bytes as usize];
-        for place in map_stripes::stripe_of(page, stored.pages) {
-            if place == map_stripes::place_of(page) {
-                continue;
-            }
-            let at = self.map_place(&stored.blocks, place);
-            let outcome = self.read(at, whole, buffer, Cause::Metadata).await;
-            if !self.is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer) {
-                return false;
-            }
-            map_stripes::add(&mut content, self.dram.borrow().page(buffer));
-        }
-        self.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
-        self.count(|s| s.map_pages_restored += 1);
-        true
     }
     fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
         let dram = self.dram.borrow();

@@ -136,6 +136,9 @@ impl Drive {
                 blocks.suspect(block);
             }
         }
+        let unused = |block: &BlockIndex| blocks.state(*block) == BlockState::Free;
+        let named: Vec<_> = last.usable.iter().copied().filter(unused).collect();
+        blocks.named_at_power_on(named.into_iter());
         for &block in &look.torn {
             blocks.evacuate(BlockIndex(block));
         }

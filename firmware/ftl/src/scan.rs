@@ -1,7 +1,8 @@
 //! Looking for data that fades: by what every read finds, and by a scan that reads what nobody else does.
 //!
 //! The scan takes a page of each LUN in turn, at an interval that the configuration gives, and reads those that count. What has
-//! too many wrong bits is written anew by garbage collection, while it can still be corrected.
+//! too many wrong bits is written anew by garbage collection, while it can still be corrected. Once it is through, it reads the
+//! stored map and the log behind that (`scan_metadata`).
 
 use crate::drive::Drive;
 use crate::flash::Cause;
@@ -13,6 +14,10 @@ use aster_units::{BufferId, Duration, LunIndex, Ppa};
 /// Pages that hold nothing which one turn of the scan passes over at most.
 const PASSED_OVER_MAX: u32 = 4096;
 
+/// A drive with commands in work in which nothing else has happened for so long stands still: no operation takes a second. The scan
+/// waits then as well, so that whoever runs the drive finds it out.
+const STANDSTILL: Duration = Duration::from_millis(1000);
+
 /// Scans for ever.
 pub(crate) async fn run(drive: Rc<Drive>) {
     let interval = drive.config.scan_interval;
@@ -20,16 +25,34 @@ pub(crate) async fn run(drive: Rc<Drive>) {
         return;
     }
     drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
+    let (mut done, mut since) = (0, drive.exec().now());
     loop {
         drive.exec().sleep(interval).await;
+        let now = drive.exec().now();
+        if drive.commands.borrow().in_work == 0 || drive.work_done() != done {
+            (done, since) = (drive.work_done(), now);
+        } else if now.since(since) >= STANDSTILL {
+            drive.scan_waiter.wait(drive.exec(), || (drive.work_done() != done).then_some(())).await;
+            continue;
+        }
         // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
         if drive.state() == DriveState::Ready && !drive.is_shut_down() {
-            drive.scan_one().await;
+            match drive.next_metadata_to_scan() {
+                Some(page) => drive.scan_metadata(page).await,
+                None => drive.scan_one().await,
+            }
         }
     }
 }
 
 impl Drive {
+    /// Grows with whatever the drive does but for the scan.
+    fn work_done(&self) -> u64 {
+        let s = self.stats.borrow();
+        let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();
+        let taken = self.commands.borrow().taken;
+        operations + s.flash_erases.total() + s.host_bytes_read + s.commands + taken
+    }
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
         self.blocks.borrow_mut().read_begins(ppa);
@@ -44,6 +67,9 @@ impl Drive {
         for _ in 0..PASSED_OVER_MAX.min(luns * pages) {
             let at = self.scan_at.get();
             self.scan_at.set((at + 1) % (luns * pages));
+            if self.scan_at.get() == 0 {
+                self.metadata_round.borrow_mut().begin();
+            }
             let ppa = Ppa(at % luns * pages + at / luns);
             if blocks.is_valid(ppa) && !blocks.is_replaced(ppa) {
                 return Some(ppa);

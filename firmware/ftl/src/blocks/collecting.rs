@@ -102,14 +102,13 @@ impl Blocks {
     pub(crate) fn log_erased(&mut self, block: BlockIndex) {
         self.count_erase(block);
     }
-    /// A block has gone bad. Gives the good blocks left in its LUN.
-    pub(crate) fn retire(&mut self, block: BlockIndex) -> u32 {
+    /// A block has gone bad.
+    pub(crate) fn retire(&mut self, block: BlockIndex) {
         assert_eq!(self.valid[block.at()], 0, "a retired block had valid pages");
         self.states[block.at()] = BlockState::Retired;
         self.pending.push(Entry::Retired(block));
         let lun = self.lun_of(block).index();
         self.luns[lun].good -= 1;
-        self.luns[lun].good
     }
     /// The LUN's good blocks, without those that are about to go bad, also while garbage collection empties them.
     pub(crate) fn lasting(&self, lun: LunIndex) -> u32 {

@@ -1,6 +1,6 @@
 //! Which blocks the log names, for recovery to look into.
 
-use super::{BlockIndex, BlockState, Blocks, LISTED_MIN};
+use super::{BlockIndex, BlockState, Blocks, LISTED_MIN, Open, Stream};
 use crate::config::WearLevelling;
 use crate::log_page::Entry;
 use alloc::collections::BTreeMap;
@@ -73,8 +73,32 @@ impl Blocks {
         lun.listed = lun.listed.min(lun.naming);
         lun.free.iter().copied().take(most)
     }
+    /// The last page of the log, as recovery found it, names these blocks, and nothing is in them yet: until another page is
+    /// written, recovery will look into them again.
+    pub(crate) fn named_at_power_on(&mut self, blocks: impl Iterator<Item = BlockIndex>) {
+        self.named_at_power_on = blocks.collect();
+    }
+    /// Opens a block for the host that the last page of the log named before the power went, in a LUN where the log of this session
+    /// has named none. A page that was begun since, and failed, may be whole all the same: it must name the block as well.
+    #[cold]
+    pub(crate) fn open_named_at_power_on(&mut self, lun: LunIndex) {
+        let at = &mut self.luns[lun.index()];
+        if at.open[Stream::Host as usize].is_some() || at.listed > 0 {
+            return;
+        }
+        let named = &self.named_at_power_on;
+        let Some(place) = at.free.iter().take(at.naming).position(|block| named.contains(block)) else {
+            return;
+        };
+        let Some(block) = at.free.remove(place) else { return };
+        at.naming -= 1;
+        at.open[Stream::Host as usize] = Some(Open { block, next: 0 });
+        self.pending.push(Entry::Opened(block));
+        self.states[block.at()] = BlockState::Open;
+    }
     /// The log page that names what [`Blocks::name_free`] gave is written.
     pub(crate) fn listed(&mut self) {
+        self.named_at_power_on.clear();
         for lun in &mut self.luns {
             lun.listed = lun.naming;
         }

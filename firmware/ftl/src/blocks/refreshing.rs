@@ -12,7 +12,7 @@ use aster_units::{LunIndex, Ppa};
 const READS_A_PAGE: u32 = 2;
 
 /// Wrong bits, in all of a code word, at which data is written anew, by how often it was for that.
-fn limit(corrected: u8, correctable: u8, moves: u8) -> Option<u8> {
+pub(crate) fn limit(corrected: u8, correctable: u8, moves: u8) -> Option<u8> {
     let left = correctable.saturating_sub(corrected).checked_shr(moves.into()).unwrap_or(0);
     (corrected > 0 && (moves == 0 || left > 0)).then(|| correctable - left)
 }

@@ -79,6 +79,7 @@ struct Front {
     held: RefCell<Vec<(bool, bool)>>,
     free: RefCell<Vec<u16>>,
     fail_next_dma: Cell<bool>,
+    lose_next_dma: Cell<bool>,
     rng: RefCell<Rng>,
 }
 
@@ -98,6 +99,9 @@ impl Handler for Front {
         assert_eq!(token, FRONT_KICK);
         self.port.acknowledge();
         while let Some(dma) = self.port.next_dma() {
+            if self.lose_next_dma.replace(false) {
+                continue;
+            }
             self.moving.borrow_mut().push_back(dma);
             let delay = Duration::from_nanos(500 + self.rng.borrow_mut().below(4000));
             self.exec.schedule(self.exec.now() + delay, self.id.get().unwrap(), MOVE);
@@ -208,6 +212,7 @@ impl Bench {
             held: RefCell::new(vec![(false, false); usize::from(config.command_slots)]),
             free: RefCell::new((0..config.command_slots).rev().collect()),
             fail_next_dma: Cell::new(false),
+            lose_next_dma: Cell::new(false),
             rng: RefCell::new(Rng::new(5)),
         });
         let id = exec.register(front.clone());
@@ -235,6 +240,10 @@ impl Bench {
     pub fn fail_next_dma(&self) {
         self.front.fail_next_dma.set(true);
     }
+    /// The next transfer never ends.
+    pub fn lose_next_dma(&self) {
+        self.front.lose_next_dma.set(true);
+    }
 
     // ---- commands ----
 
@@ -255,6 +264,11 @@ impl Bench {
         self.front.held.borrow_mut()[usize::from(id.0)] = (true, true);
         self.front.port.push_command(command);
         id
+    }
+    /// Sends a read of a whole page of full content.
+    pub fn send_read(&self, page: u64) -> CommandId {
+        let bytes = u64::from(self.config.geometry.page_bytes);
+        self.send(HostOp::Read, page * bytes, bytes, false, vec![0; bytes as usize])
     }
     pub fn send_deallocate(&self, ranges: &[ByteRange]) -> CommandId {
         let next = CommandId(*self.front.free.borrow().last().expect("a free slot"));

@@ -4,9 +4,10 @@ use super::bench::{Bench, config};
 use super::recovery::roomy;
 use crate::blocks::{BlockState, ERASES_MAX};
 use crate::log_page::{Header, Pending};
+use crate::map_stripes;
 use crate::oob::{COUNT_MAX, COUNT_SPENT};
 use crate::root::{Root, Stored};
-use crate::{BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
+use crate::{Boot, BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
 use aster_codec::checksum::crc32c_of;
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Lpn, Ppa, Rng};
@@ -332,4 +333,85 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
         bench.flush();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));
     }
+}
+
+/// Makes the stored map another generation's, in its pages' records and in the root record, and gives the drive power again.
+fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -> u64) -> Bench {
+    let bench = Bench::fresh(config(Content::Full));
+    (0..20).for_each(|lpn| bench.write(lpn, 5));
+    assert_eq!(bench.shut_down(), HostStatus::Success);
+    let Stored::Root(mut root) = Root::load(&bench.nvram) else { panic!("no root record") };
+    let generation = root.stored.generation;
+    let places = map_stripes::places(root.stored.pages) + map_stripes::groups(root.stored.pages);
+    for place in 0..places {
+        let at = bench.ftl.drive().map_place(&root.stored.blocks, place);
+        let mut cells = bench.cells.borrow_mut();
+        let record = cells.record(at).expect("a page of the map");
+        assert_eq!((record.kind, record.sequence), (PageKind::Map, generation));
+        cells.set_record(at, &OobRecord { sequence: of_pages(generation, place as usize), ..record });
+    }
+    root.stored.generation = of_root(generation);
+    root.store(&bench.nvram);
+    bench.nvram.save();
+    let bench = bench.restart();
+    bench.settle();
+    assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5));
+    bench
+}
+
+/// What an earlier map has left in a block, or a later one has put there, is none of this one's pages.
+#[test]
+fn a_page_of_another_generation_is_not_taken_for_one_of_the_stored_map() {
+    let others: [fn(u64) -> u64; 2] = [|generation| generation - 1, |generation| generation + 1];
+    for other in others {
+        let of_pages = |generation, place| if place == 1 { other(generation) } else { generation };
+        let bench = with_generation(of_pages, |generation| generation);
+        assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 1));
+        let all = with_generation(|generation, _| other(generation), |generation| generation);
+        assert_eq!(all.ftl.stats().boot, Boot::Rebuilt, "the log names another map as well");
+    }
+}
+
+/// The next map is of a greater generation than any that was met, however the drive came up.
+#[test]
+fn generations_go_on_where_they_were() {
+    let next = |bench: &Bench| {
+        let before = bench.ftl.drive().generation.get();
+        bench.write(3, 6);
+        bench.flush();
+        bench.store_map();
+        assert_eq!(bench.ftl.drive().stored.borrow().generation, before + 1);
+        before
+    };
+    let bench = with_generation(|_, _| 700, |_| 700);
+    assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Clean, 700));
+    let mut bench = bench.restart();
+    bench.settle();
+    assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Recovered, 701));
+    // Without a log, from the pages themselves.
+    {
+        let slots: Vec<_> = bench.ftl.drive().log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let mut cells = bench.cells.borrow_mut();
+        for page in slots.into_iter().flat_map(|block| block * 4..block * 4 + 4) {
+            cells.uncorrectable.insert(page, u16::MAX);
+        }
+    }
+    bench = bench.restart();
+    while bench.ftl.stats().boot == Boot::None {
+        bench.exec.advance_to(bench.exec.next_deadline().expect("the drive comes up"));
+    }
+    assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
+    // It has stored its map at once.
+    assert_eq!(bench.ftl.drive().stored.borrow().generation, 703);
+    bench.settle();
+}
+
+#[test]
+fn a_generation_that_leaves_no_room_ends_writing_and_one_beyond_is_no_map() {
+    for (generation, state) in [(COUNT_SPENT, DriveState::Ready), (COUNT_SPENT + 1, DriveState::ReadOnly)] {
+        let bench = with_generation(|_, _| generation, |_| generation);
+        assert_eq!((bench.ftl.stats().boot, bench.ftl.state()), (Boot::Clean, state));
+    }
+    let bench = with_generation(|_, _| COUNT_MAX + 1, |_| COUNT_MAX + 1);
+    assert_eq!((bench.ftl.stats().boot, bench.ftl.state()), (Boot::Rebuilt, DriveState::Ready));
 }

@@ -1,10 +1,11 @@
 //! The end of the log, and its beginning anew: neither takes anything along that was flushed.
 
-use super::bench::Bench;
+use super::bench::{Bench, config};
+use super::flash::Faults;
 use super::recovery::{PAGE, roomy};
 use crate::{Boot, DriveState, FtlConfig};
 use aster_ports::host::{ByteRange, CommandId, HostOp, HostStatus};
-use aster_units::{Duration, Geometry, LunIndex};
+use aster_units::{Content, Duration, Geometry, LunIndex};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::vec;
@@ -67,6 +68,115 @@ fn work(bench: &Bench, left: &mut u32, may_hold: &mut [Vec<u8>]) -> Option<()> {
     None
 }
 
+/// A drive whose log has ended works on, if it has come back writable, until it finds out again. What it takes until then is as safe
+/// as ever, and in the end it is read-only and stays so.
+fn goes_on_to_its_end(bench: Bench, may_hold: &mut [Vec<u8>], case: &str) {
+    work(&bench, &mut u32::MAX.clone(), may_hold);
+    assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "{case}");
+    let bench = bench.restart();
+    bench.settle();
+    assert_eq!(
+        (bench.ftl.stats().boot, bench.ftl.state()),
+        (Boot::Recovered, DriveState::ReadOnly),
+        "{case}"
+    );
+    for (lpn, versions) in (0..).zip(may_hold) {
+        let byte = bench.byte(lpn);
+        assert!(versions.contains(&byte), "{case}: page {lpn} holds {byte}, not {versions:?}");
+    }
+}
+
+/// Neither the log nor any block that it names takes the page which says that the drive takes no more writes. Each time the power
+/// comes back the drive is writable, finds out with the first thing that it can't store, and has lost nothing that it had promised.
+#[test]
+fn a_drive_on_which_nothing_can_be_written_any_more_finds_it_out_each_time() {
+    for lines in [1, 2, 3] {
+        let mut bench = Bench::fresh(roomy(lines));
+        (0..40).for_each(|lpn| bench.write(lpn, 5));
+        bench.flush();
+        bench.trim(0, 10);
+        bench.flush();
+        bench.cells.borrow_mut().faults = Faults { program: 1, erase: 1, ..Faults::default() };
+        for again in 0..3 {
+            let case = std::format!("{lines} {again}");
+            assert_eq!(bench.ftl.state(), DriveState::Ready, "{case}");
+            // Trims and writes that nobody flushes are taken; what must be on flash is not.
+            bench.trim(10, 2);
+            bench.write(20, 6);
+            assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly, "{case}");
+            assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "{case}");
+            let written = bench.run(HostOp::Write, 30 * PAGE, PAGE, vec![7; PAGE as usize]).0;
+            assert_eq!(written, HostStatus::ReadOnly, "{case}");
+            bench.settle();
+            bench = bench.restart();
+            bench.settle();
+            assert_eq!(bench.ftl.stats().boot, Boot::Recovered, "{case}");
+            for lpn in 0..40 {
+                assert_eq!(bench.byte(lpn), if lpn < 10 { 0 } else { 5 }, "{case}: page {lpn}");
+            }
+        }
+    }
+}
+
+/// A drive finds no room for its map at shutdown: no free block takes a page. The map before stays as long as there is no other, so
+/// the power may go at any moment of it.
+#[test]
+fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_goes() {
+    let long = std::env::var("ASTER_LONG").is_ok_and(|long| long == "1");
+    for read_only in [true, false] {
+        let mut cuts = 0;
+        for events in (0..).step_by(if long { 1 } else { 13 }) {
+            // Full, so that there are few free blocks to try.
+            let mut bench = Bench::fresh(config(Content::Full));
+            let pages = u64::from(bench.ftl.logical_pages());
+            (0..pages).for_each(|lpn| bench.write(lpn, 5));
+            bench.flush();
+            bench.settle();
+            bench.store_map();
+            bench.trim(0, 10);
+            bench.flush();
+            bench.trim(10, 5);
+            {
+                let drive = bench.ftl.drive();
+                let log = drive.log.borrow();
+                let kept = drive.stored.borrow().blocks.clone().into_iter();
+                let kept: Vec<_> = kept
+                    .chain(log.slots.iter().map(|slot| slot.block))
+                    .map(|block| block.0 as usize)
+                    .collect();
+                let bad = &mut bench.cells.borrow_mut().bad;
+                (0..bad.len()).filter(|block| !kept.contains(block)).for_each(|block| bad[block] = true);
+            }
+            if read_only {
+                bench.ftl.drive().set_state(DriveState::ReadOnly);
+            }
+            let mut left = events;
+            let ended = bench.run_for(&mut left, || bench.send(HostOp::Shutdown, 0, 0, false, vec![]));
+            assert!(ended.is_none_or(|status| status == HostStatus::Success), "{read_only} {events}");
+            for again in 0..2 {
+                bench = bench.restart();
+                bench.settle();
+                assert_eq!(bench.ftl.stats().boot, Boot::Recovered, "{read_only} {events} {again}");
+                for lpn in 0..40 {
+                    let byte = bench.byte(lpn);
+                    let is_one = match lpn {
+                        0..10 => byte == 0,
+                        10..15 if ended.is_none() => byte == 0 || byte == 5,
+                        10..15 => byte == 0,
+                        _ => byte == 5,
+                    };
+                    assert!(is_one, "{read_only} {events} {again}: page {lpn} holds {byte}");
+                }
+            }
+            if ended.is_some() {
+                break;
+            }
+            cuts += 1;
+        }
+        assert!(cuts > 5, "the shutdown was cut off {cuts} times");
+    }
+}
+
 #[test]
 fn the_end_of_the_log_takes_nothing_along_wherever_the_power_goes() {
     let long = std::env::var("ASTER_LONG").is_ok_and(|long| long == "1");
@@ -101,6 +211,7 @@ fn the_end_of_the_log_takes_nothing_along_wherever_the_power_goes() {
                     *versions = vec![byte];
                 }
             }
+            goes_on_to_its_end(bench, &mut may_hold, &std::format!("{lines} {events}"));
             ended += u32::from(before == DriveState::ReadOnly);
             if left > 0 {
                 break;

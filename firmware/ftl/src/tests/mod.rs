@@ -4,6 +4,7 @@
 mod answered;
 mod behaviour;
 pub(crate) mod bench;
+mod collecting;
 mod crafted;
 mod endless;
 mod fading;
@@ -12,6 +13,7 @@ mod flash;
 mod format;
 mod idle_erase;
 mod log_end;
+mod metadata_scan;
 mod oracle;
 mod power;
 mod recovery;

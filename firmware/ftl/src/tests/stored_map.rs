@@ -1,7 +1,7 @@
 //! A stored map of which pages can't be read any more.
 
 use super::bench::{Bench, config};
-use crate::map_stripes::{part_at, places};
+use crate::map_stripes::{group_parity_place, part_at, places, stripe_of};
 use crate::{Boot, Capacity, DriveState, FtlConfig};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{Content, Geometry, Ppa};
@@ -73,19 +73,67 @@ fn a_page_that_cannot_be_read_is_made_from_the_others_of_its_stripe() {
     let (bench, at) = stored();
     let bench = boot_without(bench, &[at[0], at[17]]);
     assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 2));
-    // Before another page is lost the map is stored anew.
-    assert_eq!(bench.ftl.stats().checkpoints, 0);
-    write(&bench, 5, 9);
-    assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
-    bench.settle();
+    // Before another page is lost the map is stored anew, though nobody has written anything.
     assert_eq!(bench.ftl.stats().checkpoints, 1);
+    let now = bench.ftl.drive().stored.borrow().clone();
+    let drive = bench.ftl.drive();
+    let all: Vec<_> = (0..places(now.pages)).map(|place| drive.map_place(&now.blocks, place)).collect();
+    assert!(all.iter().all(|page| !at.contains(page)));
+    let bench = boot_without(bench, &[]);
+    assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Recovered, 0));
+    assert!(holds(&bench, 5, 0), "what was trimmed");
 }
 
 #[test]
-fn of_two_pages_of_a_stripe_the_drive_looks_at_every_page() {
+fn two_pages_of_a_stripe_are_made_from_the_others_of_its_group() {
+    let (_, at) = stored();
+    let stripe = stripe_of(0, at.len() as u32 - 2);
+    let parity = stripe.end - 1;
+    let pairs = [(0, 1), (1, 4), (0, 14), (12, 13), (3, parity), (14, parity)];
+    for (one, other) in pairs {
+        let (bench, at) = stored();
+        let bench = boot_without(bench, &[at[one as usize], at[other as usize]]);
+        let restored = if other == parity { 1 } else { 2 };
+        let stats = bench.ftl.stats();
+        assert_eq!((stats.boot, stats.map_pages_restored), (Boot::Clean, restored), "{one} {other}");
+        assert!(holds(&bench, 5, 0), "what was trimmed, {one} {other}");
+    }
+    // And another one of the other stripe.
     let (bench, at) = stored();
-    let bench = boot_without(bench, &[at[1], at[4]]);
-    assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Rebuilt, 0));
+    let bench = boot_without(bench, &[at[1], at[4], at[20]]);
+    assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 3));
+    assert!(holds(&bench, 5, 0), "what was trimmed");
+}
+
+/// Beyond what the parities give back: all data is found again, and only what was trimmed is not known.
+#[test]
+fn of_three_pages_of_a_stripe_the_drive_looks_at_every_page() {
+    let (bench, at) = stored();
+    let group_parity = {
+        let drive = bench.ftl.drive();
+        let stored = drive.stored.borrow();
+        drive.map_place(&stored.blocks, group_parity_place(0, stored.pages))
+    };
+    let lost = [[at[1], at[4], at[7]], [at[1], at[4], at[15]], [at[1], at[4], group_parity]];
+    drop(bench);
+    for lost in lost {
+        let (bench, _) = stored();
+        let bench = boot_without(bench, &lost);
+        assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Rebuilt, 0));
+    }
+}
+
+/// Maps of drives that had no group parity are read as before, and get it when they are stored anew.
+#[test]
+fn a_map_without_the_parity_of_groups_has_that_of_stripes() {
+    let (bench, at) = stored();
+    let group_parity = {
+        let drive = bench.ftl.drive();
+        let stored = drive.stored.borrow();
+        drive.map_place(&stored.blocks, group_parity_place(0, stored.pages))
+    };
+    let bench = boot_without(bench, &[at[1], group_parity]);
+    assert_eq!((bench.ftl.stats().boot, bench.ftl.stats().map_pages_restored), (Boot::Clean, 1));
 }
 
 #[test]

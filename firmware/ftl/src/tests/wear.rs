@@ -2,9 +2,9 @@
 
 use super::bench::{Bench, config};
 use crate::blocks::{BlockIndex, BlockState};
-use crate::{Capacity, FtlConfig, WearLevelling};
+use crate::{Capacity, DriveState, FtlConfig, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
-use aster_units::{Content, Duration, Lpn, Rng};
+use aster_units::{Content, Duration, Lpn, LunIndex, Rng};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::vec;
@@ -171,4 +171,25 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     bench.settle();
     assert_eq!(bench.ftl.stats().grown_bad_blocks, 1);
     assert_eq!(told.get().map(u32::from), Some(spare));
+}
+
+/// The same blocks count when one of them goes bad as at power-on: a drive that has too few lasting ones takes no more writes.
+#[test]
+fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
+    let capacity = Capacity::OverProvisioning(60.0);
+    let bench = Bench::fresh(FtlConfig { capacity, ..config(Content::Fingerprint) });
+    bench.settle();
+    let (drive, lun) = (bench.ftl.drive(), LunIndex(0));
+    let take = || drive.blocks.borrow_mut().take_for_map(lun, false).expect("a free block");
+    let failing = take();
+    drive.blocks.borrow_mut().fail_map_block(failing);
+    let spare = drive.blocks.borrow().lasting(lun) - bench.config.blocks_needed_per_lun() as u32;
+    assert!(spare > 3);
+    for left in (0..spare).rev() {
+        assert_eq!(bench.ftl.state(), DriveState::Ready, "{left}");
+        drive.retire(lun, take());
+    }
+    assert_eq!(bench.ftl.state(), DriveState::Ready, "as many as are needed");
+    drive.retire(lun, take());
+    assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
 }

@@ -1,0 +1,110 @@
+//! Making pages of a stored map that can't be read any more from those that can.
+
+use crate::drive::Drive;
+use crate::flash::Cause;
+use crate::log_page::StoredMap;
+use crate::map_stripes::{self, Part};
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_units::BufferId;
+
+/// What is left of a parity once all pages that can be read are taken away.
+struct Left {
+    sum: Vec<u8>,
+    /// Pages of content that can't be read: what is left is theirs.
+    lost: Vec<u32>,
+}
+
+impl Drive {
+    /// Makes a page that can't be read from the others of its stripe, or where that has lost two, from those of its group.
+    #[cold]
+    pub(crate) async fn restore_map_page(&self, stored: &StoredMap, page: u32, into: BufferId) -> bool {
+        let of_stripe = self.left_of_stripe(stored, page).await;
+        let content = match of_stripe {
+            Some(Left { sum, lost }) if lost == [page] => Some(sum),
+            of_stripe => self.restore_by_group(stored, page, of_stripe).await,
+        };
+        let Some(content) = content else { return false };
+        self.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.count(|s| s.map_pages_restored += 1);
+        true
+    }
+    /// What the parity of a page's stripe has left; `None` where that can't be read.
+    async fn left_of_stripe(&self, stored: &StoredMap, page: u32) -> Option<Left> {
+        let (mut left, mut parity) = (Left { sum: self.zeroes(), lost: Vec::new() }, false);
+        for place in map_stripes::stripe_of(page, stored.pages) {
+            let part = map_stripes::part_at(place, stored.pages);
+            match self.read_part(stored, place).await {
+                Some(buffer) => {
+                    map_stripes::add(&mut left.sum, self.dram.borrow().page(buffer));
+                    parity |= matches!(part, Part::Parity(_));
+                }
+                None => left.lost.extend(content(part)),
+            }
+        }
+        parity.then_some(left)
+    }
+    /// The same of its group. Pages that are the only ones lost of their stripe are made on the way.
+    async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
+        let group = page / map_stripes::GROUP_PAGES;
+        let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
+        let mut left = Left { sum: self.dram.borrow().page(parity).to_vec(), lost: Vec::new() };
+        let of_page = map_stripes::stripe_of(page, stored.pages);
+        for other in map_stripes::group_of(page, stored.pages) {
+            let place = map_stripes::place_of(other);
+            if let Some(buffer) = self.read_part(stored, place).await {
+                map_stripes::add_to_group(&mut left.sum, other, self.dram.borrow().page(buffer));
+                continue;
+            }
+            let alone = match of_page.contains(&place) {
+                true => None,
+                false => self.left_of_stripe(stored, other).await.filter(|of| of.lost == [other]),
+            };
+            match alone {
+                Some(Left { sum, .. }) => map_stripes::add_to_group(&mut left.sum, other, &sum),
+                None => left.lost.push(other),
+            }
+        }
+        Some(left)
+    }
+    async fn restore_by_group(
+        &self,
+        stored: &StoredMap,
+        page: u32,
+        of_stripe: Option<Left>,
+    ) -> Option<Vec<u8>> {
+        let Left { sum: mut of_group, lost } = self.left_of_group(stored, page).await?;
+        match (&lost[..], of_stripe) {
+            (&[last], _) if last == page => {
+                map_stripes::the_last_of_group(&mut of_group, page);
+                Some(of_group)
+            }
+            (&[one, other], Some(Left { sum: mut of_stripe, lost: of_both })) if of_both == lost => {
+                map_stripes::the_last_two(&mut of_stripe, &mut of_group, one, other);
+                Some(if one == page { of_stripe } else { of_group })
+            }
+            _ => None,
+        }
+    }
+    /// Reads what stands at a place of a stored map; `None` where that is not whole, or not there.
+    async fn read_part(&self, stored: &StoredMap, place: u32) -> Option<BufferId> {
+        let capacity = stored.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
+        if u64::from(place) >= capacity {
+            return None;
+        }
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
+        let at = self.map_place(&stored.blocks, place);
+        let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
+        self.is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer).then_some(buffer)
+    }
+    fn zeroes(&self) -> Vec<u8> {
+        vec![0; self.geometry.page_bytes as usize]
+    }
+}
+
+fn content(part: Part) -> Option<u32> {
+    match part {
+        Part::Content(page) => Some(page),
+        Part::Parity(_) | Part::GroupParity(_) => None,
+    }
+}

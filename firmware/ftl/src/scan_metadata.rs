@@ -1,0 +1,79 @@
+//! Looking after the stored map and the log, which nobody else reads between two power-ons.
+//!
+//! Each round of the scan ends with all pages of the stored map, and of the log as far as recovery needs it. One that fades, or
+//! can't be read, has the map stored anew: that replaces all of them. Where new ones are as bad, since the cells are worn,
+//! they must lose half of what is left to the limit before that is done again, as for data (`blocks::refreshing`).
+
+use crate::drive::Drive;
+use crate::flash::Cause;
+use crate::map_stripes::{self, part_at};
+use aster_ports::flash::Outcome;
+use aster_units::{BufferId, Ppa};
+
+/// A page of the drive's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MetadataPage {
+    /// At a place of the stored map.
+    Map(u32),
+    /// A copy of a line of the log, in a slot.
+    Log { slot: usize, line: u32, copy: u32 },
+}
+
+impl Drive {
+    /// The next one to read; `None` while there is data to read.
+    pub(crate) fn next_metadata_to_scan(&self) -> Option<MetadataPage> {
+        let at = self.metadata_round.borrow().at()?;
+        let page = self.metadata_page(at);
+        self.metadata_round.borrow_mut().go_on(page.is_some());
+        page
+    }
+    fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
+        // While another map is being stored nobody knows which pages count.
+        if self.storing.get() {
+            return None;
+        }
+        let stored = self.stored.borrow();
+        let there = stored.blocks.len() as u32 * u32::from(self.geometry.pages_per_block);
+        let groups = if self.sequence.get() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+        let places = (map_stripes::places(stored.pages) + groups).min(there);
+        let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
+        let (line, copy) = (nth / self.log_copies(), nth % self.log_copies());
+        let (slot, line) = self.log.borrow().needed_lines().nth(line as usize)?;
+        Some(MetadataPage::Log { slot, line, copy })
+    }
+    fn place_of_metadata(&self, page: MetadataPage) -> Ppa {
+        match page {
+            MetadataPage::Map(place) => self.map_place(&self.stored.borrow().blocks, place),
+            MetadataPage::Log { slot, line, copy } => {
+                let block = self.log.borrow().slots[slot].block;
+                Ppa(self.blocks.borrow().first_page(block).0 + line * self.log_copies() + copy)
+            }
+        }
+    }
+    pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
+        let buffer = self.dram.borrow().metadata_buffer(self.config.metadata_scan_buffer());
+        let (at, commit) = (self.place_of_metadata(page), self.log.borrow().commit);
+        let outcome = self.read(at, self.whole(), buffer, Cause::Scan).await;
+        // Another map may have taken the place of this one meanwhile.
+        if self.storing.get() || self.log.borrow().commit != commit {
+            return;
+        }
+        let is_there = match page {
+            MetadataPage::Map(place) => self.is_map_page(place, &outcome, buffer),
+            MetadataPage::Log { .. } => self.is_log_page(&outcome, buffer),
+        };
+        let fades = self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.config.refresh);
+        if !is_there || fades {
+            self.metadata_round.borrow_mut().break_off();
+            self.renew_map();
+        }
+    }
+    fn is_map_page(&self, place: u32, outcome: &Outcome, buffer: BufferId) -> bool {
+        let stored = self.stored.borrow();
+        self.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
+    }
+    // Lines before those that recovery needs are read as well where it is not known which they are, and harmless.
+    fn is_log_page(&self, outcome: &Outcome, buffer: BufferId) -> bool {
+        self.log_page_in(outcome, buffer).is_some()
+    }
+}
