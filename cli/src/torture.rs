@@ -78,7 +78,11 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
             failure.what_smaller,
         ))),
         None if interrupt.asked() => Err(Failure::Interrupted),
-        None => Ok(()),
+        None => match report.ended {
+            // Neither a drive's failure nor a good end.
+            Some(how) => Err(Failure::InterruptedEarly(how)),
+            None => Ok(()),
+        },
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn be_one(case: &Case, lives: &mut dyn Lives) -> Result<(), Failure> 
         Ok(()) => None,
         Err(End::Broken(broken)) => Some(broken),
         Err(End::Stopped) => return Ok(()),
-        Err(End::Unable(why)) => return Err(Failure::run(why)),
+        Err(End::Unable(why) | End::Ended(why)) => return Err(Failure::run(why)),
     };
     say(&Said::Over { seen, broken })
 }
@@ -124,7 +124,9 @@ impl Lives for Children<'_> {
                 Err(End::Stopped)
             }
             None if was_killed(status) => {
-                Err(End::Unable(format!("somebody else ended a life in a process of its own: {status}")))
+                seen.cuts += cuts;
+                let how = format!("somebody else ended a life in a process of its own: {status}");
+                Err(End::Ended(how))
             }
             None if status.signal().is_some() => {
                 seen.cuts += cuts;

@@ -69,7 +69,9 @@ fn a_life_that_somebody_else_ends_is_no_good_end() {
         let parent = large(&place).spawn().unwrap();
         kill(signal, &child_of(&parent));
         let ended = parent.wait_with_output().unwrap();
-        assert_eq!(ended.status.code(), Some(1));
+        assert_eq!(ended.status.code(), Some(130));
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(said.contains("nothing that was flushed was lost by then"), "{said}");
         let told = String::from_utf8_lossy(&ended.stderr);
         assert!(told.contains("somebody else ended a life") && !told.contains("repeat it with"), "{told}");
     }

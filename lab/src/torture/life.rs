@@ -116,6 +116,8 @@ pub enum End {
     Broken(Broken),
     /// Whoever follows it asked to stop.
     Stopped,
+    /// Somebody else ended its process, or the system did for want of memory. That says nothing of the drive.
+    Ended(String),
     /// It could not be led.
     Unable(String),
 }
@@ -295,8 +297,9 @@ impl Life<'_> {
             return Ok(Some(machine));
         }
         // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again. A shutdown may be
-        // complete before the host has heard so, and a drive that was up for a moment may have begun to work.
-        let shut_down = self.host().borrow().shut_down && !again;
+        // complete before the host has heard so, and a drive that was up for a moment may have begun to work. One that has lost
+        // blocks may have had no room for its map: the log leads on then.
+        let shut_down = self.host().borrow().shut_down && !again && self.failed_blocks == 0;
         if ftl.boot != Boot::Clean && (shut_down || ftl.boot != Boot::Recovered) {
             let how = if shut_down { "after a shutdown" } else { "after a loss of power" };
             return Err(format!("the drive comes up {:?} {how}", ftl.boot));

@@ -50,6 +50,8 @@ pub struct Report {
     pub seen: Seen,
     /// It was broken off before the plan was done.
     pub stopped: bool,
+    /// By somebody else than who began it, who ended the process of a life: how.
+    pub ended: Option<String>,
     /// The first case that failed.
     pub failure: Option<Failure>,
 }
@@ -123,6 +125,7 @@ pub fn run(
         drives: 0,
         seen: Seen::default(),
         stopped: false,
+        ended: None,
         failure: None,
     };
     loop {
@@ -148,9 +151,13 @@ pub fn run(
                 report.stopped = true;
                 return Ok(report);
             }
+            Err(End::Ended(how)) => {
+                (report.stopped, report.ended) = (true, Some(how));
+                return Ok(report);
+            }
             Err(End::Unable(why)) => return Err(why),
             Err(End::Broken(broken)) => {
-                report.failure = Some(smaller(lives, &case, broken, tick)?);
+                report.failure = Some(smaller(lives, &case, broken, tick));
                 return Ok(report);
             }
         }
@@ -173,18 +180,19 @@ fn is_alike(one: &str, other: &str) -> bool {
     kind(one) == kind(other)
 }
 
-/// Leaves out of a failing case whatever it fails without.
+/// Leaves out of a failing case whatever it fails without. A life that can't be led, or that somebody ends, ends that: what has
+/// failed by then is told.
 fn smaller(
     lives: &mut dyn Lives,
     case: &Case,
     broken: Broken,
     tick: &mut dyn FnMut(Moment<'_>) -> ControlFlow<()>,
-) -> Result<Failure, String> {
+) -> Failure {
     let round = case.rounds[broken.rounds.saturating_sub(1)];
     let Broken { what, cut_at_ps, .. } = broken.clone();
     let mut least = Case { rounds: case.rounds[..broken.rounds].to_vec(), ..case.clone() };
     let mut what_smaller = broken.what;
-    let (mut attempts, mut unable) = (0, None);
+    let mut attempts = 0;
     let mut fails = |tried: Case, least: &mut Case| {
         attempts += 1;
         if attempts > ATTEMPTS || tick(Moment::Smaller(&tried)).is_break() {
@@ -197,8 +205,8 @@ fn smaller(
                 what_smaller = broken.what;
                 true
             }
-            Err(End::Unable(why)) => {
-                (unable, attempts) = (Some(why), ATTEMPTS);
+            Err(End::Unable(_) | End::Ended(_)) => {
+                attempts = ATTEMPTS;
                 false
             }
             Ok(()) | Err(End::Broken(_) | End::Stopped) => false,
@@ -225,10 +233,7 @@ fn smaller(
             break;
         }
     }
-    if let Some(why) = unable {
-        return Err(why);
-    }
-    Ok(Failure {
+    Failure {
         seed: case.seed,
         round,
         cut_at_ps,
@@ -237,5 +242,5 @@ fn smaller(
         depth: least.depth,
         cut_recovery: least.cut_recovery,
         what_smaller,
-    })
+    }
 }

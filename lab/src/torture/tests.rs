@@ -199,3 +199,44 @@ fn a_drive_that_fails_is_told_with_a_smaller_case_that_fails_again() {
     assert_eq!(again.expect("it fails again").what, failure.what_smaller);
     assert!(is_alike(&failure.what, &failure.what_smaller), "{failure:?}");
 }
+
+/// Lives of which somebody ends the `ends`th, and of which each from the second on fails.
+struct EndedByOthers {
+    ends: u32,
+    lives: u32,
+}
+
+impl Lives for EndedByOthers {
+    fn live(
+        &mut self,
+        case: &Case,
+        seen: &mut Seen,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), End> {
+        self.lives += 1;
+        seen.cuts += case.rounds.len() as u64;
+        let _ = tick(1);
+        match self.lives {
+            lives if lives == self.ends => Err(End::Ended("killed".to_owned())),
+            1 => Ok(()),
+            _ => {
+                Err(End::Broken(Broken { rounds: case.rounds.len(), cut_at_ps: 5, what: "lost".to_owned() }))
+            }
+        }
+    }
+}
+
+/// Whoever ends a life from outside says nothing of the drive: it is told as that. A failure that was found before stays one,
+/// though nobody could make it smaller.
+#[test]
+fn a_life_that_others_end_is_neither_a_failure_nor_hides_one() {
+    let plan = Plan { name: "planted".into(), seed: 4, cuts: Some(240), only: None };
+    let run = |ends| run(&plan, &mut EndedByOthers { ends, lives: 0 }, &mut |_| ControlFlow::Continue(()));
+    let report = run(2).unwrap();
+    assert_eq!((report.failure, report.stopped, report.ended.as_deref()), (None, true, Some("killed")));
+    assert_eq!((report.drives, report.seen.cuts), (2, 24));
+    let report = run(4).unwrap();
+    let failure = report.failure.expect("the second life fails");
+    assert_eq!((failure.seed, failure.what.as_str(), report.ended), (5, "lost", None));
+    assert_eq!(failure.rounds.len(), 6, "made smaller once, then no more");
+}
