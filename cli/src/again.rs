@@ -184,10 +184,10 @@ impl Again {
 
     /// Calls a trace what it was called then, wherever it is.
     pub(crate) fn rename(&self, work: &mut Work) {
-        if let (WorkRecord::Trace { name: then, .. }, Work::Trace { name, .. }) =
+        if let (WorkRecord::Trace { name: then, .. }, Work::Trace { file, .. }) =
             (&self.provenance.work, work)
         {
-            name.clone_from(then);
+            file.rename(then);
         }
     }
 

@@ -1,7 +1,7 @@
 //! `aster run`: the user's own work on a drive.
 
 use crate::again::{Again, build};
-use crate::args::{ExplainArgs, HardwareArg, ReplayArgs, RunArgs};
+use crate::args::{ExplainArgs, HardwareArg, RunArgs};
 use crate::console;
 use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
@@ -10,13 +10,12 @@ use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
-use crate::traces;
+use crate::traces::{self, Traced};
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, Outcome, Phase, Place, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::Drive;
-use aster_lab::run::workload::trace::{Beyond, Replay, Unaligned};
 use aster_lab::watch::{MonitorWatch, SpanReport, Watch, Watchers};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -46,11 +45,12 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         None => setup(args)?,
     };
     let hardware = hardware(args.hardware)?;
+    let is_file = |path: &&Path| !traces::is_standard_input(path);
     keep_apart(
         &[
             args.profile.as_deref(),
             args.source.job.as_deref(),
-            args.source.trace.as_deref(),
+            args.source.trace.as_deref().filter(is_file),
             args.source.again.as_deref(),
         ],
         &[
@@ -112,6 +112,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         None => print(args, &report, heard.spans.as_ref())?,
         Some(which) => tell(args, heard.explanation.as_ref(), which)?,
     }
+    report.lateness_notes().iter().for_each(|note| console::note(note));
     for warning in &report.warnings {
         let help = match (warning.code, setup.precondition_percent) {
             ("reads-unmapped", None) => " (--precondition 0 fills the drive first)",
@@ -216,6 +217,11 @@ fn print(args: &RunArgs, report: &RunReport, spans: Option<&SpanReport>) -> Resu
     }
     console::print(&table(std::slice::from_ref(report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
+    if report.went_in_time() {
+        console::line(
+            "Every request went at its recorded time: latencies from arrival are those from issue.",
+        )?;
+    }
     if checked > 0 {
         let blocks = if checked == 1 { "1 block was" } else { &format!("{checked} blocks were") };
         console::line(&format!("{blocks} checked."))?;
@@ -258,7 +264,10 @@ fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<Asked, Fa
             Some(text) => jobs(path, text, args, drive),
             None => jobs(path, &read_text(path, HAND_WRITTEN_MAX)?, args, drive),
         },
-        (None, Some(path)) => trace(path, &args.replay, args.verify, drive),
+        (None, Some(path)) => {
+            let Traced { work, notes, written_bytes } = traces::work(path, &args.replay, args.verify, drive)?;
+            Ok(Asked { work, notes, written_bytes })
+        }
         (None, None) => Err(Failure::usage("name a job file with --job or a trace with --trace")),
     }
 }
@@ -271,26 +280,4 @@ fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<Asked, 
     let notes = own::check_jobs(jobs, drive, args.seed).map_err(wrong)?;
     let written_bytes = own::written_bytes(jobs, drive, args.seed).map_err(wrong)?;
     Ok(Asked { work, notes, written_bytes })
-}
-
-fn trace(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -> Result<Asked, Failure> {
-    let text = read_text(path, u64::MAX)?;
-    let replay = Replay {
-        times: args.trace_speed,
-        beyond: if args.trace_wrap { Beyond::Wrap } else { Beyond::Refuse },
-        unaligned: if args.trace_round { Unaligned::Widen } else { Unaligned::Refuse },
-        device: args.trace_device.clone(),
-    };
-    let survey = traces::survey(path, &text, args.trace_format.map(Into::into), &replay, drive)?;
-    let name = path.display().to_string();
-    let mut notes = Vec::new();
-    if survey.other_devices > 0 {
-        notes.push(format!(
-            "{name}: replaying the {} requests to \"{}\"; {} to other devices are left out (--trace-device names another)",
-            survey.requests, survey.device, survey.other_devices
-        ));
-    }
-    let (format, replay) = (survey.format, Replay { device: Some(survey.device), ..replay });
-    let work = Work::Trace { text, name, format, replay, queue_depth: args.queue_depth, verify };
-    Ok(Asked { work, notes, written_bytes: survey.written_bytes })
 }

@@ -227,6 +227,7 @@ fn report(
         iops: rate(*requests as f64),
         mb_per_s: rate(*bytes as f64 / 1e6),
         latency: latencies.report(),
+        latency_from_arrival: None,
     });
     let limits: Limits = bench.limits(&setup.work);
     let iops = rate(tally.asked(setup.work.operation) as f64);

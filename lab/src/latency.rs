@@ -1,5 +1,6 @@
 //! Latencies of a phase, by kind of request, and what the drive had done when each wave of tasks began.
 
+use crate::lateness::{Lateness, LatenessReport};
 use crate::report::{Bucket, LatencyReport};
 use aster_device::{Device, DriveStats};
 use aster_units::{Duration, Instant};
@@ -83,18 +84,36 @@ impl Spread {
 pub(crate) struct Latencies {
     /// By kind in the order of [`Statistics::KINDS`]; most tasks have one or two of them, so one is made at its first request.
     spreads: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
+    /// The same from the recorded times of arrival, of tasks that have such, and how late they went.
+    from_arrival: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
+    lateness: Vec<Option<Lateness>>,
     device: Rc<Device>,
     pub(crate) waves: Vec<WaveStart>,
 }
 
 impl Latencies {
     pub(crate) fn new(tasks: usize, device: &Rc<Device>) -> Self {
-        let spreads = (0..tasks).map(|_| Default::default()).collect();
-        Latencies { spreads, device: Rc::clone(device), waves: Vec::new() }
+        let spreads = || (0..tasks).map(|_| Default::default()).collect();
+        let lateness = (0..tasks).map(|_| None).collect();
+        Latencies {
+            spreads: spreads(),
+            from_arrival: spreads(),
+            lateness,
+            device: Rc::clone(device),
+            waves: Vec::new(),
+        }
     }
     /// The requests of one kind of a task; `None` when it had none.
     pub(crate) fn of(&self, task: usize, kind: RequestKind) -> Option<&Spread> {
         self.spreads[task][Statistics::index(kind)].as_ref()
+    }
+    /// The same from their recorded arrival; `None` when they had no such time.
+    pub(crate) fn since_arrival(&self, task: usize, kind: RequestKind) -> Option<&Spread> {
+        self.from_arrival[task][Statistics::index(kind)].as_ref()
+    }
+    /// How late a task's requests went; `None` when none was to go at a time of its own.
+    pub(crate) fn lateness(&self, task: usize) -> Option<LatenessReport> {
+        self.lateness[task].as_ref().map(Lateness::report)
     }
 }
 
@@ -102,6 +121,14 @@ impl LatencySink for Latencies {
     #[inline]
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration) {
         self.spreads[task][Statistics::index(kind)].get_or_insert_default().record(latency);
+    }
+    #[inline]
+    fn arrived(&mut self, task: usize, arrival: Duration, late: Duration) {
+        self.lateness[task].get_or_insert_default().record(arrival, late);
+    }
+    #[inline]
+    fn record_from_arrival(&mut self, task: usize, kind: RequestKind, latency: Duration) {
+        self.from_arrival[task][Statistics::index(kind)].get_or_insert_default().record(latency);
     }
     fn wave_begins(&mut self, wave: u32, at: Instant) {
         self.waves.push(WaveStart { wave, at, stats: self.device.stats() });

@@ -68,6 +68,8 @@ pub fn measure(
             checked_blocks: merged.checked_blocks,
             failures: merged.failures,
             first_failure: merged.first_failure.clone(),
+            lateness: merged.lateness.clone(),
+            slipped_s: merged.slipped_s,
         }
     });
     let tasks: Vec<TaskReport> = tasks.collect();
@@ -82,6 +84,7 @@ pub fn measure(
         wall_s,
         interrupted,
         provenance: None,
+        trace: None,
     };
     Ok((report, contents))
 }

@@ -1,7 +1,8 @@
 //! Tasks whose figures stand together: the copies of a job, the jobs of a reporting group, or all of a run.
 
 use crate::latency::{Latencies, Spread};
-use crate::report::{KindReport, TotalReport};
+use crate::lateness::LatenessReport;
+use crate::report::{KindReport, LatencyReport, TotalReport};
 use aster_units::Instant;
 use aster_workload::RequestKind;
 use aster_workload::runner::Statistics;
@@ -14,6 +15,11 @@ const NAMED_MAX: usize = 3;
 pub(crate) struct Merged {
     pub(crate) name: String,
     kinds: Vec<(RequestKind, u64, u64, Spread)>,
+    /// From recorded arrival, of the kinds that have such times.
+    since_arrival: Vec<(RequestKind, LatencyReport)>,
+    /// Of a trace, which is one task alone.
+    pub(crate) lateness: Option<LatenessReport>,
+    pub(crate) slipped_s: Option<f64>,
     seconds: f64,
     pub(crate) checked_blocks: u64,
     pub(crate) failures: u64,
@@ -35,7 +41,19 @@ impl Merged {
         let from: Option<Instant> = tasks.iter().filter_map(|task| task.measured_from).min();
         let until: Option<Instant> = tasks.iter().filter_map(|task| task.measured_until).max();
         let seconds = from.zip(until).map_or(0.0, |(from, until)| until.since(from).as_secs_f64());
+        let arrival = |kind: RequestKind| {
+            let mut spread = Spread::default();
+            range
+                .clone()
+                .filter_map(|task| latencies.since_arrival(task, kind))
+                .for_each(|task| spread.add(task));
+            Some((kind, spread.report()?))
+        };
+        let slipped = tasks.iter().map(|task| task.slipped.as_secs_f64()).fold(0.0, f64::max);
         Merged {
+            since_arrival: Statistics::KINDS.into_iter().filter_map(arrival).collect(),
+            lateness: range.clone().find_map(|task| latencies.lateness(task)),
+            slipped_s: (slipped > 0.0).then_some(slipped),
             name: name_of(tasks),
             kinds: Statistics::KINDS.into_iter().filter_map(kind).collect(),
             seconds,
@@ -60,6 +78,7 @@ impl Merged {
             // A flush moves nothing: 0 MB/s would be no measurement.
             mb_per_s: rate(*bytes as f64 / 1e6, self.seconds).filter(|_| *kind != RequestKind::Flush),
             latency: spread.report(),
+            latency_from_arrival: self.since_arrival.iter().find(|(k, _)| k == kind).map(|(_, l)| l.clone()),
         };
         self.kinds.iter().map(report).collect()
     }
@@ -84,6 +103,7 @@ impl Merged {
             iops: rate(requests as f64, self.seconds),
             mb_per_s: rate(bytes as f64 / 1e6, self.seconds),
             latency: spread.report(),
+            latency_from_arrival: None,
         });
         TotalReport { kinds: self.kinds(), all }
     }

@@ -8,6 +8,7 @@ pub use whole::{Outcome, Phase, Place, run};
 
 use crate::measure::{Progress, drive_of, measure};
 use crate::report::RunReport;
+use crate::traces::{Loop, Survey, TraceFile, TraceReport};
 use crate::watch::WatchError;
 use aster_device::profile::Profile;
 use aster_device::{BuildError, Media, Pieces};
@@ -17,7 +18,7 @@ use aster_run_virtual::{ImageError, Machine, RunError};
 use aster_units::Content;
 use aster_workload::fio::{self, JobFileError};
 use aster_workload::runner::{Contents, OnFailure, Precondition, Task, precondition};
-use aster_workload::trace::{Format, Replay, Trace};
+use aster_workload::trace::{Beyond, SPEED_RECORDED, Times, Trace, Unaligned};
 use aster_workload::{Drive, Job, Mix, Pace, PlanError};
 
 /// What to run.
@@ -36,15 +37,13 @@ pub enum Work {
     },
     /// A trace.
     Trace {
-        /// Its text.
-        text: String,
-        /// Its name, for errors.
-        name: String,
-        /// Its format.
-        format: Format,
-        /// How to replay it.
-        replay: Replay,
-        /// Requests in flight at most.
+        /// Its file.
+        file: TraceFile,
+        /// What is in it and how to replay it.
+        survey: Box<Survey>,
+        /// The time between requests is kept, instead of the times ([`Loop::Closed`]).
+        keep_gaps: bool,
+        /// Requests in flight at most; what is beyond waits in the host.
         queue_depth: u32,
         /// Check what it reads.
         verify: bool,
@@ -196,13 +195,15 @@ fn carry_out(
     progress: Progress<'_>,
 ) -> Result<RunReport, WorkError> {
     let drive = drive_of(machine);
+    let mut trace = None;
     let (name, tasks) = match work {
         Work::Jobs { jobs, name, .. } => (name, Task::of_jobs(&jobs, drive, setup.seed)?),
-        Work::Trace { text, name, format, replay, queue_depth, verify } => {
-            let trace = Trace::new(Lines { text, at: 0 }, format, drive, replay);
-            let tasks =
-                vec![Task::of_trace(name.clone(), Box::new(trace), Pace::unlimited(queue_depth), verify)];
-            (name, tasks)
+        Work::Trace { file, survey, keep_gaps, queue_depth, verify } => {
+            trace = Some(trace_report(&file, &survey, keep_gaps, queue_depth));
+            let source = Trace::new(file.lines(), survey.format, drive, survey.replay);
+            let pace = Pace { keep_gaps, ..Pace::unlimited(queue_depth) };
+            let task = Task::of_trace(file.name().to_owned(), Box::new(source), pace, verify);
+            (file.name().to_owned(), vec![task.expecting(survey.requests)])
         }
     };
     let mut contents = Contents::unversioned(drive, setup.seed);
@@ -234,24 +235,30 @@ fn carry_out(
     look(machine, Moment::Work);
     let on_failure = if setup.keep_going { OnFailure::Continue } else { OnFailure::EndTask };
     let (report, _) = measure(machine, &name, tasks, contents, on_failure, progress)?;
-    Ok(report)
+    Ok(RunReport { trace, ..report })
 }
 
-/// The lines of a text that it owns. Traces are long: a copy of each line beside the text would more than double them.
-struct Lines {
-    text: String,
-    at: usize,
-}
-
-impl Iterator for Lines {
-    type Item = String;
-
-    fn next(&mut self) -> Option<String> {
-        let line = self.text.get(self.at..)?.split_inclusive('\n').next()?;
-        self.at += line.len();
-        // A carriage return is part of the ending in front of a line feed only.
-        let line = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
-        Some(line.to_owned())
+/// What a report says of a trace and how it was replayed.
+fn trace_report(file: &TraceFile, survey: &Survey, keep_gaps: bool, queue_depth: u32) -> TraceReport {
+    let (loop_kind, speed) = match survey.replay.times {
+        Times::AsFastAsPossible => (Loop::Fastest, None),
+        Times::Recorded { speed } => {
+            let speed = f64::from(speed) / f64::from(SPEED_RECORDED);
+            (if keep_gaps { Loop::Closed } else { Loop::Open }, Some(speed))
+        }
+    };
+    TraceReport {
+        file: file.name().to_owned(),
+        file_bytes: survey.file_bytes,
+        sha256: survey.sha256.clone(),
+        compression: file.compression(),
+        format: survey.format.name(),
+        loop_kind,
+        speed,
+        queue_depth,
+        wrap: survey.replay.beyond == Beyond::Wrap,
+        round: survey.replay.unaligned == Unaligned::Widen,
+        devices: survey.device_reports(),
     }
 }
 
@@ -321,14 +328,6 @@ fn driver_config(setup: &Setup, work: &Work) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn owned_lines_are_those_of_the_text() {
-        for text in ["", "a", "a\n", "\n", "a\r\nb\n\nµ\r", "a\n\r\n"] {
-            let owned: Vec<String> = Lines { text: text.to_owned(), at: 0 }.collect();
-            assert!(owned.iter().map(String::as_str).eq(text.lines()), "{text:?}: {owned:?}");
-        }
-    }
 
     #[test]
     fn what_jobs_write_is_told_before() {

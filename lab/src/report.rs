@@ -1,6 +1,8 @@
 //! What a measurement found, as a table for people and as JSON for programs.
 
+use crate::lateness::LatenessReport;
 use crate::provenance::Provenance;
+use crate::traces::TraceReport;
 use crate::warning::Warning;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -59,8 +61,11 @@ pub struct KindReport {
     pub iops: Option<f64>,
     /// 10⁶ bytes a simulated second; absent when no simulated time passed, and for flushes, which have no bytes.
     pub mb_per_s: Option<f64>,
-    /// Their latencies; absent when there were none.
+    /// Their latencies, from issue to completion; absent when there were none.
     pub latency: Option<LatencyReport>,
+    /// The same from the recorded time of arrival, of a trace that is replayed by the clock: waiting in the host counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_from_arrival: Option<LatencyReport>,
 }
 
 /// How erases spread over blocks.
@@ -150,6 +155,12 @@ pub struct TaskReport {
     pub failures: u64,
     /// The first failure in words.
     pub first_failure: Option<String>,
+    /// How late its requests went, of a trace that is replayed by the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<LatenessReport>,
+    /// How much later than recorded its last request went, of a trace whose gaps are kept; absent when nothing had to wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slipped_s: Option<f64>,
 }
 
 /// One run on one drive.
@@ -175,6 +186,9 @@ pub struct RunReport {
     /// Where the figures come from, and how to get them again; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
+    /// The trace that was replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceReport>,
 }
 
 /// All tasks of a run together, from the first measured request of any to the last.
@@ -187,6 +201,22 @@ pub struct TotalReport {
 }
 
 impl RunReport {
+    /// What is to be said of tasks whose requests went later than recorded.
+    pub fn lateness_notes(&self) -> Vec<String> {
+        let late = self.tasks.iter().filter_map(|task| task.lateness.as_ref()?.warning());
+        let slipped = self.tasks.iter().filter_map(|task| task.slipped_s).map(|slipped| {
+            format!(
+                "the time between requests was kept: waiting for completions moved the last one {slipped:.6} s behind its \
+                 recorded time"
+            )
+        });
+        late.chain(slipped).collect()
+    }
+    /// True when requests were to go at times of their own, and none was late.
+    pub fn went_in_time(&self) -> bool {
+        let mut timed = self.tasks.iter().filter_map(|task| task.lateness.as_ref()).peekable();
+        timed.peek().is_some() && timed.all(|lateness| lateness.late == 0)
+    }
     /// Failures of all tasks.
     pub fn failures(&self) -> u64 {
         self.tasks.iter().map(|t| t.failures).sum()
@@ -243,7 +273,7 @@ pub fn table(runs: &[RunReport]) -> String {
     for run in runs {
         let first = rows.len();
         run.tasks.iter().for_each(|task| rows.extend(rows_of(task)));
-        if let [.., only] = &mut rows[first..]
+        if let [only, ..] = &mut rows[first..]
             && run.tasks.len() == 1
             && run.tasks[0].kinds.len() < 2
         {
@@ -266,7 +296,15 @@ pub fn table(runs: &[RunReport]) -> String {
 
 fn rows_of(task: &TaskReport) -> Vec<Row> {
     let both = task.kinds.len() > 1;
-    let mut rows: Vec<Row> = task.kinds.iter().map(|kind| row_of(task, kind, both)).collect();
+    let late = task.lateness.as_ref().is_some_and(|lateness| lateness.late > 0);
+    let mut rows: Vec<Row> = Vec::new();
+    for kind in &task.kinds {
+        rows.push(row_of(task, kind, both));
+        // In time both are the same.
+        rows.extend(
+            kind.latency_from_arrival.as_ref().filter(|_| late).map(|latency| arrival_row(kind, latency)),
+        );
+    }
     if rows.is_empty() {
         let mut row = Row::default();
         row[0] = task.name.clone();
@@ -295,6 +333,14 @@ fn put_kind(row: &mut Row, kind: &KindReport) {
         us(|l| l.p99_us),
         us(|l| l.p999_us),
     ]);
+}
+/// What a kind's latencies are where they count from the recorded times.
+fn arrival_row(kind: &KindReport, latency: &LatencyReport) -> Row {
+    let mut row = Row::default();
+    row[0] = format!("  {} from arrival", plural(kind.kind));
+    let cells = [latency.mean_us, latency.p50_us, latency.p99_us, latency.p999_us].map(micros);
+    row[3..FAILED].clone_from_slice(&cells);
+    row
 }
 /// The name of a kind of request for several of them.
 fn plural(kind: &str) -> String {
@@ -397,11 +443,29 @@ mod tests {
             buckets: vec![Bucket { from_ns: 80_000, to_ns: 80_063, count: 1 }],
         };
         let mb_per_s = iops.map(|_| 12.4);
-        KindReport { kind, requests: 1, bytes: 4096, iops, mb_per_s, latency: Some(latency) }
+        KindReport {
+            kind,
+            requests: 1,
+            bytes: 4096,
+            iops,
+            mb_per_s,
+            latency: Some(latency),
+            latency_from_arrival: None,
+        }
     }
     fn task(name: &str, kinds: Vec<KindReport>, drive: Option<DriveReport>) -> TaskReport {
         let name = name.into();
-        TaskReport { name, copies: 1, kinds, drive, checked_blocks: 0, failures: 0, first_failure: None }
+        TaskReport {
+            name,
+            copies: 1,
+            kinds,
+            drive,
+            checked_blocks: 0,
+            failures: 0,
+            first_failure: None,
+            lateness: None,
+            slipped_s: None,
+        }
     }
     fn run(tasks: Vec<TaskReport>) -> RunReport {
         RunReport {
@@ -414,6 +478,7 @@ mod tests {
             interrupted: false,
             warnings: vec![],
             provenance: None,
+            trace: None,
         }
     }
     fn lines(runs: &[RunReport]) -> Vec<String> {

@@ -11,6 +11,7 @@ mod larger;
 mod lifetime;
 mod operations;
 mod place;
+mod replayed;
 mod running;
 mod served;
 mod spdk;

@@ -16,6 +16,9 @@ pub struct Pace {
     pub ramp_time: Duration,
     /// After the ramp: nothing is issued later. `None` has no end.
     pub run_time: Option<Duration>,
+    /// Times of requests are gaps to be kept (closed loop): the gap behind a request counts from when it went, or where
+    /// the next one found no room, from the completion that made it. Without it a request that found no room is late.
+    pub keep_gaps: bool,
 }
 
 impl Pace {
@@ -28,6 +31,7 @@ impl Pace {
             start_delay: Duration::ZERO,
             ramp_time: Duration::ZERO,
             run_time: None,
+            keep_gaps: false,
         }
     }
 }
@@ -61,6 +65,10 @@ pub struct Issuer<S> {
     flushing: bool,
     since_pause: u64,
     last_completion: Duration,
+    last_issue: Duration,
+    /// The next request has found no room since the last one went.
+    stalled: bool,
+    slipped: Duration,
 }
 
 impl<S: Source> Issuer<S> {
@@ -80,7 +88,21 @@ impl<S: Source> Issuer<S> {
             flushing: false,
             since_pause: 0,
             last_completion: Duration::ZERO,
+            last_issue: Duration::ZERO,
+            stalled: false,
+            slipped: Duration::ZERO,
         }
+    }
+
+    /// When a request that has a time of its own arrives, counted from the start.
+    pub fn arrival(&self, request: &Request) -> Option<Duration> {
+        let at = saturating_sum(self.pace.start_delay, request.at?);
+        Some(saturating_sum(at, self.slipped))
+    }
+
+    /// How much later than their times requests go because of [`Pace::keep_gaps`].
+    pub fn slipped(&self) -> Duration {
+        self.slipped
     }
 
     /// The source, for what it counts.
@@ -113,6 +135,7 @@ impl<S: Source> Issuer<S> {
     pub fn step(&mut self, elapsed: Duration) -> Result<Step, S::Error> {
         let pace = self.pace;
         if self.flushing {
+            self.stalled = true;
             return Ok(Step::WaitForCompletion);
         }
         if elapsed < pace.start_delay {
@@ -139,7 +162,12 @@ impl<S: Source> Issuer<S> {
         };
         let is_flush = request.kind == RequestKind::Flush;
         if self.in_flight >= pace.queue_depth || (is_flush && self.in_flight > 0) {
+            self.stalled = true;
             return Ok(Step::WaitForCompletion);
+        }
+        if core::mem::take(&mut self.stalled) && pace.keep_gaps {
+            let stall = self.last_completion.saturating_sub(self.last_issue);
+            self.slipped = saturating_sum(self.slipped, stall);
         }
         if !pace.think_time.is_zero() && self.since_pause >= pace.think_time_blocks && !self.closed {
             if self.in_flight > 0 {
@@ -151,13 +179,13 @@ impl<S: Source> Issuer<S> {
             }
             self.since_pause = 0;
         }
-        if let Some(at) = request.at {
-            let due = saturating_sum(pace.start_delay, at);
-            if elapsed < due {
-                return Ok(Step::WaitUntil(earlier(due, end)));
-            }
+        if let Some(due) = self.arrival(&request)
+            && elapsed < due
+        {
+            return Ok(Step::WaitUntil(earlier(due, end)));
         }
         self.next = None;
+        self.last_issue = elapsed;
         self.in_flight += 1;
         self.flushing = is_flush;
         if !is_flush {
@@ -179,6 +207,7 @@ fn earlier(due: Duration, end: Option<Duration>) -> Duration {
 mod tests {
     use super::*;
     use crate::{Drive, Generator, Job, Mix, PerDirection};
+    use alloc::vec;
     use alloc::vec::Vec;
 
     const LATENCY: Duration = Duration::from_micros(10);
@@ -187,7 +216,12 @@ mod tests {
     /// Runs a job against a drive that answers everything after `LATENCY`; gives (issue time, request).
     fn run(job: &Job) -> Vec<(Duration, Request)> {
         let plan = job.plans(DRIVE, 0).unwrap().remove(0);
-        let mut issuer = Issuer::new(Generator::new(&plan), plan.pace());
+        carry_out(&mut Issuer::new(Generator::new(&plan), plan.pace()))
+    }
+
+    fn carry_out<S: Source<Error = core::convert::Infallible>>(
+        issuer: &mut Issuer<S>,
+    ) -> Vec<(Duration, Request)> {
         let mut flying: Vec<Duration> = Vec::new();
         let (mut now, mut log) = (Duration::ZERO, Vec::new());
         loop {
@@ -255,6 +289,43 @@ mod tests {
         let issuer = Issuer::new(Generator::new(&plan), plan.pace());
         assert!(!issuer.is_measured(Duration::from_micros(2_999)));
         assert!(issuer.is_measured(Duration::from_millis(3)));
+    }
+
+    /// A trace of requests at these microseconds.
+    struct At<'a>(core::slice::Iter<'a, u64>);
+
+    impl Source for At<'_> {
+        type Error = core::convert::Infallible;
+
+        fn next_request(&mut self) -> Result<Option<Request>, Self::Error> {
+            let request = |at: &u64| Request {
+                kind: RequestKind::Read,
+                length: 4096,
+                at: Some(Duration::from_micros(*at)),
+                ..Request::FLUSH
+            };
+            Ok(self.0.next().map(request))
+        }
+    }
+
+    /// When they go against a drive that answers after `LATENCY`, in microseconds, and how far times slipped.
+    fn replayed(times: &[u64], queue_depth: u32, keep_gaps: bool) -> (Vec<u64>, u64) {
+        let pace = Pace { keep_gaps, ..Pace::unlimited(queue_depth) };
+        let mut issuer = Issuer::new(At(times.iter()), pace);
+        let log = carry_out(&mut issuer);
+        (log.iter().map(|(t, _)| t.as_nanos() / 1000).collect(), issuer.slipped().as_nanos() / 1000)
+    }
+
+    #[test]
+    fn an_open_loop_catches_up_and_a_closed_one_keeps_its_gaps() {
+        // The third arrives while the first two are still in flight.
+        assert_eq!(replayed(&[0, 1, 2, 30], 2, false), (vec![0, 1, 10, 30], 0));
+        // It goes its gap of 1 µs after the completion at 10 µs that made room, and all later ones shift with it.
+        assert_eq!(replayed(&[0, 1, 2, 30], 2, true), (vec![0, 1, 11, 39], 9));
+        // One at a time the gaps are think times, from completion to issue.
+        assert_eq!(replayed(&[0, 1, 2, 30], 1, true), (vec![0, 11, 22, 60], 30));
+        // With room enough both are the trace.
+        assert_eq!(replayed(&[0, 1, 2, 30], 8, true), replayed(&[0, 1, 2, 30], 8, false));
     }
 
     #[test]

@@ -143,6 +143,7 @@ impl Plan {
             start_delay: self.job.start_delay,
             ramp_time: self.job.ramp_time,
             run_time: self.job.run_time,
+            keep_gaps: false,
         }
     }
 

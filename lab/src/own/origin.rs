@@ -1,9 +1,7 @@
 //! What a report says of where its figures come from, and the way back from there.
 
 use super::{Setup, Work};
-use crate::provenance::{
-    Build, HostFacts, ImageRecord, ProfileRecord, Provenance, WorkRecord, absolute, sha256,
-};
+use crate::provenance::{Build, HostFacts, ImageRecord, ProfileRecord, Provenance, WorkRecord, absolute};
 use aster_device::profile::{ContentKind, Profile};
 use aster_device::{ChannelHardware, Pieces};
 use aster_units::Content;
@@ -76,10 +74,10 @@ pub fn record_of(work: &Work) -> WorkRecord {
         Work::Jobs { name, text, verify, .. } => {
             WorkRecord::Job { name: name.clone(), text: text.clone(), verify: *verify }
         }
-        Work::Trace { text, name, .. } => WorkRecord::Trace {
-            name: name.clone(),
-            path: absolute(Path::new(name)),
-            sha256: sha256([text.as_bytes()]),
+        Work::Trace { file, survey, .. } => WorkRecord::Trace {
+            name: file.name().to_owned(),
+            path: absolute(Path::new(file.name())),
+            sha256: survey.sha256.clone(),
         },
     }
 }

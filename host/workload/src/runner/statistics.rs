@@ -9,6 +9,11 @@ use aster_wire::nvme::Status;
 pub trait LatencySink {
     /// A request of the task with this index has completed.
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration);
+    /// A measured request of a trace has been issued `late` after `arrival`, its recorded time counted from the task's
+    /// beginning. Only those that arrive by the clock (open loop) do.
+    fn arrived(&mut self, _task: usize, _arrival: Duration, _late: Duration) {}
+    /// Such a request has completed: the time since its arrival.
+    fn record_from_arrival(&mut self, _task: usize, _kind: RequestKind, _latency: Duration) {}
     /// The tasks of a wave begin now. Nothing of the waves before is in flight, nothing of this one has been issued.
     fn wave_begins(&mut self, _wave: u32, _now: Instant) {}
 }
@@ -84,6 +89,9 @@ pub struct Statistics {
     pub first_failure: Option<Failure>,
     /// Logical blocks whose content was checked, right or wrong.
     pub checked_blocks: u64,
+    /// How much later than recorded a trace's requests went in the end, where its gaps are kept
+    /// ([`crate::Pace::keep_gaps`]).
+    pub slipped: Duration,
 }
 
 impl Statistics {
@@ -122,6 +130,7 @@ impl Statistics {
             failures: 0,
             first_failure: None,
             checked_blocks: 0,
+            slipped: Duration::ZERO,
         }
     }
 

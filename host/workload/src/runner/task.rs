@@ -25,6 +25,8 @@ pub struct Task {
     plan: Option<Plan>,
     group: Option<u32>,
     job: String,
+    /// Requests of a trace without its flushes, where somebody has counted them.
+    expected: Option<u64>,
 }
 
 impl Task {
@@ -55,6 +57,7 @@ impl Task {
             group: job.group_reporting.then_some(group),
             job: job.name.clone(),
             plan: Some(plan),
+            expected: None,
         }
     }
 
@@ -67,7 +70,12 @@ impl Task {
         verify: bool,
     ) -> Task {
         let (source, job) = (AnySource::Trace(source), name.clone());
-        Task { name, wave: 0, source, pace, verify, plan: None, group: None, job }
+        Task { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
+    }
+
+    /// The source will give so many requests besides flushes: lets [`super::Runner::progress`] tell how far a trace is.
+    pub fn expecting(self, requests: u64) -> Task {
+        Task { expected: Some(requests), ..self }
     }
 }
 
@@ -127,6 +135,8 @@ struct Flight {
     /// Commands in flight.
     commands: u32,
     issued: Instant,
+    /// When it was to go, of a trace that is replayed by the clock.
+    arrived: Option<Instant>,
     measured: bool,
     failed: bool,
 }
@@ -137,6 +147,7 @@ impl Flight {
         sent: 0,
         commands: 0,
         issued: Instant::ZERO,
+        arrived: None,
         measured: false,
         failed: false,
     };
@@ -155,6 +166,7 @@ pub(super) struct Running {
     pace: Pace,
     verify: bool,
     plan: Option<Plan>,
+    expected: Option<u64>,
     /// One for each request that may be in flight.
     flights: Box<[Flight]>,
     free: Vec<u32>,
@@ -182,6 +194,7 @@ impl Running {
             pace: task.pace,
             verify: task.verify,
             plan: task.plan,
+            expected: task.expected,
             flights: vec![Flight::NONE; depth as usize].into_boxed_slice(),
             free: (0..depth).rev().collect(),
             unsent: VecDeque::with_capacity(depth as usize),
@@ -306,8 +319,15 @@ impl Running {
         if measured && self.statistics.measured_from.is_none() {
             self.statistics.measured_from = Some(now);
         }
+        let by_the_clock = matches!(self.issuer.source(), AnySource::Trace(_)) && !self.pace.keep_gaps;
+        let arrival = self.issuer.arrival(&request).filter(|_| by_the_clock);
+        let arrived = arrival.map(|arrival| self.stage_began + arrival);
+        if let (Some(arrival), Some(arrived), true) = (arrival, arrived, measured) {
+            shared.sink.arrived(self.index, arrival, now.since(arrived));
+        }
+        self.statistics.slipped = self.issuer.slipped();
         self.flights[index as usize] =
-            Flight { request, sent: 0, commands: 0, issued: now, measured, failed: false };
+            Flight { request, sent: 0, commands: 0, issued: now, arrived, measured, failed: false };
         if !self.send(index, shared) {
             self.unsent.push_back(index);
         }
@@ -373,13 +393,16 @@ impl Running {
                 self.wake_at = None;
             }
         }
-        let Flight { request, sent, commands, issued, measured, failed } = *flight;
+        let Flight { request, sent, commands, issued, arrived, measured, failed } = *flight;
         if commands == 0 && sent == request.length {
             self.stage_requests += u64::from(kind != RequestKind::Flush);
             self.stage_bytes += u64::from(request.length);
             if measured && !failed {
                 let latency = self.statistics.record(kind, u64::from(request.length), issued, now);
                 shared.sink.record(self.index, kind, latency);
+                if let Some(arrived) = arrived {
+                    shared.sink.record_from_arrival(self.index, kind, now.since(arrived));
+                }
             }
             self.free.push(owner.flight);
             self.issuer.completed(now.since(self.stage_began));
@@ -412,7 +435,8 @@ impl Running {
                     let by_bytes = part(self.stage_bytes, bytes);
                     by_bytes.max(plan.job.number_ios.map_or(0, |n| part(self.stage_requests, n)))
                 });
-                let done = by_time.into_iter().chain(by_amount).max().unwrap_or(0);
+                let by_number = self.expected.map(|n| part(self.stage_requests, n));
+                let done = by_time.into_iter().chain(by_amount).chain(by_number).max().unwrap_or(0);
                 if reads_back { done / 2 } else { done }
             }
         }

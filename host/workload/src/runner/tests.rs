@@ -25,11 +25,17 @@ struct Bench {
 }
 
 #[derive(Default)]
-struct Latencies(Vec<(usize, RequestKind, Duration)>);
+struct Latencies(Vec<(usize, RequestKind, Duration)>, Vec<(Duration, Duration)>, Vec<Duration>);
 
 impl LatencySink for Latencies {
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration) {
         self.0.push((task, kind, latency));
+    }
+    fn arrived(&mut self, _: usize, arrival: Duration, late: Duration) {
+        self.1.push((arrival, late));
+    }
+    fn record_from_arrival(&mut self, _: usize, _: RequestKind, latency: Duration) {
+        self.2.push(latency);
     }
 }
 
@@ -288,6 +294,34 @@ fn trace(bench: &Bench, text: &'static str) -> Task {
     let lines = text.lines().map(String::from);
     let trace = Trace::new(lines, Format::Iolog, bench.drive(), Replay::default());
     Task::of_trace("log".to_string(), Box::new(trace), Pace::unlimited(4), true)
+}
+
+#[test]
+fn a_request_that_waits_for_room_is_late_unless_gaps_are_kept() {
+    const CROWDED: &str =
+        "fio version 3 iolog\n0 /dev/a read 0 4096\n3 /dev/a read 4096 4096\n40 /dev/a read 0 4096\n";
+    let micros = |all: &[Duration]| all.iter().map(|d| d.as_nanos() / 1000).collect::<Vec<_>>();
+    let replayed = |keep_gaps| {
+        let bench = Bench::new(Config::default(), Manners::default());
+        let lines = CROWDED.lines().map(String::from);
+        let source = Trace::new(lines, Format::Iolog, bench.drive(), Replay::default());
+        let pace = Pace { keep_gaps, ..Pace::unlimited(1) };
+        let task = Task::of_trace("log".to_string(), Box::new(source), pace, false).expecting(3);
+        let contents = Contents::unversioned(bench.drive(), 1);
+        let mut runner = bench.runner(std::vec![task], contents, OnFailure::EndTask);
+        let mut half = 0;
+        bench.run(&mut runner, |runner| {
+            half = half.max(runner.progress().0 % WHOLE_TASK);
+            false
+        });
+        assert!(half > 0, "a trace that was counted shows its progress");
+        let (statistics, _, sink) = runner.finish();
+        assert!(sink.0.iter().all(|(.., latency)| *latency == LATENCY));
+        let late: Vec<_> = sink.1.iter().map(|(_, late)| *late).collect();
+        (micros(&late), micros(&sink.2), statistics[0].slipped.as_nanos() / 1000)
+    };
+    assert_eq!(replayed(false), (std::vec![0, 7, 0], std::vec![10, 17, 10], 0));
+    assert_eq!(replayed(true), (std::vec![], std::vec![], 20));
 }
 
 #[test]

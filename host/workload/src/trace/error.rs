@@ -22,6 +22,8 @@ pub enum TraceProblem {
         /// The field as it stands; empty at the end of the line.
         found: String,
     },
+    /// The line can't be read, as whoever reads it says.
+    Unreadable(String),
     /// The request reaches beyond the drive.
     BeyondDrive {
         /// First byte.
@@ -50,6 +52,7 @@ impl fmt::Display for TraceError {
                 write!(f, "expected {what}, found the end of the line")
             }
             TraceProblem::Expected { what, found } => write!(f, "expected {what}, found \"{found}\""),
+            TraceProblem::Unreadable(why) => f.write_str(why),
             TraceProblem::BeyondDrive { offset, length, drive } => write!(
                 f,
                 "{length} bytes at {offset} reach beyond the drive, which has {drive}; --trace-wrap folds them into it"

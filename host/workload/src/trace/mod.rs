@@ -1,74 +1,50 @@
-//! Recorded traces as they are, line by line: `blkparse` text, MSR Cambridge CSV, fio iolog versions 2 and 3.
+//! Recorded traces as they are, line by line: `blkparse` text, MSR Cambridge CSV, fio iolog versions 2 and 3, MQSim's ASCII.
 //!
 //! | format | a line | times | device |
 //! |---|---|---|---|
 //! | [`Format::Blkparse`] | `8,0 1 11 0.009507758 697 Q WS 223490 + 8 [cmd]`; only Q events count | ns | `8,0` |
 //! | [`Format::Msr`] | `128166372003061629,usr,0,Read,7014609920,24576,41286` | 100 ns | `usr,0` |
 //! | [`Format::Iolog`] | `fio version 3 iolog` first, then `1500 /dev/sda write 0 4096` | µs | `/dev/sda` |
+//! | [`Format::Mqsim`] | `11413000 0 657728 16 1`: time, device, sector, sectors, 0 write or 1 read | ns | `0` |
 //!
-//! A trace of several devices is replayed for one of them ([`Replay::device`]; the first that appears unless given):
-//! a stack of devices records the same request once a layer. [`Trace::other_devices`] counts what was left out.
+//! A trace of several devices is replayed for those that [`Replay::devices`] chooses, the first that appears unless told
+//! otherwise: a stack of devices records the same request once a layer. [`Trace::devices`] tells what each was asked for.
 
 mod blkparse;
+mod devices;
 mod error;
+mod format;
 mod iolog;
+mod mqsim;
 mod msr;
 mod record;
 
+pub use devices::{Device, Devices, Place, Region};
 pub use error::{TraceError, TraceProblem};
+pub use format::Format;
 
 use crate::{Drive, Request, RequestKind, Source, TIME_MAX};
 use alloc::string::{String, ToString};
 use aster_units::Duration;
+use devices::Table;
 use error::At;
+use format::Parser;
 use record::{Line, Record};
 
 /// Longest request given in one piece; longer ones in a trace are given in several.
 const PIECE_BYTES_MAX: u64 = 1 << 30;
 
-/// How a trace is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    /// The default text of `blkparse`.
-    Blkparse,
-    /// MSR Cambridge CSV.
-    Msr,
-    /// fio's iolog, version 2 or 3.
-    Iolog,
-}
-
-impl Format {
-    /// The format whose first line this can be.
-    pub fn detect(first_line: &str) -> Option<Format> {
-        if iolog::is_header(first_line) {
-            Some(Format::Iolog)
-        } else if msr::is_header(first_line) || matches!(msr::line(first_line), Ok(Line::Request(_))) {
-            Some(Format::Msr)
-        } else if !first_line.trim().is_empty() && blkparse::Blkparse::default().line(first_line).is_ok() {
-            Some(Format::Blkparse)
-        } else {
-            None
-        }
-    }
-
-    /// Picoseconds of a tick of its timestamps.
-    const fn tick_picos(self) -> u64 {
-        match self {
-            Format::Blkparse => 1_000,
-            Format::Msr => 100_000,
-            Format::Iolog => 1_000_000,
-        }
-    }
-}
+/// [`Times::Recorded`] as it was recorded.
+pub const SPEED_RECORDED: u32 = 1_000;
 
 /// When the requests of a trace go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
-    /// At their recorded times, counted from the first, in percent: 50 replays twice as fast. The queue depth still
-    /// bounds what is in flight.
+    /// At their recorded times, counted from the first, or so many times as fast. The queue depth still bounds what is in
+    /// flight.
     Recorded {
-        /// Percent of the recorded time, above 0.
-        percent: u32,
+        /// Thousandths of the recorded speed, above 0: 2,000 replays twice as fast.
+        speed: u32,
     },
     /// As fast as the queue depth allows.
     AsFastAsPossible,
@@ -101,27 +77,20 @@ pub struct Replay {
     pub beyond: Beyond,
     /// What becomes of requests that are not whole blocks.
     pub unaligned: Unaligned,
-    /// The device to replay, as the format names it; `None` is the first that appears.
-    pub device: Option<String>,
+    /// The devices to replay.
+    pub devices: Devices,
 }
 
 impl Default for Replay {
     /// At the recorded times, refusing what does not fit.
     fn default() -> Self {
         Replay {
-            times: Times::Recorded { percent: 100 },
+            times: Times::Recorded { speed: SPEED_RECORDED },
             beyond: Beyond::Refuse,
             unaligned: Unaligned::Refuse,
-            device: None,
+            devices: Devices::First,
         }
     }
-}
-
-#[derive(Clone, Debug)]
-enum Parser {
-    Blkparse(blkparse::Blkparse),
-    Msr,
-    Iolog(iolog::Iolog),
 }
 
 /// What is left of a record that gives several requests.
@@ -147,7 +116,7 @@ pub struct Trace<L> {
     first_ticks: Option<u64>,
     last_at: Duration,
     rest: Option<Rest>,
-    other_devices: u64,
+    devices: Table,
     failed: bool,
 }
 
@@ -160,14 +129,9 @@ impl<L> Trace<L> {
                 && drive.bytes > 0,
             "a drive is made of whole blocks: {drive:?}"
         );
-        let parser = match format {
-            Format::Blkparse => Parser::Blkparse(blkparse::Blkparse::default()),
-            Format::Msr => Parser::Msr,
-            Format::Iolog => Parser::Iolog(iolog::Iolog::default()),
-        };
         Trace {
             lines,
-            parser,
+            parser: Parser::new(format),
             tick_picos: format.tick_picos(),
             drive,
             replay,
@@ -175,19 +139,14 @@ impl<L> Trace<L> {
             first_ticks: None,
             last_at: Duration::ZERO,
             rest: None,
-            other_devices: 0,
+            devices: Table::default(),
             failed: false,
         }
     }
 
-    /// Requests left out so far because they went to other devices than the one replayed.
-    pub fn other_devices(&self) -> u64 {
-        self.other_devices
-    }
-
-    /// The device that is replayed, once it is known.
-    pub fn device(&self) -> Option<&str> {
-        self.replay.device.as_deref()
+    /// The devices met so far, in the order in which they appear.
+    pub fn devices(&self) -> &[Device] {
+        self.devices.all()
     }
 
     /// The next piece of what is left.
@@ -214,21 +173,16 @@ impl<L> Trace<L> {
     }
 
     fn take_line(&mut self, text: &str) -> Result<(), At> {
-        let line = match &mut self.parser {
-            Parser::Blkparse(parser) => parser.line(text)?,
-            Parser::Msr => msr::line(text)?,
-            Parser::Iolog(parser) => parser.line(text)?,
-        };
-        let Line::Request(record) = line else { return Ok(()) };
-        match &self.replay.device {
-            None => self.replay.device = Some(record.device.to_string()),
-            Some(device) if device != record.device => {
-                self.other_devices += 1;
-                return Ok(());
-            }
-            Some(_) => {}
+        let Line::Request(record) = self.parser.line(text)? else { return Ok(()) };
+        let device = self.devices.meet(record.device, &self.replay.devices, self.drive);
+        if record.kind == RequestKind::Write {
+            device.written_bytes = device.written_bytes.saturating_add(record.length);
         }
-        let (offset, length) = self.fit(&record)?;
+        let Some(region) = device.region else { return Ok(()) };
+        let (offset, length) = whole_blocks(&record, self.drive, self.replay.unaligned)?;
+        device.end = device.end.max(offset + length);
+        device.longest = device.longest.max(length);
+        let offset = place(&record, (offset, length), region, self.replay.beyond)?;
         let at = self.time(record.ticks).ok_or_else(|| At {
             byte: record.time_place,
             problem: TraceProblem::Expected {
@@ -250,43 +204,85 @@ impl<L> Trace<L> {
     /// When a request goes; `None` if that is beyond [`TIME_MAX`].
     fn time(&mut self, ticks: u64) -> Option<Option<Duration>> {
         let first = *self.first_ticks.get_or_insert(ticks);
-        let Times::Recorded { percent } = self.replay.times else { return Some(None) };
+        let Times::Recorded { speed } = self.replay.times else { return Some(None) };
         let since = u128::from(ticks.saturating_sub(first)) * u128::from(self.tick_picos);
-        let picos = u64::try_from(since * u128::from(percent) / 100).ok()?;
+        let picos = u64::try_from(since * u128::from(SPEED_RECORDED) / u128::from(speed.max(1))).ok()?;
         // Events of several CPUs may be a little out of order; the line's place counts.
         self.last_at = self.last_at.max(Duration::from_picos(picos));
         (self.last_at <= TIME_MAX).then_some(Some(self.last_at))
     }
+}
 
-    fn fit(&self, record: &Record<'_>) -> Result<(u64, u64), At> {
-        let Drive { bytes: drive, block_bytes } = self.drive;
-        let block = u64::from(block_bytes);
-        let (mut offset, mut length) = (record.offset, record.length);
-        let fail = |problem| Err(At { byte: record.place, problem });
-        let beyond = TraceProblem::BeyondDrive { offset, length, drive };
-        let Some(end) = offset.checked_add(length) else { return fail(beyond) };
-        if offset % block != 0 || length % block != 0 {
-            if self.replay.unaligned == Unaligned::Refuse {
-                return fail(TraceProblem::Unaligned { offset, length, block: block_bytes });
-            }
-            offset -= offset % block;
-            let Some(end) = end.checked_next_multiple_of(block) else { return fail(beyond) };
-            length = end - offset;
-        }
-        if offset.checked_add(length).is_none_or(|end| end > drive) {
-            if self.replay.beyond == Beyond::Refuse || length > drive {
-                return fail(beyond);
-            }
-            offset = (offset % drive).min(drive - length);
-        }
-        Ok((offset, length))
+fn refuse<T>(record: &Record<'_>, problem: TraceProblem) -> Result<T, At> {
+    Err(At { byte: record.place, problem })
+}
+
+/// First byte and bytes of a request in whole blocks; their sum fits 64 bits.
+fn whole_blocks(record: &Record<'_>, drive: Drive, unaligned: Unaligned) -> Result<(u64, u64), At> {
+    let (offset, length, block) = (record.offset, record.length, u64::from(drive.block_bytes));
+    let beyond = TraceProblem::BeyondDrive { offset, length, drive: drive.bytes };
+    let Some(end) = offset.checked_add(length) else { return refuse(record, beyond) };
+    if offset % block == 0 && length % block == 0 {
+        return Ok((offset, length));
+    }
+    if unaligned == Unaligned::Refuse {
+        return refuse(record, TraceProblem::Unaligned { offset, length, block: drive.block_bytes });
+    }
+    let start = offset - offset % block;
+    match end.checked_next_multiple_of(block) {
+        Some(end) => Ok((start, end - start)),
+        None => refuse(record, beyond),
+    }
+}
+
+/// Where on the drive a request goes that is made of whole blocks.
+fn place(
+    record: &Record<'_>,
+    (offset, length): (u64, u64),
+    region: Region,
+    beyond: Beyond,
+) -> Result<u64, At> {
+    if offset + length <= region.bytes {
+        return Ok(region.offset + offset);
+    }
+    if beyond == Beyond::Refuse || length > region.bytes {
+        let (offset, length) = (record.offset, record.length);
+        return refuse(record, TraceProblem::BeyondDrive { offset, length, drive: region.bytes });
+    }
+    Ok(region.offset + (offset % region.bytes).min(region.bytes - length))
+}
+
+/// A line as whoever reads files gives it.
+pub trait TraceLine {
+    /// Its text without the line's end, or why it can't be read.
+    ///
+    /// # Errors
+    /// In words for the user.
+    fn text(&self) -> Result<&str, &str>;
+}
+
+impl TraceLine for &str {
+    fn text(&self) -> Result<&str, &str> {
+        Ok(self)
+    }
+}
+
+impl TraceLine for String {
+    fn text(&self) -> Result<&str, &str> {
+        Ok(self)
+    }
+}
+
+impl TraceLine for Result<String, String> {
+    fn text(&self) -> Result<&str, &str> {
+        self.as_deref().map_err(String::as_str)
     }
 }
 
 impl<L> Source for Trace<L>
 where
     L: Iterator,
-    L::Item: AsRef<str>,
+    L::Item: TraceLine,
 {
     type Error = TraceError;
 
@@ -299,8 +295,12 @@ where
                 return Ok(None);
             }
             let Some(line) = self.lines.next() else { return Ok(None) };
-            let text = line.as_ref();
             self.line += 1;
+            let text = line.text().map_err(|problem| {
+                self.failed = true;
+                let problem = TraceProblem::Unreadable(problem.to_string());
+                TraceError { line: self.line, column: 1, problem }
+            })?;
             self.take_line(text).map_err(|At { byte, problem }| {
                 self.failed = true;
                 let column = text.char_indices().take_while(|(i, _)| *i < byte).count() + 1;

@@ -170,25 +170,80 @@ fn times_scale_or_vanish_and_never_go_back() {
         let got = replay(text, Format::Msr, DRIVE, Replay { times, ..Replay::default() }).unwrap();
         got.iter().map(|r| r.at.map(Duration::as_nanos)).collect::<Vec<_>>()
     };
-    assert_eq!(times(Times::Recorded { percent: 100 }), [Some(0), Some(20_000), Some(20_000)]);
-    assert_eq!(times(Times::Recorded { percent: 25 }), [Some(0), Some(5_000), Some(5_000)]);
+    assert_eq!(times(Times::Recorded { speed: 1_000 }), [Some(0), Some(20_000), Some(20_000)]);
+    assert_eq!(times(Times::Recorded { speed: 4_000 }), [Some(0), Some(5_000), Some(5_000)]);
     assert_eq!(times(Times::AsFastAsPossible), [None, None, None]);
 }
 
+const TWO_DISKS: &str = "1,usr,0,Read,0,512,1\n2,usr,1,Write,512,512,1\n3,usr,0,Read,1024,512,1\n";
+
+fn offsets(replay: Replay) -> (Vec<u64>, Vec<Device>) {
+    let mut trace = Trace::new(TWO_DISKS.lines(), Format::Msr, DRIVE, replay);
+    let mut offsets = vec![];
+    while let Some(r) = trace.next_request().unwrap() {
+        offsets.push(r.offset);
+    }
+    (offsets, trace.devices().to_vec())
+}
+
 #[test]
-fn one_device_is_replayed_and_the_others_are_counted() {
-    let text = "1,usr,0,Read,0,512,1\n2,usr,1,Read,512,512,1\n3,usr,0,Read,1024,512,1\n";
-    let of = |device: Option<&str>| {
-        let options = Replay { device: device.map(String::from), ..Replay::default() };
-        let mut trace = Trace::new(text.lines(), Format::Msr, DRIVE, options);
-        let mut offsets = vec![];
-        while let Some(r) = trace.next_request().unwrap() {
-            offsets.push(r.offset);
-        }
-        (offsets, trace.other_devices(), trace.device().map(String::from))
-    };
-    assert_eq!(of(None), (vec![0, 1024], 1, Some(String::from("usr,0"))));
-    assert_eq!(of(Some("usr,1")), (vec![512], 2, Some(String::from("usr,1"))));
+fn devices_are_chosen_and_each_is_counted() {
+    let of = |devices| offsets(Replay { devices, ..Replay::default() });
+    let whole = Region::whole(DRIVE);
+    let at =
+        |device: &str, offset| Place { device: device.to_string(), region: Region { offset, bytes: 4096 } };
+    let (first, met) = of(Devices::First);
+    assert_eq!(first, [0, 1024]);
+    let told: Vec<_> =
+        met.iter().map(|d| (d.name.as_str(), d.region, d.requests, d.written_bytes, d.end)).collect();
+    assert_eq!(told, [("usr,0", Some(whole), 2, 0, 1536), ("usr,1", None, 1, 512, 0)]);
+    assert_eq!(of(Devices::All).0, [0, 512, 1024]);
+    assert_eq!(of(Devices::Placed(vec![at("usr,1", 8192)])).0, [8704]);
+    assert_eq!(of(Devices::Placed(vec![at("usr,1", 0), at("usr,0", 4096)])).0, [4096, 512, 5120]);
+    assert_eq!(of(Devices::Placed(vec![])).1.len(), 2, "those left out are known by name");
+}
+
+#[test]
+fn a_device_folds_into_its_own_region() {
+    let region = Region { offset: 4096, bytes: 1024 };
+    let devices = Devices::Placed(vec![Place { device: "usr,0".to_string(), region }]);
+    let wrapped = Replay { devices: devices.clone(), beyond: Beyond::Wrap, ..Replay::default() };
+    let (got, met) = offsets(wrapped);
+    assert_eq!((got, met[0].end, met[0].longest), (vec![4096, 4096], 1536, 512));
+    let options = Replay { devices, ..Replay::default() };
+    let error = replay(TWO_DISKS, Format::Msr, DRIVE, options).unwrap_err();
+    assert_eq!((error.line, error.column), (3, 14));
+}
+
+#[test]
+fn mqsim_lines_are_sectors_and_zero_is_a_write() {
+    let text = "11413000 0 657728 16 1\n11565000 1 8 64 0\n11721000 0 8 64 0\r\n".replace('\r', "");
+    let got = plain(&text, Format::Mqsim).unwrap();
+    let want = [
+        request(RequestKind::Read, 657_728 * 512, 8192, 0),
+        request(RequestKind::Write, 4096, 32_768, 308_000),
+    ];
+    assert_eq!(got, want);
+    let micros = plain(&text, Format::MqsimMicros).unwrap();
+    assert_eq!(micros[1].at, Some(Duration::from_millis(308)));
+    let picos = plain(&text, Format::MqsimPicos).unwrap();
+    assert_eq!(picos[1].at, Some(Duration::from_nanos(308)));
+    let bad = |line: &str| message(line, Format::Mqsim);
+    assert_eq!(bad("1 0 8 8 2"), "line 1, column 9: expected 0 for a write or 1 for a read, found \"2\"");
+    assert!(bad("1 0 8 0 1").starts_with("line 1, column 7: expected a number of sectors above 0"));
+    assert!(bad("1 0 8 8 1 5").contains("five fields"));
+    assert!(bad("1 0 8 8").ends_with("found the end of the line"));
+    assert!(bad("1 0 18446744073709551615 8 1").contains("below 2^55"));
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_told_by_its_number() {
+    let lines = vec![Ok("1,a,0,Read,0,512,1".to_string()), Err("the disk is gone".to_string())];
+    let mut trace = Trace::new(lines.into_iter(), Format::Msr, DRIVE, Replay::default());
+    assert!(trace.next_request().is_ok());
+    let error = trace.next_request().unwrap_err().to_string();
+    assert_eq!(error, "line 2, column 1: the disk is gone");
+    assert_eq!(trace.next_request(), Ok(None));
 }
 
 #[test]
@@ -206,12 +261,13 @@ fn formats_are_told_by_their_first_line() {
         Format::detect("  8,0    1  11 0.009507758   697  Q  WS 223490 + 8 [a]"),
         Some(Format::Blkparse)
     );
+    assert_eq!(Format::detect("11413000 0 657728 16 1"), Some(Format::Mqsim));
     assert_eq!(Format::detect("[global]"), None);
     assert_eq!(Format::detect(""), None);
 }
 
 fn any_format() -> impl Strategy<Value = Format> {
-    prop_oneof![Just(Format::Blkparse), Just(Format::Msr), Just(Format::Iolog)]
+    prop_oneof![Just(Format::Blkparse), Just(Format::Msr), Just(Format::Iolog), Just(Format::Mqsim)]
 }
 
 /// One request of a trace: (kind, sector, sectors, microseconds since the one before).
@@ -242,7 +298,7 @@ proptest! {
 
     #[test]
     fn what_is_written_in_any_format_is_read_back(requests in any_requests()) {
-        let (mut blk, mut msr) = (String::new(), String::new());
+        let (mut blk, mut msr, mut mqsim) = (String::new(), String::new(), String::new());
         let (mut two, mut three) = (String::from("fio version 2 iolog\n"), String::from("fio version 3 iolog\n"));
         let (mut now, mut want) = (0, Vec::new());
         for (i, &(kind, sector, sectors, gap)) in requests.iter().enumerate() {
@@ -252,13 +308,14 @@ proptest! {
             let (offset, length) = (sector * 512, sectors * 512);
             blk += &format!("8,0 0 {i} {}.{:06}000 1 Q {letter} {sector} + {sectors} [x]\n", 5 + now / 1_000_000, now % 1_000_000);
             msr += &format!("{},h,0,{word},{offset},{length},0\n", 128_166_372_003_061_629 + now * 10);
+            mqsim += &format!("{} 4 {sector} {sectors} {}\n", now * 1_000, 1 - kind);
             two += &format!("/d wait {gap} 0\n/d {word} {offset} {length}\n");
             three += &format!("{} /d {word} {offset} {length}\n", now + 7);
             let kind = [RequestKind::Read, RequestKind::Write][usize::from(kind)];
             want.push(request(kind, offset, length, now * 1_000));
         }
         for (text, format) in
-            [(&blk, Format::Blkparse), (&msr, Format::Msr), (&two, Format::Iolog), (&three, Format::Iolog)]
+            [(&blk, Format::Blkparse), (&msr, Format::Msr), (&mqsim, Format::Mqsim), (&two, Format::Iolog), (&three, Format::Iolog)]
         {
             prop_assert_eq!(plain(text, format), Ok(want.clone()));
         }

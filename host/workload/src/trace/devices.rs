@@ -1,0 +1,95 @@
+use crate::Drive;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Which devices of a trace are replayed, and where on the drive.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Devices {
+    /// The first that appears, over the whole drive.
+    #[default]
+    First,
+    /// All that appear, each over the whole drive.
+    All,
+    /// These, each in its region.
+    Placed(Vec<Place>),
+}
+
+/// Where a device of a trace is replayed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The device, as the format names it.
+    pub device: String,
+    /// Its part of the drive.
+    pub region: Region,
+}
+
+/// A part of the drive, made of whole blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// First byte on the drive.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Region {
+    /// All of a drive.
+    pub const fn whole(drive: Drive) -> Self {
+        Region { offset: 0, bytes: drive.bytes }
+    }
+}
+
+/// What a trace has of one device, as far as it has been read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// As the format names it.
+    pub name: String,
+    /// Where it is replayed; `None` for one that is left out.
+    pub region: Option<Region>,
+    /// Requests recorded.
+    pub requests: u64,
+    /// Bytes of its writes.
+    pub written_bytes: u64,
+    /// One past the highest byte that it was asked for, as recorded and widened to whole blocks; 0 for one left out.
+    pub end: u64,
+    /// Bytes of its longest request, widened to whole blocks; 0 for one left out.
+    pub longest: u64,
+}
+
+/// The devices of a trace in the order in which they appear.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    known: Vec<Device>,
+    by_name: BTreeMap<String, usize>,
+    /// Most requests go where the one before went.
+    last: usize,
+}
+
+impl Table {
+    pub(super) fn all(&self) -> &[Device] {
+        &self.known
+    }
+
+    /// Counts a request to the device of this name, which `devices` has replayed or not.
+    pub(super) fn meet(&mut self, name: &str, devices: &Devices, drive: Drive) -> &mut Device {
+        if self.known.get(self.last).is_none_or(|device| device.name != name) {
+            self.last = self.by_name.get(name).copied().unwrap_or_else(|| self.add(name, devices, drive));
+        }
+        let device = &mut self.known[self.last];
+        device.requests += 1;
+        device
+    }
+
+    fn add(&mut self, name: &str, devices: &Devices, drive: Drive) -> usize {
+        let region = match devices {
+            Devices::First => self.known.is_empty().then_some(Region::whole(drive)),
+            Devices::All => Some(Region::whole(drive)),
+            Devices::Placed(places) => places.iter().find(|p| p.device == name).map(|p| p.region),
+        };
+        let name = name.to_string();
+        self.by_name.insert(name.clone(), self.known.len());
+        self.known.push(Device { name, region, requests: 0, written_bytes: 0, end: 0, longest: 0 });
+        self.known.len() - 1
+    }
+}

@@ -1,0 +1,241 @@
+//! How late the requests of a trace went that is replayed by the clock.
+
+use aster_units::Duration;
+use serde::Serialize;
+
+/// Lateness of a trace's requests: from their recorded time of arrival to their issue.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct LatenessReport {
+    /// Requests that were to go at a time of their own.
+    pub requests: u64,
+    /// Those that went later.
+    pub late: u64,
+    /// Their share.
+    pub late_share: f64,
+    /// Mean over all requests, those in time included.
+    pub mean_us: f64,
+    /// Of the latest.
+    pub max_us: f64,
+    /// When the latest arrived, in simulated seconds from the beginning.
+    pub max_at_s: f64,
+    /// When the first late one arrived; absent when none was.
+    pub first_at_s: Option<f64>,
+    /// When the last request arrived: as long as the replay was to take.
+    pub arrivals_s: f64,
+    /// When the last request went.
+    pub issues_s: f64,
+    /// Over the time of arrival, a hundred intervals at most; those without a request are left out.
+    pub over_time: Vec<LatenessInterval>,
+}
+
+/// Requests that arrived in an interval.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct LatenessInterval {
+    /// Its beginning, in simulated seconds.
+    pub from_s: f64,
+    /// Its end.
+    pub until_s: f64,
+    /// Requests that arrived.
+    pub requests: u64,
+    /// Those that went later.
+    pub late: u64,
+    /// Mean lateness over all of them.
+    pub mean_us: f64,
+    /// Of the latest.
+    pub max_us: f64,
+}
+
+const INTERVALS_MAX: usize = 100;
+/// The intervals of a very short replay.
+const INTERVAL_MIN: Duration = Duration::from_micros(1);
+
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    requests: u64,
+    late: u64,
+    /// In picoseconds: many long ones are more than a [`Duration`] holds.
+    sum: u128,
+    max: Duration,
+}
+
+impl Interval {
+    fn add(&mut self, late: Duration) {
+        self.requests += 1;
+        self.late += u64::from(!late.is_zero());
+        self.sum += u128::from(late.as_picos());
+        self.max = self.max.max(late);
+    }
+    fn merge(&mut self, other: &Interval) {
+        self.requests += other.requests;
+        self.late += other.late;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+    fn mean_us(&self) -> f64 {
+        self.sum as f64 / self.requests.max(1) as f64 / 1e6
+    }
+}
+
+/// Counts late requests in memory that doesn't grow: when there are too many intervals, pairs of them become one.
+pub(crate) struct Lateness {
+    all: Interval,
+    max_at: Duration,
+    first_at: Option<Duration>,
+    last_arrival: Duration,
+    last_issue: Duration,
+    width: Duration,
+    intervals: Vec<Interval>,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Lateness {
+            all: Interval::default(),
+            max_at: Duration::ZERO,
+            first_at: None,
+            last_arrival: Duration::ZERO,
+            last_issue: Duration::ZERO,
+            width: INTERVAL_MIN,
+            intervals: Vec::with_capacity(INTERVALS_MAX),
+        }
+    }
+}
+
+impl Lateness {
+    /// A request has gone `late` after `arrival`.
+    pub(crate) fn record(&mut self, arrival: Duration, late: Duration) {
+        if late > self.all.max {
+            self.max_at = arrival;
+        }
+        if !late.is_zero() {
+            self.first_at.get_or_insert(arrival);
+        }
+        self.all.add(late);
+        self.last_arrival = self.last_arrival.max(arrival);
+        self.last_issue = self.last_issue.max(arrival + late);
+        let place = loop {
+            let place = (arrival.as_picos() / self.width.as_picos()) as usize;
+            if place < INTERVALS_MAX {
+                break place;
+            }
+            self.halve();
+        };
+        if place >= self.intervals.len() {
+            self.intervals.resize(place + 1, Interval::default());
+        }
+        self.intervals[place].add(late);
+    }
+
+    fn halve(&mut self) {
+        let halved = self.intervals.chunks(2).map(|pair| {
+            let mut both = pair[0];
+            pair[1..].iter().for_each(|second| both.merge(second));
+            both
+        });
+        self.intervals = halved.collect();
+        self.width = self.width * 2;
+    }
+
+    pub(crate) fn report(&self) -> LatenessReport {
+        let seconds = |picos: u64| Duration::from_picos(picos).as_secs_f64();
+        let width = self.width.as_picos();
+        let told = self.intervals.iter().enumerate().filter(|(_, interval)| interval.requests > 0);
+        LatenessReport {
+            requests: self.all.requests,
+            late: self.all.late,
+            late_share: self.all.late as f64 / self.all.requests.max(1) as f64,
+            mean_us: self.all.mean_us(),
+            max_us: self.all.max.as_micros_f64(),
+            max_at_s: self.max_at.as_secs_f64(),
+            first_at_s: self.first_at.map(Duration::as_secs_f64),
+            arrivals_s: self.last_arrival.as_secs_f64(),
+            issues_s: self.last_issue.as_secs_f64(),
+            over_time: told
+                .map(|(i, interval)| LatenessInterval {
+                    from_s: seconds(i as u64 * width),
+                    until_s: seconds((i as u64 + 1) * width),
+                    requests: interval.requests,
+                    late: interval.late,
+                    mean_us: interval.mean_us(),
+                    max_us: interval.max.as_micros_f64(),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl LatenessReport {
+    /// What is to be said about it; `None` when all went in time.
+    pub fn warning(&self) -> Option<String> {
+        if self.late == 0 {
+            return None;
+        }
+        let percent = self.late_share * 100.0;
+        let percent = if percent < 0.1 { "under 0.1".into() } else { format!("{percent:.1}") };
+        let requests = if self.requests == 1 { "request" } else { "requests" };
+        Some(format!(
+            "the replay fell behind: {} of {} {requests} ({percent} %) waited in the host for room in the queue, {} in the mean \
+             over all and {} at most, at {} of the trace; the last one came at {} and went at {}. Latencies count from issue, \
+             those of the rows \"from arrival\" from the recorded time",
+            self.late,
+            self.requests,
+            time(self.mean_us),
+            time(self.max_us),
+            time(self.max_at_s * 1e6),
+            time(self.arrivals_s * 1e6),
+            time(self.issues_s * 1e6),
+        ))
+    }
+}
+
+/// A time in the unit that a person would choose.
+fn time(us: f64) -> String {
+    match us {
+        us if us < 1e3 => format!("{us:.1} µs"),
+        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        us => format!("{:.3} s", us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(requests: &[(u64, u64)]) -> LatenessReport {
+        let mut lateness = Lateness::default();
+        for &(arrival, late) in requests {
+            lateness.record(Duration::from_micros(arrival), Duration::from_micros(late));
+        }
+        lateness.report()
+    }
+
+    #[test]
+    fn the_worst_moment_and_the_share_are_told() {
+        let report = of(&[(0, 0), (10, 0), (20, 5), (30, 9), (40, 2)]);
+        assert_eq!((report.requests, report.late, report.late_share), (5, 3, 0.6));
+        assert_eq!((report.mean_us, report.max_us), (3.2, 9.0));
+        assert_eq!((report.max_at_s, report.first_at_s), (30e-6, Some(20e-6)));
+        assert_eq!((report.arrivals_s, report.issues_s), (40e-6, 42e-6));
+        let warning = report.warning().unwrap();
+        for words in ["3 of 5 requests (60.0 %)", "3.2 µs in the mean", "9.0 µs at most, at 30.0 µs"] {
+            assert!(warning.contains(words), "{warning}");
+        }
+        let in_time = of(&[(0, 0), (10, 0)]);
+        assert_eq!((in_time.first_at_s, in_time.warning()), (None, None));
+    }
+
+    #[test]
+    fn intervals_grow_with_the_trace_and_count_everything() {
+        let requests: Vec<_> = (0..10_000).map(|i| (i * 1_000, i % 7)).collect();
+        let report = of(&requests);
+        let intervals = &report.over_time;
+        assert!((50..=100).contains(&intervals.len()), "{}", intervals.len());
+        assert_eq!(intervals.iter().map(|i| i.requests).sum::<u64>(), 10_000);
+        assert_eq!(intervals.iter().map(|i| i.late).sum::<u64>(), report.late);
+        assert!(intervals.windows(2).all(|pair| pair[0].until_s == pair[1].from_s));
+        assert!(intervals.last().unwrap().until_s >= report.arrivals_s);
+        assert!(intervals.iter().all(|i| i.max_us == 6.0 && i.mean_us < 6.0));
+        // A pause leaves no intervals behind.
+        assert_eq!(of(&[(0, 0), (1_000_000, 1)]).over_time.len(), 2);
+    }
+}

@@ -1,0 +1,231 @@
+use super::zstd::Frames;
+use flate2::bufread::MultiGzDecoder;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::rc::Rc;
+
+/// The longest line of a trace. Without a bound a file without line ends would be kept in memory.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// What is read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// How a trace's file is compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip (RFC 1952), of one or several members.
+    Gzip,
+    /// Zstandard (RFC 8878), of one or several frames.
+    Zstd,
+}
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// A skippable frame, as pzstd begins with; its first byte counts from 50h to 5Fh.
+const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
+/// What others begin with, and the program that unpacks it.
+const OTHERS: [(&[u8], &str, &str); 4] = [
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "xz -dc"),
+    (b"BZh", "bzip2", "bzip2 -dc"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4", "lz4 -dc"),
+    (b"PK\x03\x04", "zip", "unzip -p"),
+];
+
+/// The file of a trace, which can be read several times.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    name: String,
+    file: Rc<File>,
+    compression: Compression,
+}
+
+impl TraceFile {
+    /// The file at `path`. One that can be read only once, as a pipe, is copied to a temporary file.
+    ///
+    /// # Errors
+    /// In words for the user, without the file's name.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let metadata = file.metadata().map_err(|error| error.to_string())?;
+        if metadata.is_dir() {
+            return Err("is a folder; name a file".into());
+        }
+        let name = path.display().to_string();
+        if metadata.is_file() { Self::of(name, file) } else { Self::read_once(name, file) }
+    }
+
+    /// What `from` gives, copied to a temporary file.
+    ///
+    /// # Errors
+    /// In words for the user.
+    pub fn read_once(name: String, mut from: impl Read) -> Result<Self, String> {
+        let folder = std::env::temp_dir();
+        let copied = tempfile::tempfile_in(&folder).and_then(|mut file| {
+            io::copy(&mut from, &mut file)?;
+            file.rewind()?;
+            Ok(file)
+        });
+        let fail = |error| format!("copying it to a temporary file in {}: {error}", folder.display());
+        Self::of(name, copied.map_err(fail)?)
+    }
+
+    fn of(name: String, file: File) -> Result<Self, String> {
+        let mut head = [0; 6];
+        let mut known = 0;
+        while known < head.len() {
+            match file.read_at(&mut head[known..], known as u64).map_err(|error| error.to_string())? {
+                0 => break,
+                n => known += n,
+            }
+        }
+        let head = &head[..known];
+        if let Some((_, kind, program)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+            return Err(format!(
+                "is compressed by {kind}; gzip and zstd are read as they are, others as in: \
+                 {program} {name} | aster run … --trace -"
+            ));
+        }
+        let skippable = head.len() > 3 && head[0] & 0xf0 == 0x50 && head[1..].starts_with(ZSTD_SKIPPABLE);
+        let compression = if head.starts_with(GZIP) {
+            Compression::Gzip
+        } else if head.starts_with(ZSTD) || skippable {
+            Compression::Zstd
+        } else {
+            Compression::None
+        };
+        Ok(TraceFile { name, file: Rc::new(file), compression })
+    }
+
+    /// Calls it something else.
+    pub fn rename(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+    }
+
+    /// Its name, for reports and errors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is compressed.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Its lines from the first on.
+    pub fn lines(&self) -> Lines {
+        self.lines_of(FileReader { file: Rc::clone(&self.file), at: 0, seen: None })
+    }
+
+    /// The same, while the file's bytes are counted and summed up.
+    pub(super) fn summed_lines(&self) -> (Lines, Sum) {
+        let sum = Sum(Rc::new(RefCell::new((Sha256::new(), 0))));
+        let reader = FileReader { file: Rc::clone(&self.file), at: 0, seen: Some(sum.clone()) };
+        (self.lines_of(reader), sum)
+    }
+
+    /// Sums up what `lines` have left unread, as what stands behind a compressed stream.
+    pub(super) fn finish(&self, sum: Sum) -> io::Result<(String, u64)> {
+        let at = sum.0.borrow().1;
+        let mut rest = FileReader { file: Rc::clone(&self.file), at, seen: Some(sum.clone()) };
+        io::copy(&mut rest, &mut io::sink())?;
+        let (sha256, bytes) = sum.0.borrow().clone();
+        Ok((sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), bytes))
+    }
+
+    fn lines_of(&self, reader: FileReader) -> Lines {
+        let reader = BufReader::with_capacity(READ_BYTES, reader);
+        let from: Box<dyn BufRead> = match self.compression {
+            Compression::None => Box::new(reader),
+            Compression::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(reader))),
+            Compression::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, Frames::new(reader))),
+        };
+        Lines { from, compressed: self.compression != Compression::None, bytes: Vec::new(), over: false }
+    }
+}
+
+/// Checksum and number of the bytes of a file that have been read.
+#[derive(Clone)]
+pub(super) struct Sum(Rc<RefCell<(Sha256, u64)>>);
+
+/// Reads a file that others read, too, from its beginning on.
+struct FileReader {
+    file: Rc<File>,
+    at: u64,
+    seen: Option<Sum>,
+}
+
+impl Read for FileReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read_at(into, self.at)?;
+        self.at += n as u64;
+        if let Some(sum) = &self.seen {
+            let (sha256, bytes) = &mut *sum.0.borrow_mut();
+            sha256.update(&into[..n]);
+            *bytes += n as u64;
+        }
+        Ok(n)
+    }
+}
+
+/// The lines of a trace, without their ends. An error is the last.
+pub struct Lines {
+    from: Box<dyn BufRead>,
+    compressed: bool,
+    /// The line that is read, kept to be reused.
+    bytes: Vec<u8>,
+    over: bool,
+}
+
+impl Lines {
+    #[cfg(test)]
+    pub(super) fn of(from: &'static [u8]) -> Self {
+        Lines { from: Box::new(from), compressed: false, bytes: Vec::new(), over: false }
+    }
+
+    fn read(&mut self) -> Result<Option<String>, String> {
+        self.bytes.clear();
+        let read = (&mut self.from).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut self.bytes);
+        read.map_err(
+            |error| if self.compressed { format!("unpacking: {error}") } else { error.to_string() },
+        )?;
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        if self.bytes.len() as u64 > LINE_BYTES_MAX {
+            return Err(format!("is longer than {LINE_BYTES_MAX} bytes; is it the right file?"));
+        }
+        // A carriage return is part of the ending in front of a line feed only.
+        let line = match self.bytes.strip_suffix(b"\n") {
+            Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
+            None => &self.bytes,
+        };
+        match std::str::from_utf8(line) {
+            Ok(text) => Ok(Some(text.to_owned())),
+            Err(error) => Err(format!(
+                "not text (byte {} of the line is not UTF-8); is it the right file?",
+                error.valid_up_to() + 1
+            )),
+        }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<String, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let line = self.read().transpose();
+        self.over = !matches!(line, Some(Ok(_)));
+        line
+    }
+}

@@ -1,0 +1,208 @@
+use super::input::TraceFile;
+use super::report::DeviceReport;
+use aster_workload::trace::{
+    Beyond, Device, Devices, Format, Place, Region, Replay, Times, Trace, Unaligned,
+};
+use aster_workload::{Drive, RequestKind, Source};
+
+/// Which devices of a trace the user has asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The first that appears.
+    First,
+    /// All.
+    All,
+    /// These, as the trace names them.
+    Named(Vec<String>),
+}
+
+/// Where several devices of a trace go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placing {
+    /// One behind the other, each in a region as long as what the trace asks of it.
+    Apart,
+    /// At the addresses that were recorded, one upon the other.
+    Same,
+}
+
+/// What the user has asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// How the trace is written; `None` has it recognised.
+    pub format: Option<Format>,
+    /// Its devices.
+    pub choice: Choice,
+    /// Where they go.
+    pub placing: Placing,
+    /// When requests go.
+    pub times: Times,
+    /// What becomes of requests beyond a device's region.
+    pub beyond: Beyond,
+    /// What becomes of requests that are not whole blocks.
+    pub unaligned: Unaligned,
+}
+
+/// What is in a trace that can be replayed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Survey {
+    /// How it is written.
+    pub format: Format,
+    /// How to replay it.
+    pub replay: Replay,
+    /// Its devices in the order in which they appear.
+    pub devices: Vec<Device>,
+    /// Requests that the replay makes, without flushes.
+    pub requests: u64,
+    /// Bytes that it writes.
+    pub written_bytes: u64,
+    /// SHA-256 of the file.
+    pub sha256: String,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+impl Survey {
+    /// The devices for a report.
+    pub fn device_reports(&self) -> Vec<DeviceReport> {
+        self.devices.iter().map(DeviceReport::of).collect()
+    }
+}
+
+/// Regions begin at multiples of this, so that no two share a page.
+const REGION_ALIGN: u64 = 64 << 10;
+
+/// Devices that an error lists at most.
+const LISTED_MAX: usize = 20;
+
+/// Reads the whole of a trace as it will be replayed on `drive`.
+///
+/// # Errors
+/// When the format isn't known, a line can't be read, a request or a device doesn't fit the drive, or there is nothing to
+/// replay; in words for the user, without the file's name.
+pub fn survey(file: &TraceFile, asked: &Asked, drive: Drive) -> Result<Survey, String> {
+    let format = match asked.format {
+        Some(format) => format,
+        None => detect(file)?,
+    };
+    let devices = match &asked.choice {
+        Choice::First => Devices::First,
+        Choice::All => Devices::All,
+        Choice::Named(names) => {
+            let whole = |name: &String| Place { device: name.clone(), region: Region::whole(drive) };
+            Devices::Placed(names.iter().map(whole).collect())
+        }
+    };
+    let mut replay = Replay { times: asked.times, beyond: asked.beyond, unaligned: asked.unaligned, devices };
+    let (lines, sum) = file.summed_lines();
+    let mut trace = Trace::new(lines, format, drive, replay.clone());
+    let (mut requests, mut all, mut written_bytes) = (0, 0u64, 0u64);
+    while let Some(request) = trace.next_request().map_err(|error| error.to_string())? {
+        all += 1;
+        requests += u64::from(request.kind != RequestKind::Flush);
+        if request.kind == RequestKind::Write {
+            written_bytes = written_bytes.saturating_add(request.length.into());
+        }
+    }
+    let mut devices = trace.devices().to_vec();
+    drop(trace);
+    if let Choice::Named(names) = &asked.choice {
+        known(names, &devices)?;
+    }
+    if all == 0 {
+        return Err("holds no request".into());
+    }
+    let places = places(&devices, asked, drive)?;
+    for device in &mut devices {
+        device.region = places.iter().find(|place| place.device == device.name).map(|place| place.region);
+    }
+    replay.devices = Devices::Placed(places);
+    let (sha256, file_bytes) = file.finish(sum).map_err(|error| error.to_string())?;
+    Ok(Survey { format, replay, devices, requests, written_bytes, sha256, file_bytes })
+}
+
+fn detect(file: &TraceFile) -> Result<Format, String> {
+    for (i, line) in file.lines().enumerate() {
+        let line = line.map_err(|why| format!("line {}, column 1: {why}", i + 1))?;
+        if !line.trim().is_empty() {
+            return Format::detect(&line).ok_or_else(|| {
+                "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by its first line; \
+                 --trace-format takes it as one of them and says what is wrong"
+                    .into()
+            });
+        }
+    }
+    Err("is empty".into())
+}
+
+/// Whether the trace has a request for each device that was named.
+fn known(names: &[String], devices: &[Device]) -> Result<(), String> {
+    if let Some((i, twice)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+        return Err(format!("\"{twice}\" is named twice, as number {} again", i + 1));
+    }
+    let Some(unknown) = names.iter().find(|name| !devices.iter().any(|device| device.name == **name)) else {
+        return Ok(());
+    };
+    if devices.is_empty() {
+        return Err(format!("holds no request to \"{unknown}\", nor to any other device"));
+    }
+    let listed =
+        devices.iter().take(LISTED_MAX).map(|d| format!("\"{}\" ({})", d.name, requests(d.requests)));
+    let mut list = listed.collect::<Vec<_>>().join(", ");
+    if devices.len() > LISTED_MAX {
+        list += &format!(" and {} devices more", devices.len() - LISTED_MAX);
+    }
+    Err(format!("holds no request to \"{unknown}\"; it has {list}"))
+}
+
+fn requests(n: u64) -> String {
+    if n == 1 { "1 request".into() } else { format!("{n} requests") }
+}
+
+/// Where each device that is replayed goes.
+fn places(devices: &[Device], asked: &Asked, drive: Drive) -> Result<Vec<Place>, String> {
+    let replayed: Vec<&Device> = match &asked.choice {
+        Choice::Named(names) => {
+            names.iter().filter_map(|name| devices.iter().find(|d| d.name == *name)).collect()
+        }
+        Choice::First | Choice::All => devices.iter().filter(|d| d.region.is_some()).collect(),
+    };
+    let place = |device: &Device, region| Place { device: device.name.clone(), region };
+    if replayed.len() < 2 || asked.placing == Placing::Same {
+        return Ok(replayed.into_iter().map(|device| place(device, Region::whole(drive))).collect());
+    }
+    let wanted: Vec<u128> = replayed
+        .iter()
+        .map(|d| u128::from(d.end.max(1)).next_multiple_of(u128::from(REGION_ALIGN)))
+        .collect();
+    let (all, room) = (wanted.iter().sum::<u128>(), u128::from(drive.bytes));
+    if all > room && asked.beyond == Beyond::Refuse {
+        let list: Vec<_> =
+            replayed.iter().zip(&wanted).map(|(d, bytes)| format!("\"{}\" {bytes}", d.name)).collect();
+        return Err(format!(
+            "its devices need {all} bytes one behind the other ({}), and the drive has {room}: --trace-wrap shrinks their \
+             regions alike, --trace-place same has them share their addresses, --trace-device leaves some out",
+            list.join(", ")
+        ));
+    }
+    let mut offset = 0;
+    let mut places = Vec::new();
+    for (device, wanted) in replayed.into_iter().zip(wanted) {
+        let bytes = if all <= room {
+            wanted
+        } else {
+            wanted * room / all / u128::from(REGION_ALIGN) * u128::from(REGION_ALIGN)
+        };
+        // No region is longer than the drive.
+        let region = Region { offset, bytes: bytes as u64 };
+        if device.longest > region.bytes || region.bytes == 0 {
+            return Err(format!(
+                "\"{}\" has requests of {} bytes and gets a region of {}: the drive is too small for all of these devices; \
+                 --trace-device leaves some out, --trace-place same has them share their addresses",
+                device.name, device.longest, region.bytes
+            ));
+        }
+        offset += region.bytes;
+        places.push(place(device, region));
+    }
+    Ok(places)
+}

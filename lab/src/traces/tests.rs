@@ -1,0 +1,163 @@
+use super::*;
+use aster_workload::Drive;
+use aster_workload::trace::{Beyond, Format, Region, Times, Unaligned};
+use flate2::Compression as Level;
+use flate2::write::GzEncoder;
+use std::io::Write;
+
+const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 512 };
+const TWO_DISKS: &str = "128166372003061629,usr,0,Read,4096,4096,41286\n\
+                         128166372003061630,usr,1,Write,0,4096,41286\n\
+                         128166372003061631,usr,0,Write,8192,8192,41286\n";
+
+fn file(bytes: &[u8]) -> Result<TraceFile, String> {
+    TraceFile::read_once("t.csv".into(), bytes)
+}
+fn asked(choice: Choice) -> Asked {
+    Asked {
+        format: None,
+        choice,
+        placing: Placing::Apart,
+        times: Times::AsFastAsPossible,
+        beyond: Beyond::Refuse,
+        unaligned: Unaligned::Refuse,
+    }
+}
+fn named(names: &[&str]) -> Choice {
+    Choice::Named(names.iter().map(|&name| name.to_owned()).collect())
+}
+fn read(text: &str, asked: &Asked) -> Result<Survey, String> {
+    survey(&file(text.as_bytes())?, asked, DRIVE)
+}
+fn regions(survey: &Survey) -> Vec<(u64, u64)> {
+    survey.devices.iter().filter_map(|d| d.region).map(|Region { offset, bytes }| (offset, bytes)).collect()
+}
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Level::default());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+fn zstd_packed(text: &str) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+#[test]
+fn lines_are_those_of_the_text() {
+    for text in ["", "a", "a\n", "\n", "a\r\nb\n\nµ\r", "a\n\r\n"] {
+        let owned: Vec<String> = Lines::of(text.as_bytes()).map(Result::unwrap).collect();
+        assert!(owned.iter().map(String::as_str).eq(text.lines()), "{text:?}: {owned:?}");
+    }
+    let mut bad = Lines::of(b"a\nb\xff\nc\n");
+    assert_eq!(bad.next(), Some(Ok("a".into())));
+    assert!(bad.next().unwrap().unwrap_err().contains("byte 2 of the line is not UTF-8"));
+    assert_eq!(bad.next(), None, "an error is the last");
+    let endless: &'static [u8] = vec![b'x'; 100_000].leak();
+    assert!(Lines::of(endless).next().unwrap().unwrap_err().contains("longer than 65536"));
+}
+
+#[test]
+fn a_packed_trace_is_the_trace() {
+    let plain = read(TWO_DISKS, &asked(Choice::All)).unwrap();
+    let (first, second) = TWO_DISKS.split_at(60);
+    let skippable = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd_packed(TWO_DISKS)].concat();
+    for (packed, kind) in [
+        (gzipped(TWO_DISKS), Compression::Gzip),
+        ([gzipped(first), gzipped(second)].concat(), Compression::Gzip),
+        (zstd_packed(TWO_DISKS), Compression::Zstd),
+        ([zstd_packed(first), zstd_packed(second)].concat(), Compression::Zstd),
+        (skippable, Compression::Zstd),
+    ] {
+        let file = file(&packed).unwrap();
+        assert_eq!(file.compression(), kind);
+        let found = survey(&file, &asked(Choice::All), DRIVE).unwrap();
+        assert_eq!((found.file_bytes, found.requests), (packed.len() as u64, 3));
+        assert_ne!(found.sha256, plain.sha256, "the checksum is the file's");
+        let same = Survey { sha256: plain.sha256.clone(), file_bytes: plain.file_bytes, ..found };
+        assert_eq!(same, plain);
+        // Twice, because it is read twice; and cut off anywhere it is an error or what stands there, never a panic.
+        assert!(file.lines().all(|line| line.is_ok()));
+        for end in 0..packed.len() {
+            if let Ok(cut) = self::file(&packed[..end]) {
+                let _ = survey(&cut, &asked(Choice::All), DRIVE);
+            }
+        }
+        let half = self::file(&packed[..packed.len() - 9]).unwrap();
+        let error = survey(&half, &asked(Choice::All), DRIVE).unwrap_err();
+        assert!(error.starts_with("line ") && error.contains("unpacking: "), "{error}");
+    }
+    let error = file(b"BZh91AY").unwrap_err();
+    assert!(error.contains("bzip2 -dc t.csv | aster run"), "{error}");
+}
+
+#[test]
+fn the_checksum_is_that_of_the_file() {
+    let found = read("1,a,0,Read,0,512,1\n", &asked(Choice::First)).unwrap();
+    assert_eq!(found.sha256, "d482c4dd25473aa6153a3a80ce74d5fc1b7c88fa3ecc654926d8ac79e0133524");
+    assert_eq!(found.file_bytes, 19);
+}
+
+#[test]
+fn one_device_has_the_whole_drive_and_the_others_are_told() {
+    let first = read(TWO_DISKS, &asked(Choice::First)).unwrap();
+    assert_eq!((first.requests, first.written_bytes, regions(&first)), (2, 8192, vec![(0, 1 << 20)]));
+    let told: Vec<_> = first.devices.iter().map(|d| (d.name.as_str(), d.requests)).collect();
+    assert_eq!(told, [("usr,0", 2), ("usr,1", 1)]);
+    let second = read(TWO_DISKS, &asked(named(&["usr,1"]))).unwrap();
+    assert_eq!((second.requests, second.written_bytes), (1, 4096));
+}
+
+#[test]
+fn several_devices_lie_one_behind_the_other_or_share_their_addresses() {
+    let all = asked(Choice::All);
+    let apart = read(TWO_DISKS, &all).unwrap();
+    assert_eq!((apart.requests, regions(&apart)), (3, vec![(0, 65_536), (65_536, 65_536)]));
+    let turned = read(TWO_DISKS, &asked(named(&["usr,1", "usr,0"]))).unwrap();
+    assert_eq!(regions(&turned), [(65_536, 65_536), (0, 65_536)], "in the order in which they are named");
+    let same = read(TWO_DISKS, &Asked { placing: Placing::Same, ..all }).unwrap();
+    assert_eq!(regions(&same), [(0, 1 << 20), (0, 1 << 20)]);
+}
+
+#[test]
+fn devices_that_do_not_fit_are_refused_or_shrunk_alike() {
+    let far = TWO_DISKS.replace("Write,0,", "Write,1040384,").replace("Write,8192,", "Write,1032192,");
+    let all = asked(Choice::All);
+    let error = read(&far, &all).unwrap_err();
+    for words in ["need 2097152 bytes", "\"usr,0\" 1048576", "the drive has 1048576", "--trace-wrap"] {
+        assert!(error.contains(words), "{error}");
+    }
+    let wrapped = Asked { beyond: Beyond::Wrap, ..all };
+    assert_eq!(regions(&read(&far, &wrapped).unwrap()), [(0, 524_288), (524_288, 524_288)]);
+    let long = far.replace("Read,4096,4096", "Read,0,1044480");
+    assert!(read(&long, &wrapped).unwrap_err().contains("requests of 1044480 bytes"));
+}
+
+#[test]
+fn a_device_that_is_not_there_is_answered_with_those_that_are() {
+    let error = read(TWO_DISKS, &asked(named(&["usr,0", "usr,7"]))).unwrap_err();
+    assert_eq!(error, "holds no request to \"usr,7\"; it has \"usr,0\" (2 requests), \"usr,1\" (1 request)");
+    let twice = read(TWO_DISKS, &asked(named(&["usr,0", "usr,0"]))).unwrap_err();
+    assert!(twice.contains("named twice"), "{twice}");
+    let many: String = (0..30).map(|i| format!("1,h,{i},Read,0,512,1\n")).collect();
+    assert!(read(&many, &asked(named(&["x"]))).unwrap_err().ends_with("and 10 devices more"));
+}
+
+#[test]
+fn nothing_to_replay_is_an_error() {
+    let first = asked(Choice::First);
+    assert_eq!(read("", &first), Err("is empty".into()));
+    assert_eq!(read("\n \n", &first), Err("is empty".into()));
+    assert!(read("fio version 3 iolog\n", &first).unwrap_err().contains("no request"));
+    assert!(read("Dear diary\n", &first).unwrap_err().contains("--trace-format"));
+    assert!(TraceFile::open(std::path::Path::new("/")).unwrap_err().contains("folder"));
+}
+
+#[test]
+fn a_bad_line_is_named() {
+    let first = asked(Choice::First);
+    let error = read(&TWO_DISKS.replace("Write,0,", "Scribble,0,"), &first).unwrap_err();
+    assert!(error.starts_with("line 2, column "), "{error}");
+    let error = read(&TWO_DISKS.replace("Write,8192,", "Write,81920000,"), &first).unwrap_err();
+    assert!(error.starts_with("line 3, column "), "{error}");
+    let mqsim = Asked { format: Some(Format::Mqsim), ..first };
+    assert!(read(TWO_DISKS, &mqsim).unwrap_err().starts_with("line 1, column 1: expected a time"));
+}
