@@ -2,6 +2,7 @@
 
 use crate::monitor::ModulesArgs;
 use crate::operation::OperationArg;
+use crate::window::WindowArgs;
 use aster_device::bench::Pattern;
 use aster_device::profile::ControllerName;
 use aster_lab::run::workload::trace::{Format, SPEED_RECORDED, Times};
@@ -371,6 +372,7 @@ Examples:
   aster run cosmos-plus --job read.fio --precondition 0 --content fingerprint --set restrict.blocks_per_lun=64 --age 8760 --spans
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
   aster run tiny --trace web.csv.gz --trace-device all --trace-speed 2 --trace-wrap
+  aster run tiny --job mixed.fio --perfetto tail.json --slowest 20 --from 10ms
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
   aster run --job read.fio --image drive.aster           as the drive that the image was made as
   aster run tiny --job mixed.fio --json > mixed.json && aster run --again mixed.json     the same run, from its report alone
@@ -418,7 +420,7 @@ pub(crate) struct RunArgs {
     /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this file: VCD, or a picture when it ends in .svg
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
-    /// Write every event from power-on to this file, one JSON object a line; times in picoseconds
+    /// Write every event from power-on, or of a part of the work, to this file, one JSON object a line; times in picoseconds
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Write what the work's commands, slices, flash operations, channels and arrays did to this file, for ui.perfetto.dev
@@ -441,6 +443,8 @@ pub(crate) struct RunArgs {
     /// Override a key of the profile, such as ftl.buffer_entries=64; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) replay: ReplayArgs,
 }

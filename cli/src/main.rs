@@ -23,6 +23,7 @@ mod set;
 mod sideband;
 mod torture;
 mod traces;
+mod window;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};

@@ -40,6 +40,8 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let again = args.source.again.as_deref().map(Again::read).transpose()?;
     let as_recorded = again.as_ref().map(|again| again.arguments(args.clone())).transpose()?;
     let args = as_recorded.as_ref().unwrap_or(args);
+    let explains_any = which == Some(Which::Slowest);
+    args.window.check(args.events.is_some() || args.perfetto.is_some(), explains_any)?;
     let setup = match &again {
         Some(again) => again.setup()?,
         None => setup(args)?,
@@ -171,6 +173,7 @@ fn watch(args: &RunArgs, which: Option<Which>) -> Result<Watch, Failure> {
         monitor: args.monitor.as_ref().map(monitor).transpose()?,
         spans: args.spans,
         explain: which,
+        part: args.window.part(),
     })
 }
 

@@ -46,6 +46,8 @@ impl Kept {
 pub struct Collector {
     which: Which,
     first: u64,
+    /// A command that doesn't begin from the first until the second of these is not the slowest.
+    within: Option<(Instant, Instant)>,
     histories: Histories,
     open: BTreeMap<u64, Kept>,
     found: Option<(u64, CommandSpan, Kept)>,
@@ -57,6 +59,7 @@ impl Collector {
         Collector {
             which,
             first: u64::MAX,
+            within: None,
             histories: Histories::default(),
             open: BTreeMap::new(),
             found: None,
@@ -64,8 +67,10 @@ impl Collector {
     }
 
     /// The work begins: the command that is fetched next, the `first` of the run, is its number 1.
-    pub fn begin(&mut self, first: u64) {
+    /// Of those that begin before the first moment of `within`, or not before the second, none is the slowest.
+    pub fn begin(&mut self, first: u64, within: Option<(Instant, Instant)>) {
         self.first = first;
+        self.within = within;
     }
 
     /// Takes a piece that has ended.
@@ -77,6 +82,10 @@ impl Collector {
         }
         if let Activity::Command(span) = piece.activity {
             let kept = self.open.remove(&number).unwrap_or_default();
+            let (began, by_number) = (span.ends().0, self.which != Which::Slowest);
+            if !by_number && self.within.is_some_and(|(first, end)| began < first || began >= end) {
+                return;
+            }
             let longer = |best: &CommandSpan| span.total() > best.total();
             if self.found.as_ref().is_none_or(|(_, best, _)| longer(best)) {
                 self.found = Some((number + 1, span, kept));

@@ -17,4 +17,5 @@ mod served;
 mod spdk;
 mod tortured;
 mod traced;
+mod windows;
 mod words;

@@ -52,7 +52,7 @@ fn read(from: u64, takes: u64, slot: u16) -> Vec<(u64, Event)> {
 fn explanation(which: Which, mut events: Vec<(u64, Event)>) -> Option<Explanation> {
     events.sort_by_key(|(at, _)| *at);
     let mut collector = Collector::new(which);
-    collector.begin(0);
+    collector.begin(0, None);
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
     for (at, event) in &events {
         lives.event(us(*at), event);
@@ -138,7 +138,7 @@ fn what_came_before_the_work_is_not_looked_at() {
     let mut collector = Collector::new(Which::Slowest);
     let mut events = [read(0, 500, 0), read(700, 50, 1)].concat();
     events.sort_by_key(|(at, _)| *at);
-    collector.begin(1);
+    collector.begin(1, None);
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
     events.iter().for_each(|(at, event)| lives.event(us(*at), event));
     drop(lives);

@@ -1,9 +1,14 @@
-//! Every event of a run, one JSON object a line.
+//! The events of a run, one JSON object a line: every one from power-on, those of a window, or those of the slowest commands.
 
 use super::error::{WatchError, create};
-use aster_run_virtual::events::{Event, EventSink, Recorder};
+use super::slowest::Slowest;
+use super::spans::{SLOTS, add};
+use super::window::Window;
+use aster_run_virtual::Machine;
+use aster_run_virtual::events::{CommandSpan, Event, EventSink, Recorder, Spans, Tee};
 use aster_units::Instant;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -31,10 +36,117 @@ fn write_line(into: &mut impl Write, at: Instant, event: &Event) -> io::Result<(
 
 impl<W: Write> EventSink for Lines<W> {
     fn event(&mut self, at: Instant, event: &Event) {
-        let mut output = self.0.borrow_mut();
-        if output.error.is_none() {
-            let written = write_line(&mut output.into, at, event);
-            output.error = written.err();
+        self.0.borrow_mut().write(at, event);
+    }
+}
+
+impl<W: Write> Output<W> {
+    fn write(&mut self, at: Instant, event: &Event) {
+        if self.error.is_none() {
+            self.error = write_line(&mut self.into, at, event).err();
+        }
+    }
+}
+
+/// Takes the span of a command that has ended.
+type Ended = Box<dyn FnMut(&CommandSpan)>;
+
+/// What a flash operation is known by between its events: LUN, kind and row.
+type Operation = (u64, u64, u64);
+
+/// Keeps the events of the slowest commands: those that name a command, the firmware task that carries out a slice of it, or
+/// a flash operation that such a task has asked for.
+struct OfSlowest {
+    window: Window,
+    spans: Spans<Ended>,
+    ended: Rc<Cell<Option<CommandSpan>>>,
+    fetched: u64,
+    /// By command slot.
+    commands: BTreeMap<u64, u64>,
+    /// By firmware task.
+    tasks: BTreeMap<u64, u64>,
+    operations: BTreeMap<Operation, u64>,
+    slowest: Slowest<(Instant, Event)>,
+}
+
+impl OfSlowest {
+    fn new(most: usize, window: Window) -> Self {
+        let ended = Rc::new(Cell::new(None));
+        let sink = Rc::clone(&ended);
+        OfSlowest {
+            window,
+            spans: Spans::new(SLOTS, Box::new(move |span| sink.set(Some(*span)))),
+            ended,
+            fetched: 0,
+            commands: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            slowest: Slowest::new(most, usize::from(SLOTS)),
+        }
+    }
+
+    /// The command that an event is part of.
+    fn command_of(&mut self, event: &Event) -> Option<u64> {
+        let (mut slot, mut task, mut lun, mut kind, mut row) = (None, None, None, None, None);
+        event.for_each_field(|name, value| match name {
+            "command" => slot = Some(value),
+            "task" => task = Some(value),
+            "lun" => lun = Some(value),
+            "kind" => kind = Some(value),
+            "row" => row = Some(value),
+            _ => {}
+        });
+        let operation = || Some((lun?, kind?, row?));
+        match (event, slot, task) {
+            (Event::CommandFetched { .. }, Some(slot), _) => {
+                self.fetched += 1;
+                self.commands.insert(slot, self.fetched);
+                Some(self.fetched)
+            }
+            (Event::SliceStarted { .. }, Some(slot), Some(task)) => {
+                let command = self.commands.get(&slot).copied()?;
+                self.tasks.insert(task, command);
+                Some(command)
+            }
+            (Event::SliceEnded { .. }, _, Some(task)) => self.tasks.remove(&task),
+            (Event::FlashQueued { .. }, _, Some(task)) => {
+                let command = self.tasks.get(&task).copied()?;
+                operation().map(|operation| self.operations.insert(operation, command));
+                Some(command)
+            }
+            (Event::FlashFinished { .. }, ..) => self.operations.remove(&operation()?),
+            (_, Some(slot), _) => self.commands.get(&slot).copied(),
+            (_, _, Some(task)) => self.tasks.get(&task).copied(),
+            _ => self.operations.get(&operation()?).copied(),
+        }
+    }
+}
+
+impl EventSink for OfSlowest {
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.spans.event(at, event);
+        let command = self.command_of(event);
+        if self.window.ends().is_none() {
+            return;
+        }
+        if let Some(command) = command {
+            self.slowest.hear(command, (at, *event));
+        }
+        if let Some(span) = self.ended.take()
+            && let Some(command) = self.commands.get(&span.command.into())
+        {
+            self.slowest.ended(*command, span.total(), self.window.has(span.ends().0));
+        }
+    }
+}
+
+/// Writes the events of a window.
+struct Windowed<W: Write>(Window, Rc<RefCell<Output<W>>>);
+
+impl<W: Write> EventSink for Windowed<W> {
+    fn event(&mut self, at: Instant, event: &Event) {
+        if self.0.has(at) {
+            self.1.borrow_mut().write(at, event);
         }
     }
 }
@@ -43,19 +155,51 @@ impl<W: Write> EventSink for Lines<W> {
 pub struct EventFile {
     path: PathBuf,
     recorder: Recorder,
+    window: Window,
     output: Rc<RefCell<Output<Box<dyn Write>>>>,
+    slowest: RefCell<Option<Rc<RefCell<OfSlowest>>>>,
 }
 
 impl EventFile {
-    /// Attaches the file at `path` to `recorder`.
+    /// Makes the file at `path`, which hears of `recorder` from now on unless the window is a part of the run.
     ///
     /// # Errors
     /// When the file can't be made.
-    pub fn attach(path: &Path, recorder: &Recorder) -> Result<Self, WatchError> {
+    pub fn create(path: &Path, recorder: &Recorder, window: &Window) -> Result<Self, WatchError> {
         let into: Box<dyn Write> = Box::new(create(path)?);
         let output = Rc::new(RefCell::new(Output { into, error: None }));
-        recorder.attach(Lines(Rc::clone(&output)));
-        Ok(EventFile { path: path.to_owned(), recorder: recorder.clone(), output })
+        if !window.chosen {
+            recorder.attach(Lines(Rc::clone(&output)));
+        }
+        Ok(EventFile {
+            path: path.to_owned(),
+            recorder: recorder.clone(),
+            window: window.clone(),
+            output,
+            slowest: RefCell::default(),
+        })
+    }
+
+    /// Listens to `machine`, whose I/O queues have not been used yet, for a part of the run.
+    pub fn attach(&self, machine: &Machine) {
+        let window = self.window.clone();
+        match window.slowest {
+            _ if !window.chosen => {}
+            None => add(
+                machine,
+                Tee::default().with(Rc::new(RefCell::new(Windowed(window, Rc::clone(&self.output))))),
+            ),
+            Some(most) => {
+                let mut slowest = OfSlowest::new(most, window);
+                let driver = machine.driver();
+                for queue in driver.queues() {
+                    slowest.spans.queue_created(queue.0, driver.depth(queue) + 1);
+                }
+                let slowest = Rc::new(RefCell::new(slowest));
+                add(machine, Tee::default().with(Rc::clone(&slowest)));
+                *self.slowest.borrow_mut() = Some(slowest);
+            }
+        }
     }
 
     /// Writes what is left.
@@ -65,6 +209,11 @@ impl EventFile {
     pub fn finish(self) -> Result<(), WatchError> {
         self.recorder.detach();
         let mut output = self.output.borrow_mut();
+        if let Some(slowest) = self.slowest.take() {
+            let empty = Slowest::new(0, 0);
+            let kept = std::mem::replace(&mut slowest.borrow_mut().slowest, empty);
+            kept.finish().for_each(|(at, event)| output.write(at, &event));
+        }
         let result = match output.error.take() {
             Some(error) => Err(error),
             None => output.into.flush(),
@@ -75,6 +224,7 @@ impl EventFile {
 
 #[cfg(test)]
 mod tests {
+    use super::super::window::Part;
     use super::*;
 
     #[test]
@@ -105,7 +255,13 @@ mod tests {
         recorder.attach(Lines(Rc::clone(&output)));
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 1, ppa: 0 });
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 2, ppa: 0 });
-        let file = EventFile { path: "events.jsonl".into(), recorder: recorder.clone(), output };
+        let file = EventFile {
+            path: "events.jsonl".into(),
+            recorder: recorder.clone(),
+            window: Window::new(Part::default()),
+            output,
+            slowest: RefCell::default(),
+        };
         let error = file.finish().unwrap_err().to_string();
         assert!(error.starts_with("events.jsonl: "), "{error}");
         assert!(!recorder.is_on());

@@ -1,11 +1,13 @@
 //! Followers of a run's commands: the trace for Perfetto, and the explanation of one command.
 
 use super::error::{WatchError, create};
+use super::slowest::Slowest;
 use super::spans::{SLOTS, add};
+use super::window::Window;
 use crate::explain::{Collector, Explanation, Which};
 use crate::perfetto::PerfettoTrace;
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::{Lives, Piece, Tee};
+use aster_run_virtual::events::{Activity, Lives, Piece, Tee};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::BufWriter;
@@ -17,6 +19,7 @@ pub struct Followers {
     perfetto: Option<Perfetto>,
     collector: Option<Rc<RefCell<Collector>>>,
     at_work: Rc<Cell<bool>>,
+    window: Window,
     lives: RefCell<Option<Rc<RefCell<dyn Fetched>>>>,
 }
 
@@ -25,6 +28,17 @@ struct Perfetto {
     /// Until the drive's shape is known.
     file: RefCell<Option<BufWriter<File>>>,
     trace: Rc<RefCell<Option<PerfettoTrace<BufWriter<File>>>>>,
+    /// What is drawn at the end, where only the slowest commands are.
+    slowest: Option<Rc<RefCell<Slowest<Piece>>>>,
+}
+
+/// Keeps a piece where only the slowest commands are drawn.
+fn keep(slowest: &mut Slowest<Piece>, piece: &Piece, window: &Window) {
+    let Some(command) = piece.command else { return };
+    slowest.hear(command, *piece);
+    if let Activity::Command(span) = piece.activity {
+        slowest.ended(command, span.total(), window.has(span.ends().0));
+    }
 }
 
 /// What is asked of [`Lives`], whatever its function is.
@@ -43,17 +57,21 @@ impl Followers {
     ///
     /// # Errors
     /// When the file can't be made.
-    pub fn new(perfetto: Option<&Path>, explain: Option<Which>) -> Result<Self, WatchError> {
+    pub fn new(perfetto: Option<&Path>, explain: Option<Which>, window: &Window) -> Result<Self, WatchError> {
         let perfetto = match perfetto {
             Some(path) => Some(Perfetto {
                 path: path.to_owned(),
                 file: RefCell::new(Some(create(path)?)),
                 trace: Rc::default(),
+                slowest: window
+                    .slowest
+                    .map(|most| Rc::new(RefCell::new(Slowest::new(most, usize::from(SLOTS))))),
             }),
             None => None,
         };
         let collector = explain.map(|which| Rc::new(RefCell::new(Collector::new(which))));
-        Ok(Followers { perfetto, collector, at_work: Rc::default(), lives: RefCell::default() })
+        let window = window.clone();
+        Ok(Followers { perfetto, collector, at_work: Rc::default(), window, lives: RefCell::default() })
     }
 
     /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
@@ -67,12 +85,17 @@ impl Followers {
             *perfetto.trace.borrow_mut() = file.map(|file| PerfettoTrace::new(file, geometry));
             Rc::clone(&perfetto.trace)
         });
-        let (collector, at_work) = (self.collector.clone(), Rc::clone(&self.at_work));
+        let slowest = self.perfetto.as_ref().and_then(|perfetto| perfetto.slowest.clone());
+        let (collector, at_work, window) =
+            (self.collector.clone(), Rc::clone(&self.at_work), self.window.clone());
         let mut lives = Lives::new(geometry, SLOTS, move |piece: &Piece| {
             if !at_work.get() {
                 return;
             }
-            if let Some(trace) = &trace
+            if let Some(slowest) = &slowest {
+                keep(&mut slowest.borrow_mut(), piece, &window);
+            } else if let Some(trace) = &trace
+                && (!window.chosen || window.meets(piece.from, piece.to))
                 && let Some(trace) = trace.borrow_mut().as_mut()
             {
                 trace.hear(piece);
@@ -95,7 +118,9 @@ impl Followers {
         self.at_work.set(true);
         let lives = self.lives.borrow();
         if let (Some(collector), Some(lives)) = (&self.collector, &*lives) {
-            collector.borrow_mut().begin(lives.borrow().fetched());
+            collector
+                .borrow_mut()
+                .begin(lives.borrow().fetched(), self.window.ends().filter(|_| self.window.chosen));
         }
     }
 
@@ -106,8 +131,11 @@ impl Followers {
     pub fn finish(&self, machine: &Machine) -> Result<Option<Explanation>, WatchError> {
         self.at_work.set(false);
         if let Some(perfetto) = &self.perfetto
-            && let Some(trace) = perfetto.trace.borrow_mut().take()
+            && let Some(mut trace) = perfetto.trace.borrow_mut().take()
         {
+            if let Some(slowest) = &perfetto.slowest {
+                slowest.replace(Slowest::new(0, 0)).finish().for_each(|piece| trace.hear(&piece));
+            }
             trace.finish().map_err(|error| WatchError::write(&perfetto.path, error))?;
         }
         let geometry = *machine.device().geometry();

@@ -4,9 +4,11 @@ mod error;
 mod events;
 mod follow;
 mod monitor;
+mod slowest;
 mod spans;
 mod watchers;
 mod wave;
+mod window;
 
 pub use error::WatchError;
 pub use events::EventFile;
@@ -15,3 +17,4 @@ pub use monitor::{MonitorFile, insert, object};
 pub use spans::{SpanReport, SpanSink, add};
 pub use watchers::{Heard, MonitorWatch, Watch, Watchers};
 pub use wave::{Tell, WaveFile};
+pub use window::{Part, Window};

@@ -6,6 +6,7 @@ use super::follow::Followers;
 use super::monitor::MonitorFile;
 use super::spans::{SpanReport, SpanSink};
 use super::wave::WaveFile;
+use super::window::{Part, Window};
 use crate::explain::{Explanation, Which};
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::Recorder;
@@ -29,6 +30,8 @@ pub struct Watch {
     pub spans: bool,
     /// One command's life.
     pub explain: Option<Which>,
+    /// Of events, Perfetto's trace and what may be explained, a part.
+    pub part: Part,
 }
 
 /// The operation monitor's samples in a file: a table when it ends in `.csv`, else JSON lines.
@@ -51,6 +54,7 @@ pub struct Watchers {
     spans: Option<SpanSink>,
     monitor: Option<(MonitorFile, Duration)>,
     followers: Followers,
+    window: Window,
     recorder: Recorder,
     hook: Cell<Option<Hook>>,
 }
@@ -77,14 +81,16 @@ impl Watchers {
     pub fn new(watch: &Watch) -> Result<Self, WatchError> {
         let recorder = Recorder::default();
         let wave = watch.wave.as_deref().map(WaveFile::create).transpose()?;
-        let events = watch.events.as_deref().map(|path| EventFile::attach(path, &recorder)).transpose()?;
+        let window = Window::new(watch.part);
+        let event_file = |path| EventFile::create(path, &recorder, &window);
+        let events = watch.events.as_deref().map(event_file).transpose()?;
         let spans = watch.spans.then(SpanSink::default);
         let monitor_file = |of: &MonitorWatch| {
             Ok::<_, WatchError>((MonitorFile::create(&of.path, &of.modules, of.each_way)?, of.interval))
         };
         let monitor = watch.monitor.as_ref().map(monitor_file).transpose()?;
-        let followers = Followers::new(watch.perfetto.as_deref(), watch.explain)?;
-        Ok(Watchers { wave, events, spans, monitor, followers, recorder, hook: Cell::default() })
+        let followers = Followers::new(watch.perfetto.as_deref(), watch.explain, &window)?;
+        Ok(Watchers { wave, events, spans, monitor, followers, window, recorder, hook: Cell::default() })
     }
 
     /// Calls `hook` with the machine when the work begins: what it adds ([`add`]) hears the work beside everybody else, such as
@@ -103,6 +109,9 @@ impl Watchers {
     /// Listens to `machine`, whose I/O queues have not been used yet.
     pub fn booted(&self, machine: &Machine) {
         self.followers.attach(machine);
+        if let Some(events) = &self.events {
+            events.attach(machine);
+        }
         if let Some(spans) = &self.spans {
             spans.attach(machine);
         }
@@ -110,6 +119,7 @@ impl Watchers {
 
     /// The work begins.
     pub fn work_begins(&self, machine: &Machine) {
+        self.window.begin(machine.now());
         self.followers.begin();
         if let Some((monitor, interval)) = &self.monitor {
             monitor.attach(machine, *interval);
@@ -142,6 +152,7 @@ impl Watchers {
         shut_down: impl FnOnce(Machine) -> Result<(), E>,
     ) -> Result<Heard, E> {
         let spans = self.spans.map(|spans| spans.report(&machine));
+        let empty = self.window.end(machine.now());
         let explanation = self.followers.finish(&machine)?;
         if let Some((monitor, _)) = self.monitor {
             monitor.finish(&machine)?;
@@ -152,6 +163,6 @@ impl Watchers {
             events.finish()?;
         }
         ended?;
-        Ok(Heard { spans, explanation, notes: note.into_iter().collect() })
+        Ok(Heard { spans, explanation, notes: note.into_iter().chain(empty).collect() })
     }
 }

@@ -1,0 +1,96 @@
+//! Which part of a run is written down.
+
+use aster_units::{Duration, Instant};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Which part of a run goes into the files of events and of Perfetto's trace, and may be explained. By default the whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Part {
+    /// Nothing before this time of the work.
+    pub from: Option<Duration>,
+    /// Nothing from this time of the work on.
+    pub until: Option<Duration>,
+    /// In the files, only what was done for so many commands, the slowest of those that begin in that time.
+    pub slowest: Option<usize>,
+}
+
+/// A part of the work, in the drive's time; shut until the work begins.
+#[derive(Clone)]
+pub struct Window {
+    from: Duration,
+    until: Option<Duration>,
+    /// How many commands are kept; `None` keeps everything.
+    pub(super) slowest: Option<usize>,
+    /// The user has asked for a part.
+    pub(super) chosen: bool,
+    /// First moment, and the first that is too late, while the work goes on.
+    open: Rc<Cell<Option<(Instant, Instant)>>>,
+}
+
+impl Window {
+    pub(super) fn new(part: Part) -> Self {
+        Window {
+            from: part.from.unwrap_or(Duration::ZERO),
+            until: part.until,
+            slowest: part.slowest,
+            chosen: part != Part::default(),
+            open: Rc::default(),
+        }
+    }
+
+    /// The work begins.
+    pub(super) fn begin(&self, now: Instant) {
+        let after = |time: Duration| Instant::from_picos(now.as_picos().saturating_add(time.as_picos()));
+        self.open.set(Some((after(self.from), self.until.map_or(Instant::MAX, after))));
+    }
+
+    /// The work has ended at `now`. Gives what is to be said when it had before the window began.
+    pub(super) fn end(&self, now: Instant) -> Option<String> {
+        let (first, _) = self.open.take()?;
+        let began = first.as_picos().checked_sub(self.from.as_picos())?;
+        (first >= now && !self.from.is_zero()).then(|| {
+            let took = Duration::from_picos(now.as_picos().saturating_sub(began));
+            format!("--from {}: the work had ended after {took}, so nothing of it was kept", self.from)
+        })
+    }
+
+    /// The window's ends, while the work goes on.
+    pub(super) fn ends(&self) -> Option<(Instant, Instant)> {
+        self.open.get()
+    }
+
+    /// True of a moment in the window.
+    pub(super) fn has(&self, at: Instant) -> bool {
+        self.ends().is_some_and(|(first, end)| first <= at && at < end)
+    }
+
+    /// True of what has a part in the window.
+    pub(super) fn meets(&self, from: Instant, to: Instant) -> bool {
+        self.ends().is_some_and(|(first, end)| to >= first && from < end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_open_between_its_ends_while_the_work_goes_on() {
+        let args = Part {
+            from: Some(Duration::from_micros(2)),
+            until: Some(Duration::from_micros(4)),
+            slowest: None,
+        };
+        let window = Window::new(args);
+        let at = |micros: u64| Instant::ZERO + Duration::from_micros(micros);
+        assert!(!window.has(at(3)));
+        window.begin(at(10));
+        assert_eq!([11, 12, 13, 14].map(|t| window.has(at(t))), [false, true, true, false]);
+        assert!(window.meets(at(0), at(12)) && window.meets(at(13), at(20)) && !window.meets(at(14), at(20)));
+        assert_eq!(window.end(at(20)), None);
+        assert!(!window.has(at(13)));
+        window.begin(at(10));
+        assert!(window.end(at(11)).unwrap().contains("ended after 1"));
+    }
+}
