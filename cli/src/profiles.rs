@@ -7,7 +7,7 @@ use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
 use aster_device::profile::{PACKAGES, Profile, SHIPPED};
-use aster_device::{FreshErrors, Media};
+use aster_device::{FreshErrors, Media, least_command};
 use aster_lab::measure::drive_of;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
@@ -218,6 +218,8 @@ struct Checked {
     /// Simulated seconds from power-on.
     ready_after_s: f64,
     factory_bad_blocks: u64,
+    /// What every command costs before firmware and flash do anything for it, nanoseconds.
+    least_command_ns: f64,
     /// Every key, those that have their default too.
     profile: Profile,
 }
@@ -253,6 +255,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         chunk_loss: fresh.lost,
         ready_after_s: ready.as_secs_f64(),
         factory_bad_blocks: machine.device().stats().ftl.factory_bad_blocks,
+        least_command_ns: least_command(&profile).as_picos() as f64 / 1e3,
         profile,
     };
     if args.json {
@@ -272,9 +275,11 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     format!(
         "{name}: a good profile\n  {}\n  array     {shape}\n  flash     {flash} ({flash_bytes} bytes)\n  \
          exported  {exported} ({exported_bytes} bytes), {spare_percent:.1} % spare\n  \
+         command   at least {:.0} ns, of link and controller, before firmware and flash\n  \
          ecc       {} wrong bits of {} corrected; a new block's worst pages have {:.2}\n  \
          booted    ready {ready} after power-on, simulated; {} found bad\n",
         found.profile.description,
+        found.least_command_ns,
         fresh.corrected,
         fresh.bits,
         fresh.expected,

@@ -18,11 +18,14 @@ use aster_nand::{
     NandError, PerType, Variant,
 };
 use aster_ports::layout::{PageLayout, Placement};
+use aster_ports::link::LinkOp;
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::cosmos::{CoreBuses, LoopConfig, LoopCosts};
 use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::{CellMode, Content, Duration, Frequency};
+use aster_wire::nvme::cqe::CQE_BYTES;
+use aster_wire::nvme::sqe::SQE_BYTES;
 use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 use aster_wire::onfi::parameter_page::Endurance;
 use aster_wire::onfi::{CommandSet, DataInterface, Timing};
@@ -372,15 +375,26 @@ pub(crate) fn engine(
 
 pub(crate) fn link(profile: &Profile) -> LinkConfig {
     let l = &profile.link;
-    if l.unlimited {
-        return LinkConfig::default();
-    }
+    let bytes_per_second = lane_bytes_per_second(l.generation) * u64::from(l.lanes);
     LinkConfig {
-        bytes_per_second: lane_bytes_per_second(l.generation) * u64::from(l.lanes),
+        bytes_per_second: if l.unlimited { 0 } else { bytes_per_second },
         latency: nanos(l.latency_ns),
         packet_overhead: l.packet_overhead,
         packet_payload: l.packet_payload,
     }
+}
+
+/// What every command costs before firmware or flash do anything for it: the doorbell and the submission entry on the link, what the
+/// controller takes for it, the completion entry and the interrupt behind it.
+///
+/// It is above zero for each profile that passes its check, so that simulated time goes on whatever a host asks for.
+pub fn least_command(profile: &Profile) -> Duration {
+    let link = link(profile);
+    let interrupt = LinkOp::Interrupt { vector: 0 };
+    let sent = [SQE_BYTES as u32, CQE_BYTES as u32, interrupt.bytes()].map(|bytes| link.occupies(bytes));
+    let controller = nanos(profile.host.fetch_ns) + nanos(profile.host.completion_ns);
+    // The doorbell goes one way, the entry's fetch both, the completion one with the interrupt close behind.
+    sent.into_iter().fold(link.latency * 4 + controller, |sum, part| sum + part)
 }
 
 /// Bytes a second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on (PCIe 4.0 §4.2).

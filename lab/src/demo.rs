@@ -114,10 +114,13 @@ pub fn make_image(file: &File) -> Result<(), DemoError> {
     Ok(aster_run_virtual::make_image(file, &profile()?, Some(Content::Full))?)
 }
 
+/// Commands outstanding at most; the demo's jobs ask for less.
+const DEPTH_MAX: u16 = 255;
+
 fn config(profile: &Profile) -> Config {
     Config {
         queue_pairs: 1,
-        depth: profile.host.queue_entries - 1,
+        depth: DEPTH_MAX.min(profile.host.queue_entries - 1),
         transfer_bytes_max: COPY_BYTES as u32,
         ..Config::default()
     }

@@ -143,6 +143,10 @@ impl Profile {
         // FFFFh is what a slot without a device reads as.
         range("link.vendor_id", f64::from(self.link.vendor_id), 0.0, f64::from(u16::MAX - 1))?;
         range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
+        if self.link.unlimited && self.link.latency_ns == 0 {
+            let reason = "must be above 0 with link.unlimited: a command would cost no time, and a job that goes by time never end";
+            return Err(("link.latency_ns", reason.to_owned()));
+        }
         range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;
         if ![1, 2, 4, 8, 16].contains(&self.link.lanes) {
             return Err(("link.lanes", "must be 1, 2, 4, 8 or 16".to_owned()));

@@ -277,7 +277,8 @@ pub struct LinkProfile {
     pub generation: u8,
     /// Lanes.
     pub lanes: u8,
-    /// Lets transfers take no time at all.
+    /// No limit to the bytes a second: a transfer takes `latency_ns` alone, which must then be above 0, since a command that costs nothing
+    /// would let a job that goes by time run for ever.
     #[serde(default)]
     pub unlimited: bool,
     /// One way through link and root complex, nanoseconds.

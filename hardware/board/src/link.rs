@@ -25,7 +25,7 @@ pub struct LinkConfig {
 
 impl LinkConfig {
     /// Time that `bytes` of payload keep one direction busy, headers included.
-    fn occupies(&self, bytes: u32) -> Duration {
+    pub fn occupies(&self, bytes: u32) -> Duration {
         if self.bytes_per_second == 0 {
             return Duration::ZERO;
         }

@@ -141,6 +141,8 @@ pub(super) struct Bench {
 /// Of what is written beforehand.
 const FILL_BYTES: u32 = 128 << 10;
 const FILL_OUTSTANDING: u32 = 32;
+/// Commands outstanding at most: those of a queue of the board (P12).
+const DEPTH_MAX: u16 = 255;
 
 impl Bench {
     pub(super) fn new(plan: &Plan, setup: &Setup, recorder: &Recorder) -> Result<Self, CosmosError> {
@@ -149,7 +151,7 @@ impl Bench {
     pub(super) fn of(profile: Profile, recorder: &Recorder) -> Result<Self, CosmosError> {
         let config = Config {
             queue_pairs: 1,
-            depth: profile.host.queue_entries - 1,
+            depth: DEPTH_MAX.min(profile.host.queue_entries - 1),
             transfer_bytes_max: profile.host.transfer_bytes_max,
             ..Config::default()
         };
