@@ -1,42 +1,9 @@
 use crate::job::BlockSizes;
-use crate::{Access, Distribution, Mix, Pareto, Permutation, Plan, Request, RequestKind, Source, Zipf};
-use aster_units::{Duration, Rng, mix64};
+use crate::placement::{Placement, Slots};
+use crate::rate::Schedule;
+use crate::{Access, Distribution, Mix, PerDirection, Plan, Request, RequestKind, Source};
+use aster_units::{Duration, Rng};
 use core::convert::Infallible;
-
-const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
-
-/// Where random offsets come from, in units of a direction's alignment.
-#[derive(Clone, Debug)]
-enum Placement {
-    /// Each slot once a pass, in an order that changes with the pass.
-    Map {
-        order: Permutation,
-        next: u64,
-        pass: u64,
-    },
-    Uniform,
-    Zipf(Zipf),
-    Pareto(Pareto),
-}
-
-impl Placement {
-    fn slot(&mut self, slots: u64, seed: u64, rng: &mut Rng) -> u64 {
-        match self {
-            Placement::Map { order, next, pass } => {
-                if *next == slots {
-                    *pass += 1;
-                    *next = 0;
-                    *order = Permutation::new(slots, seed ^ mix64(*pass));
-                }
-                *next += 1;
-                order.at(*next - 1)
-            }
-            Placement::Uniform => rng.below(slots),
-            Placement::Zipf(zipf) => zipf.block(rng),
-            Placement::Pareto(pareto) => pareto.block(rng),
-        }
-    }
-}
 
 fn is_write(kind: RequestKind) -> bool {
     matches!(kind, RequestKind::Write | RequestKind::WriteZeroes)
@@ -50,15 +17,46 @@ struct Lane {
     slots: u64,
     /// Next sequential offset inside the region.
     cursor: u64,
-    requests: u64,
-    rate: Option<u64>,
+    /// Of a hundred random requests so many are random.
+    random_percent: u8,
+    schedule: Schedule,
 }
 
 impl Lane {
-    fn new(plan: &Plan, sizes: &BlockSizes, align: u64, rate: Option<u64>) -> Self {
+    fn new<'a>(plan: &'a Plan, align: Option<u64>, of: Direction) -> Self {
+        let job = &plan.job;
+        let sizes: &'a BlockSizes = of.of(&job.block_sizes);
+        let align = align.unwrap_or_else(|| sizes.smallest().into());
         // A slot is a start from which at least the smallest request fits.
         let slots = (plan.bytes.saturating_sub(u64::from(sizes.smallest()))) / align + 1;
-        Lane { sizes: sizes.clone(), align, slots, cursor: 0, requests: 0, rate }
+        // Each direction and copy has gaps of its own.
+        let seed = plan.seed.wrapping_add(of as u64 + 1);
+        let (iops, rate) = (*of.of(&job.rate_iops), *of.of(&job.rate));
+        let schedule = Schedule::new(iops, rate, job.poisson, sizes.smallest(), seed);
+        let random_percent = *of.of(&job.random_percent);
+        Lane { sizes: sizes.clone(), align, slots, cursor: 0, random_percent, schedule }
+    }
+
+    fn slots(&self) -> Slots {
+        Slots { count: self.slots, align: self.align }
+    }
+}
+
+/// A direction of requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Direction {
+    Read,
+    Write,
+    Trim,
+}
+
+impl Direction {
+    fn of<T>(self, values: &PerDirection<T>) -> &T {
+        match self {
+            Direction::Read => &values.read,
+            Direction::Write => &values.write,
+            Direction::Trim => &values.trim,
+        }
     }
 }
 
@@ -101,35 +99,22 @@ impl Generator {
     pub fn new(plan: &Plan) -> Self {
         let job = &plan.job;
         let smallest = u64::from(job.smallest_block());
-        // One map serves both directions of a mix, so both count in its unit.
-        let align = |own: Option<u32>, sizes: &BlockSizes| match own {
-            Some(align) => u64::from(align),
-            None if job.random_map && job.distribution == Distribution::Uniform => smallest,
-            None => u64::from(sizes.smallest()),
+        // One map serves both directions of a mix, so both count in its unit. Aligning to something else than the block leaves blocks that
+        // no slot covers: a map would say nothing.
+        let map = job.random_map && job.distribution == Distribution::Uniform && job.block_align.is_none();
+        let lane = |of: Direction| {
+            let own = job.block_align.map(|aligns| u64::from(*of.of(&aligns)));
+            Lane::new(plan, own.or(map.then_some(smallest)), of)
         };
-        let sizes = &job.block_sizes;
-        let aligns = job.block_align;
-        let read =
-            Lane::new(plan, &sizes.read, align(aligns.map(|a| a.read), &sizes.read), job.rate_iops.read);
-        let write =
-            Lane::new(plan, &sizes.write, align(aligns.map(|a| a.write), &sizes.write), job.rate_iops.write);
-        let trim =
-            Lane::new(plan, &sizes.trim, align(aligns.map(|a| a.trim), &sizes.trim), job.rate_iops.trim);
+        let (read, write, trim) = (lane(Direction::Read), lane(Direction::Write), lane(Direction::Trim));
         let slots = match job.mix {
             Mix::Read => read.slots,
             Mix::Write | Mix::TrimWrite => write.slots,
             Mix::Trim => trim.slots,
             Mix::ReadWrite => read.slots.max(write.slots),
         };
-        let placement = match job.distribution {
-            // Aligning to something else than the block leaves blocks that no slot covers: a map would say nothing.
-            Distribution::Uniform if job.random_map && aligns.is_none() => {
-                Placement::Map { order: Permutation::new(slots, plan.seed ^ mix64(0)), next: 0, pass: 0 }
-            }
-            Distribution::Uniform => Placement::Uniform,
-            Distribution::Zipf(theta) => Placement::Zipf(Zipf::new(slots, theta, plan.seed)),
-            Distribution::Pareto(h) => Placement::Pareto(Pareto::new(slots, h, plan.seed)),
-        };
+        let of = PerDirection { read: read.slots(), write: write.slots(), trim: trim.slots() };
+        let placement = Placement::new(&job.distribution, job.center, map, slots, plan.bytes, &of, plan.seed);
         Generator {
             access: job.access,
             mix: job.mix,
@@ -203,40 +188,34 @@ impl Generator {
     }
 
     fn place(&mut self, kind: RequestKind) -> Request {
-        let lane = match kind {
-            RequestKind::Read => &mut self.read,
-            RequestKind::Trim => &mut self.trim,
-            RequestKind::Write | RequestKind::WriteZeroes | RequestKind::Flush => &mut self.write,
+        let (lane, of) = match kind {
+            RequestKind::Read => (&mut self.read, Direction::Read),
+            RequestKind::Trim => (&mut self.trim, Direction::Trim),
+            RequestKind::Write | RequestKind::WriteZeroes | RequestKind::Flush => {
+                (&mut self.write, Direction::Write)
+            }
         };
         let length = u64::from(lane.sizes.pick(&mut self.rng));
-        let inside = match self.access {
-            Access::Sequential => {
-                if lane.cursor >= self.bytes {
-                    lane.cursor = 0;
-                }
-                lane.cursor
+        let goes_on = self.access == Access::Sequential
+            || (lane.random_percent < 100 && self.rng.below(100) >= u64::from(lane.random_percent));
+        let inside = if goes_on {
+            if lane.cursor >= self.bytes {
+                lane.cursor = 0;
             }
-            Access::Random => {
-                let slots = match self.placement {
-                    Placement::Map { ref order, .. } => order.len(),
-                    _ => lane.slots,
-                };
-                let slot = self.placement.slot(slots, self.seed, &mut self.rng);
-                // A mix of two block sizes shares one range of slots: fold those where this one has no room.
-                slot % lane.slots * lane.align
-            }
+            lane.cursor
+        } else {
+            let slot = self.placement.slot(lane.slots, |zones| of.of(zones), self.seed, &mut self.rng);
+            // A mix of two block sizes shares one range of slots: fold those where this one has no room.
+            slot % lane.slots * lane.align
         };
         let length = length.min(self.bytes - inside);
         lane.cursor = inside + length;
-        let at = lane.rate.map(|rate| {
-            let due = u128::from(lane.requests) * PICOS_PER_SECOND / u128::from(rate);
-            Duration::from_picos(u64::try_from(due).unwrap_or(u64::MAX)).max(self.last_at)
-        });
-        lane.requests += 1;
-        self.last_at = at.unwrap_or(self.last_at);
         // The length came from a u32 and only shrank.
+        let length = length as u32;
+        let at = lane.schedule.next(length).map(|due| due.max(self.last_at));
+        self.last_at = at.unwrap_or(self.last_at);
         let fua = self.fua && is_write(kind);
-        Request { kind, offset: self.start + inside, length: length as u32, fua, at }
+        Request { kind, offset: self.start + inside, length, fua, at }
     }
 }
 

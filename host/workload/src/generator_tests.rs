@@ -198,7 +198,7 @@ proptest! {
             block_sizes: PerDirection { read, write, trim: BlockSizes::Fixed(512) },
             block_align: align.map(|n| PerDirection::all(n * 512)),
             random_map,
-            distribution: [Distribution::Uniform, Distribution::Zipf(0.9), Distribution::Pareto(0.3)][usize::from(skew)],
+            distribution: [Distribution::Uniform, Distribution::Zipf(0.9), Distribution::Pareto(0.3)][usize::from(skew)].clone(),
             offset: Extent::Bytes(offset * 512),
             size: Some(Extent::Bytes(blocks * 512)),
             seed,

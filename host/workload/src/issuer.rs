@@ -10,6 +10,10 @@ pub struct Pace {
     pub think_time: Duration,
     /// Requests between two pauses, at least 1.
     pub think_time_blocks: u64,
+    /// After so long a time without a pause there is one too.
+    pub think_time_every: Option<Duration>,
+    /// Times of requests move by each pause before them.
+    pub rate_ignores_think_time: bool,
     /// Nothing is issued before.
     pub start_delay: Duration,
     /// After the start: what is issued in this time is not measured.
@@ -28,6 +32,8 @@ impl Pace {
             queue_depth,
             think_time: Duration::ZERO,
             think_time_blocks: 1,
+            think_time_every: None,
+            rate_ignores_think_time: false,
             start_delay: Duration::ZERO,
             ramp_time: Duration::ZERO,
             run_time: None,
@@ -64,6 +70,10 @@ pub struct Issuer<S> {
     in_flight: u32,
     flushing: bool,
     since_pause: u64,
+    /// When the last pause was over; the start before the first one.
+    pause_ended: Duration,
+    /// What pauses have moved the times of requests by.
+    moved: Duration,
     last_completion: Duration,
     last_issue: Duration,
     /// The next request has found no room since the last one went.
@@ -87,6 +97,8 @@ impl<S: Source> Issuer<S> {
             in_flight: 0,
             flushing: false,
             since_pause: 0,
+            pause_ended: pace.start_delay,
+            moved: Duration::ZERO,
             last_completion: Duration::ZERO,
             last_issue: Duration::ZERO,
             stalled: false,
@@ -97,7 +109,7 @@ impl<S: Source> Issuer<S> {
     /// When a request that has a time of its own arrives, counted from the start.
     pub fn arrival(&self, request: &Request) -> Option<Duration> {
         let at = saturating_sum(self.pace.start_delay, request.at?);
-        Some(saturating_sum(at, self.slipped))
+        Some(saturating_sum(saturating_sum(at, self.slipped), self.moved))
     }
 
     /// How much later than their times requests go because of [`Pace::keep_gaps`].
@@ -128,6 +140,14 @@ impl<S: Source> Issuer<S> {
         self.last_completion = elapsed;
     }
 
+    /// Nothing more comes of the source, as if its time had run out. What is in flight completes, then the closing request goes.
+    pub fn end(&mut self) {
+        if !self.closed {
+            self.dry = true;
+            self.next = None;
+        }
+    }
+
     /// What to do at `elapsed`. Times never go back between calls.
     ///
     /// # Errors
@@ -143,9 +163,8 @@ impl<S: Source> Issuer<S> {
         }
         let end =
             pace.run_time.map(|run| saturating_sum(saturating_sum(pace.start_delay, pace.ramp_time), run));
-        if end.is_some_and(|end| elapsed >= end) && !self.closed {
-            self.dry = true;
-            self.next = None;
+        if end.is_some_and(|end| elapsed >= end) {
+            self.end();
         }
         if !self.dry && self.next.is_none() {
             // A failed source is not asked again.
@@ -169,7 +188,11 @@ impl<S: Source> Issuer<S> {
             let stall = self.last_completion.saturating_sub(self.last_issue);
             self.slipped = saturating_sum(self.slipped, stall);
         }
-        if !pace.think_time.is_zero() && self.since_pause >= pace.think_time_blocks && !self.closed {
+        let long_enough =
+            pace.think_time_every.is_some_and(|every| elapsed.saturating_sub(self.pause_ended) >= every);
+        // What began a pause still holds while it lasts: the count grows with requests only, the time never shrinks.
+        let pauses = self.since_pause >= pace.think_time_blocks || (long_enough && self.since_pause > 0);
+        if !pace.think_time.is_zero() && pauses && !self.closed {
             if self.in_flight > 0 {
                 return Ok(Step::WaitForCompletion);
             }
@@ -178,6 +201,10 @@ impl<S: Source> Issuer<S> {
                 return Ok(Step::WaitUntil(earlier(resume, end)));
             }
             self.since_pause = 0;
+            self.pause_ended = elapsed;
+            if pace.rate_ignores_think_time {
+                self.moved = saturating_sum(self.moved, pace.think_time);
+            }
         }
         if let Some(due) = self.arrival(&request)
             && elapsed < due
@@ -336,5 +363,51 @@ mod tests {
         let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
         assert_eq!(times, [0, 0, 0, 10, 20, 20, 20, 30]);
         assert_eq!(log[3].1, Request::FLUSH);
+    }
+
+    #[test]
+    fn a_pause_comes_after_a_time_too() {
+        let us = Duration::from_micros;
+        let job =
+            Job { think_time: us(100), think_time_blocks: u64::MAX, number_ios: Some(8), ..Job::default() };
+        let log = run(&Job { think_time_every: Some(us(25)), ..job.clone() });
+        let times: Vec<u64> = log.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
+        // Three requests of 10 µs are the first that last 25.
+        assert_eq!(times, [0, 10, 20, 130, 140, 150, 260, 270]);
+        let blocks = run(&Job { think_time_every: Some(us(25)), think_time_blocks: 2, ..job });
+        let times: Vec<u64> = blocks.iter().map(|(t, _)| t.as_nanos() / 1000).collect();
+        assert_eq!(times, [0, 10, 120, 130, 240, 250, 360, 370], "whichever comes first");
+    }
+
+    #[test]
+    fn a_rate_makes_up_for_a_pause_unless_it_is_told_not_to() {
+        let us = Duration::from_micros;
+        let job = Job {
+            rate_iops: PerDirection::all(Some(50_000)),
+            think_time: us(100),
+            think_time_blocks: 3,
+            number_ios: Some(9),
+            ..Job::default()
+        };
+        let times = |job: &Job| run(job).iter().map(|(t, _)| t.as_nanos() / 1000).collect::<Vec<u64>>();
+        // 20 µs apart; after the pause those that are late go one after the other.
+        assert_eq!(times(&job), [0, 20, 40, 150, 160, 170, 280, 290, 300]);
+        let job = Job { rate_ignores_think_time: true, ..job };
+        assert_eq!(times(&job), [0, 20, 40, 160, 180, 200, 320, 340, 360]);
+    }
+
+    #[test]
+    fn what_is_ended_from_outside_drains_and_flushes() {
+        let job = Job { mix: Mix::Write, flush_at_end: true, ..Job::default() };
+        let plan = job.plans(DRIVE, 0).unwrap().remove(0);
+        let mut issuer = Issuer::new(Generator::new(&plan), plan.pace());
+        assert!(matches!(issuer.step(Duration::ZERO), Ok(Step::Issue(_))));
+        issuer.end();
+        assert_eq!(issuer.step(Duration::ZERO), Ok(Step::WaitForCompletion));
+        issuer.completed(LATENCY);
+        assert_eq!(issuer.step(LATENCY), Ok(Step::Issue(Request::FLUSH)));
+        issuer.completed(LATENCY * 2);
+        issuer.end();
+        assert_eq!(issuer.step(LATENCY * 2), Ok(Step::Finished));
     }
 }

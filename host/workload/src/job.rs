@@ -1,3 +1,4 @@
+use crate::SteadyState;
 use alloc::string::String;
 use alloc::vec::Vec;
 use aster_units::{Duration, Rng};
@@ -27,7 +28,7 @@ pub enum Mix {
 }
 
 /// How random offsets are distributed over the region.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
     /// Every block is as likely as every other.
     Uniform,
@@ -35,6 +36,53 @@ pub enum Distribution {
     Zipf(f64),
     /// [`crate::Pareto`] with this h.
     Pareto(f64),
+    /// [`crate::Normal`] with this deviation, in percent of the region.
+    Normal(f64),
+    /// Each zone takes its share of the requests, spread evenly over it. A direction without zones is uniform.
+    Zoned(PerDirection<Vec<Zone>>),
+}
+
+/// A part of the region, behind the zone before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Zone {
+    /// Of a hundred requests, so many go there; those of all zones add up to 100.
+    pub requests_percent: u8,
+    /// How long it is; a percentage is of the region.
+    pub size: Extent,
+}
+
+/// Which other jobs end with the one that ends ([`Job::exit_all`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ExitWhat {
+    /// Those that run beside it.
+    #[default]
+    Group,
+    /// All of the file, those too that have not begun.
+    All,
+    /// Those that run beside it; the next ones begin. The same as `Group` here, where groups run one after the other.
+    Stonewall,
+}
+
+/// The least that a job has to come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateFloor {
+    /// Bytes a second.
+    pub bytes: PerDirection<Option<u64>>,
+    /// Requests a second.
+    pub requests: PerDirection<Option<u64>>,
+    /// Both are counted over this time.
+    pub cycle: Duration,
+}
+
+impl Default for RateFloor {
+    /// No floor; a second, as in fio.
+    fn default() -> Self {
+        RateFloor {
+            bytes: PerDirection::all(None),
+            requests: PerDirection::all(None),
+            cycle: Duration::from_secs(1),
+        }
+    }
 }
 
 /// A place or a length on a drive whose size is not known yet.
@@ -97,6 +145,15 @@ impl BlockSizes {
             BlockSizes::Fixed(bytes) => *bytes,
             BlockSizes::Range { min, .. } => *min,
             BlockSizes::Split(parts) => parts.iter().map(|p| p.0).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest length that can come.
+    pub fn largest(&self) -> u32 {
+        match self {
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { min, max } => max / min * min,
+            BlockSizes::Split(parts) => parts.iter().map(|p| p.0).max().unwrap_or(0),
         }
     }
 
@@ -163,6 +220,11 @@ pub struct Job {
     pub copies: u32,
     /// Placement of random offsets.
     pub distribution: Distribution,
+    /// Where the most likely block of a skewed distribution lies, as a share of the region from 0 to 1. `None` leaves Zipf and Pareto
+    /// to the seed and puts Normal into the middle.
+    pub center: Option<f64>,
+    /// Of a hundred requests of a random job so many are random; the others go on where the direction's last one ended.
+    pub random_percent: PerDirection<u8>,
     /// Uniform random offsets visit every block once a pass.
     pub random_map: bool,
     /// Where randomness starts.
@@ -181,8 +243,26 @@ pub struct Job {
     pub think_time: Duration,
     /// Requests between two pauses, at least 1.
     pub think_time_blocks: u64,
+    /// A pause comes after so long a time without one too.
+    pub think_time_every: Option<Duration>,
     /// Requests a second at most, each direction by itself.
     pub rate_iops: PerDirection<Option<u64>>,
+    /// Bytes a second at most, each direction by itself; no direction has both rates.
+    pub rate: PerDirection<Option<u64>>,
+    /// Rated requests come as a Poisson process, with gaps that are exponentially distributed, instead of evenly.
+    pub poisson: bool,
+    /// A pause moves what comes after it, instead of being made up for.
+    pub rate_ignores_think_time: bool,
+    /// The job fails when it comes to less.
+    pub rate_floor: RateFloor,
+    /// The job ends when it has reached a steady state.
+    pub steady_state: Option<SteadyState>,
+    /// When any job of the file ends, others end too.
+    pub exit_all: bool,
+    /// So they do when a job fails.
+    pub exit_all_on_error: bool,
+    /// Which others end with this one.
+    pub exit_what: ExitWhat,
     /// Writes are on non-volatile media before they complete ([`crate::Request::fua`]).
     pub fua: bool,
     /// Writes are Write Zeroes commands: no data moves.
@@ -221,6 +301,8 @@ impl Default for Job {
             queue_depth: 1,
             copies: 1,
             distribution: Distribution::Uniform,
+            center: None,
+            random_percent: PerDirection::all(100),
             random_map: true,
             seed: 0,
             repeatable: true,
@@ -230,7 +312,16 @@ impl Default for Job {
             start_delay: Duration::ZERO,
             think_time: Duration::ZERO,
             think_time_blocks: 1,
+            think_time_every: None,
             rate_iops: PerDirection::all(None),
+            rate: PerDirection::all(None),
+            poisson: false,
+            rate_ignores_think_time: false,
+            rate_floor: RateFloor::default(),
+            steady_state: None,
+            exit_all: false,
+            exit_all_on_error: false,
+            exit_what: ExitWhat::Group,
             fua: false,
             write_zeroes: false,
             flush_every: 0,

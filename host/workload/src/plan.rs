@@ -1,5 +1,5 @@
 use crate::job::BlockSizes;
-use crate::{Drive, Extent, Job, Mix, Pace};
+use crate::{Distribution, Drive, Extent, Job, Mix, Pace};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -109,6 +109,19 @@ impl Job {
         if io_bytes == 0 {
             return Err(fail("io_size", String::from("must be above 0")));
         }
+        if let Distribution::Zoned(zones) = &self.distribution {
+            for zones in [&zones.read, &zones.write, &zones.trim] {
+                let sizes = zones.iter().filter_map(|zone| match zone.size {
+                    Extent::Bytes(bytes) => Some(bytes),
+                    Extent::Percent(_) => None,
+                });
+                let together = sizes.fold(0, u64::saturating_add);
+                if together > bytes {
+                    let problem = format!("its zones are {together} bytes together, its region has {bytes}");
+                    return Err(fail("random_distribution", problem));
+                }
+            }
+        }
         let base = if self.repeatable { self.seed } else { mix64(self.seed ^ mix64(run_seed)) };
         let seed = mix64(base.wrapping_add(u64::from(copy).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         Ok(Plan { job: self.clone(), copy, start, bytes, io_bytes, seed })
@@ -127,6 +140,18 @@ impl Job {
         used.into_iter().flatten()
     }
 
+    /// The largest request that moves data, in bytes; 0 when none does.
+    pub fn largest_data_block(&self) -> u32 {
+        let sizes = &self.block_sizes;
+        let write = if self.write_zeroes { 0 } else { sizes.write.largest() };
+        match self.mix {
+            Mix::Read => sizes.read.largest(),
+            Mix::Write | Mix::TrimWrite => write,
+            Mix::Trim => 0,
+            Mix::ReadWrite => sizes.read.largest().max(write),
+        }
+    }
+
     /// The smallest request that the job can make, in bytes.
     pub fn smallest_block(&self) -> u32 {
         self.used_sizes().map(BlockSizes::smallest).min().unwrap_or(0)
@@ -140,6 +165,8 @@ impl Plan {
             queue_depth: self.job.queue_depth,
             think_time: self.job.think_time,
             think_time_blocks: self.job.think_time_blocks,
+            think_time_every: self.job.think_time_every,
+            rate_ignores_think_time: self.job.rate_ignores_think_time,
             start_delay: self.job.start_delay,
             ramp_time: self.job.ramp_time,
             run_time: self.job.run_time,

@@ -12,7 +12,35 @@ pub struct Zipf {
     area_first: f64,
     area_last: f64,
     accept_below: f64,
-    place: Permutation,
+    place: Scatter,
+}
+
+/// Ranks scattered over a region, with the first one where it is wanted.
+#[derive(Clone, Debug)]
+struct Scatter {
+    order: Permutation,
+    shift: u64,
+}
+
+impl Scatter {
+    fn new(len: u64, seed: u64, center: Option<f64>) -> Self {
+        let order = Permutation::new(len, seed);
+        let shift = center.map_or(0, |center| {
+            let first = ((center * len as f64) as u64).min(len - 1);
+            (first + len - order.at(0)) % len
+        });
+        Scatter { order, shift }
+    }
+
+    fn len(&self) -> u64 {
+        self.order.len()
+    }
+
+    fn at(&self, rank: u64) -> u64 {
+        let (at, len) = (self.order.at(rank), self.len());
+        // Both are below the length, whose double is within 64 bits.
+        (at + self.shift) % len
+    }
 }
 
 /// `(eˣ - 1) / x`, continuous at 0.
@@ -43,15 +71,16 @@ fn weight(theta: f64, x: f64) -> f64 {
 }
 
 impl Zipf {
-    /// Over blocks `0..len` with exponent `theta > 0`, finite; `seed` decides where the hot blocks lie.
-    pub fn new(len: u64, theta: f64, seed: u64) -> Self {
+    /// Over blocks `0..len` with exponent `theta > 0`, finite; `seed` decides where the hot blocks lie, the hottest at the share `center`
+    /// of the region if one is given.
+    pub fn new(len: u64, theta: f64, seed: u64, center: Option<f64>) -> Self {
         assert!(theta > 0.0 && theta.is_finite(), "zipf needs a finite theta above 0, not {theta}");
         Zipf {
             theta,
             area_first: area(theta, 1.5) - 1.0,
             area_last: area(theta, len as f64 + 0.5),
             accept_below: 2.0 - area_inverse(theta, area(theta, 2.5) - weight(theta, 2.0)),
-            place: Permutation::new(len, seed),
+            place: Scatter::new(len, seed, center),
         }
     }
 
@@ -82,14 +111,14 @@ impl Zipf {
 #[derive(Clone, Debug)]
 pub struct Pareto {
     exponent: f64,
-    place: Permutation,
+    place: Scatter,
 }
 
 impl Pareto {
-    /// Over blocks `0..len` with `0 < h < 1`; `seed` decides where the hot blocks lie.
-    pub fn new(len: u64, h: f64, seed: u64) -> Self {
+    /// Over blocks `0..len` with `0 < h < 1`; `seed` and `center` decide where the hot blocks lie, as with [`Zipf::new`].
+    pub fn new(len: u64, h: f64, seed: u64, center: Option<f64>) -> Self {
         assert!(h > 0.0 && h < 1.0, "pareto needs h between 0 and 1, not {h}");
-        Pareto { exponent: libm::log(h) / libm::log(1.0 - h), place: Permutation::new(len, seed) }
+        Pareto { exponent: libm::log(h) / libm::log(1.0 - h), place: Scatter::new(len, seed, center) }
     }
 
     /// Draws a rank from 0 (the most frequent).
@@ -102,6 +131,37 @@ impl Pareto {
     /// Draws a block.
     pub fn block(&self, rng: &mut Rng) -> u64 {
         self.place.at(self.rank(rng))
+    }
+}
+
+/// Blocks after a bell curve, neighbours of the centre the most likely. As in fio the curve is the mean of twelve uniform draws, whose
+/// deviation is a twelfth of the region, and `deviation` percent of the region widen it.
+#[derive(Clone, Debug)]
+pub struct Normal {
+    len: u64,
+    widened_by: f64,
+    center: f64,
+}
+
+impl Normal {
+    /// Over blocks `0..len` with `0 <= deviation < 100`; the middle of the curve is at the share `center` of the region.
+    pub fn new(len: u64, deviation: f64, center: f64) -> Self {
+        assert!(
+            (0.0..100.0).contains(&deviation),
+            "a deviation is from 0 to below 100 percent, not {deviation}"
+        );
+        assert!((0.0..=1.0).contains(&center), "a centre is from 0 to 1, not {center}");
+        Normal { len, widened_by: (deviation / 100.0).min(0.5), center }
+    }
+
+    /// Draws a block. What falls beyond an end of the region comes in at the other, as in fio.
+    pub fn block(&self, rng: &mut Rng) -> u64 {
+        const DRAWS: u32 = 12;
+        let mean = (0..DRAWS).map(|_| rng.unit_f64()).sum::<f64>() / f64::from(DRAWS);
+        let widened = if self.widened_by > 0.0 { self.widened_by * (rng.unit_f64() - 0.5) } else { 0.0 };
+        let share = mean + widened + self.center - 0.5;
+        let share = share - libm::floor(share);
+        ((share * self.len as f64) as u64).min(self.len - 1)
     }
 }
 
@@ -124,7 +184,7 @@ mod tests {
     fn zipf_frequencies_follow_the_power_law() {
         for theta in [0.5, 0.99, 1.0, 1.2, 2.5] {
             let (len, draws) = (100, 400_000);
-            let zipf = Zipf::new(len, theta, 3);
+            let zipf = Zipf::new(len, theta, 3, None);
             let got = counts(len as usize, draws, |rng| zipf.rank(rng));
             let total: f64 = (1..=len).map(|k| libm::pow(k as f64, -theta)).sum();
             for k in [1usize, 2, 3, 5, 10] {
@@ -143,8 +203,8 @@ mod tests {
     #[test]
     fn zipf_reaches_one_block_and_very_many() {
         let mut rng = Rng::new(1);
-        assert_eq!(Zipf::new(1, 1.1, 0).block(&mut rng), 0);
-        let wide = Zipf::new(1 << 40, 0.8, 0);
+        assert_eq!(Zipf::new(1, 1.1, 0, None).block(&mut rng), 0);
+        let wide = Zipf::new(1 << 40, 0.8, 0, None);
         for _ in 0..1_000 {
             assert!(wide.block(&mut rng) < 1 << 40);
         }
@@ -152,16 +212,56 @@ mod tests {
 
     #[test]
     fn hot_blocks_are_scattered() {
-        let zipf = Zipf::new(1 << 20, 1.2, 5);
+        let zipf = Zipf::new(1 << 20, 1.2, 5, None);
         let hot: Vec<u64> = (0..8).map(|rank| zipf.place.at(rank)).collect();
         assert!(hot.windows(2).all(|w| w[0].abs_diff(w[1]) > 8));
     }
 
     #[test]
     fn pareto_gives_a_fifth_of_the_blocks_four_fifths_of_the_requests() {
-        let pareto = Pareto::new(1_000, 0.2, 0);
+        let pareto = Pareto::new(1_000, 0.2, 0, None);
         let got = counts(1_000, 100_000, |rng| pareto.rank(rng));
         let hot: f64 = got[..200].iter().sum::<f64>() / 100_000.0;
         assert!((0.78..0.82).contains(&hot), "{hot}");
+    }
+
+    #[test]
+    fn the_hottest_block_lies_where_the_centre_is() {
+        for (center, hottest) in [(0.0, 0), (0.25, 250), (1.0, 999)] {
+            assert_eq!(Zipf::new(1_000, 1.2, 9, Some(center)).place.at(0), hottest);
+            assert_eq!(Pareto::new(1_000, 0.2, 9, Some(center)).place.at(0), hottest);
+        }
+        // It only moves the places: each block is still somebody's.
+        let place = Zipf::new(1_000, 1.2, 9, Some(0.5)).place;
+        let mut places: Vec<u64> = (0..1_000).map(|rank| place.at(rank)).collect();
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..1_000));
+    }
+
+    #[test]
+    fn a_normal_distribution_is_a_bell_of_the_deviation_around_its_centre() {
+        for (deviation, center) in [(0.0, 0.5), (40.0, 0.5), (0.0, 0.4)] {
+            let (len, draws) = (10_000u64, 50_000);
+            let normal = Normal::new(len, deviation, center);
+            let mut rng = Rng::new(3);
+            let at: Vec<f64> = (0..draws).map(|_| normal.block(&mut rng) as f64 / len as f64).collect();
+            let mean = at.iter().sum::<f64>() / f64::from(draws);
+            let variance = at.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / f64::from(draws);
+            // A twelfth of the mean of twelve draws, and that of an even spread over the deviation.
+            let want = 1.0 / 144.0 + (deviation / 100.0) * (deviation / 100.0) / 12.0;
+            assert!(libm::fabs(mean - center) < 0.005, "{mean} for {center}");
+            assert!(libm::fabs(variance / want - 1.0) < 0.05, "{variance} for {want}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_region_comes_in_at_the_other_end() {
+        let normal = Normal::new(1_000, 0.0, 0.0);
+        let mut rng = Rng::new(5);
+        let (low, high) = (0..10_000).map(|_| normal.block(&mut rng)).fold((0, 0), |(low, high), b| {
+            assert!(b < 400 || b >= 600, "{b} is far from the centre at both ends");
+            (low + u32::from(b < 400), high + u32::from(b >= 600))
+        });
+        assert!(low.abs_diff(high) < 500, "{low} and {high}");
     }
 }

@@ -50,6 +50,11 @@ pub enum Problem {
         /// The one that is missing.
         needs: &'static str,
     },
+    /// Options, or their values, that can't be true together.
+    Contradiction {
+        /// Which, and what to do.
+        what: &'static str,
+    },
     /// No section but `[global]`.
     NoJobs,
 }
@@ -81,6 +86,7 @@ impl fmt::Display for JobFileError {
                 write!(f, "{option} has no value: expected {allowed}")
             }
             Problem::Needs { option, needs } => write!(f, "{option} needs {needs}"),
+            Problem::Contradiction { what } => write!(f, "{what}"),
             Problem::NoJobs => write!(f, "no job: a file needs a section besides [global]"),
         }
     }

@@ -1,17 +1,21 @@
 //! fio job files: text to [`Job`]s.
 //!
 //! Sections inherit from the `[global]` sections before them; `;` and `#` begin comments; sizes take fio's suffixes
-//! after `kb_base`, and percentages of the drive where fio has them. [`OPTIONS`] lists every option that is taken,
+//! after `kb_base`, and percentages of the drive where fio has them. [`options`] lists every option that fio has: those that are taken,
 //! those that change nothing here and why, and those that are refused by name. Anything else is an error that names
 //! the option, its line and the nearest known option.
 
 mod error;
+mod option;
 mod options;
+mod others;
 mod section;
+mod shapes;
 mod values;
 
 pub use error::{JobFileError, Problem};
-pub use options::{FioOption, OPTIONS, Treatment};
+pub use option::{FioOption, Treatment};
+pub use options::options;
 
 use crate::Job;
 use alloc::string::ToString;

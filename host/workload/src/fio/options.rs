@@ -1,78 +1,22 @@
 //! The one list of fio options: the parser, the errors and the documentation follow it.
 
-/// What becomes of an option.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Treatment {
-    /// It changes the workload; the example is a value that does.
-    Effect {
-        /// A valid value, `None` where the bare name is the value.
-        example: Option<&'static str>,
-    },
-    /// It is taken and changes nothing, because it steers something that this drive's host does not have.
-    NoMeaning,
-    /// It is refused: taking it would pretend to do what is not done.
-    Refused,
-}
+use super::option::{FioOption, PROCESS, REPORT, SUBMISSION, Treatment, effect, flag, no_meaning, refused};
+use super::others::OTHERS;
 
-/// One option of fio job files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FioOption {
-    /// Its name.
-    pub name: &'static str,
-    /// Other names for the same.
-    pub aliases: &'static [&'static str],
-    /// What becomes of it.
-    pub treatment: Treatment,
-    /// What it means here, or why it is ignored or refused.
-    pub meaning: &'static str,
-}
-
-const fn effect(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    example: &'static str,
-    meaning: &'static str,
-) -> FioOption {
-    FioOption { name, aliases, treatment: Treatment::Effect { example: Some(example) }, meaning }
-}
-
-const fn flag(name: &'static str, aliases: &'static [&'static str], meaning: &'static str) -> FioOption {
-    FioOption { name, aliases, treatment: Treatment::Effect { example: None }, meaning }
-}
-
-const fn no_meaning(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    meaning: &'static str,
-) -> FioOption {
-    FioOption { name, aliases, treatment: Treatment::NoMeaning, meaning }
-}
-
-const fn refused(name: &'static str, meaning: &'static str) -> FioOption {
-    FioOption { name, aliases: &[], treatment: Treatment::Refused, meaning }
-}
-
-/// Why the options of a submission path say nothing here.
-const SUBMISSION: &str = "how a Linux host submits; the driver of the simulated host has one way";
-/// Why the options of processes say nothing here.
-const PROCESS: &str = "about the processes of a Linux host; jobs here are values in simulated time";
-/// Why the options of output say nothing here.
-const REPORT: &str = "about fio's own output; the report here has one form";
-
-/// Every option that is taken, and those that are refused with a reason of their own. Anything else is refused as
-/// unknown.
+/// Every option that is taken, and those that are ignored or refused with a reason of their own. [`OTHERS`] has the rest of fio's;
+/// anything else is refused as unknown.
 ///
 /// | group | options |
 /// |---|---|
 /// | what | `rw` `rwmixread` `rwmixwrite` `bs` `bsrange` `bssplit` `blockalign` `sync` `write_mode` `fsync` `fdatasync` `end_fsync` |
-/// | where | `offset` `offset_increment` `size` `random_distribution` `norandommap` `randseed` `randrepeat` |
-/// | how much | `io_size` `number_ios` `loops` `runtime` `time_based` `ramp_time` |
-/// | how fast | `iodepth` `ioengine` `numjobs` `rate_iops` `thinktime` `thinktime_blocks` `startdelay` `stonewall` |
+/// | where | `offset` `offset_increment` `size` `random_distribution` `percentage_random` `norandommap` `randseed` `randrepeat` |
+/// | how much | `io_size` `number_ios` `loops` `runtime` `time_based` `ramp_time` `steadystate` `exitall` |
+/// | how fast | `iodepth` `ioengine` `numjobs` `rate` `rate_iops` `rate_process` `rate_min` `thinktime` `startdelay` `stonewall` |
 /// | file | `name` `kb_base` |
 /// | checks | `verify` `do_verify` `verify_fatal` |
 ///
 /// The meaning of each stands in its [`FioOption::meaning`].
-pub const OPTIONS: &[FioOption] = &[
+pub(super) const OPTIONS: &[FioOption] = &[
     effect(
         "rw",
         &["readwrite"],
@@ -110,7 +54,12 @@ pub const OPTIONS: &[FioOption] = &[
         "8k",
         "random offsets are multiples of this; read[,write][,trim]. Turns the random map off, as in fio",
     ),
-    effect("offset", &[], "1m", "first byte, or a percentage of the drive rounded up to the block size"),
+    effect(
+        "offset",
+        &["fileoffset"],
+        "1m",
+        "first byte, or a percentage of the drive rounded up to the block size",
+    ),
     effect("offset_increment", &[], "1m", "added to offset once for each earlier copy of the job"),
     effect(
         "size",
@@ -138,7 +87,13 @@ pub const OPTIONS: &[FioOption] = &[
         "random_distribution",
         &[],
         "zipf:1.2",
-        "random, zipf:theta (theta above 0) or pareto:h (h between 0 and 1). A skewed distribution visits blocks again, so it has no random map",
+        "random, zipf[:theta[:center]] (theta above 0, default 1.1), pareto[:h[:center]] (h between 0 and 1, default 0.2), normal[:deviation[:center]] (percent, default 0), zoned:requests/size:… (percent of requests and of the region) or zoned_abs:requests/bytes:…; zones read[,write][,trim]. A center from 0 to 1 says where the most likely block lies. A skewed distribution visits blocks again, so it has no random map",
+    ),
+    effect(
+        "percentage_random",
+        &[],
+        "50",
+        "of a random job, percent of the requests that are random; the others go on where the direction's last one ended; read[,write][,trim]. Default 100",
     ),
     flag("norandommap", &[], "random offsets are drawn freely; otherwise every block comes once a pass"),
     effect("randseed", &[], "42", "where randomness starts"),
@@ -169,13 +124,83 @@ pub const OPTIONS: &[FioOption] = &[
         "pause after thinktime_blocks requests, once all have completed; microseconds unless a unit is given",
     ),
     effect("thinktime_blocks", &[], "8", "requests between two pauses. Default 1"),
-    effect("rate_iops", &[], "1000", "requests a second at most, evenly spaced; read[,write][,trim]"),
+    effect(
+        "thinktime_spin",
+        &[],
+        "70",
+        "the pause is at least so long, busy or not; needs thinktime; microseconds unless a unit is given",
+    ),
+    effect(
+        "thinktime_iotime",
+        &[],
+        "2s",
+        "a pause too when so long a time went by without one; without thinktime_blocks only then; seconds unless a unit is given",
+    ),
+    effect("rate_iops", &[], "1000", "requests a second at most; read[,write][,trim]"),
+    effect("rate", &[], "100m", "bytes a second at most; read[,write][,trim]. Excludes rate_iops"),
+    effect(
+        "rate_process",
+        &[],
+        "poisson",
+        "linear: requests of a rate are evenly spaced. poisson: at random with that mean, as a Poisson process; a rate in bytes counts in requests of the smallest size. Default linear",
+    ),
+    effect(
+        "rate_ignore_thinktime",
+        &[],
+        "1",
+        "0: after a pause the rate is made up for. 1: the pause moves what comes after it. Default 0",
+    ),
+    effect(
+        "rate_min",
+        &["ratemin"],
+        "1m",
+        "the job fails when it moves fewer bytes a second over rate_cycle, the first 2 s left out; read[,write][,trim]",
+    ),
+    effect("rate_iops_min", &[], "10", "the same for requests a second. Excludes rate_min"),
+    effect(
+        "rate_cycle",
+        &["ratecycle"],
+        "500",
+        "milliseconds over which rate_min and rate_iops_min are counted. Default 1000",
+    ),
+    effect(
+        "steadystate",
+        &["ss"],
+        "iops:2%",
+        "the job ends when iops, bw or lat keep near the mean of the window, or with _slope when their regression line is flat: iops:2%, bw_slope:1m. A limit without % is in requests or bytes a second or a time. Needs steadystate_duration",
+    ),
+    effect("steadystate_duration", &["ss_dur"], "30", "the window; seconds unless a unit is given"),
+    effect(
+        "steadystate_ramp_time",
+        &["ss_ramp"],
+        "5",
+        "time from the job's start before the first interval of the window; seconds unless a unit is given. Default 0",
+    ),
+    effect(
+        "steadystate_check_interval",
+        &["ss_interval"],
+        "2",
+        "the window is a multiple of it, at least two; seconds unless a unit is given. Default 1s",
+    ),
+    flag(
+        "exitall",
+        &[],
+        "when a job of the file ends, those that run beside it end too; one job's exitall holds for all, as in fio",
+    ),
+    effect(
+        "exit_what",
+        &[],
+        "all",
+        "which jobs end with this one by exitall: group, those beside it; all, those too that have not begun; stonewall, the same as group. Default group",
+    ),
+    flag("exitall_on_error", &[], "as exitall, when a job fails"),
     effect(
         "sync",
         &[],
         "dsync",
         "none = 0; sync = 1 and dsync: writes carry force unit access, as O_DSYNC on a drive does",
     ),
+    effect("writefua", &[], "1", "1: writes carry force unit access"),
     effect(
         "write_mode",
         &[],
@@ -239,44 +264,49 @@ pub const OPTIONS: &[FioOption] = &[
         "1",
         "1 is what happens: the first wrong block ends the run with an error. 0 is refused",
     ),
-    refused("include", "a job file stands alone here; put the lines in place of the include"),
-    refused("rate", "only rate_iops is there; give requests a second"),
-    refused("rate_process", "requests are spaced evenly; poisson is not there"),
-    refused("verify_pattern", "content carries address and version and can't be a fixed pattern"),
-    refused("verify_backlog", "what was written is read back after the writes, not between them"),
-    refused("verify_async", "checks cost no simulated time, so there are no threads for them"),
-    refused("buffer_pattern", "content is generated: with verify it carries address and version"),
-    refused("zero_buffers", "content is generated; zeroes would hide what a drive does with real data"),
+    refused("include", &[], "a job file stands alone here; put the lines in place of the include"),
+    refused("verify_pattern", &[], "content carries address and version and can't be a fixed pattern"),
+    refused("verify_backlog", &[], "what was written is read back after the writes, not between them"),
+    refused("verify_async", &[], "checks cost no simulated time, so there are no threads for them"),
+    refused("buffer_pattern", &[], "content is generated: with verify it carries address and version"),
+    refused("zero_buffers", &[], "content is generated; zeroes would hide what a drive does with real data"),
     refused(
         "buffer_compress_percentage",
+        &[],
         "the drive does not compress, so compressible content changes nothing",
     ),
-    refused("dedupe_percentage", "the drive does not deduplicate, so duplicate content changes nothing"),
-    refused("read_iolog", "replay a trace with --trace instead of a job"),
-    refused("write_iolog", "requests are recorded by the run's own trace, not by a job"),
-    refused("nrfiles", "there is one drive, no files"),
-    refused("filesize", "there is one drive, no files; give size and offset"),
-    refused("directory", "there is one drive, no files"),
-    refused("opendir", "there is one drive, no files"),
-    refused("zonemode", "the drive has no zones"),
-    refused("rw_sequencer", "give read, write or their random forms"),
-    refused("iodepth_batch", "requests are issued one by one as the queue has room"),
-    refused("iodepth_low", "requests are issued one by one as the queue has room"),
-    refused("percentage_random", "a job is sequential or random; use two jobs"),
-    refused("latency_target", "the queue depth is what the job says"),
-    refused("steadystate", "precondition with a job before, then measure"),
-    refused("exitall", "every job runs to its end"),
+    refused("dedupe_percentage", &[], "the drive does not deduplicate, so duplicate content changes nothing"),
+    refused("read_iolog", &[], "replay a trace with --trace instead of a job"),
+    refused("write_iolog", &[], "requests are recorded by the run's own trace, not by a job"),
+    refused("nrfiles", &["nr_files"], "there is one drive, no files"),
+    refused("filesize", &[], "there is one drive, no files; give size and offset"),
+    refused("directory", &[], "there is one drive, no files"),
+    refused("opendir", &[], "there is one drive, no files"),
+    refused("zonemode", &[], "the drive has no zones"),
+    refused("rw_sequencer", &[], "give read, write or their random forms"),
+    refused(
+        "iodepth_batch",
+        &["iodepth_batch_submit"],
+        "requests are issued one by one as the queue has room",
+    ),
+    refused("iodepth_low", &[], "requests are issued one by one as the queue has room"),
+    refused("latency_target", &[], "the queue depth is what the job says"),
 ];
+
+/// Every option of fio's job files.
+pub fn options() -> impl Iterator<Item = &'static FioOption> {
+    OPTIONS.iter().chain(OTHERS)
+}
 
 /// The option of that name, aliases included.
 pub fn find(name: &str) -> Option<&'static FioOption> {
-    OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
+    options().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 /// The taken option whose name is nearest to `name`, if one is near enough to have been meant: at most a third of
 /// the letters differ.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let taken = OPTIONS.iter().filter(|option| option.treatment != Treatment::Refused);
+    let taken = options().filter(|option| option.treatment != Treatment::Refused);
     taken
         .flat_map(|option| core::iter::once(option.name).chain(option.aliases.iter().copied()))
         .map(|known| (edit_distance(name, known), known))
@@ -339,7 +369,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        for option in OPTIONS {
+        for option in options() {
             for name in core::iter::once(&option.name).chain(option.aliases) {
                 assert_eq!(find(name), Some(option), "{name}");
             }

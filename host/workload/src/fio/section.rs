@@ -1,8 +1,12 @@
 use super::error::{JobFileError, Problem};
-use super::options::{self, FioOption, Treatment};
+use super::option::{FioOption, Treatment};
+use super::options;
+use super::shapes::{Criterion, DISTRIBUTIONS, STEADY, criterion, distribution};
 use super::values::{self, KbBase, TimeUnit};
-use crate::{Access, Distribution, Job, Mix};
+use crate::steady::INTERVALS_MAX;
+use crate::{Access, ExitWhat, Job, Mix, SteadyState};
 use alloc::string::{String, ToString};
+use aster_units::Duration;
 
 /// Engines that submit one request and wait for it: fio caps their depth at 1.
 const SYNCHRONOUS_ENGINES: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
@@ -50,6 +54,7 @@ const BOOLEAN: &str = "0 or 1";
 const COUNT: &str = "a whole number";
 const COUNT_ABOVE_0: &str = "a whole number above 0";
 const PERCENT: &str = "a whole number from 0 to 100";
+const PERCENTS: &str = "read[,write][,trim] whole numbers from 0 to 100";
 
 /// A section while its lines are read.
 #[derive(Clone, Debug)]
@@ -58,11 +63,32 @@ pub(super) struct Section {
     kb_base: KbBase,
     synchronous: bool,
     time_based_at: usize,
+    /// The line of the section's name.
+    line: usize,
+    think_blocks_given: bool,
+    think_spin: Duration,
+    steady: Option<Criterion>,
+    steady_duration: Duration,
+    steady_ramp: Duration,
+    steady_interval: Duration,
 }
 
 impl Default for Section {
     fn default() -> Self {
-        Section { job: Job::default(), kb_base: KbBase::Binary, synchronous: false, time_based_at: 0 }
+        Section {
+            job: Job::default(),
+            kb_base: KbBase::Binary,
+            synchronous: false,
+            time_based_at: 0,
+            line: 0,
+            think_blocks_given: false,
+            think_spin: Duration::ZERO,
+            steady: None,
+            steady_duration: Duration::ZERO,
+            steady_ramp: Duration::ZERO,
+            // As in fio.
+            steady_interval: Duration::from_secs(1),
+        }
     }
 }
 
@@ -73,6 +99,7 @@ impl Section {
     /// Enters the section of that name.
     pub(super) fn begin(&mut self, name: &str, line: usize) {
         self.job.name = name.to_string();
+        self.line = line;
         if self.time_based_at > 0 {
             self.time_based_at = line;
         }
@@ -117,6 +144,8 @@ impl Section {
             "stonewall" => self.job.after_previous = on,
             "new_group" => self.job.new_group = on,
             "group_reporting" => self.job.group_reporting = on,
+            "exitall" => self.job.exit_all = on,
+            "exitall_on_error" => self.job.exit_all_on_error = on,
             other => unreachable!("flag {other} has no place in a job"),
         }
         Some(())
@@ -165,10 +194,11 @@ impl Section {
             "numjobs" => {
                 (above_0(value, COPIES_MAX).map(|n| job.copies = n as u32), "a whole number from 1 to 1024")
             }
-            "random_distribution" => (
-                distribution(value).map(|d| job.distribution = d),
-                "random, zipf:theta with theta above 0 and up to 100, or pareto:h with h between 0 and 1",
-            ),
+            "random_distribution" => {
+                let taken = distribution(value, base).map(|(d, c)| (job.distribution, job.center) = (d, c));
+                (taken, DISTRIBUTIONS)
+            }
+            "percentage_random" => (put(&mut job.random_percent, value, percent), PERCENTS),
             "randseed" => (values::integer(value).map(|n| job.seed = n), COUNT),
             "randrepeat" => (values::boolean(Some(value)).map(|on| job.repeatable = on), BOOLEAN),
             "runtime" => {
@@ -180,12 +210,70 @@ impl Section {
             "startdelay" => (values::time(value, TimeUnit::Seconds).map(|t| job.start_delay = t), TIME),
             "thinktime" => (values::time(value, TimeUnit::Microseconds).map(|t| job.think_time = t), TIME),
             "thinktime_blocks" => {
-                (above_0(value, u64::MAX).map(|n| job.think_time_blocks = n), COUNT_ABOVE_0)
+                let taken = above_0(value, u64::MAX).map(|n| job.think_time_blocks = n);
+                self.think_blocks_given |= taken.is_some();
+                (taken, COUNT_ABOVE_0)
+            }
+            "thinktime_spin" => {
+                (values::time(value, TimeUnit::Microseconds).map(|t| self.think_spin = t), TIME)
+            }
+            "thinktime_iotime" => {
+                let time = values::time(value, TimeUnit::Seconds);
+                (time.map(|t| job.think_time_every = Some(t).filter(|t| !t.is_zero())), TIME)
             }
             "rate_iops" => (
-                put(&mut job.rate_iops, value, |v| values::size(v, base).map(|n| Some(n).filter(|&n| n > 0))),
+                rates(&mut job.rate_iops, value, base),
                 "read[,write][,trim] requests a second, 0 for no limit",
             ),
+            "rate" => (
+                rates(&mut job.rate, value, base),
+                "read[,write][,trim] bytes a second such as 100m, 0 for no limit",
+            ),
+            "rate_min" => (
+                rates(&mut job.rate_floor.bytes, value, base),
+                "read[,write][,trim] bytes a second, 0 for none",
+            ),
+            "rate_iops_min" => (
+                rates(&mut job.rate_floor.requests, value, base),
+                "read[,write][,trim] requests a second, 0 for none",
+            ),
+            "rate_cycle" => {
+                let cycle =
+                    above_0(value, 1_000_000_000).map(|ms| job.rate_floor.cycle = Duration::from_millis(ms));
+                (cycle, "milliseconds, a whole number above 0")
+            }
+            "rate_process" => {
+                let poisson = match value {
+                    "linear" => Some(false),
+                    "poisson" => Some(true),
+                    _ => None,
+                };
+                (poisson.map(|on| job.poisson = on), "linear or poisson")
+            }
+            "rate_ignore_thinktime" => {
+                (values::boolean(Some(value)).map(|on| job.rate_ignores_think_time = on), BOOLEAN)
+            }
+            "exit_what" => {
+                let what = match value {
+                    "group" => Some(ExitWhat::Group),
+                    "all" => Some(ExitWhat::All),
+                    "stonewall" => Some(ExitWhat::Stonewall),
+                    _ => None,
+                };
+                (what.map(|what| job.exit_what = what), "group, all or stonewall")
+            }
+            "steadystate" => (criterion(value, base).map(|c| self.steady = Some(c)), STEADY),
+            "steadystate_duration" => {
+                (values::time(value, TimeUnit::Seconds).map(|t| self.steady_duration = t), TIME)
+            }
+            "steadystate_ramp_time" => {
+                (values::time(value, TimeUnit::Seconds).map(|t| self.steady_ramp = t), TIME)
+            }
+            "steadystate_check_interval" => {
+                let time = values::time(value, TimeUnit::Seconds).filter(|t| !t.is_zero());
+                (time.map(|t| self.steady_interval = t), TIME)
+            }
+            "writefua" => (values::boolean(Some(value)).map(|on| job.fua = on), BOOLEAN),
             "sync" => {
                 let fua = match value {
                     "none" | "0" => Some(false),
@@ -232,6 +320,30 @@ impl Section {
             let problem = Problem::Needs { option: "time_based", needs: "runtime" };
             return Err(JobFileError { line: self.time_based_at, problem });
         }
+        if job.think_time_every.is_some() && !self.think_blocks_given {
+            job.think_time_blocks = u64::MAX;
+        }
+        if !job.think_time.is_zero() {
+            job.think_time = job.think_time.max(self.think_spin);
+        }
+        let fail = |problem| Err(JobFileError { line: self.line, problem });
+        if let Some(what) = contradiction(&job) {
+            return fail(Problem::Contradiction { what });
+        }
+        if let Some(Criterion { figure, slope, limit, percent }) = self.steady {
+            let (duration, interval) = (self.steady_duration, self.steady_interval);
+            if duration.is_zero() {
+                return fail(Problem::Needs { option: "steadystate", needs: "steadystate_duration" });
+            }
+            let intervals = duration.as_picos() / interval.as_picos();
+            let whole = duration.as_picos().is_multiple_of(interval.as_picos());
+            if !whole || !(2..=INTERVALS_MAX).contains(&intervals) {
+                let what = "steadystate_duration must be a multiple of steadystate_check_interval, from 2 to 100000 of them";
+                return fail(Problem::Contradiction { what });
+            }
+            let ramp = self.steady_ramp;
+            job.steady_state = Some(SteadyState { figure, slope, limit, percent, duration, ramp, interval });
+        }
         if self.synchronous {
             job.queue_depth = 1;
         }
@@ -262,19 +374,22 @@ fn pattern(value: &str) -> Option<(Access, Mix)> {
     Some((access, mix))
 }
 
-fn distribution(value: &str) -> Option<Distribution> {
-    /// Beyond it every request goes to one block.
-    const THETA_MAX: f64 = 100.0;
-    if value == "random" {
-        return Some(Distribution::Uniform);
+/// What can't be true together.
+fn contradiction(job: &Job) -> Option<&'static str> {
+    let any =
+        |of: &crate::PerDirection<Option<u64>>| [of.read, of.write, of.trim].into_iter().any(|n| n.is_some());
+    if any(&job.rate) && any(&job.rate_iops) {
+        return Some("rate and rate_iops exclude each other; give one of them");
     }
-    let (kind, parameter) = value.split_once(':')?;
-    let parameter: f64 = parameter.parse().ok()?;
-    match kind {
-        "zipf" if parameter > 0.0 && parameter <= THETA_MAX => Some(Distribution::Zipf(parameter)),
-        "pareto" if parameter > 0.0 && parameter < 1.0 => Some(Distribution::Pareto(parameter)),
-        _ => None,
+    if any(&job.rate_floor.bytes) && any(&job.rate_floor.requests) {
+        return Some("rate_min and rate_iops_min exclude each other; give one of them");
     }
+    let above = |least: Option<u64>, most: Option<u64>| matches!((least, most), (Some(least), Some(most)) if least > most);
+    let pairs = [(job.rate_floor.bytes, job.rate), (job.rate_floor.requests, job.rate_iops)];
+    let over = pairs.iter().any(|(least, most)| {
+        above(least.read, most.read) || above(least.write, most.write) || above(least.trim, most.trim)
+    });
+    over.then_some("the least rate (rate_min, rate_iops_min) is above the largest (rate, rate_iops)")
 }
 
 fn percent(value: &str) -> Option<u8> {
@@ -283,6 +398,10 @@ fn percent(value: &str) -> Option<u8> {
 
 fn above_0(value: &str, max: u64) -> Option<u64> {
     values::integer(value).filter(|n| (1..=max).contains(n))
+}
+
+fn rates(slot: &mut crate::PerDirection<Option<u64>>, value: &str, base: KbBase) -> Taken {
+    put(slot, value, |v| values::size(v, base).map(|n| Some(n).filter(|&n| n > 0)))
 }
 
 fn put<T: Clone>(slot: &mut crate::PerDirection<T>, value: &str, parse: impl Fn(&str) -> Option<T>) -> Taken {

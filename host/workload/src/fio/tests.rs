@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Access, BlockSizes, Distribution, Extent, Mix, PerDirection};
+use crate::{Access, BlockSizes, Distribution, Extent, Figure, Mix, PerDirection, Zone};
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -90,11 +91,16 @@ fn the_later_of_the_two_mixes_counts() {
 
 #[test]
 fn every_option_with_an_effect_has_one() {
-    let before = "ioengine=libaio\niodepth=2\nruntime=1\n";
-    for option in OPTIONS {
+    let before = "ioengine=libaio\niodepth=2\nruntime=1\nthinktime=5\n";
+    for option in options() {
         let Treatment::Effect { example } = option.treatment else { continue };
-        // These act together with a line that follows.
-        let after = if option.name == "kb_base" { "size=8k" } else { "" };
+        // These act together with other lines.
+        let (before, after) = match option.name {
+            "kb_base" => (before.to_owned(), "size=8k"),
+            "steadystate" => (before.to_owned(), "ss_dur=20"),
+            name if name.starts_with("steadystate_") => (format!("{before}ss=iops:5%\nss_dur=20\n"), ""),
+            _ => (before.to_owned(), ""),
+        };
         let plain = one(&format!("{before}{after}"));
         for name in core::iter::once(&option.name).chain(option.aliases) {
             let line = example.map_or_else(|| String::from(*name), |value| format!("{name}={value}"));
@@ -107,7 +113,7 @@ fn every_option_with_an_effect_has_one() {
 
 #[test]
 fn what_has_no_meaning_changes_nothing() {
-    for option in OPTIONS.iter().filter(|option| option.treatment == Treatment::NoMeaning) {
+    for option in options().filter(|option| option.treatment == Treatment::NoMeaning) {
         assert_eq!(one(&format!("{}=1", option.name)), one(""), "{}", option.name);
     }
 }
@@ -141,11 +147,158 @@ fn errors_name_line_option_and_remedy() {
 
 #[test]
 fn distributions_check_their_parameter() {
-    assert_eq!(one("random_distribution=zipf:1.2").distribution, Distribution::Zipf(1.2));
-    assert_eq!(one("random_distribution=pareto:0.2").distribution, Distribution::Pareto(0.2));
-    for bad in ["zipf:0", "zipf:nan", "zipf:inf", "pareto:1", "normal:5", "zipf"] {
-        assert!(message(&format!("[a]\nrandom_distribution={bad}")).contains("zipf:theta"), "{bad}");
+    let of = |value: &str| {
+        let job = one(&format!("random_distribution={value}"));
+        (job.distribution, job.center)
+    };
+    assert_eq!(of("zipf:1.2"), (Distribution::Zipf(1.2), None));
+    assert_eq!(of("zipf:1.2:0.25"), (Distribution::Zipf(1.2), Some(0.25)));
+    assert_eq!(of("pareto:0.2"), (Distribution::Pareto(0.2), None));
+    assert_eq!(of("normal:40"), (Distribution::Normal(40.0), None));
+    // What fio takes where nothing is said.
+    assert_eq!((of("zipf").0, of("pareto").0), (Distribution::Zipf(1.1), Distribution::Pareto(0.2)));
+    assert_eq!(of("normal").0, Distribution::Normal(0.0));
+    for bad in [
+        "zipf:0",
+        "zipf:nan",
+        "zipf:inf",
+        "zipf:",
+        "zipf:1.2:",
+        "zipf:1.2:1.5",
+        "zipf:1.2:0.5:1",
+        "pareto:1",
+        "normal:100",
+        "normal:-1",
+        "random:1",
+        "gauss:1",
+        "sequence:2,0,1",
+    ] {
+        assert!(message(&format!("[a]\nrandom_distribution={bad}")).contains("zipf[:theta"), "{bad}");
     }
+}
+
+#[test]
+fn zones_are_shares_of_requests_and_of_the_region_for_each_direction() {
+    let zone = |requests_percent, size| Zone { requests_percent, size };
+    let percent = |requests, size| zone(requests, Extent::Percent(size));
+    let zones = |value: &str| match one(&format!("random_distribution={value}")).distribution {
+        Distribution::Zoned(zones) => zones,
+        other => panic!("{other:?}"),
+    };
+    let all = vec![percent(60, 10), percent(30, 20), percent(8, 30), percent(2, 40)];
+    assert_eq!(zones("zoned:60/10:30/20:8/30:2/40"), PerDirection::all(all));
+    let two = zones("zoned:90/10:10/90,50/50:50/");
+    assert_eq!((two.read[0], two.write[1], &two.trim), (percent(90, 10), percent(50, 50), &two.write));
+    assert_eq!(zones("zoned:,100/30").read, vec![], "left out behind a comma: uniform");
+    let sizes = zones("zoned_abs:60/20g:40/100m");
+    assert_eq!(sizes.read, vec![zone(60, Extent::Bytes(20 << 30)), zone(40, Extent::Bytes(100 << 20))]);
+    for bad in [
+        "zoned",
+        "zoned:",
+        "zoned:60/10",
+        "zoned:60/10:50/20",
+        "zoned:60/60:40/60",
+        "zoned_abs:100",
+        "zoned_abs=100/1g",
+    ] {
+        assert!(message(&format!("[a]\nrandom_distribution={bad}")).contains("zoned_abs:"), "{bad}");
+    }
+}
+
+#[test]
+fn block_size_splits_go_by_direction() {
+    let sizes = one("bssplit=4k/60:8k/40,64k/100").block_sizes;
+    assert_eq!(sizes.read, BlockSizes::Split(vec![(4096, 60), (8192, 40)]));
+    assert_eq!((&sizes.write, &sizes.trim), (&BlockSizes::Split(vec![(65_536, 100)]), &sizes.write));
+    let sizes = one("bssplit=4k,,8k/50:16k/").block_sizes;
+    assert_eq!(
+        (sizes.write, sizes.trim),
+        (BlockSizes::Fixed(4096), BlockSizes::Split(vec![(8192, 50), (16_384, 50)]))
+    );
+}
+
+#[test]
+fn rates_go_by_direction_and_say_what_they_exclude() {
+    let job = one("rate=1m,500k\nrate_process=poisson\nrate_min=,100k\nratecycle=200");
+    assert_eq!(job.rate, PerDirection { read: Some(1 << 20), write: Some(500 << 10), trim: Some(500 << 10) });
+    assert_eq!(
+        job.rate_floor.bytes,
+        PerDirection { read: None, write: Some(100 << 10), trim: Some(100 << 10) }
+    );
+    assert!(job.poisson && job.rate_floor.cycle == Duration::from_millis(200));
+    assert_eq!(one("rate=,500k").rate.read, None);
+    for (bad, what) in [
+        ("rate=1m\nrate_iops=5", "rate and rate_iops exclude each other"),
+        ("rate_min=1m\nrate_iops_min=5", "rate_min and rate_iops_min exclude each other"),
+        ("rate=1m\nrate_min=2m", "is above the largest"),
+        ("rate_process=bursty", "expected linear or poisson"),
+    ] {
+        let told = message(&format!("[a]\n{bad}"));
+        assert!(told.starts_with("line ") && told.contains(what), "{bad}: {told}");
+    }
+}
+
+#[test]
+fn think_times_add_up() {
+    let job = one("thinktime=50\nthinktime_spin=70");
+    assert_eq!((job.think_time, job.think_time_blocks), (Duration::from_micros(70), 1));
+    assert_eq!(one("thinktime_spin=70").think_time, Duration::ZERO, "only with thinktime");
+    let job = one("thinktime=1s\nthinktime_iotime=9");
+    assert_eq!((job.think_time_every, job.think_time_blocks), (Some(Duration::from_secs(9)), u64::MAX));
+    assert_eq!(one("thinktime_iotime=9\nthinktime_blocks=4").think_time_blocks, 4);
+}
+
+#[test]
+fn a_steady_state_has_a_criterion_and_a_window() {
+    let of = |lines: &str| one(lines).steady_state.unwrap();
+    let state = of("steadystate=iops_slope:0.3%\nsteadystate_duration=30\nss_ramp=5");
+    assert_eq!((state.figure, state.slope, state.limit, state.percent), (Figure::Iops, true, 0.3, true));
+    assert_eq!(
+        (state.duration, state.ramp, state.interval),
+        (Duration::from_secs(30), Duration::from_secs(5), Duration::from_secs(1))
+    );
+    let state = of("ss=bw:1m\nss_dur=4ms\nss_interval=1ms");
+    assert_eq!(
+        (state.figure, state.slope, state.limit, state.percent),
+        (Figure::Bandwidth, false, 1_048_576.0, false)
+    );
+    assert_eq!(of("ss=lat:20us\nss_dur=2").limit, 20_000.0);
+    assert_eq!(one("ss_dur=30").steady_state, None);
+    for (bad, what) in [
+        ("ss=iops:1%", "steadystate needs steadystate_duration"),
+        ("ss=iops:1%\nss_dur=1", "multiple of steadystate_check_interval"),
+        ("ss=iops:1%\nss_dur=5\nss_interval=2", "multiple of steadystate_check_interval"),
+        ("ss=iops", "expected iops, bw or lat"),
+        ("ss=qd:1%", "expected iops, bw or lat"),
+        ("ss=iops:-1%", "expected iops, bw or lat"),
+    ] {
+        assert!(message(&format!("[a]\n{bad}")).contains(what), "{bad}: {}", message(&format!("[a]\n{bad}")));
+    }
+}
+
+/// The names of all options and their aliases in fio 3.42 (options.c and engines/*.c at fio-3.42-135-gf5344384), one a line.
+const FIO_3_42: &str = include_str!("fio-3.42-options.txt");
+
+#[test]
+fn every_option_that_fio_has_is_known() {
+    let names: Vec<&str> = FIO_3_42.lines().collect();
+    assert!(names.len() > 380 && names.contains(&"rw") && names.contains(&"xnvme_be"), "the list is whole");
+    let unknown: Vec<_> = names.iter().filter(|name| options::find(name).is_none()).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    // Nor is there one that fio doesn't know, but for its `include`, which is a line of its own kind.
+    let ours =
+        options().flat_map(|option| core::iter::once(option.name).chain(option.aliases.iter().copied()));
+    let invented: Vec<_> = ours.filter(|name| !names.contains(name) && *name != "include").collect();
+    assert!(invented.is_empty(), "{invented:?}");
+}
+
+#[test]
+fn what_is_refused_says_why_under_its_name() {
+    for option in options().filter(|option| option.treatment == Treatment::Refused) {
+        let told = message(&format!("[a]\n{}=1", option.name));
+        assert_eq!(told, format!("line 2: option \"{}\" is refused: {}", option.name, option.meaning));
+    }
+    assert!(message("[a]\nzonemode=zbd").contains("no zones"));
 }
 
 type Group = (&'static str, fn(Treatment) -> bool);
@@ -162,9 +315,12 @@ fn the_documentation_has_the_table() {
     let mut table = String::new();
     for (heading, treatment) in GROUPS {
         table.push_str(heading);
-        for option in OPTIONS.iter().filter(|option| treatment(option.treatment)) {
-            let aliases: String = option.aliases.iter().map(|alias| format!(", `{alias}`")).collect();
-            table.push_str(&format!("| `{}`{aliases} | {} |\n", option.name, option.meaning));
+        // Neighbours with one reason share a row.
+        let of_group: Vec<_> = options().filter(|option| treatment(option.treatment)).collect();
+        for alike in of_group.chunk_by(|a, b| a.meaning == b.meaning) {
+            let names = alike.iter().flat_map(|option| core::iter::once(&option.name).chain(option.aliases));
+            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+            table.push_str(&format!("| {} | {} |\n", names.join(", "), alike[0].meaning));
         }
     }
     assert!(page.contains(&table), "docs/workloads.md must hold this table:\n{table}");
@@ -186,8 +342,9 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_values_never_panic(option in 0..OPTIONS.len(), value in "[0-9a-z:/,.%=+-]{0,12}") {
-        if let Ok(jobs) = parse(&format!("[j]\n{}={value}\n", OPTIONS[option].name)) {
+    fn arbitrary_values_never_panic(option in 0..options().count(), value in "[0-9a-z:/,.%=+-]{0,12}") {
+        let name = options().nth(option).unwrap().name;
+        if let Ok(jobs) = parse(&format!("[j]\n{name}={value}\nss_dur=4\n")) {
             // Whatever parses can be laid out or is refused, and gives its requests.
             let drive = crate::Drive { bytes: 1 << 30, block_bytes: 512 };
             if let Ok(plans) = jobs[0].plans(drive, 0) {

@@ -22,7 +22,7 @@ pub use precondition::{Precondition, precondition};
 pub use statistics::{Failure, KindStatistics, LatencySink, Statistics};
 pub use task::Task;
 
-use crate::{Drive, Job};
+use crate::{Drive, ExitWhat, Job};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -106,6 +106,8 @@ pub struct Runner<B: Bar, L> {
     wave: u32,
     in_flight: u64,
     all_through: bool,
+    /// Other tasks end with one that ends; with one that fails.
+    exit_all: (bool, bool),
     next_wake: Option<Instant>,
     next_check: Instant,
     next_poll: Option<Instant>,
@@ -135,6 +137,8 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             .iter()
             .map(|&id| Queue { id, vector: driver.vector(id), tasks: tasks_of(id).collect() })
             .collect();
+        // As in fio, one job's option holds for all.
+        let exit_all = tasks.iter().map(Running::exits).fold((false, false), |(a, b), (c, d)| (a | c, b | d));
         let owners = ids.iter().map(|&id| vec![Owner::NOBODY; usize::from(driver.depth(id))]).collect();
         Runner {
             shared: Shared { driver: Rc::clone(driver), contents, sink, on_failure, owners },
@@ -143,6 +147,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             wave: 0,
             in_flight: 0,
             all_through: false,
+            exit_all,
             next_wake: None,
             next_check: Instant::MAX,
             next_poll: None,
@@ -297,9 +302,26 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         }
     }
 
+    /// Tells tasks to end whose time has come because another has ended. True when there were any.
+    fn end_with_others(&mut self) -> bool {
+        let (always, on_error) = self.exit_all;
+        let mut any = false;
+        for i in 0..self.tasks.len() {
+            let Some(what) = self.tasks[i].takes_others_along(always, on_error) else { continue };
+            let (wave, all) = (self.tasks[i].wave, what == ExitWhat::All);
+            for other in self.tasks.iter_mut().filter(|other| all || other.wave == wave) {
+                any |= other.end_with_another(all);
+            }
+        }
+        any
+    }
+
     /// After anything happened: begins the next wave when its time has come, and works out the next deadline.
     fn settle(&mut self, now: Instant) {
         loop {
+            while self.exit_all != (false, false) && self.end_with_others() {
+                (0..self.queues.len()).for_each(|queue| self.pump(queue, now));
+            }
             let (mut busy, mut waiting) = (false, None);
             (self.in_flight, self.next_wake) = (0, None);
             for task in &self.tasks {

@@ -1,5 +1,5 @@
 use crate::trace::TraceError;
-use crate::{RequestKind, Unexpected, content};
+use crate::{FloorMissed, RequestKind, SteadyOutcome, Unexpected, content};
 use alloc::string::String;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::Status;
@@ -43,6 +43,9 @@ pub enum Failure {
     /// A block holds a version that it cannot hold.
     #[error("wrong content: {0}")]
     Version(#[from] Unexpected),
+    /// The job came to less than the least that was asked of it.
+    #[error("{0}")]
+    TooSlow(#[from] FloorMissed),
     /// The trace could not be read on.
     #[error("{0}")]
     Trace(#[from] TraceError),
@@ -83,6 +86,10 @@ pub struct Statistics {
     pub measured_until: Option<Instant>,
     /// When the task was through; `None` until then.
     pub ended: Option<Instant>,
+    /// The end of another task, by `exitall`, has ended this one before its time.
+    pub ended_by_another: bool,
+    /// What became of its steady state; `None` where none was asked for.
+    pub steady_state: Option<SteadyOutcome>,
     /// Requests that failed or brought wrong content.
     pub failures: u64,
     /// The first failure.
@@ -127,6 +134,8 @@ impl Statistics {
             measured_from: None,
             measured_until: None,
             ended: None,
+            ended_by_another: false,
+            steady_state: None,
             failures: 0,
             first_failure: None,
             checked_blocks: 0,

@@ -1,9 +1,11 @@
 use super::contents::Token;
 use super::statistics::{Failure, LatencySink, Statistics};
 use super::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
+use crate::rate::FloorWatch;
+use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
 use crate::{
-    Drive, Generator, Issuer, Job, Mix, Pace, Plan, PlanError, Request, RequestKind, Source, Step,
+    Drive, ExitWhat, Generator, Issuer, Job, Mix, Pace, Plan, PlanError, Request, RequestKind, Source, Step,
     WrittenBlocks,
 };
 use alloc::boxed::Box;
@@ -172,7 +174,11 @@ pub(super) struct Running {
     free: Vec<u32>,
     /// Flights with commands that have found no slot yet, oldest first.
     unsent: VecDeque<u32>,
+    floor: Option<FloorWatch>,
+    steady: Option<SteadyWatch>,
     stopping: bool,
+    /// What [`Running::takes_others_along`] says has been acted upon.
+    end_seen: bool,
     stage_began: Instant,
     /// Bytes and requests completed in this stage, measured or not: for the progress.
     stage_bytes: u64,
@@ -183,7 +189,14 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn new(index: usize, task: Task, queue: QueueId) -> Self {
         let depth = task.pace.queue_depth;
+        let job = task.plan.as_ref().map(|plan| &plan.job);
+        let floor = job.and_then(|job| FloorWatch::new(job.rate_floor));
+        let steady = job.and_then(|job| job.steady_state);
+        let steady = steady.map(|criterion| SteadyWatch::new(criterion, task.pace.start_delay));
         Running {
+            floor,
+            steady,
+            end_seen: false,
             index,
             wave: task.wave,
             queue,
@@ -228,6 +241,39 @@ impl Running {
         self.end_if_drained(now);
     }
 
+    /// Issues nothing more because another task has ended; a closing flush still goes. It must be pumped then. `waiting_too` ends it also
+    /// when it has not begun. False when there was nothing left to end.
+    pub(super) fn end_with_another(&mut self, waiting_too: bool) -> bool {
+        match self.stage {
+            Stage::Waiting if waiting_too => {
+                self.stage = Stage::Done;
+                self.end_seen = true;
+            }
+            Stage::Main | Stage::ReadBack if !self.statistics.ended_by_another => {
+                self.issuer.end();
+                self.drop_unsent();
+            }
+            _ => return false,
+        }
+        self.wake_at = None;
+        self.statistics.ended_by_another = true;
+        true
+    }
+
+    /// Once, when it has ended by itself or has failed: which others are to end with it.
+    pub(super) fn takes_others_along(&mut self, always: bool, on_error: bool) -> Option<ExitWhat> {
+        if self.stage != Stage::Done || core::mem::replace(&mut self.end_seen, true) {
+            return None;
+        }
+        let takes = always || (on_error && self.statistics.failures > 0);
+        takes.then(|| self.plan.as_ref().map_or(ExitWhat::Group, |plan| plan.job.exit_what))
+    }
+
+    /// The options of its job that let all jobs end with one: at any end, and at a failure.
+    pub(super) fn exits(&self) -> (bool, bool) {
+        self.plan.as_ref().map_or((false, false), |plan| (plan.job.exit_all, plan.job.exit_all_on_error))
+    }
+
     /// Forgets the commands that have found no slot. Their requests are in no statistics: not all of their bytes moved.
     fn drop_unsent(&mut self) {
         while let Some(index) = self.unsent.pop_front() {
@@ -247,6 +293,7 @@ impl Running {
         if running && self.stopping && self.issuer.in_flight() == 0 {
             self.stage = Stage::Done;
             self.statistics.ended = Some(now);
+            self.statistics.steady_state = self.steady.as_ref().map(SteadyWatch::outcome);
         }
     }
 
@@ -288,8 +335,10 @@ impl Running {
     fn next_stage(&mut self, now: Instant) -> bool {
         let read_back = self.plan.as_ref().filter(|plan| {
             let job = &plan.job;
-            job.verify && job.read_back && self.stage == Stage::Main && job.mix != Mix::Read
+            let reads_back = job.verify && job.read_back && job.mix != Mix::Read;
+            reads_back && self.stage == Stage::Main && !self.statistics.ended_by_another
         });
+        self.statistics.steady_state = self.steady.as_ref().map(SteadyWatch::outcome);
         let written = match (read_back, self.issuer.source()) {
             (Some(plan), AnySource::Plan(generator)) => WrittenBlocks::new(plan, generator.issued()),
             _ => {
@@ -387,13 +436,10 @@ impl Running {
         flight.commands -= 1;
         if let Err(failure) = outcome {
             flight.failed = true;
-            self.statistics.fail(failure);
-            if shared.on_failure == OnFailure::EndTask {
-                self.stopping = true;
-                self.wake_at = None;
-            }
+            self.fail(failure, shared.on_failure);
         }
-        let Flight { request, sent, commands, issued, arrived, measured, failed } = *flight;
+        let Flight { request, sent, commands, issued, arrived, measured, failed } =
+            self.flights[owner.flight as usize];
         if commands == 0 && sent == request.length {
             self.stage_requests += u64::from(kind != RequestKind::Flush);
             self.stage_bytes += u64::from(request.length);
@@ -406,9 +452,35 @@ impl Running {
             }
             self.free.push(owner.flight);
             self.issuer.completed(now.since(self.stage_began));
+            if (self.floor.is_some() || self.steady.is_some()) && self.stage == Stage::Main && !failed {
+                self.watch(&request, now.since(issued), now.since(self.stage_began), shared.on_failure);
+            }
         }
         if self.stopping {
             self.drop_unsent();
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, failure: Failure, on_failure: OnFailure) {
+        self.statistics.fail(failure);
+        if on_failure == OnFailure::EndTask {
+            self.stopping = true;
+            self.wake_at = None;
+        }
+    }
+
+    /// A request of the work proper is through: whether the job is fast enough, and whether it is steady.
+    fn watch(&mut self, request: &Request, latency: Duration, elapsed: Duration, on_failure: OnFailure) {
+        if request.kind == RequestKind::Flush {
+            return;
+        }
+        let floor = self.floor.as_mut();
+        if let Some(Err(missed)) = floor.map(|f| f.completed(request.kind, request.length, elapsed)) {
+            self.fail(Failure::TooSlow(missed), on_failure);
+        }
+        if self.steady.as_mut().is_some_and(|s| s.completed(request.length, latency, elapsed)) {
+            self.issuer.end();
         }
     }
 
