@@ -13,6 +13,7 @@ use crate::room::{self, Need};
 use crate::traces::{self, Traced};
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
+use aster_lab::limits::Limit;
 use aster_lab::own::{self, Outcome, Phase, Place, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::Drive;
@@ -75,6 +76,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let kept = setup.content.unwrap_or(setup.profile.content.into());
     let need = Need::of(&setup.profile, drive.bytes, setup.precondition_percent, written_bytes);
     notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), args.image.as_deref())?);
+    notes.extend(own::queues(&setup, &work).limits.iter().map(Limit::note));
     let watchers = Watchers::new(&watch(args, which)?)?;
 
     notes.iter().for_each(|note| console::note(note));
@@ -228,6 +230,14 @@ fn print(args: &RunArgs, report: &RunReport, spans: Option<&SpanReport>) -> Resu
     if checked > 0 {
         let blocks = if checked == 1 { "1 block was" } else { &format!("{checked} blocks were") };
         console::line(&format!("{blocks} checked."))?;
+    }
+    for task in &report.tasks {
+        if let Some(steady) = &task.steady_state {
+            console::line(&format!("{}.", steady.note(&task.name)))?;
+        }
+        if task.ended_by_another {
+            console::line(&format!("{}: ended before its time, by exitall.", task.name))?;
+        }
     }
     if let Some(spans) = spans {
         console::print(&format!("\n{}", spans.table()))?;

@@ -11,6 +11,7 @@ pub mod explain;
 mod latency;
 pub mod lateness;
 pub mod lifetime;
+pub mod limits;
 pub mod measure;
 mod merged;
 pub mod own;

@@ -4,13 +4,13 @@ use crate::doubt;
 use crate::latency::{Latencies, WaveStart};
 use crate::merged::{Merged, rate};
 use crate::report::{
-    DriveReport, EraseReport, FirmwareReport, ProgramReport, RunReport, TaskReport, told_apart,
+    DriveReport, EraseReport, FirmwareReport, ProgramReport, RunReport, SteadyReport, TaskReport, told_apart,
 };
 use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
-use aster_workload::Drive;
 use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
+use aster_workload::{Drive, SteadyOutcome};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -65,6 +65,8 @@ pub fn measure(
             copies: row.len(),
             kinds: merged.kinds(),
             drive,
+            steady_state: statistics[row.clone()].iter().find_map(|s| s.steady_state).map(steady_report),
+            ended_by_another: statistics[row.clone()].iter().any(|s| s.ended_by_another),
             checked_blocks: merged.checked_blocks,
             failures: merged.failures,
             first_failure: merged.first_failure.clone(),
@@ -85,6 +87,7 @@ pub fn measure(
         interrupted,
         provenance: None,
         trace: None,
+        limits: Vec::new(),
     };
     Ok((report, contents))
 }
@@ -152,6 +155,16 @@ fn firmware_report(before: &DriveStats, after: &DriveStats) -> FirmwareReport {
         buffer_hits: since(|s| s.ftl.buffer_hits),
         buffer_misses: since(|s| s.ftl.buffer_misses),
         uncorrectable_sectors: since(|s| s.ftl.uncorrectable_sectors),
+    }
+}
+
+fn steady_report(outcome: SteadyOutcome) -> SteadyReport {
+    SteadyReport {
+        criterion: outcome.criterion.to_string(),
+        duration_s: outcome.criterion.duration.as_secs_f64(),
+        attained_s: outcome.attained.map(Duration::as_secs_f64),
+        value: outcome.value,
+        mean: outcome.mean,
     }
 }
 

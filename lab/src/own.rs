@@ -6,6 +6,7 @@ mod whole;
 pub use origin::{record_of, setup_of};
 pub use whole::{Outcome, Phase, Place, run};
 
+use crate::limits::{self, Asks, Queues};
 use crate::measure::{Progress, drive_of, measure};
 use crate::report::RunReport;
 use crate::traces::{Loop, Survey, TraceFile, TraceReport};
@@ -145,8 +146,8 @@ impl From<BuildError> for WorkError {
     }
 }
 
-/// Most outstanding requests that one queue pair of the driver is set up for.
-const DEPTH_MAX: u32 = 1024;
+/// Outstanding requests of the fill before the work.
+const PRECONDITION_DEPTH: u32 = 64;
 
 /// Powers a drive of `media`, built with `pieces`, on and runs the work, calling `look` at each [`Moment`]. Gives the report, and the
 /// machine to go on with. [`run`] does all that goes around it, too.
@@ -162,6 +163,7 @@ pub fn run_on(
     mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
+    let queues = queues(setup, &work);
     let machine = Machine::power_on_with(
         pieces,
         &setup.name,
@@ -169,7 +171,7 @@ pub fn run_on(
         setup.content,
         media,
         recorder,
-        driver_config(setup, &work),
+        driver_config(&queues),
     )?;
     machine.boot_while(&mut || progress(0.0)).map_err(|error| match error {
         RunError::Interrupted(_) => WorkError::Interrupted,
@@ -177,7 +179,7 @@ pub fn run_on(
     })?;
     look(&machine, Moment::Booted);
     match carry_out(setup, &machine, work, look, progress) {
-        Ok(report) => Ok((report, machine)),
+        Ok(report) => Ok((RunReport { limits: queues.limits, ..report }, machine)),
         Err(error) => {
             // The drive is not to blame: its image may be used again. If it can't be shut down either, the first error
             // says more.
@@ -213,7 +215,7 @@ fn carry_out(
             fill_block: 128 << 10,
             overwrite_block: 16 << 10,
             overwrite_percent: percent,
-            queue_depth: 64,
+            queue_depth: PRECONDITION_DEPTH,
             seed: setup.seed,
         };
         let tasks = Task::of_jobs(&precondition(drive.bytes, &how), drive, setup.seed)?;
@@ -306,21 +308,22 @@ pub fn written_bytes(jobs: &[Job], drive: Drive, seed: u64) -> Result<u64, PlanE
     Ok(all)
 }
 
-fn driver_config(setup: &Setup, work: &Work) -> Config {
-    let (depth, copies) = match work {
-        Work::Jobs { jobs, .. } => (
-            jobs.iter().map(|j| j.queue_depth).max().unwrap_or(1),
-            jobs.iter().map(|j| j.copies).sum::<u32>().max(1),
-        ),
-        Work::Trace { queue_depth, .. } => (*queue_depth, 1),
+/// The queues of the driver, and what the work asks for beyond them.
+pub fn queues(setup: &Setup, work: &Work) -> Queues {
+    let fill = setup.precondition_percent.map_or(1, |_| PRECONDITION_DEPTH);
+    let asks = match work {
+        Work::Jobs { jobs, .. } => Asks::of_jobs(jobs),
+        Work::Trace { file, queue_depth, .. } => Asks::of_trace(file.name(), *queue_depth),
     };
-    let depth = if setup.precondition_percent.is_some() { depth.max(64) } else { depth };
-    let pairs = copies.min(u32::from(setup.profile.host.queue_pairs)) as u16;
+    limits::queues(&setup.profile, &asks, fill)
+}
+
+fn driver_config(queues: &Queues) -> Config {
     Config {
-        queue_pairs: pairs,
-        depth: (depth.min(DEPTH_MAX) as u16).min(setup.profile.host.queue_entries - 1),
-        transfer_bytes_max: setup.profile.host.transfer_bytes_max.min(128 << 10),
-        vectors: pairs + 1,
+        queue_pairs: queues.pairs,
+        depth: queues.depth,
+        transfer_bytes_max: queues.transfer_bytes,
+        vectors: queues.pairs + 1,
         ..Config::default()
     }
 }

@@ -1,6 +1,7 @@
 //! What a measurement found, as a table for people and as JSON for programs.
 
 use crate::lateness::LatenessReport;
+use crate::limits::Limit;
 use crate::provenance::Provenance;
 use crate::traces::TraceReport;
 use crate::warning::Warning;
@@ -138,6 +139,45 @@ pub struct DriveReport {
     pub simulated_s: f64,
 }
 
+/// What became of a steady state that a job asked for.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct SteadyReport {
+    /// What was asked for, as in the job: `iops_slope:0.3%`.
+    pub criterion: String,
+    /// The window, simulated seconds.
+    pub duration_s: f64,
+    /// When it was reached, simulated seconds from the job's start; absent when it was not.
+    pub attained_s: Option<f64>,
+    /// The last full window's slope or largest difference from the mean, in the criterion's unit; absent when no window was full.
+    pub value: Option<f64>,
+    /// The last full window's mean: requests or bytes a second, or nanoseconds.
+    pub mean: Option<f64>,
+}
+
+impl SteadyReport {
+    /// What a reader wants to know of the job of that name.
+    pub fn note(&self, job: &str) -> String {
+        let criterion = &self.criterion;
+        match (self.attained_s, self.value) {
+            (Some(at), _) => format!("{job}: steady after {at:.2} s, {criterion} over {} s", self.duration_s),
+            (None, Some(value)) => {
+                format!(
+                    "{job}: not steady: {criterion} over {} s was at {value:.3} when the job ended",
+                    self.duration_s
+                )
+            }
+            (None, None) => {
+                format!("{job}: not steady: it ended before a window of {} s was full", self.duration_s)
+            }
+        }
+    }
+}
+
+/// Serde asks with a reference.
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// One task of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TaskReport {
@@ -149,6 +189,12 @@ pub struct TaskReport {
     pub kinds: Vec<KindReport>,
     /// What the drive did from the task's beginning to its end; absent when other tasks ran beside it.
     pub drive: Option<DriveReport>,
+    /// What became of its steady state; absent where the job asked for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<SteadyReport>,
+    /// The end of another job, by `exitall`, ended it before its time.
+    #[serde(skip_serializing_if = "is_false")]
+    pub ended_by_another: bool,
     /// Blocks whose content was checked.
     pub checked_blocks: u64,
     /// Requests that failed or brought wrong content.
@@ -189,6 +235,8 @@ pub struct RunReport {
     /// The trace that was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceReport>,
+    /// What the work asked for and the host interface did not give.
+    pub limits: Vec<Limit>,
 }
 
 /// All tasks of a run together, from the first measured request of any to the last.
@@ -460,6 +508,8 @@ mod tests {
             copies: 1,
             kinds,
             drive,
+            steady_state: None,
+            ended_by_another: false,
             checked_blocks: 0,
             failures: 0,
             first_failure: None,
@@ -479,6 +529,7 @@ mod tests {
             warnings: vec![],
             provenance: None,
             trace: None,
+            limits: Vec::new(),
         }
     }
     fn lines(runs: &[RunReport]) -> Vec<String> {

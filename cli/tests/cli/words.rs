@@ -422,3 +422,50 @@ fn nobody_reading_is_no_reason_to_panic() {
     child.wait().unwrap();
     assert_eq!(said, "");
 }
+
+#[test]
+fn what_the_queues_do_not_hold_is_told_before_the_run_and_in_the_report() {
+    let place = Place::new();
+    place.write("deep.fio", "[deep]\nrw=randread\nbs=4k\nsize=64k\nnumber_ios=16\niodepth=300\n");
+    let cut = ["run", "tiny", "--job", "deep.fio", "--set", "host.queue_entries=64"];
+    let ran = place.aster(&cut);
+    assert!(ran.err.contains("\"deep\": iodepth is 300, but 63 is what there is"), "{}", ran.err);
+    assert!(ran.err.contains("host.queue_entries"), "{}", ran.err);
+    let report = place.report(&[&cut[..], &["--json"]].concat());
+    let limit = &report["limits"][0];
+    assert_eq!(
+        (limit["option"].as_str(), limit["asked"].as_u64(), limit["given"].as_u64()),
+        (Some("iodepth"), Some(300), Some(63))
+    );
+    let ran = place.aster(&["run", "tiny", "--job", "deep.fio"]);
+    assert!(!ran.err.contains("iodepth"), "{}", ran.err);
+    assert_eq!(
+        place.report(&["run", "tiny", "--job", "deep.fio", "--json"])["limits"].as_array().map(Vec::len),
+        Some(0)
+    );
+}
+
+#[test]
+fn a_read_of_nothing_by_time_ends_on_an_ideal_drive_and_check_says_what_a_command_costs() {
+    let place = Place::new();
+    place.write("time.fio", "[r]\nrw=randread\nruntime=20ms\ntime_based\nsize=1m\n");
+    let report = place.report(&["run", "ideal", "--job", "time.fio", "--json"]);
+    assert!(report["simulated_s"].as_f64().is_some_and(|s| (0.02..0.021).contains(&s)), "{report}");
+    assert!(place.aster(&["check", "ideal"]).out.contains("command   at least 1221 ns"));
+    let refused =
+        place.aster(&["check", "ideal", "--set", "link.unlimited=true", "--set", "link.latency_ns=0"]);
+    assert!(refused.err.contains("link.latency_ns") && refused.err.contains("never end"), "{}", refused.err);
+}
+
+#[test]
+fn a_steady_state_and_an_early_end_are_told() {
+    let place = Place::new();
+    let steady = "[a]\nrw=randread\ntime_based\nruntime=1\nsize=1m\niodepth=4\nss=iops:3%\nss_dur=4ms\nss_interval=1ms\nexitall\n";
+    place.write("steady.fio", &format!("{steady}[b]\nrw=randread\ntime_based\nruntime=1\nsize=1m\n"));
+    let ran = place.aster(&["run", "ideal", "--job", "steady.fio"]);
+    assert!(ran.out.contains("a: steady after 0.00 s, iops:3% over 0.004 s."), "{}", ran.out);
+    assert!(ran.out.contains("b: ended before its time, by exitall."), "{}", ran.out);
+    let report = place.report(&["run", "ideal", "--job", "steady.fio", "--json"]);
+    assert!(report["tasks"][0]["steady_state"]["attained_s"].as_f64().is_some_and(|at| at < 0.1), "{report}");
+    assert_eq!(report["tasks"][1]["ended_by_another"].as_bool(), Some(true), "{report}");
+}

@@ -216,3 +216,56 @@ proptest! {
         prop_assert_eq!(got, all(&mut Generator::new(&plan)));
     }
 }
+
+/// The requests of a fio job on a drive of 1 MiB of 4 KiB blocks.
+fn of_fio(lines: &str) -> Vec<Request> {
+    let job = crate::fio::parse(&in_a_section(lines)).unwrap().remove(0);
+    let drive = crate::Drive { bytes: 1 << 20, block_bytes: 4096 };
+    let mut generator = Generator::new(&job.plans(drive, 0).unwrap()[0]);
+    core::iter::from_fn(|| generator.next_request().unwrap()).collect()
+}
+
+fn in_a_section(lines: &str) -> alloc::string::String {
+    alloc::format!("[j]\nio_size=64m\n{lines}\n")
+}
+
+#[test]
+fn zones_take_their_shares_of_requests_in_each_direction() {
+    let share = |requests: &[Request], kind, below: u64| {
+        let of: Vec<_> = requests.iter().filter(|r| r.kind == kind).collect();
+        of.iter().filter(|r| r.offset < below).count() as f64 / of.len() as f64
+    };
+    let zoned = "random_distribution=zoned:90/10:10/90,50/50:50/50";
+    for line in [zoned, "random_distribution=zoned_abs:90/100k:10/924k,50/512k:50/512k"] {
+        let all = of_fio(&alloc::format!("rw=randrw\n{line}"));
+        let (read, write) =
+            (share(&all, RequestKind::Read, 100 << 10), share(&all, RequestKind::Write, 512 << 10));
+        assert!((0.88..0.92).contains(&read), "{line}: {read} of the reads in the first tenth");
+        assert!((0.48..0.52).contains(&write), "{line}: {write} of the writes in the first half");
+    }
+    // What no zone covers is left alone; a direction without zones is uniform.
+    let all = of_fio("rw=randrw\nrandom_distribution=zoned:100/25,");
+    assert_eq!(share(&all, RequestKind::Read, 256 << 10), 1.0);
+    assert!((0.22..0.28).contains(&share(&all, RequestKind::Write, 256 << 10)));
+    let jobs = crate::fio::parse("[j]\nrw=randread\nrandom_distribution=zoned_abs:100/2m\n").unwrap();
+    let refused = jobs[0].plans(crate::Drive { bytes: 1 << 20, block_bytes: 4096 }, 0).unwrap_err();
+    assert_eq!(refused.option, "random_distribution");
+}
+
+#[test]
+fn a_percentage_is_random_and_the_rest_goes_on_where_the_last_one_ended() {
+    for (line, want) in
+        [("percentage_random=0", 1.0), ("percentage_random=30", 0.7), ("percentage_random=100", 0.0)]
+    {
+        let all = of_fio(&alloc::format!("rw=randread\nnorandommap\n{line}"));
+        let goes_on = all.windows(2).filter(|w| w[1].offset == (w[0].offset + 4096) % (1 << 20)).count();
+        let share = goes_on as f64 / (all.len() - 1) as f64;
+        assert!(libm::fabs(share - want) < 0.02, "{line}: {share}");
+    }
+    let all = of_fio("rw=randrw\nnorandommap\npercentage_random=100,0");
+    let writes: Vec<_> = all.iter().filter(|r| r.kind == RequestKind::Write).collect();
+    assert!(
+        writes.windows(2).all(|w| w[1].offset == (w[0].offset + 4096) % (1 << 20)),
+        "each direction by itself"
+    );
+}

@@ -259,7 +259,7 @@ mod tests {
         let normal = Normal::new(1_000, 0.0, 0.0);
         let mut rng = Rng::new(5);
         let (low, high) = (0..10_000).map(|_| normal.block(&mut rng)).fold((0, 0), |(low, high), b| {
-            assert!(b < 400 || b >= 600, "{b} is far from the centre at both ends");
+            assert!(!(400..600).contains(&b), "{b} is far from the centre at both ends");
             (low + u32::from(b < 400), high + u32::from(b >= 600))
         });
         assert!(low.abs_diff(high) < 500, "{low} and {high}");

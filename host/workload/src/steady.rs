@@ -132,7 +132,7 @@ impl SteadyWatch {
         if self.window.len() == self.intervals {
             self.judge();
         }
-        self.ends = self.ends + interval;
+        self.ends += interval;
     }
 
     fn judge(&mut self) {

@@ -333,6 +333,9 @@ fn the_example_of_the_documentation_is_taken() {
     let jobs = parse(example).unwrap();
     assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["fill", "mixed"]);
     assert!(jobs[0].verify && jobs[1].after_previous);
+    for example in page.split("```ini\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        parse(example).unwrap_or_else(|e| panic!("{e} in\n{example}"));
+    }
 }
 
 proptest! {

@@ -1,0 +1,234 @@
+//! How many commands the host may have outstanding for some work, and what the work asks for beyond that.
+
+use aster_device::profile::Profile;
+use aster_workload::Job;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Something that the work asks for and the drive's host interface, or the driver, does not give. The work runs nevertheless.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// The job or the trace.
+    pub job: String,
+    /// The option, in the words of the user.
+    pub option: &'static str,
+    /// What it says.
+    pub asked: u64,
+    /// What there is.
+    pub given: u64,
+    /// Why, and what would change it.
+    pub because: String,
+}
+
+impl Limit {
+    /// All of it in a sentence.
+    pub fn note(&self) -> String {
+        let Limit { job, option, asked, given, because } = self;
+        format!("\"{job}\": {option} is {asked}, but {given} is what there is: {because}")
+    }
+}
+
+/// The driver's queues for some work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// I/O queue pairs.
+    pub pairs: u16,
+    /// Commands outstanding in each of them.
+    pub depth: u16,
+    /// Bytes of a command at most.
+    pub transfer_bytes: u32,
+    /// What the work asks for beyond that.
+    pub limits: Vec<Limit>,
+}
+
+/// Commands outstanding in a queue pair at most: the driver's own bound.
+const DEPTH_MAX: u64 = 4095;
+/// Bytes of a command at most, as Linux splits by default what is larger on many drives.
+const TRANSFER_BYTES_MAX: u32 = 128 << 10;
+
+/// What tasks ask of the queues.
+#[derive(Clone, Debug)]
+pub struct Asks<'a> {
+    option: &'static str,
+    all: Vec<Ask<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ask<'a> {
+    job: &'a str,
+    wave: u32,
+    depth: u64,
+    copies: u32,
+    largest: u32,
+}
+
+impl<'a> Asks<'a> {
+    /// Those of a job file.
+    pub fn of_jobs(jobs: &'a [Job]) -> Self {
+        let mut wave = 0;
+        let mut all = Vec::with_capacity(jobs.len());
+        for (i, job) in jobs.iter().enumerate() {
+            wave += u32::from(job.after_previous && i > 0);
+            let (largest, depth) = (job.largest_data_block(), job.queue_depth.into());
+            all.push(Ask { job: &job.name, wave, depth, copies: job.copies, largest });
+        }
+        Asks { option: "iodepth", all }
+    }
+
+    /// Those of a trace.
+    pub fn of_trace(name: &'a str, queue_depth: u32) -> Self {
+        let ask = Ask { job: name, wave: 0, depth: queue_depth.into(), copies: 1, largest: 0 };
+        Asks { option: "--queue-depth", all: vec![ask] }
+    }
+}
+
+/// The queues that tasks get on a drive of `profile`; `depth_min` is what else they are used for.
+pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
+    let Asks { option, all: asks } = asks;
+    let tasks: u32 = asks.iter().map(|a| a.copies).fold(0, u32::saturating_add).max(1);
+    let pairs = tasks.min(profile.host.queue_pairs.into()).max(1);
+    let most = DEPTH_MAX.min(u64::from(profile.host.queue_entries) - 1);
+    // Tasks take the pairs in turn, whatever their wave; those of one wave share a pair's commands.
+    let mut together: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    let mut next = 0;
+    for ask in asks {
+        for _ in 0..ask.copies {
+            *together.entry((ask.wave, next % pairs)).or_default() += ask.depth;
+            next += 1;
+        }
+    }
+    let wanted = together.values().copied().max().unwrap_or(1).max(depth_min.into());
+    let transfer_bytes = profile.host.transfer_bytes_max.min(TRANSFER_BYTES_MAX);
+    let mut limits = Vec::new();
+    let mut next = 0;
+    for ask in asks {
+        let shared = (next..next + ask.copies).map(|i| together[&(ask.wave, i % pairs)]).max().unwrap_or(0);
+        next += ask.copies;
+        depth_limit(&mut limits, option, ask, shared, most, profile);
+        let parts = u64::from(ask.largest.div_ceil(transfer_bytes));
+        if parts > 1 {
+            limits.push(Limit {
+                job: ask.job.to_owned(),
+                option: "bs",
+                asked: ask.largest.into(),
+                given: transfer_bytes.into(),
+                because: format!(
+                    "a larger request goes to the drive in commands of {transfer_bytes} bytes, each of which counts \
+                     as one of those in flight"
+                ),
+            });
+        }
+    }
+    for wave in asks.iter().map(|a| a.wave).collect::<std::collections::BTreeSet<_>>() {
+        let of_wave = || asks.iter().filter(|a| a.wave == wave);
+        let count: u32 = of_wave().map(|a| a.copies).fold(0, u32::saturating_add);
+        if let Some(widest) = of_wave().max_by_key(|a| a.copies).filter(|_| count > pairs) {
+            limits.push(Limit {
+                job: widest.job.to_owned(),
+                option: "numjobs",
+                asked: count.into(),
+                given: pairs.into(),
+                because: format!(
+                    "that many run at once and share the drive's queue pairs, where each would have one of its own \
+                     (host.queue_pairs = {})",
+                    profile.host.queue_pairs
+                ),
+            });
+        }
+    }
+    Queues { pairs: pairs as u16, depth: wanted.min(most) as u16, transfer_bytes, limits }
+}
+
+fn depth_limit(
+    limits: &mut Vec<Limit>,
+    option: &'static str,
+    ask: &Ask<'_>,
+    shared: u64,
+    most: u64,
+    profile: &Profile,
+) {
+    if shared <= most {
+        return;
+    }
+    let entries = profile.host.queue_entries;
+    let whose = if u64::from(entries) > most + 1 {
+        format!("more than the {DEPTH_MAX} that the driver has outstanding in a queue")
+    } else {
+        format!("a queue of {entries} entries holds one less (host.queue_entries, up to 4096)")
+    };
+    let because = match shared > ask.depth {
+        true => format!("{whose}, and tasks that share a queue ask for {shared} together"),
+        false => whose,
+    };
+    limits.push(Limit {
+        job: ask.job.to_owned(),
+        option,
+        asked: ask.depth,
+        given: most.min(ask.depth),
+        because,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_device::profile::shipped;
+    use aster_workload::fio;
+
+    fn of(name: &str, job: &str) -> Queues {
+        let mut profile = shipped(name).unwrap();
+        if name == "tiny" {
+            profile.host.queue_entries = 64;
+        }
+        queues(&profile, &Asks::of_jobs(&fio::parse(job).unwrap()), 1)
+    }
+
+    #[test]
+    fn a_depth_that_the_queue_holds_is_given_and_not_talked_about() {
+        let queues = of("tiny", "[j]\niodepth=63\n");
+        assert_eq!((queues.pairs, queues.depth, queues.limits), (1, 63, Vec::new()));
+    }
+
+    #[test]
+    fn a_depth_beyond_the_queue_is_told_with_what_there_is_and_the_key() {
+        let queues = of("tiny", "[j]\niodepth=256\n[k]\nstonewall\niodepth=4\n");
+        assert_eq!(queues.depth, 63);
+        let [limit] = &queues.limits[..] else { panic!("{:?}", queues.limits) };
+        assert_eq!((&*limit.job, limit.option, limit.asked, limit.given), ("j", "iodepth", 256, 63));
+        assert!(limit.note().contains("host.queue_entries"), "{}", limit.note());
+    }
+
+    #[test]
+    fn tasks_that_share_a_pair_have_their_depths_added_and_the_sharing_is_told() {
+        // Six copies on four pairs: two pairs have two tasks.
+        let queues = of("tiny", "[j]\niodepth=8\nnumjobs=6\n");
+        assert_eq!((queues.pairs, queues.depth), (4, 16));
+        let [limit] = &queues.limits[..] else { panic!("{:?}", queues.limits) };
+        assert_eq!((limit.option, limit.asked, limit.given), ("numjobs", 6, 4));
+        let queues = of("tiny", "[j]\niodepth=48\nnumjobs=6\n");
+        assert_eq!(queues.depth, 63);
+        let limit = queues.limits.iter().find(|l| l.option == "iodepth").unwrap();
+        assert!(limit.because.contains("ask for 96 together"), "{limit:?}");
+        // One after the other they share nothing.
+        let queues = of("tiny", "[a]\niodepth=40\n[b]\nstonewall\niodepth=40\n[c]\nstonewall\niodepth=40\n");
+        assert_eq!((queues.pairs, queues.depth, queues.limits), (3, 40, Vec::new()));
+    }
+
+    #[test]
+    fn requests_that_go_in_parts_are_told() {
+        let queues = of("cosmos-plus", "[j]\nrw=rw\nbs=64k,1m\n");
+        let [limit] = &queues.limits[..] else { panic!("{:?}", queues.limits) };
+        assert_eq!((limit.option, limit.asked, limit.given), ("bs", 1 << 20, 128 << 10));
+        assert_eq!(of("cosmos-plus", "[j]\nrw=read\nbs=64k,1m\n").limits, Vec::new(), "only reads count");
+        let zeroes = of("cosmos-plus", "[j]\nrw=write\nbs=1m\nwrite_mode=zeroes\n");
+        assert_eq!(zeroes.limits, Vec::new(), "no data moves");
+    }
+
+    #[test]
+    fn every_shipped_profile_that_follows_no_board_has_queues_for_what_drives_usually_get() {
+        for name in ["cosmos-plus", "babol", "ideal", "tiny", "pocket"] {
+            let profile = shipped(name).unwrap();
+            assert!(profile.host.queue_entries >= 1024, "{name}: {}", profile.host.queue_entries);
+        }
+    }
+}
