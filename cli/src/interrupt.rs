@@ -1,7 +1,7 @@
 //! Ctrl-C during a run: the first asks the run to end in order, the second ends the process.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +25,9 @@ impl Interrupt {
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
         }
+        // A write beyond a limit on the size of files (ulimit -f) is an error that is told, and no end without a word.
+        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))
+            .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
         Ok(Interrupt(asked))
     }
 

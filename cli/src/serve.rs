@@ -7,15 +7,16 @@ use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
-use aster_device::{Device, FreshErrors, Media};
+use aster_device::{Backlog, Device, FreshErrors, Media};
 use aster_lab::report::rate_text;
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{keep_profile, open_image, open_image_synchronously};
+use aster_run_virtual::{keep_profile, open_image_live};
 use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::Instant;
 
 /// Serves a drive until it is asked to stop.
@@ -36,8 +37,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let new_image = args.image.as_deref().filter(|path| !path.exists());
     let media = match &args.image {
-        Some(path) if args.sync => open_image_synchronously(path, &profile, content)?,
-        Some(path) => open_image(path, &profile, content)?,
+        Some(path) => open_image_live(path, &profile, content, args.sync)?,
         None => match &args.serial {
             Some(serial) => Media::fresh().with_serial(serial.clone()),
             None => Media::fresh(),
@@ -91,12 +91,32 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     // Without an image nobody will see the drive again: its power may go as it is.
     match &args.image {
         Some(image) => {
+            let backlog = server.device().backlog().cloned();
             server.shut_down().map(drop).map_err(|error| on_image(args, error))?;
+            // With the drive goes what it had in memory: now or never.
+            if let Some(backlog) = backlog {
+                backlog.retry();
+                check_all_written(image, &*backlog)?;
+            }
             console::note(&format!("shut down; {} has everything", image.display()));
         }
         None => drop(server.cut_power()),
     }
     Ok(())
+}
+
+/// An image whose disk is still full has lost its power when it ran full, whatever the drive did since.
+fn check_all_written(image: &Path, backlog: &dyn Backlog) -> Result<(), Failure> {
+    let reason = match (backlog.fault(), backlog.no_room()) {
+        (Some(fault), _) => fault,
+        (None, Some(no_room)) if backlog.owed() > 0 => no_room,
+        _ => return Ok(()),
+    };
+    Err(Failure::run(format!(
+        "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is there, {} bytes that the          drive had not promised to keep are not; make room, and serve it again",
+        image.display(),
+        backlog.owed()
+    )))
 }
 
 fn failure(error: ServeError) -> Failure {
@@ -147,7 +167,7 @@ impl Line {
         } else if let Some(bar) = &self.bar {
             bar.set_message(text(status));
             bar.tick();
-        } else if status.read_iops + status.write_iops > 0.0 || status.gc_runs > 0 {
+        } else if status.read_iops + status.write_iops > 0.0 || status.gc_runs > 0 || status.paused {
             console::note(&text(status));
         }
     }
@@ -187,6 +207,9 @@ fn text(status: &Status) -> String {
     if let Some(lateness) = &status.lateness {
         text += &format!(", late by {}", late(lateness));
     }
+    if status.paused {
+        text += ", paused: no room for the image";
+    }
     if !status.connected {
         text += ", no client";
     }
@@ -205,6 +228,7 @@ struct JsonNotice<'a> {
 struct JsonStatus {
     seconds: f64,
     connected: bool,
+    paused: bool,
     read_iops: f64,
     write_iops: f64,
     read_bytes_per_second: f64,
@@ -221,6 +245,7 @@ impl From<&Status> for JsonStatus {
         JsonStatus {
             seconds: status.seconds,
             connected: status.connected,
+            paused: status.paused,
             read_iops: status.read_iops,
             write_iops: status.write_iops,
             read_bytes_per_second: status.read_bytes_per_second,

@@ -349,6 +349,7 @@ mod tests {
             seconds: 0.0,
             simulated: Instant::ZERO,
             connected: false,
+            paused: false,
             read_iops: 0.0,
             write_iops: 0.0,
             read_bytes_per_second: 0.0,

@@ -20,7 +20,7 @@ use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::link::{BadAddress, LinkOp, LinkPort};
-use aster_ports::medium::SharedNvram;
+use aster_ports::medium::{SharedBacklog, SharedNvram};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::cosmos::{BigLoop, LoopStats, Ports};
 use aster_units::{BlockAddr, Content, Duration, Geometry, Instant, LunIndex, Restriction};
@@ -51,6 +51,7 @@ pub struct Device {
     cells: NandCells,
     nvram: SharedNvram,
     serial: Option<String>,
+    backlog: Option<SharedBacklog>,
     memory: SharedBandwidth,
 }
 
@@ -105,7 +106,7 @@ impl Device {
         let mut pieces: Pieces = pieces.into();
         let content = content.unwrap_or(profile.content.into());
         let exec = Exec::new();
-        let Media { nand, nvram, serial } = media;
+        let Media { nand, nvram, serial, backlog } = media;
         let mut array = match nand {
             NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
             NandSource::Image(medium) => {
@@ -195,6 +196,9 @@ impl Device {
         let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&served_port) };
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
+        if let Some(backlog) = &backlog {
+            front.hold_with(Some(Rc::clone(backlog)));
+        }
         let kept = nvram.clone();
         front.on_format(Box::new(move |size| {
             Life { block_size: Some(size), ..Life::load(&kept) }.store(&kept);
@@ -279,6 +283,7 @@ impl Device {
             cells: array.cells(),
             nvram,
             serial,
+            backlog,
             memory,
         })
     }
@@ -541,8 +546,24 @@ impl Device {
     /// What the medium behind NAND or NVRAM said when it failed: a disk that is full, mostly; or which of its pages isn't what was
     /// programmed any more. Until somebody stops it the drive goes on as over bad blocks.
     pub fn image_fault(&self) -> Option<String> {
-        let error = self.cells.inspect().medium_error().or_else(|| self.nvram.refused())?;
+        let of_backlog = || self.backlog.as_ref().and_then(|backlog| backlog.fault());
+        let of_nvram = || self.nvram.refused();
+        let error = self.cells.inspect().medium_error().or_else(of_nvram).or_else(of_backlog)?;
         Some(format!("its image can't be used any more, {error}"))
+    }
+    /// What is behind the drive when its image lies on a disk that may be full for a while.
+    pub fn backlog(&self) -> Option<&SharedBacklog> {
+        self.backlog.as_ref()
+    }
+    /// The disk under the image may have run full, or have room again, since the last call: the host hears of the one, and its writes
+    /// go on after the other.
+    pub fn look_at_room(&self) {
+        self.front.look_at_room();
+    }
+    /// From now on the drive serves no host that must be told the truth about what is durable: nothing is held back any more.
+    pub fn hold_nothing_back(&self) {
+        self.front.hold_with(None);
+        self.front.look_at_room();
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
@@ -563,7 +584,8 @@ impl Device {
         let life = Life::load(&self.nvram);
         Life { history: self.front.history(), ..life }.store(&self.nvram);
         self.nvram.power_off();
-        let media = Media::kept(self.cells.clone(), self.nvram.clone(), self.serial.take());
+        let media =
+            Media::kept(self.cells.clone(), self.nvram.clone(), self.serial.take(), self.backlog.take());
         drop(self);
         media
     }

@@ -1,13 +1,14 @@
 //! What survives power-off.
 
 use aster_nand::NandCells;
-use aster_ports::medium::{Medium, Nvram, SharedNvram};
+use aster_ports::medium::{Medium, Nvram, SharedBacklog, SharedNvram};
 
 /// The parts of a drive that keep their content without power: NAND cells and NVRAM.
 pub struct Media {
     pub(crate) nand: NandSource,
     pub(crate) nvram: SharedNvram,
     pub(crate) serial: Option<String>,
+    pub(crate) backlog: Option<SharedBacklog>,
 }
 
 pub(crate) enum NandSource {
@@ -22,15 +23,24 @@ pub const NVRAM_BYTES: usize = 64 << 10;
 impl Media {
     /// Fresh cells in memory and an empty NVRAM: a drive from the factory.
     pub fn fresh() -> Self {
-        Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES), serial: None }
+        Media { nand: NandSource::Fresh, nvram: Nvram::volatile(NVRAM_BYTES), serial: None, backlog: None }
     }
     /// Cells and NVRAM of a device that has lost its power ([`crate::Device::power_off`]).
-    pub(crate) fn kept(cells: NandCells, nvram: SharedNvram, serial: Option<String>) -> Self {
-        Media { nand: NandSource::Cells(cells), nvram, serial }
+    pub(crate) fn kept(
+        cells: NandCells,
+        nvram: SharedNvram,
+        serial: Option<String>,
+        backlog: Option<SharedBacklog>,
+    ) -> Self {
+        Media { nand: NandSource::Cells(cells), nvram, serial, backlog }
     }
     /// Cells on `nand` (an image, which is made if it is empty) and an NVRAM.
     pub fn on_image(nand: Box<dyn Medium>, nvram: SharedNvram) -> Self {
-        Media { nand: NandSource::Image(nand), nvram, serial: None }
+        Media { nand: NandSource::Image(nand), nvram, serial: None, backlog: None }
+    }
+    /// On a disk that may be full for a while: the drive holds its host's writes back then.
+    pub fn with_backlog(self, backlog: SharedBacklog) -> Self {
+        Media { backlog: Some(backlog), ..self }
     }
     /// With a serial number of its own, which its subsystem's name and its namespace's UUID follow from: printable ASCII, at most 20
     /// characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the profile's seed.

@@ -49,6 +49,26 @@ pub trait Medium {
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError>;
 }
 
+/// What holds a drive's media has run out of room for now, and keeps in memory what it could not write yet.
+///
+/// What reached it is always what had been written up to one moment, in the order of the writes: when the process ends, its drive
+/// has lost its power then. So nothing that was written later may be called durable.
+pub trait Backlog {
+    /// True from the moment that there was no room until there is enough of it again: whoever can wait should write nothing.
+    fn is_full(&self) -> bool;
+    /// Bytes that were written and are in memory alone.
+    fn owed(&self) -> u64;
+    /// What the operating system said when there was no room, and where.
+    fn no_room(&self) -> Option<MediumError>;
+    /// What went wrong for good, while owed bytes were written: nothing reaches the medium any more.
+    fn fault(&self) -> Option<MediumError>;
+    /// Writes as much of what is owed as there is room for now.
+    fn retry(&self);
+}
+
+/// A [`Backlog`], shared by the drive and whoever serves it.
+pub type SharedBacklog = Rc<dyn Backlog>;
+
 /// The board's NVRAM: RAM that keeps what it holds without power.
 ///
 /// A part of it, from its start on, may have no capacitor behind it ([`Nvram::keep_only_saved`]): that part keeps what was

@@ -9,7 +9,7 @@ use aster_wire::nvme::log::{HealthLog, LogId};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use zerocopy::FromBytes;
 
 const MEMORY: u64 = 4 << 20;
@@ -46,11 +46,15 @@ fn serve(place: &Place) -> Session {
     serve_with(place, &[])
 }
 pub fn serve_with(place: &Place, more: &[&str]) -> Session {
+    let arguments = ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast"];
+    let mut command = place.command(&[&arguments[..], more].concat());
+    serve_by(place, command.stdout(Stdio::null()).stderr(Stdio::piped()))
+}
+/// As [`serve_with`], by a command that serves at the socket `s`.
+pub fn serve_by(place: &Place, command: &mut Command) -> Session {
     // Whoever is killed can't remove its socket.
     let _ = std::fs::remove_file(place.path("s"));
-    let arguments = ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast"];
-    let arguments = [&arguments[..], more].concat();
-    let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut server = command.spawn().unwrap();
     // The socket is there before anybody listens at it.
     while UnixStream::connect(place.path("s")).is_err() {
         if let Some(status) = server.try_wait().unwrap() {

@@ -3,6 +3,7 @@
 mod again;
 mod channel;
 mod follow;
+mod full_disk;
 mod grouped;
 mod guest;
 mod images;

@@ -8,6 +8,7 @@ use crate::data::{PageTable, Transfer};
 use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
 use crate::health::{Health, History, MediaHealth};
+use crate::held::Held;
 use crate::interrupt::Interrupts;
 use crate::ports::{Ports, Timer, Token};
 use crate::queue::{CompletionQueue, SubmissionQueue};
@@ -54,6 +55,7 @@ pub struct Controller {
     pub(crate) events: AsyncEvents,
     pub(crate) errors: ErrorLog,
     pub(crate) health: Health,
+    pub(crate) held: Held,
     pub(crate) block_size: BlockSize,
     /// Completion entries that have reached the host since power-on.
     pub(crate) completed: u64,
@@ -97,6 +99,7 @@ impl Controller {
             events: AsyncEvents::default(),
             errors: ErrorLog::new(config.history.error_count),
             health: Health::new(&config.history),
+            held: Held::default(),
             block_size: config.block_size,
             statistics: Vec::with_capacity(STATISTICS_BYTES),
             completed: 0,

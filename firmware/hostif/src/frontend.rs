@@ -11,6 +11,7 @@ use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
 use aster_ports::link::{FRONT_ANSWER, LinkPort};
+use aster_ports::medium::SharedBacklog;
 use aster_units::{Duration, Instant};
 use core::cell::{Cell, Ref, RefCell};
 
@@ -103,6 +104,16 @@ impl FrontEnd {
     /// The media's state has changed: SMART shows it, and the host is told what it asked to be told.
     pub fn set_media_health(&self, media: MediaHealth) {
         self.with(|controller, ports| controller.set_media_health(ports, media));
+    }
+    /// Writes, and promises that something is durable, wait as `backlog` says from now on; nothing waits where it is `None`.
+    pub fn hold_with(&self, backlog: Option<SharedBacklog>) {
+        let mut controller = self.controller.borrow_mut();
+        let slots = controller.slots.ids().len();
+        controller.held.hold_with(backlog, slots);
+    }
+    /// What [`FrontEnd::hold_with`] named may say something else now.
+    pub fn look_at_room(&self) {
+        self.with(Controller::look_at_room);
     }
     /// The operation monitor's latest sample, which hosts fetch by Get Log Page C0h; what is beyond
     /// [`STATISTICS_BYTES`](aster_wire::nvme::log::STATISTICS_BYTES) is cut off.

@@ -26,6 +26,7 @@ mod error_log;
 mod fetch;
 mod frontend;
 mod health;
+mod held;
 mod interrupt;
 mod nvm;
 mod ports;

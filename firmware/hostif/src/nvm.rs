@@ -1,5 +1,6 @@
 //! Commands of the NVM command set (NVMe 1.4 §6).
 
+use crate::admin::aer::EventSource;
 use crate::controller::Controller;
 use crate::data::Walked;
 use crate::ports::Ports;
@@ -161,6 +162,10 @@ impl Controller {
 
     /// Hands a command to the FTL.
     pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
+        if self.held.take_write(id, &self.slots[id].command) {
+            self.slots[id].stage = Stage::Waiting;
+            return;
+        }
         let slot = &mut self.slots[id];
         slot.stage = Stage::Ftl;
         (slot.with_ftl, slot.moved) = (true, 0);
@@ -189,6 +194,10 @@ impl Controller {
     /// The FTL has finished a command.
     pub(crate) fn ftl_completed(&mut self, ports: &mut Ports, completion: Completion) {
         let id = completion.id.0;
+        let command = (id != self.shutdown_id()).then(|| &self.slots[id].command);
+        if self.held.take_completion(&completion, command) {
+            return;
+        }
         if id == self.shutdown_id() {
             return self.shutdown_completed(ports, completion.status);
         }
@@ -215,6 +224,24 @@ impl Controller {
         self.slots[id].failed_at = completion.failed_at;
         let result = completion.result;
         self.finish(ports, id, status_of(completion.status), result);
+    }
+
+    /// The disk under the media may have run full, which the host is told, or have room again, which lets go on what waited.
+    pub(crate) fn look_at_room(&mut self, ports: &mut Ports) {
+        self.tell_of_room(ports);
+        while let Some(completion) = self.held.next_completion() {
+            self.ftl_completed(ports, completion);
+        }
+        while let Some(id) = self.held.next_write() {
+            self.forward(ports, id);
+        }
+        self.settle(ports);
+    }
+    pub(crate) fn tell_of_room(&mut self, ports: &mut Ports) {
+        if self.held.is_news() {
+            self.log_error(Status::INTERNAL_ERROR);
+            self.raise_event(ports, EventSource::NoRoom);
+        }
     }
 }
 

@@ -134,6 +134,8 @@ impl Controller {
         self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());
         self.phase = Phase::Resetting;
         self.check_health(ports);
+        self.held.tell_again();
+        self.tell_of_room(ports);
         if self.in_flight == 0 {
             self.finish_reset();
         }
@@ -154,6 +156,10 @@ impl Controller {
             // An answered one has ended for the host.
             Stage::Free | Stage::Answered => {}
             Stage::Parked | Stage::Deleting => self.drop_command(ports, id),
+            Stage::Waiting => {
+                self.held.forget(id);
+                self.drop_command(ports, id);
+            }
             Stage::Fetched
             | Stage::List
             | Stage::Scratch
@@ -171,6 +177,10 @@ impl Controller {
 
     fn begin_shutdown(&mut self, ports: &mut Ports) {
         self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Occurring);
+        // The host doesn't wait for them (NVMe 1.4 §7.6.2), and nothing may be written behind a shutdown.
+        for id in self.held.drain_writes() {
+            self.drop_command(ports, id);
+        }
         match self.shutdown {
             Shutdown::Idle => self.push_shutdown(ports),
             Shutdown::Running | Shutdown::Again => self.shutdown = Shutdown::Again,

@@ -22,6 +22,8 @@ pub(crate) enum Stage {
     List,
     /// Scratch memory is on its way to or from the host.
     Scratch,
+    /// A write for which the disk under the media has no room.
+    Waiting,
     /// With the FTL.
     Ftl,
     /// An Asynchronous Event Request that waits for an event.

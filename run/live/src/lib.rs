@@ -16,6 +16,7 @@ mod memory;
 mod obstacles;
 mod pace;
 mod requests;
+mod room;
 mod serve;
 mod status;
 

@@ -4,6 +4,7 @@ use crate::connection::{Connection, ConnectionError};
 use crate::obstacles::Obstacle;
 use crate::pace::{CLOCK_END, Clock, Pace};
 use crate::requests::Session;
+use crate::room::Room;
 use crate::status::{Lateness, Meter, PERIOD, Status};
 use aster_device::{Device, Media};
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
@@ -80,6 +81,7 @@ pub struct Server {
     /// Looks at the drive in turn that found no command, nor had the host said anything in between.
     quiet_looks: u32,
     meter: Meter,
+    room: Room,
     completed: u64,
     /// Completions of which the client hasn't been told yet, so many at each time.
     ended: Vec<(u64, Instant)>,
@@ -109,6 +111,7 @@ impl Server {
             idle_clock: None,
             quiet_looks: 0,
             meter: Meter::start(&device),
+            room: Room::of(&device),
             completed: device.completed(),
             ended: Vec::new(),
             device,
@@ -144,7 +147,7 @@ impl Server {
         while !stop() {
             turn = turn.wrapping_add(1);
             let mut busy = self.look_at_doorbells();
-            if self.advance() {
+            if !self.room.stands_still() && self.advance() {
                 busy = true;
                 // The firmware takes a full disk for bad cells: it must not go on until it has no blocks left.
                 if let Some(fault) = self.device.image_fault() {
@@ -152,6 +155,10 @@ impl Server {
                 }
             }
             self.session.obstacles.take().iter().for_each(|words| notice(words));
+            if let Some(said) = self.room.look(&self.device) {
+                notice(&said);
+                busy = true;
+            }
             // Who slept may have been woken by a message.
             if self.slept || turn.is_multiple_of(TURNS_A_MESSAGE) {
                 busy |= self.listen_to_client(&mut notice)?;
@@ -166,11 +173,13 @@ impl Server {
                 }
                 let depth = self.device.commands_in_flight();
                 self.meter.look(depth);
-                self.note_quiet(depth);
+                // Writes that wait for room keep the drive from nothing.
+                self.note_quiet(if self.room.is_short() { 0 } else { depth });
                 if self.meter.is_due() {
                     self.look_for_others()?;
                     self.check_drive()?;
-                    let status = self.meter.status(&self.device, self.connection.is_some());
+                    let mut status = self.meter.status(&self.device, self.connection.is_some());
+                    status.paused = self.room.is_short();
                     tell(&status);
                 }
             }
@@ -196,6 +205,8 @@ impl Server {
     pub fn shut_down(mut self) -> Result<Media, ServeError> {
         self.connection = None;
         self.session.end(&self.device);
+        // Nobody is there any more who would take what it says for durable.
+        self.device.hold_nothing_back();
         let shut_down = self.announce_shutdown();
         let Server { device, path, .. } = self;
         let _ = std::fs::remove_file(path);
@@ -276,6 +287,9 @@ impl Server {
     /// Lets a drive in real time do everything that is due by now, and sets its clock.
     fn catch_up(&mut self) {
         let Some(now) = self.clock.target() else { return };
+        if self.room.stands_still() {
+            return;
+        }
         while self.device.next_deadline().is_some_and(|at| at <= now) {
             self.advance_towards(Some(now));
         }
@@ -415,8 +429,11 @@ impl Server {
             return Ok(());
         }
         let mut sleep = PERIOD;
+        if self.room.is_short() {
+            sleep = sleep.min(self.room.until_retry());
+        }
         // In real time the drive may have something to do later.
-        if let Some(at) = self.device.next_deadline() {
+        if let Some(at) = self.device.next_deadline().filter(|_| !self.room.stands_still()) {
             let due = self.clock_now().until(at);
             if due <= WAKE_EARLY {
                 std::hint::spin_loop();

@@ -28,6 +28,8 @@ pub struct Status {
     pub simulated: Instant,
     /// A client is connected.
     pub connected: bool,
+    /// The disk under the image is full: writes wait.
+    pub paused: bool,
     /// Read and Compare commands a second.
     pub read_iops: f64,
     /// Write commands a second.
@@ -117,6 +119,7 @@ impl Meter {
             seconds: (now - self.began).as_secs_f64(),
             simulated: device.now(),
             connected,
+            paused: false,
             read_iops: (history.read_commands - before.read_commands) as f64 / seconds,
             write_iops: (history.write_commands - before.write_commands) as f64 / seconds,
             read_bytes_per_second: (history.bytes_read - before.bytes_read) as f64 / seconds,

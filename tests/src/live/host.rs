@@ -457,6 +457,13 @@ impl Host {
         self.ring(&queue);
         self.admin = Some(queue);
     }
+    /// Waits for the completion of an admin command that was pushed.
+    pub fn wait_admin(&mut self) -> Cqe {
+        let mut queue = self.admin.expect("the controller is enabled");
+        let cqe = self.wait(&mut queue);
+        self.admin = Some(queue);
+        cqe
+    }
     /// Times that a vector was signalled since last asked.
     pub fn signals(&self, vector: u16) -> u64 {
         let mut count = [0; 8];

@@ -41,6 +41,7 @@ impl Controller {
                 slot.abort = true;
                 Ok(Reply::Done(0))
             }
+            // One that waits for room stays, too: a host gives up on a command that was aborted so many times.
             _ => Ok(Reply::Done(NOT_ABORTED)),
         }
     }

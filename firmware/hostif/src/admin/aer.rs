@@ -23,22 +23,27 @@ pub(crate) enum EventSource {
     Temperature,
     /// Spare is below its threshold.
     Spare,
+    /// The disk under the media is full: writes wait.
+    NoRoom,
 }
 
 impl EventSource {
-    const ALL: [EventSource; 5] = [
+    const ALL: [EventSource; 6] = [
         EventSource::InvalidDoorbellRegister,
         EventSource::InvalidDoorbellValue,
         EventSource::Reliability,
         EventSource::Temperature,
         EventSource::Spare,
+        EventSource::NoRoom,
     ];
     const fn bit(self) -> u8 {
         1 << self as u8
     }
     const fn kind(self) -> AsyncEventType {
         match self {
-            EventSource::InvalidDoorbellRegister | EventSource::InvalidDoorbellValue => AsyncEventType::Error,
+            EventSource::InvalidDoorbellRegister
+            | EventSource::InvalidDoorbellValue
+            | EventSource::NoRoom => AsyncEventType::Error,
             EventSource::Reliability | EventSource::Temperature | EventSource::Spare => {
                 AsyncEventType::Health
             }
@@ -48,6 +53,7 @@ impl EventSource {
         let information = match self {
             EventSource::InvalidDoorbellRegister => ErrorEvent::InvalidDoorbellRegister.raw(),
             EventSource::InvalidDoorbellValue => ErrorEvent::InvalidDoorbellValue.raw(),
+            EventSource::NoRoom => ErrorEvent::TransientInternalError.raw(),
             EventSource::Reliability => HealthEvent::SubsystemReliability.raw(),
             EventSource::Temperature => HealthEvent::TemperatureThreshold.raw(),
             EventSource::Spare => HealthEvent::SpareBelowThreshold.raw(),

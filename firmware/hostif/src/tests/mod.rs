@@ -7,6 +7,7 @@ mod bench;
 mod data;
 mod doorbells;
 mod events;
+mod held;
 mod lifecycle;
 mod mandatory;
 mod nvm;

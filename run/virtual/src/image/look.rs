@@ -1,7 +1,9 @@
 //! Looking at an image and checking one, without changing it.
 
+use super::change::failed;
+use super::disk::{Disk, FileMedium};
 use super::header::{LENGTH_KEY, SERIAL_KEY, made_with, serial, value};
-use super::{FileMedium, ImageError, NAND_AT, NVRAM_AT, check_file, failed, lock};
+use super::{ImageError, NAND_AT, NVRAM_AT, check_file, lock};
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, NVRAM_BYTES};
 use aster_events::Recorder;
@@ -181,9 +183,9 @@ pub fn check_image(
     let file = open(path)?;
     lock(&file, path)?;
     let nand_bytes = check_file(&file, path, profile, content)?;
-    let file = Rc::new(file);
+    let disk = Disk::written_through(Rc::new(file));
     let window = |base, size| Overlay {
-        below: FileMedium { file: Rc::clone(&file), base, size },
+        below: FileMedium { disk: Rc::clone(&disk), base, size },
         pages: Rc::default(),
     };
     let nvram = Nvram::on_medium(Box::new(window(NVRAM_AT, NVRAM_BYTES as u64)), 0, NVRAM_BYTES)
@@ -294,7 +296,10 @@ mod tests {
         let path = folder.path().join("m");
         std::fs::write(&path, vec![3; 10_000]).unwrap();
         let file = Rc::new(File::open(&path).unwrap());
-        let mut overlay = Overlay { below: FileMedium { file, base: 0, size: 10_000 }, pages: Rc::default() };
+        let mut overlay = Overlay {
+            below: FileMedium { disk: Disk::written_through(file), base: 0, size: 10_000 },
+            pages: Rc::default(),
+        };
         overlay.write_at(4090, &[7; 20]).unwrap();
         overlay.discard(9_990, 10).unwrap();
         let mut back = vec![0; 10_000];

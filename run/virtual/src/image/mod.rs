@@ -1,5 +1,8 @@
 //! A drive's image in a file: NVRAM and NAND, sparse, written through.
 
+mod backlog;
+mod change;
+mod disk;
 mod header;
 mod look;
 mod own_profile;
@@ -13,13 +16,14 @@ pub use state::image_state;
 
 use aster_device::profile::Profile;
 use aster_device::{BuildError, DamagedPage, Media, NVRAM_BYTES, media_keys};
-use aster_ports::medium::{Medium, MediumError, Nvram};
+use aster_ports::medium::{MediumError, Nvram};
 use aster_units::Content;
+use disk::{Disk, FileMedium};
 use header::{differences, formats, made_with, raise_format, serial, write_new};
-use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,7 +35,7 @@ const NAND_AT: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// The operating system refused.
-    #[error("{path}: {error}", path = path.display())]
+    #[error("{path}: {words}", path = path.display(), words = change::in_words(error))]
     Io {
         /// The file.
         path: PathBuf,
@@ -150,97 +154,58 @@ fn damage(pages: &[DamagedPage]) -> String {
     format!("{} {are} what was programmed (checksum), {}{more}", pages.len(), named.join("; "))
 }
 
-/// A window of a file.
-struct FileMedium {
-    file: Rc<File>,
-    base: u64,
-    size: u64,
-}
-
-/// What went wrong at a byte of the file.
-fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError {
-    MediumError { offset, reason: error.to_string() }
-}
-
-impl FileMedium {
-    fn bounded(&self, offset: u64, length: u64) -> Result<u64, MediumError> {
-        match offset.checked_add(length) {
-            Some(end) if end <= self.size => Ok(self.base + offset),
-            _ => Err(failed(self.base.saturating_add(offset), &"beyond the end of the image")),
-        }
-    }
-}
-
-impl Medium for FileMedium {
-    fn size(&self) -> u64 {
-        self.size
-    }
-    fn origin(&self) -> u64 {
-        self.base
-    }
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), MediumError> {
-        let at = self.bounded(offset, into.len() as u64)?;
-        self.file.read_exact_at(into, at).map_err(|e| failed(at, &e))
-    }
-    fn write_at(&mut self, offset: u64, from: &[u8]) -> Result<(), MediumError> {
-        let at = self.bounded(offset, from.len() as u64)?;
-        self.file.write_all_at(from, at).map_err(|e| failed(at, &e))
-    }
-    fn discard(&mut self, offset: u64, length: u64) -> Result<(), MediumError> {
-        let at = self.bounded(offset, length)?;
-        let punched =
-            fallocate(&*self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length);
-        match punched {
-            Ok(()) => Ok(()),
-            // File systems without holes: zeroes do as well.
-            Err(rustix::io::Errno::OPNOTSUPP) => {
-                let zeroes = [0; 4096];
-                let mut done = 0;
-                while done < length {
-                    let n = (length - done).min(zeroes.len() as u64);
-                    self.file
-                        .write_all_at(&zeroes[..n as usize], at + done)
-                        .map_err(|e| failed(at + done, &e))?;
-                    done += n;
-                }
-                Ok(())
-            }
-            Err(e) => Err(failed(at, &e)),
-        }
-    }
-}
-
 /// Opens the image at `path`, or makes it when there is none. It stays locked for as long as the drive uses it.
 ///
 /// # Errors
 /// When the file can't be used as this profile's drive.
 pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> Result<Media, ImageError> {
-    open(path, profile, content, OFlags::empty()).map(|(media, _)| media)
+    let (file, nand_bytes) = open(path, profile, content, OFlags::empty())?;
+    media(&Disk::written_through(Rc::new(file)), path, nand_bytes)
 }
-/// As [`open_image`], and every write waits for the disk: what the drive says is on its flash is there after a crash of the
-/// system as well.
+/// As [`open_image`], for a drive that serves others: while the disk is full it is behind ([`aster_ports::medium::Backlog`]) instead of
+/// at its end. With `sync` every write waits for the disk: what the drive says is on its flash is there after a crash of the system as
+/// well.
 ///
 /// # Errors
 /// When the file can't be used as this profile's drive.
-pub fn open_image_synchronously(
+pub fn open_image_live(
     path: &Path,
     profile: &Profile,
     content: Option<Content>,
+    sync: bool,
 ) -> Result<Media, ImageError> {
-    let (media, file) = open(path, profile, content, OFlags::DSYNC)?;
-    // Its length and its name are no data.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let kept = file.sync_all().and_then(|()| File::open(folder)?.sync_all());
-    kept.map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
-    Ok(media)
+    let flags = if sync { OFlags::DSYNC } else { OFlags::empty() };
+    let (file, nand_bytes) = open(path, profile, content, flags)?;
+    if sync {
+        // Its length and its name are no data.
+        let kept = file.sync_all().and_then(|()| File::open(folder_of(path))?.sync_all());
+        kept.map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
+    }
+    let disk = Disk::with_backlog(file, folder_of(path), NAND_AT + nand_bytes);
+    Ok(media(&disk, path, nand_bytes)?.with_backlog(disk))
 }
 
+/// The folder that a file lies in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The drive's media in the image's file.
+fn media(disk: &Rc<Disk>, path: &Path, nand_bytes: u64) -> Result<Media, ImageError> {
+    let window = |base, size| Box::new(FileMedium { disk: Rc::clone(disk), base, size });
+    let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
+        .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
+    let serial = serial(&made_with(disk.file(), path)?, path)?;
+    Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial))
+}
+
+/// The image's file, which is made if there is none, and how many bytes of it are NAND.
 fn open(
     path: &Path,
     profile: &Profile,
     content: Option<Content>,
     flags: OFlags,
-) -> Result<(Media, Rc<File>), ImageError> {
+) -> Result<(File, u64), ImageError> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).custom_flags(flags.bits() as i32);
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
@@ -267,12 +232,7 @@ fn open(
         }
         Err(error) => return Err(io_error(error)),
     };
-    let file = Rc::new(file);
-    let window = |base, size| Box::new(FileMedium { file: Rc::clone(&file), base, size });
-    let nvram = Nvram::on_medium(window(NVRAM_AT, NVRAM_BYTES as u64), 0, NVRAM_BYTES)
-        .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
-    let serial = serial(&made_with(&file, path)?, path)?;
-    Ok((Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial), file))
+    Ok((file, nand_bytes))
 }
 
 /// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for [`open_image`] to open.
@@ -328,6 +288,7 @@ mod tests {
     use super::*;
     use aster_device::Device;
     use aster_events::Recorder;
+    use std::os::unix::fs::FileExt;
 
     /// An image of the profile "tiny" whose drive has booted and lost its power.
     pub(super) fn booted(folder: &Path) -> (PathBuf, Profile) {
@@ -342,46 +303,16 @@ mod tests {
         (path, profile)
     }
 
-    fn medium(path: &Path) -> FileMedium {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path).unwrap();
-        file.set_len(1 << 20).unwrap();
-        FileMedium { file: Rc::new(file), base: 4096, size: 1 << 16 }
-    }
-
     #[test]
     fn each_write_of_an_image_that_is_opened_so_waits_for_the_disk_whether_it_was_there_or_not() {
         let dir = tempfile::tempdir().unwrap();
         let (path, profile) = (dir.path().join("d"), aster_device::profile::shipped("tiny").unwrap());
         let waits = |flags| {
-            let (_media, file) = open(&path, &profile, None, flags).unwrap();
-            rustix::fs::fcntl_getfl(&*file).unwrap().contains(OFlags::DSYNC)
+            let (file, _) = open(&path, &profile, None, flags).unwrap();
+            rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::DSYNC)
         };
         assert!(waits(OFlags::DSYNC) && waits(OFlags::DSYNC) && !waits(OFlags::empty()));
-        drop(open_image_synchronously(&path, &profile, None).unwrap());
-    }
-
-    #[test]
-    fn a_window_keeps_to_its_bounds() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut m = medium(&dir.path().join("m"));
-        m.write_at(65_530, &[1; 6]).unwrap();
-        assert!(m.write_at(65_531, &[1; 6]).is_err());
-        let mut back = [0; 6];
-        m.read_at(65_530, &mut back).unwrap();
-        assert_eq!(back, [1; 6]);
-        assert!(m.read_at(u64::MAX, &mut back).is_err());
-    }
-
-    #[test]
-    fn what_is_discarded_reads_as_zeroes() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut m = medium(&dir.path().join("m"));
-        m.write_at(0, &[7; 16_384]).unwrap();
-        m.discard(4096, 8192).unwrap();
-        let mut back = vec![1; 16_384];
-        m.read_at(0, &mut back).unwrap();
-        assert!(back[..4096].iter().chain(&back[12_288..]).all(|&b| b == 7));
-        assert!(back[4096..12_288].iter().all(|&b| b == 0));
+        drop(open_image_live(&path, &profile, None, true).unwrap());
     }
 
     #[test]

@@ -1,0 +1,395 @@
+//! `aster serve` on a disk that runs full: it pauses, and goes on when there is room.
+
+use crate::killed::{BLOCK_BYTES, BLOCKS, Session, serve_by};
+use crate::place::Place;
+use aster_tests::live::{Host, Queue, transfer};
+use aster_wire::nvme::admin::{AdminCommand, GetLogPage};
+use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, ErrorEvent};
+use aster_wire::nvme::io::{DatasetManagement, IoCommand};
+use aster_wire::nvme::log::{ErrorEntry, LogId, NO_COMMAND};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use zerocopy::FromBytes;
+
+/// Nothing takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Slots of a transfer each that `tiny` has and that are written.
+const SLOTS: u64 = 4000;
+
+/// A process's lines, as they come.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Lines {
+    fn of(from: impl Read + Send + 'static) -> Self {
+        let lines = Lines::default();
+        let into = lines.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(from).lines().map_while(Result::ok) {
+                into.0.lock().unwrap().push(line);
+            }
+        });
+        lines
+    }
+    fn have(&self, words: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|line| line.contains(words))
+    }
+    fn wait_for(&self, words: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.have(words) {
+            assert!(Instant::now() < until, "no {words:?} in {:?}", self.0.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    fn last(&self) -> String {
+        self.0.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+}
+
+/// A drive whose disk is going to run full, and its host.
+struct Drive {
+    session: Session,
+    said: Lines,
+    status: Lines,
+    /// For what isn't a write.
+    other: Queue,
+    flushes: Queue,
+    page: u64,
+    written: u64,
+    flushed: u64,
+}
+
+fn content(slot: u64) -> Vec<u8> {
+    (slot + 1).to_le_bytes().repeat(BLOCKS as usize * BLOCK_BYTES / 8)
+}
+
+fn write_of(host: &mut Host, buffer: u64, slot: u64) -> aster_wire::nvme::Sqe {
+    host.write(buffer, &content(slot));
+    transfer(true, slot * u64::from(BLOCKS), BLOCKS, buffer)
+}
+
+impl Drive {
+    fn serve(place: &Place, command: &mut Command) -> Self {
+        let mut session = serve_by(place, command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let said = Lines::of(session.server.stderr.take().unwrap());
+        let status = Lines::of(session.server.stdout.take().unwrap());
+        let other = session.host.create_queue(2, 8);
+        let flushes = session.host.create_queue(3, 8);
+        let page = session.host.alloc(4096);
+        Drive { session, said, status, other, flushes, page, written: 0, flushed: 0 }
+    }
+
+    fn flush(&mut self) -> bool {
+        let flush = IoCommand::Flush.to_sqe(1, 0, 0, 0);
+        self.session.host.send(&mut self.flushes, flush).status().is_success()
+    }
+
+    /// Writes, and flushes now and then, until the drive says that it is paused. One write waits then.
+    fn fill_up(&mut self) {
+        self.session.host.push_admin(AdminCommand::AsyncEventRequest.to_sqe(0, 0, 0, 0));
+        let buffer = self.session.buffers[0];
+        loop {
+            assert!(self.written < SLOTS, "the disk is not full: {:?}", self.said.0.lock().unwrap());
+            let paused = self.said.have("paused, since");
+            if !paused && self.written % 50 == 49 && self.flushed < self.written {
+                let flush = IoCommand::Flush.to_sqe(1, 0, 0, 0);
+                self.session.host.push(&mut self.flushes, flush);
+                self.session.host.ring(&self.flushes);
+                // One that the disk has no room for waits, too.
+                let answered = loop {
+                    match self.session.host.poll(&mut self.flushes) {
+                        Some(cqe) => break cqe.status().is_success(),
+                        None if self.said.have("paused, since") => break false,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                if answered {
+                    self.session.host.ring_head(&self.flushes);
+                    self.flushed = self.written;
+                }
+            }
+            let write = write_of(&mut self.session.host, buffer, self.written);
+            self.session.host.push(&mut self.session.queue, write);
+            self.session.host.ring(&self.session.queue);
+            // The first that is sent after it said so is not taken.
+            if paused {
+                break;
+            }
+            while self.session.host.poll(&mut self.session.queue).is_none() {
+                if self.said.have("paused, since") {
+                    // It may have been in work already, or come just now.
+                    std::thread::sleep(Duration::from_millis(300));
+                    if self.session.host.poll(&mut self.session.queue).is_some() {
+                        break;
+                    }
+                    self.status.wait_for("\"paused\":true");
+                    return;
+                }
+                std::thread::yield_now();
+            }
+            self.session.host.ring_head(&self.session.queue);
+            self.written += 1;
+        }
+        self.status.wait_for("\"paused\":true");
+    }
+
+    /// The host heard of it, and has an answer to everything but writes.
+    fn is_told_and_answered(&mut self) {
+        let host = &mut self.session.host;
+        let event = host.wait_admin();
+        assert!(event.status().is_success());
+        let expected = AsyncEvent::of(
+            AsyncEventType::Error,
+            ErrorEvent::TransientInternalError.raw(),
+            LogId::ErrorInformation.raw(),
+        );
+        assert_eq!(event.result_64() as u32, expected.0);
+        let log = AdminCommand::GetLogPage(GetLogPage::new(LogId::ErrorInformation.raw(), 16));
+        assert!(host.admin(log.to_sqe(u32::MAX, 0, self.page, 0)).status().is_success());
+        let mut bytes = [0; 64];
+        host.read(self.page, &mut bytes);
+        let entry = ErrorEntry::read_from_bytes(&bytes).unwrap();
+        assert!(entry.sq_id.get() == NO_COMMAND && entry.error_count.get() > 0, "{entry:?}");
+        self.verify(self.written.saturating_sub(20)..self.written);
+        assert!(self.session.host.poll(&mut self.session.queue).is_none(), "a write waits");
+    }
+
+    fn verify(&mut self, slots: std::ops::Range<u64>) {
+        let buffer = self.session.buffers[1];
+        let mut found = vec![0; BLOCKS as usize * BLOCK_BYTES];
+        for slot in slots {
+            let read = transfer(false, slot * u64::from(BLOCKS), BLOCKS, buffer);
+            assert!(self.session.host.send(&mut self.other, read).status().is_success(), "slot {slot}");
+            self.session.host.read(buffer, &mut found);
+            assert!(found == content(slot), "slot {slot}");
+        }
+    }
+
+    /// The write that waited ends well, and there is no second pause.
+    fn goes_on(&mut self) {
+        self.said.wait_for("there is room again");
+        assert!(self.session.host.wait(&mut self.session.queue).status().is_success());
+        self.written += 1;
+        let buffer = self.session.buffers[0];
+        for _ in 0..20 {
+            let write = write_of(&mut self.session.host, buffer, self.written);
+            assert!(self.session.host.send(&mut self.session.queue, write).status().is_success());
+            self.written += 1;
+        }
+        let last: Value = serde_json::from_str(&self.status.last()).unwrap();
+        assert!(last["paused"].is_boolean(), "{last}");
+    }
+
+    /// Asks the server to end; its exit status, and what it said at the end.
+    fn stop(mut self) -> (i32, Lines) {
+        let stop = format!("kill -TERM {}", self.session.server.id());
+        assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
+        let code = self.session.server.wait().unwrap().code().expect("no signal ended it");
+        (code, self.said.clone())
+    }
+}
+
+const SERVE: [&str; 9] =
+    ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast", "--json"];
+
+// ---- a limit on the size of files: whoever runs this can set and lift one ----
+
+/// A server that may not write to its image beyond a byte, as it may not beyond a quota or a full disk's last block.
+fn limited(place: &Place) -> Drive {
+    // An image that is there: a new one would be longer than the limit allows.
+    place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");
+    let run = ["run", "tiny", "--job", "one.fio", "--image", "d.aster", "--content", "full"];
+    assert_eq!(place.aster(&run).code, 0);
+    // Half of the last of eight LUNs lies behind it.
+    let limit = std::fs::metadata(place.path("d.aster")).unwrap().len() / 16 * 15;
+    let program = place.command(&[]).get_program().to_owned();
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--fsize={limit}:")).arg(program).args(SERVE);
+    command.current_dir(place.path("")).stdin(Stdio::null());
+    Drive::serve(place, &mut command)
+}
+
+#[test]
+fn a_drive_that_may_not_write_pauses_and_goes_on_by_itself_with_every_byte() {
+    let place = Place::new();
+    let mut drive = limited(&place);
+    drive.fill_up();
+    assert!(drive.said.have("outgrow what the system's limits allow"), "{:?}", drive.said.0);
+    drive.is_told_and_answered();
+    let lift = format!("prlimit --pid {} --fsize=unlimited:", drive.session.server.id());
+    assert!(Command::new("sh").args(["-c", &lift]).status().unwrap().success());
+    drive.goes_on();
+    let written = drive.written;
+    drive.verify(0..written);
+    let (code, said) = drive.stop();
+    assert_eq!(code, 0);
+    said.wait_for("shut down; d.aster has everything");
+    assert_eq!(place.aster(&["image", "check", "d.aster", "tiny"]).code, 0);
+    let mut drive = Drive::serve(&place, &mut place.command(&SERVE));
+    drive.verify(0..written);
+}
+
+#[test]
+fn one_that_is_stopped_meanwhile_has_lost_its_power_and_what_was_flushed_is_there() {
+    for signal in ["TERM", "KILL"] {
+        let place = Place::new();
+        let mut drive = limited(&place);
+        drive.fill_up();
+        let (flushed, written) = (drive.flushed, drive.written);
+        assert!(flushed > 0);
+        if signal == "TERM" {
+            let (code, said) = drive.stop();
+            assert_eq!(code, 1);
+            said.wait_for(
+                "it is as after a loss of power when that happened: everything that was flushed is there",
+            );
+        } else {
+            drive.session.kill();
+        }
+        let checked = place.aster(&["image", "check", "d.aster", "tiny"]);
+        assert_eq!(checked.code, 0, "{signal}: {}{}", checked.out, checked.err);
+        assert!(checked.out.contains("the power was lost: recovered in"), "{signal}: {}", checked.out);
+        let mut drive = Drive::serve(&place, &mut place.command(&SERVE));
+        drive.verify(0..flushed);
+        assert!(flushed < written, "what was not flushed need not be there");
+    }
+}
+
+// ---- a small disk ----
+
+/// A disk of 64 MiB that is nearly full, in name spaces of its own: nobody else sees it, and no right is needed where the system
+/// lets users have such.
+struct SmallDisk {
+    holder: Child,
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    fn mount(place: &Place, room: &str) -> Option<Self> {
+        std::fs::create_dir(place.path("disk")).unwrap();
+        let script = format!(
+            "mount -t tmpfs -o size=64m tmpfs disk && head -c $((67108864 - {room})) /dev/zero > disk/filler && echo there && exec cat"
+        );
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .current_dir(place.path(""));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = command.spawn().ok()?;
+        let mut there = String::new();
+        BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut there).unwrap();
+        if there.trim() != "there" {
+            holder.wait().unwrap();
+            return None;
+        }
+        let folder = PathBuf::from(format!("/proc/{}/root{}", holder.id(), place.path("disk").display()));
+        Some(SmallDisk { holder, folder })
+    }
+    /// A command in the disk's name spaces.
+    fn command(&self, place: &Place, arguments: &[&str]) -> Command {
+        let program = place.command(&[]).get_program().to_owned();
+        let mut command = Command::new("nsenter");
+        command.args([
+            "--user",
+            "--mount",
+            "--preserve-credentials",
+            "--target",
+            &self.holder.id().to_string(),
+        ]);
+        command.arg(format!("--wd={}", place.path("").display())).arg(program).args(arguments);
+        command.stdin(Stdio::null());
+        command
+    }
+    fn serve(&self, place: &Place) -> Drive {
+        // From the root on: the folder that the command begins in is none of the disk's name space.
+        let image = place.path("disk/d.aster");
+        let mut arguments = SERVE;
+        arguments[3] = image.to_str().unwrap();
+        Drive::serve(place, &mut self.command(place, &arguments))
+    }
+    fn holds_soundly(&self, place: &Place) {
+        let image = place.path("disk/d.aster");
+        let check = ["image", "check", image.to_str().unwrap(), "tiny"];
+        let checked = self.command(place, &check).output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.holder.stdin.take());
+        let _ = self.holder.wait();
+    }
+}
+
+/// Does `work` on a disk with room for a part of what is written; where the system has no such disks for users, the tests above are
+/// what there is.
+fn on_a_small_disk(work: impl FnOnce(&Place, &SmallDisk)) {
+    let place = Place::new();
+    match SmallDisk::mount(&place, "12582912") {
+        Some(disk) => work(&place, &disk),
+        None => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "no user name spaces with a tmpfs here: tried with a limit alone"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_pauses_the_drive_until_somebody_makes_room() {
+    on_a_small_disk(|place, disk| {
+        let mut drive = disk.serve(place);
+        drive.fill_up();
+        assert!(drive.said.have("no space left on the disk"), "{:?}", drive.said.0);
+        drive.is_told_and_answered();
+        assert!(drive.flush(), "there is room left for what is in work");
+        std::fs::remove_file(disk.folder.join("filler")).unwrap();
+        drive.goes_on();
+        let written = drive.written;
+        drive.verify(0..written);
+        assert_eq!(drive.stop().0, 0);
+        disk.holds_soundly(place);
+        disk.serve(place).verify(0..written);
+    });
+}
+
+#[test]
+fn a_trim_makes_room_by_itself() {
+    on_a_small_disk(|place, disk| {
+        let mut drive = disk.serve(place);
+        drive.fill_up();
+        let kept = drive.written - 100;
+        let host = &mut drive.session.host;
+        let range = [0u32.to_le_bytes(), ((kept as u32) * BLOCKS).to_le_bytes()].concat();
+        host.write(drive.page, &[&range[..], &0u64.to_le_bytes()].concat());
+        let trim = IoCommand::DatasetManagement(DatasetManagement::deallocate(1)).to_sqe(1, 0, drive.page, 0);
+        assert!(host.send(&mut drive.other, trim).status().is_success());
+        drive.goes_on();
+        let written = drive.written;
+        drive.verify(kept..written);
+        assert_eq!(drive.stop().0, 0);
+        disk.holds_soundly(place);
+    });
+}
+
+#[test]
+fn one_that_is_stopped_while_its_disk_is_full_still_shuts_down_with_everything() {
+    on_a_small_disk(|place, disk| {
+        let mut drive = disk.serve(place);
+        drive.fill_up();
+        let written = drive.written;
+        let (code, said) = drive.stop();
+        assert_eq!(code, 0, "{:?}", said.0);
+        said.wait_for("disk/d.aster has everything");
+        disk.holds_soundly(place);
+        std::fs::remove_file(disk.folder.join("filler")).unwrap();
+        disk.serve(place).verify(0..written);
+    });
+}
