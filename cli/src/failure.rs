@@ -45,14 +45,14 @@ impl Failure {
         Failure::InterruptedEarly("interrupted: nothing came of it".to_owned())
     }
     pub(crate) fn usage(problem: impl Display) -> Self {
-        Failure::Usage(problem.to_string())
+        Failure::Usage(without_numbers(problem.to_string()))
     }
     pub(crate) fn run(problem: impl Display) -> Self {
-        Failure::Run(problem.to_string())
+        Failure::Run(without_numbers(problem.to_string()))
     }
     /// A file that the user named can't be used.
     pub(crate) fn file(path: &Path, problem: impl Display) -> Self {
-        Failure::Usage(format!("{}: {problem}", path.display()))
+        Failure::usage(format!("{}: {problem}", path.display()))
     }
 
     /// 128 and the signal's number for the last two, as a shell would say it.
@@ -64,6 +64,20 @@ impl Failure {
             Failure::Closed => 141,
         })
     }
+}
+
+/// What the system said, without the number that it has for it: that is no word for a person.
+fn without_numbers(mut text: String) -> String {
+    const BEFORE: &str = " (os error ";
+    while let Some(at) = text.find(BEFORE) {
+        let number = &text[at + BEFORE.len()..];
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 || !number[digits..].starts_with(')') {
+            break;
+        }
+        text.replace_range(at..at + BEFORE.len() + digits + 1, "");
+    }
+    text
 }
 
 impl From<BuildError> for Failure {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::fs::File;
-use std::io::{BufWriter, Read};
+use std::io::{BufWriter, Error, ErrorKind, Read};
 use std::path::Path;
 
 /// The longest profile or job file that is read. Both are written by hand.
@@ -35,7 +35,25 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> 
 /// # Errors
 /// When it can't be made.
 pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    File::create(path).map(BufWriter::new).map_err(|error| Failure::file(path, error))
+    let words = |error: Error| match error.kind() {
+        ErrorKind::IsADirectory => Failure::file(path, "is a folder; name a file"),
+        ErrorKind::NotFound => Failure::file(path, "its folder is not there"),
+        _ => Failure::file(path, error),
+    };
+    File::create(path).map(BufWriter::new).map_err(words)
+}
+
+/// A folder to write files to, which may be there already.
+///
+/// # Errors
+/// When it can't be made.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            Failure::file(path, "is a file, or lies below one; name a folder")
+        }
+        _ => Failure::file(path, error),
+    })
 }
 
 /// Refuses to write what the run reads, and to write one file twice: nothing of the user's is overwritten by accident.

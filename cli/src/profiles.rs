@@ -232,16 +232,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let Named { name, profile } = find(&args.profile, &args.set)?;
     // The smallest content: it decides nothing that is printed.
     let content = Some(Content::Fingerprint);
-    let recorder = Recorder::default();
-    let any = Config::default();
-    let config =
-        Config { queue_pairs: 1, depth: any.depth.min(profile.host.queue_entries - 1), vectors: 2, ..any };
-    let machine = Machine::power_on(&name, &profile, content, Media::fresh(), &recorder, config)?;
-    let interrupt = Interrupt::listen()?;
-    machine.boot_while(&mut || !interrupt.asked()).map_err(|error| match error {
-        RunError::Interrupted(_) => error.into(),
-        error => Failure::file(&args.profile, error),
-    })?;
+    let machine = boot_new(&args.profile, &name, &profile, content, &Interrupt::listen()?)?;
     let fresh = FreshErrors::of(&profile)?;
     let (flash_bytes, exported_bytes) = (raw_bytes(&profile), drive_of(&machine).bytes);
     let ready = machine.now().since(Instant::ZERO);
@@ -267,6 +258,28 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         console::note(&text);
     }
     Ok(())
+}
+
+/// A new drive of a profile that the user named `wanted`, which has come up.
+///
+/// # Errors
+/// When it doesn't come up, which is the profile's fault, or the user stops it.
+pub(crate) fn boot_new(
+    wanted: &Path,
+    name: &str,
+    profile: &Profile,
+    content: Option<Content>,
+    interrupt: &Interrupt,
+) -> Result<Machine, Failure> {
+    let any = Config::default();
+    let config =
+        Config { queue_pairs: 1, depth: any.depth.min(profile.host.queue_entries - 1), vectors: 2, ..any };
+    let machine = Machine::power_on(name, profile, content, Media::fresh(), &Recorder::default(), config)?;
+    machine.boot_while(&mut || !interrupt.asked()).map_err(|error| match error {
+        RunError::Interrupted(_) => error.into(),
+        error => Failure::file(wanted, error),
+    })?;
+    Ok(machine)
 }
 
 fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {

@@ -113,7 +113,7 @@ fn cosmos_report(plan: &cosmos::Plan, out: Option<&Path>) -> Result<CosmosReport
 
 /// Before minutes of work rather than behind them.
 fn make_folder(out: Option<&Path>) -> Result<(), Failure> {
-    out.map_or(Ok(()), |folder| std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error)))
+    out.map_or(Ok(()), crate::files::make_folder)
 }
 
 /// What an experiment calls: the part that it is at, and the share of that part that is done.

@@ -14,7 +14,7 @@ use crate::traces::{self, Traced};
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::limits::Limit;
-use aster_lab::own::{self, Outcome, Phase, Place, Setup, Work, WorkError};
+use aster_lab::own::{self, LostPage, Outcome, Phase, Place, Setup, Work, WorkError};
 use aster_lab::report::{RunReport, table};
 use aster_lab::run::workload::Drive;
 use aster_lab::watch::{MonitorWatch, SpanReport, Watch, Watchers};
@@ -95,10 +95,11 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         progress.set(share);
         !interrupt.asked()
     });
-    let Outcome { mut report, heard, recovery } = outcome.map_err(|error| match error {
-        WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
-        error => error.into(),
-    })?;
+    let Outcome { mut report, heard, recovery, first_lost_page: lost } =
+        outcome.map_err(|error| match error {
+            WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
+            error => error.into(),
+        })?;
     progress.end();
     if let Some(provenance) = &mut report.provenance {
         provenance.aster = build();
@@ -113,7 +114,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
 
     heard.notes.iter().chain(&recovery).for_each(|note| console::note(note));
     match which {
-        None => print(args, &report, heard.spans.as_ref())?,
+        None => print(args, &report, heard.spans.as_ref(), lost)?,
         Some(which) => tell(args, heard.explanation.as_ref(), which)?,
     }
     report.lateness_notes().iter().for_each(|note| console::note(note));
@@ -131,7 +132,12 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     if let Some(again) = &again {
         again.compare(&report)?;
     }
-    verdict([&report])
+    verdict([&report]).map_err(|failure| match lost {
+        Some(page) => {
+            Failure::run(format!("{failure}; the first page of flash that could not be corrected is {page}"))
+        }
+        None => failure,
+    })
 }
 
 /// How the command line says to run.
@@ -213,12 +219,19 @@ struct JsonReport<'a> {
     #[serde(flatten)]
     run: &'a RunReport,
     #[serde(skip_serializing_if = "Option::is_none")]
+    first_lost_page: Option<LostPage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     spans: Option<&'a SpanReport>,
 }
 
-fn print(args: &RunArgs, report: &RunReport, spans: Option<&SpanReport>) -> Result<(), Failure> {
+fn print(
+    args: &RunArgs,
+    report: &RunReport,
+    spans: Option<&SpanReport>,
+    first_lost_page: Option<LostPage>,
+) -> Result<(), Failure> {
     if args.json {
-        return console::json(&JsonReport { run: report, spans });
+        return console::json(&JsonReport { run: report, first_lost_page, spans });
     }
     console::print(&table(std::slice::from_ref(report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();

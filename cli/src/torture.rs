@@ -39,6 +39,8 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let plan = Plan { name, seed: args.seed, cuts, only };
 
     let interrupt = Interrupt::listen()?;
+    // Nor is one of which a new drive doesn't come up, as for want of good blocks.
+    profiles::boot_new(&args.profile, &plan.name, &profile, content, &interrupt)?;
     let began = Instant::now();
     let limit = args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
     let mut progress = Progress::new();

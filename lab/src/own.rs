@@ -4,7 +4,7 @@ mod origin;
 mod whole;
 
 pub use origin::{record_of, setup_of};
-pub use whole::{Outcome, Phase, Place, run};
+pub use whole::{LostPage, Outcome, Phase, Place, run};
 
 use crate::limits::{self, Asks, Queues};
 use crate::measure::{Progress, drive_of, measure};

@@ -96,3 +96,25 @@ fn a_copy_goes_to_a_file_that_is_not_there() {
     );
     assert_eq!(place.aster(&["image", "check", "copy.aster", "tiny"]).code, 0);
 }
+
+#[test]
+fn what_the_system_refuses_is_told_in_words_and_without_its_numbers() {
+    let place = with_image();
+    place.write("afile", "");
+    let run = ["run", "tiny", "--job", "write.fio"];
+    let refused = |arguments: &[&str], words: &str| {
+        let error = place.refused(2, arguments);
+        assert!(error.contains(words) && !error.contains("os error"), "{arguments:?}: {error}");
+    };
+    for option in ["--events", "--monitor"] {
+        refused(&[&run[..], &[option, "."]].concat(), ".: is a folder; name a file");
+        refused(&[&run[..], &[option, "nowhere/x"]].concat(), "nowhere/x: its folder is not there");
+    }
+    refused(&[&run[..], &["--image", "."]].concat(), ".: Is a directory");
+    refused(&["image", "info", "afile/x"], "afile/x: Not a directory");
+    refused(&["image", "clone", "d.aster", "nowhere/x"], "nowhere/x: No such file or directory");
+    refused(
+        &["reproduce", "babol", "--quick", "--out", "afile"],
+        "afile: is a file, or lies below one; name a folder",
+    );
+}

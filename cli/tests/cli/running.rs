@@ -255,6 +255,11 @@ fn a_job_of_failures_has_its_row() {
     assert!(lines.next().is_some_and(|header| header.contains("failed")), "{}", ran.out);
     let row = lines.nth(1).unwrap_or_default();
     assert!(row.starts_with("look ") && row.split_whitespace().any(|cell| cell == "64"), "{}", ran.out);
+    assert!(ran.err.contains("the first page of flash that could not be corrected is page "), "{}", ran.err);
+    let ran = place.aster(&[&run[..], &["--json", "--set", "package.errors.retention=1e-2"]].concat());
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let page = &report["first_lost_page"];
+    assert!(["lun", "block", "page"].iter().all(|key| page[key].is_u64()), "{report}");
 }
 
 #[test]

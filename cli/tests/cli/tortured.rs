@@ -105,4 +105,9 @@ fn a_drive_that_cannot_be_made_is_a_mistake_of_the_command_line() {
     let place = Place::new();
     assert!(place.refused(2, &["torture", "nothing-like-it"]).contains("nothing-like-it"));
     assert!(place.refused(2, &["torture", "tiny", "--depth", "3"]).contains("--rounds"));
+    // It can be made, and a new one has too few good blocks to come up.
+    let bad = ["torture", "tiny", "--set", "package.factory_bad_per_mille=500"];
+    let error = place.refused(2, &bad);
+    assert!(error.contains("A new drive of this profile needs more over-provisioning"), "{error}");
+    assert!(!error.contains("repeat it with"), "{error}");
 }

@@ -71,7 +71,8 @@ impl fmt::Display for BootError {
             BootError::TooFewBlocks { lun, good, needed } => write!(
                 f,
                 "LUN {lun} has {good} good blocks, but the capacity needs {needed} (its logical pages, metadata and \
-                 garbage collection); a new drive of this profile needs more over-provisioning"
+                 garbage collection). A new drive of this profile needs more over-provisioning; one that has worked before \
+                 has lost blocks that failed or can't be read"
             ),
             BootError::Scan { lun, block, error } => {
                 write!(f, "LUN {lun}, block {block}: no bad-block mark can be read")?;

@@ -224,6 +224,9 @@ impl Drive {
         self.read_over(ppa);
         self.look_for_fading(ppa, &outcome);
         let (lost, record) = self.judge(&outcome, sectors, into);
+        if lost != 0 {
+            self.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
+        }
         if let Some(record) = record
             && (record.kind, record.lpn) != (PageKind::Data, lpn.0)
         {

@@ -1,3 +1,5 @@
+use aster_units::Ppa;
+
 /// Flash operations by the reason they were done for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlashCounts {
@@ -93,6 +95,8 @@ pub struct Stats {
     pub grown_bad_blocks: u64,
     /// 4 KiB sectors found uncorrectable, each time one was met.
     pub uncorrectable_sectors: u64,
+    /// The page of flash where the first of them was met.
+    pub first_lost: Option<Ppa>,
     /// Maps stored while the drive served, or by a shutdown.
     pub checkpoints: u64,
     /// Pages of the stored map that could not be read, and were made from the others of their stripe.

@@ -5,11 +5,13 @@ use super::{Moment, Setup, Work, WorkError, run_on};
 use crate::provenance::{ImageRecord, absolute, hex};
 use crate::report::RunReport;
 use crate::watch::{Heard, Watchers};
-use aster_device::{Media, Pieces};
+use aster_device::{Device, Media, Pieces};
 use aster_run_virtual::{image_state, keep_profile, open_image};
 use aster_workload::Drive;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Where a run's drive is kept.
@@ -87,6 +89,32 @@ pub struct Outcome {
     pub heard: Heard,
     /// What coming back from a sudden loss of power took, in words, if that was how the drive lost it.
     pub recovery: Option<String>,
+    /// The first page of flash that could not be corrected, if there was one.
+    pub first_lost_page: Option<LostPage>,
+}
+
+/// A page of flash whose data could not be corrected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct LostPage {
+    /// Its LUN.
+    pub lun: u32,
+    /// Its block in the LUN.
+    pub block: u32,
+    /// The page in the block.
+    pub page: u16,
+}
+
+impl LostPage {
+    fn first_of(device: &Device) -> Option<Self> {
+        let (lun, block, page) = device.geometry().split_ppa(device.stats().ftl.first_lost?);
+        Some(LostPage { lun: lun.0, block: block.0, page: page.0 })
+    }
+}
+
+impl fmt::Display for LostPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "page {} of block {} on LUN {}", self.page, self.block, self.lun)
+    }
 }
 
 /// Runs `work` as `aster run` does, on a drive built with `pieces`: boots it from `place`, fills and ages it as `setup` says, lets
@@ -131,13 +159,14 @@ pub fn run(
             (progress.borrow_mut())(phase.get(), share)
         },
     )?;
+    let first_lost_page = LostPage::first_of(machine.device());
     let heard = watchers.finish(machine, |machine| match has_image {
         true => machine.shut_down().map(drop).map_err(WorkError::from),
         // Nobody will see the drive again: its power may go as it is.
         false => Ok(()),
     })?;
     report.provenance = Some(provenance);
-    Ok(Outcome { report, heard, recovery })
+    Ok(Outcome { report, heard, recovery, first_lost_page })
 }
 
 #[cfg(test)]

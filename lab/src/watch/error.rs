@@ -36,5 +36,10 @@ impl WatchError {
 
 /// A file to write; what it held is gone.
 pub(super) fn create(path: &Path) -> Result<BufWriter<File>, WatchError> {
-    File::create(path).map(BufWriter::new).map_err(|error| WatchError::file(path, error))
+    let words = |error: io::Error| match error.kind() {
+        io::ErrorKind::IsADirectory => WatchError::file(path, "is a folder; name a file"),
+        io::ErrorKind::NotFound => WatchError::file(path, "its folder is not there"),
+        _ => WatchError::file(path, error),
+    };
+    File::create(path).map(BufWriter::new).map_err(words)
 }
