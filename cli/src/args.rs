@@ -166,7 +166,7 @@ pub(crate) struct LifetimeArgs {
     /// Decides where is written
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Draw erases and spare over the drive's life
+    /// Draw erases and spare over the drive's life, and write the numbers beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Print the report as JSON on standard output, and nothing else there
@@ -193,7 +193,7 @@ pub(crate) struct ReproduceArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the figures to this folder, as SVG; it is made when there is none
+    /// Write the figures to this folder, each as SVG and its numbers beside it as CSV; it is made when there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// The shapes in seconds: a part of the requests and of the points
@@ -202,8 +202,8 @@ pub(crate) struct ReproduceArgs {
     /// Of cosmos: find the numbers that costs/cosmos.toml says are fitted, each by its own cell of Table 7
     #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
     pub(crate) calibrate: bool,
-    /// Of cosmos: another number in its profiles
-    #[arg(long, value_name = "KEY=NUMBER")]
+    /// Of cosmos: override a key of its profiles, such as host.auto_completion=false; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The folder with the channel controller's SystemVerilog
     #[arg(long, value_name = "DIR", default_value = "rtl")]
@@ -360,7 +360,7 @@ pub(crate) struct DemoArgs {
     /// Keep the drive in this file [default: a temporary file without a name, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
-    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this file: VCD, or a picture when it ends in .svg
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this file: VCD, or when it ends in .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
 }
@@ -417,7 +417,7 @@ pub(crate) struct RunArgs {
     /// Check everything that is read, and read back what a job wrote, as verify=crc32c in every job would
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this file: VCD, or a picture when it ends in .svg
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this file: VCD, or when it ends in .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
     /// Write every event from power-on, or of a part of the work, to this file, one JSON object a line; times in picoseconds
@@ -674,7 +674,7 @@ pub(crate) struct BenchChannelArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the ONFI waveforms of the first requests, one a LUN, to this file: VCD, or a picture when it ends in .svg
+    /// Write the ONFI waveforms of the first requests, one a LUN, to this file: VCD, or when it ends in .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
     /// Override a key of the profile, such as poll.interval_ns=500; may be repeated

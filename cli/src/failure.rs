@@ -45,10 +45,10 @@ impl Failure {
         Failure::InterruptedEarly("interrupted: nothing came of it".to_owned())
     }
     pub(crate) fn usage(problem: impl Display) -> Self {
-        Failure::Usage(without_numbers(problem.to_string()))
+        Failure::Usage(without_number(&problem.to_string()))
     }
     pub(crate) fn run(problem: impl Display) -> Self {
-        Failure::Run(without_numbers(problem.to_string()))
+        Failure::Run(without_number(&problem.to_string()))
     }
     /// A file that the user named can't be used.
     pub(crate) fn file(path: &Path, problem: impl Display) -> Self {
@@ -66,18 +66,14 @@ impl Failure {
     }
 }
 
-/// What the system said, without the number that it has for it: that is no word for a person.
-fn without_numbers(mut text: String) -> String {
-    const BEFORE: &str = " (os error ";
-    while let Some(at) = text.find(BEFORE) {
-        let number = &text[at + BEFORE.len()..];
-        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 || !number[digits..].starts_with(')') {
-            break;
-        }
-        text.replace_range(at..at + BEFORE.len() + digits + 1, "");
+/// A message without the numbers of the operating system's errors, whose words stand before them.
+pub(crate) fn without_number(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'));
     }
-    text
+    plain
 }
 
 impl From<BuildError> for Failure {
@@ -147,5 +143,18 @@ impl From<DemoError> for Failure {
             error @ (DemoError::Driver(_) | DemoError::Plan(_)) => Failure::run(error),
             error => Failure::usage(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_number;
+
+    #[test]
+    fn what_the_system_says_is_told_in_words_alone() {
+        let missing = std::io::Error::from_raw_os_error(2);
+        assert_eq!(without_number(&format!("a.toml: {missing}")), "a.toml: No such file or directory");
+        assert_eq!(without_number("x (os error 17): y (os error 2)"), "x: y");
+        assert_eq!(without_number("plain"), "plain");
     }
 }

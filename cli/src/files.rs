@@ -1,6 +1,8 @@
 //! Files that the user names: text to read, files to write.
 
 use crate::failure::Failure;
+pub(crate) use aster_lab::figure::beside;
+use aster_lab::figure::is_picture;
 use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Read};
 use std::path::Path;
@@ -63,7 +65,9 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
 pub(crate) fn keep_apart(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<(), Failure> {
     // Another spelling of the same file is the same file; one that doesn't exist is only itself.
     let known = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let written: Vec<_> = written.iter().flatten().map(|path| known(path)).collect();
+    // A picture has its numbers beside it.
+    let numbers = written.iter().flatten().filter(|path| is_picture(path)).map(|path| beside(path));
+    let written: Vec<_> = written.iter().flatten().map(|path| known(path)).chain(numbers).collect();
     for (i, path) in written.iter().enumerate() {
         if read.iter().flatten().any(|other| known(other) == *path) {
             return Err(Failure::file(

@@ -3,11 +3,13 @@
 use crate::args::LifetimeArgs;
 use crate::console;
 use crate::failure::Failure;
-use crate::files::create;
+use crate::files::{beside, create, keep_apart};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use aster_lab::lifetime::{self, LifetimeError, Plan};
+use aster_lab::lifetime::{self, LifetimeError, Plan, Report};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 
 /// Writes a drive to its end, without wear levelling and with either kind, and reports its lives.
@@ -26,7 +28,12 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         drive_writes_max: args.drive_writes.map(f64::from),
     };
     // Before minutes of work rather than behind them.
-    let file = args.svg.as_deref().map(create).transpose()?;
+    let numbers = args.svg.as_deref().map(beside);
+    keep_apart(&[Some(args.profile.as_path())], &[args.svg.as_deref()])?;
+    let mut files = Vec::new();
+    for path in [args.svg.as_deref(), numbers.as_deref()].into_iter().flatten() {
+        files.push((create(path)?, path));
+    }
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut stage = "";
@@ -43,9 +50,10 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         error => Failure::run(error),
     })?;
     progress.end();
-    if let Some((mut file, path)) = file.zip(args.svg.as_deref()) {
-        lifetime::svg(&mut file, &report)
-            .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
+    let writers: [fn(&mut BufWriter<File>, &Report) -> io::Result<()>; 2] =
+        [|file, report| lifetime::svg(file, report), |file, report| lifetime::csv(file, report)];
+    for ((mut file, path), write) in files.into_iter().zip(writers) {
+        write(&mut file, &report).map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
         console::note(&format!("wrote {}", path.display()));
     }
     if args.json { console::json(&report) } else { console::print(&lifetime::table(&report)) }

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Failure::Usage(problem) | Failure::Run(problem) = &failure {
-                console::note(&format!("error: {problem}"));
+                console::note(&format!("error: {}", failure::without_number(problem)));
             }
             if let Failure::InterruptedEarly(what) = &failure {
                 console::note(what);

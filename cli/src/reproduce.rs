@@ -3,13 +3,17 @@
 use crate::args::{Experiment, ReproduceArgs};
 use crate::console;
 use crate::failure::Failure;
-use crate::files::create;
+use crate::files::{create, make_folder};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use aster_lab::babol::{BabolError, BabolReport, Plan, polling_svg, run as run_babol, throughput_svg};
-use aster_lab::cosmos::{CosmosError, CosmosReport};
-use aster_lab::{area, babol, cosmos};
-use std::io::Write;
+use crate::set;
+use aster_device::profile::SHIPPED;
+use aster_lab::area;
+use aster_lab::babol::{self, BabolError, BabolReport};
+use aster_lab::cosmos::{self, CosmosError};
+use aster_lab::figure::Figure;
+use serde::Serialize;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -22,21 +26,8 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--calibrate, --set: only for cosmos"));
     }
     match args.what {
-        Experiment::Babol => {
-            let report = babol_report(args.out.as_deref(), args.quick)?;
-            if args.json { console::json(&report) } else { console::line(&babol::table(&report)) }
-        }
-        Experiment::Cosmos => {
-            let plan = aster_lab::cosmos::Plan::shipped().map_err(Failure::run)?;
-            if args.calibrate {
-                return calibrate(&plan, args.json);
-            }
-            let plan = if args.quick { plan.quick() } else { plan };
-            let changed = args.set.iter().map(|one| number(one)).collect::<Result<Vec<_>, _>>()?;
-            let plan = plan.changed(changed);
-            let report = cosmos_report(&plan, args.out.as_deref())?;
-            if args.json { console::json(&report) } else { console::line(&cosmos::table(&report, &plan)) }
-        }
+        Experiment::Babol => babol(args),
+        Experiment::Cosmos => cosmos(args),
         Experiment::BabolArea if args.out.is_some() => {
             Err(Failure::usage("--out: babol-area has no figures"))
         }
@@ -46,81 +37,143 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         Experiment::BabolArea => {
             console::note("synthesising the channel controller");
             let report = area::babol_area(&args.rtl).map_err(Failure::run)?;
-            if args.json { console::json(&report) } else { console::line(&area::table(&report)) }
+            print(args, &report, || area::table(&report))
         }
     }
 }
 
-fn babol_report(out: Option<&Path>, quick: bool) -> Result<BabolReport, Failure> {
-    make_folder(out)?;
-    let mut plan = Plan::shipped().map_err(Failure::run)?;
-    if quick {
-        plan = plan.quick();
+fn babol(args: &ReproduceArgs) -> Result<(), Failure> {
+    let plan = babol::Plan::shipped()?;
+    let plan = if args.quick { plan.quick() } else { plan };
+    let report = carried_out(args, |follow| babol::run(&plan, follow), babol_figures)?;
+    print(args, &report, || babol::table(&report))
+}
+
+fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
+    let plan = cosmos::Plan::shipped()?;
+    if args.calibrate {
+        let fits = followed(|follow| cosmos::calibrate(&plan, follow))?;
+        let table = cosmos::fits_table(&fits)?;
+        return print(args, &fits, || table);
     }
-    let report = followed(|follow| {
-        run_babol(&plan, follow).map_err(|error| match error {
+    let plan = if args.quick { plan.quick() } else { plan };
+    let plan = plan.changed(changed(&plan, &args.set)?);
+    // One drive of many that can't be built is no reason to lose what the others have shown.
+    plan.check().map_err(|error| match args.set.is_empty() {
+        true => error.into(),
+        false => Failure::usage(format!("{}: {error}", set::spelt(&args.set))),
+    })?;
+    let figures = |report: &cosmos::CosmosReport| {
+        cosmos::figures(report, &plan).iter().flat_map(Drawn::of_figure).collect()
+    };
+    let report = carried_out(args, |follow| cosmos::run(&plan, follow), figures)?;
+    print(args, &cosmos::json(&report, &plan), || cosmos::table(&report, &plan))
+}
+
+/// The values of `--set`, which each profile of the plan takes.
+fn changed(plan: &cosmos::Plan, arguments: &[String]) -> Result<Vec<(String, toml::Value)>, Failure> {
+    let values = set::values(arguments)?;
+    for ((key, _), argument) in values.iter().zip(arguments) {
+        // It would say that it had been used, and change nothing.
+        if ["geometry.channels", "geometry.ways", "geometry.blocks_per_lun"].contains(&key.as_str())
+            || key.starts_with("restrict.")
+        {
+            let reason = "each figure chooses its channels, ways and blocks itself";
+            return Err(Failure::usage(format!("--set {argument}: {reason}; `aster run` takes them")));
+        }
+    }
+    let [varied, other] = plan.profiles();
+    for (name, text) in SHIPPED.iter().filter(|(name, _)| [varied, other].contains(name)) {
+        let taken = |argument: &&String| *name == varied || !argument.trim_start().starts_with("package.");
+        let taken: Vec<String> = arguments.iter().filter(taken).cloned().collect();
+        set::parse_with(&format!("profiles/{name}.toml"), text, &taken)?;
+    }
+    Ok(values)
+}
+
+fn print(
+    args: &ReproduceArgs,
+    report: &impl Serialize,
+    table: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if args.json { console::json(report) } else { console::line(&table()) }
+}
+
+/// A file of a figure.
+struct Drawn {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl Drawn {
+    fn new(
+        name: impl Into<String>,
+        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+    ) -> Result<Self, Failure> {
+        let (name, mut bytes) = (name.into(), Vec::new());
+        write(&mut bytes).map_err(|error| Failure::run(format!("{name}: {error}")))?;
+        Ok(Drawn { name, bytes })
+    }
+    /// Its picture, and its numbers beside it.
+    fn of_figure(figure: &Figure) -> [Result<Self, Failure>; 2] {
+        [
+            Drawn::new(format!("{}.svg", figure.name), |file| figure.write_svg(file)),
+            Drawn::new(format!("{}.csv", figure.name), |file| figure.write_csv(file)),
+        ]
+    }
+}
+
+fn babol_figures(report: &BabolReport) -> Result<Vec<Drawn>, Failure> {
+    let [picture, numbers] = Drawn::of_figure(&babol::throughput_figure(&report.throughput));
+    let period_us = report.paper_poll_period_us;
+    Ok(vec![
+        Drawn { name: "fig9.svg".to_owned(), bytes: report.waveform_svg.clone() },
+        Drawn { name: "fig9.csv".to_owned(), bytes: report.waveform_csv.clone() },
+        picture?,
+        numbers?,
+        Drawn::new("fig11.svg", |file| babol::polling_svg(file, &report.polling))?,
+        Drawn::new("fig11.csv", |file| babol::polling_csv(file, &report.polling, period_us))?,
+    ])
+}
+
+/// Carries an experiment out and writes its figures, if that is asked for.
+fn carried_out<R, E: Into<Failure>>(
+    args: &ReproduceArgs,
+    experiment: impl FnOnce(Follow<'_>) -> Result<R, E>,
+    figures: impl FnOnce(&R) -> Result<Vec<Drawn>, Failure>,
+) -> Result<R, Failure> {
+    // Before minutes of work rather than behind them.
+    args.out.as_deref().map_or(Ok(()), make_folder)?;
+    let report = followed(experiment)?;
+    if let Some(folder) = &args.out {
+        figures(&report)?.iter().try_for_each(|drawn| figure(folder, drawn))?;
+    }
+    Ok(report)
+}
+
+impl From<BabolError> for Failure {
+    fn from(error: BabolError) -> Self {
+        match error {
             BabolError::Stopped => Failure::stopped(),
             error => Failure::run(error),
-        })
-    })?;
-    if let Some(folder) = out {
-        figure(folder, "fig9.svg", |file| file.write_all(&report.waveform_svg))?;
-        figure(folder, "fig10.svg", |file| throughput_svg(file, &report.throughput))?;
-        figure(folder, "fig11.svg", |file| polling_svg(file, &report.polling))?;
-    }
-    Ok(report)
-}
-
-/// A number of `--set`.
-fn number(text: &str) -> Result<(String, f64), Failure> {
-    let wrong = || Failure::usage(format!("--set {text}: must be KEY=NUMBER, such as ecc.detect_ns=9000"));
-    let (key, number) = text.split_once('=').ok_or_else(wrong)?;
-    // It would say that it had been used, and change nothing.
-    if ["geometry.channels", "geometry.ways", "geometry.blocks_per_lun"].contains(&key)
-        || key.starts_with("restrict.")
-    {
-        let reason = "each figure chooses its channels, ways and blocks itself";
-        return Err(Failure::usage(format!("--set {text}: {reason}; `aster run` takes them")));
-    }
-    Ok((key.to_owned(), number.parse().map_err(|_| wrong())?))
-}
-
-fn calibrate(plan: &cosmos::Plan, json: bool) -> Result<(), Failure> {
-    let fits = followed(|follow| cosmos::calibrate(plan, follow).map_err(cosmos_failure))?;
-    match json {
-        true => console::json(&fits),
-        false => console::line(&cosmos::fits_table(&fits).map_err(Failure::run)?),
-    }
-}
-
-fn cosmos_failure(error: CosmosError) -> Failure {
-    match error {
-        CosmosError::Stopped => Failure::stopped(),
-        error => Failure::run(error),
-    }
-}
-
-fn cosmos_report(plan: &cosmos::Plan, out: Option<&Path>) -> Result<CosmosReport, Failure> {
-    make_folder(out)?;
-    let report = followed(|follow| cosmos::run(plan, follow).map_err(cosmos_failure))?;
-    if let Some(folder) = out {
-        for drawn in cosmos::figures(&report, plan) {
-            figure(folder, drawn.file, |file| drawn.write(file))?;
         }
     }
-    Ok(report)
 }
 
-/// Before minutes of work rather than behind them.
-fn make_folder(out: Option<&Path>) -> Result<(), Failure> {
-    out.map_or(Ok(()), crate::files::make_folder)
+impl From<CosmosError> for Failure {
+    fn from(error: CosmosError) -> Self {
+        match error {
+            CosmosError::Stopped => Failure::stopped(),
+            error => Failure::run(error),
+        }
+    }
 }
 
 /// What an experiment calls: the part that it is at, and the share of that part that is done.
 type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
 
 /// Carries an experiment out, showing where it is, until it ends or Ctrl-C stops it.
-fn followed<T>(experiment: impl FnOnce(Follow<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+fn followed<T, E: Into<Failure>>(experiment: impl FnOnce(Follow<'_>) -> Result<T, E>) -> Result<T, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut stage = "";
@@ -131,19 +184,16 @@ fn followed<T>(experiment: impl FnOnce(Follow<'_>) -> Result<T, Failure>) -> Res
         }
         progress.set(share);
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
+    })
+    .map_err(Into::into)?;
     progress.end();
     Ok(result)
 }
 
-fn figure(
-    folder: &Path,
-    name: &str,
-    draw: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let path = folder.join(name);
+fn figure(folder: &Path, drawn: &Drawn) -> Result<(), Failure> {
+    let path = folder.join(&drawn.name);
     let mut file = create(&path)?;
-    draw(&mut file)
+    file.write_all(&drawn.bytes)
         .and_then(|()| file.flush())
         .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
     // Not on standard output, where --json is alone.

@@ -93,6 +93,21 @@ pub(crate) fn with_package(name: &str, text: &str, part: &str) -> Result<String,
     toml::to_string(&table).map_err(|error| fail(&error))
 }
 
+/// The keys that `arguments` override, with their tables, and their values.
+///
+/// # Errors
+/// The first argument that isn't a key and a value.
+pub(crate) fn values(arguments: &[String]) -> Result<Vec<(String, Value)>, Failure> {
+    let parsed = |argument: &String| Override::parse(argument).map(|change| (change.key(), change.value));
+    arguments.iter().map(parsed).collect()
+}
+
+/// The arguments as they stand on the command line.
+pub(crate) fn spelt(arguments: &[String]) -> String {
+    let spelt: Vec<_> = arguments.iter().map(|argument| format!("--set {argument}")).collect();
+    spelt.join(" ")
+}
+
 /// Parses the profile `text`, which errors call `name`, with `arguments` put in place.
 ///
 /// The text must stand on its own: an error in it is told with its line. After that only the overrides can be wrong,
@@ -210,7 +225,13 @@ mod tests {
             ("buffer_entries=64", "did you mean 'ftl.buffer_entries'?"),
             ("bufer_entries=64", "did you mean 'ftl.buffer_entries'?"),
             ("ftl.queue_pairs=64", "did you mean 'host.queue_pairs'?"),
-            ("ftl.buffer_entries=64k", "invalid type: string \"64k\""),
+            (
+                "ftl.buffer_entries=64k",
+                "must be a whole number from 4 to 16777216, but is \"64k\"; written out it is 65536",
+            ),
+            ("ftl.buffer_entries=99999999999", "must be from 4 to 16777216, but is 99999999999"),
+            ("host.auto_completion=1", "must be true or false, but is 1"),
+            ("ftl=1", "must be a table"),
             ("ftl.buffer_entries=-1", "-1"),
             ("ftl.buffer_entries=99999999999999999999", "99999999999999999999"),
             ("seed=18446744073709551615", "to 9223372036854775807"),

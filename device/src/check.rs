@@ -47,7 +47,7 @@ pub fn namespace(
 
 impl BuildError {
     /// The key, or the table, of the profile that is to blame, and what is wrong with it.
-    pub(crate) fn blame(&self) -> (String, String) {
+    pub fn blame(&self) -> (String, String) {
         let (key, reason) = match self {
             BuildError::Profile(error) => {
                 return (error.key.clone().unwrap_or_default(), error.reason.clone());

@@ -8,6 +8,7 @@ pub mod cosmos;
 pub mod demo;
 mod doubt;
 pub mod explain;
+pub mod figure;
 mod latency;
 pub mod lateness;
 pub mod lifetime;

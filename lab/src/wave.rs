@@ -4,8 +4,10 @@
 //! has no room for, become underscores.
 
 mod picture;
+mod table;
 
 pub use picture::write_svg;
+pub use table::write_csv;
 
 use aster_device::wave::{Level, Signal, Waveform};
 use aster_units::{Duration, Instant};

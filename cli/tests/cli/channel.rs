@@ -78,6 +78,7 @@ fn waveforms_of_the_first_requests_are_written() {
     }
     assert!(place.read("first.vcd").contains("CE3_n"));
     assert!(place.read("first.svg").starts_with("<svg"));
+    assert!(place.read("first.csv").starts_with("time_ns,signal,level\n"));
 }
 
 #[test]
@@ -176,7 +177,10 @@ fn the_babol_experiment_brings_tables_and_figures() {
     for figure in ["fig9.svg", "fig10.svg", "fig11.svg"] {
         assert!(place.read(&format!("figures/{figure}")).starts_with("<svg"), "{figure}");
         assert!(ran.err.contains(&format!("wrote figures/{figure}\n")), "{}", ran.err);
+        let numbers = place.read(&format!("figures/{}", figure.replace(".svg", ".csv")));
+        assert!(numbers.lines().count() > 10, "{figure}: {numbers}");
     }
+    assert!(place.read("figures/fig10.csv").contains("channel,paper,8,LUNs,88.56"));
     let table = place.aster(&["reproduce", "babol", "--quick"]);
     assert_eq!(table.code, 0, "{}", table.err);
     for said in ["Table I,", "Fig 10,", "hynix, 200 MT/s", "Fig 11,", "Table II,", "costs/host.toml"] {

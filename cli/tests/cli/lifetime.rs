@@ -29,6 +29,8 @@ fn three_lives_are_told_and_drawn() {
         assert_eq!((&life["lost_blocks"], &life["lost_after_power_loss"]), (&0.into(), &0.into()));
         assert!(life["samples"].as_array().unwrap().len() > 3);
     }
+    let samples: usize = lives.iter().map(|life| life["samples"].as_array().unwrap().len()).sum();
+    assert_eq!(place.read("life.csv").lines().count(), 1 + samples);
     let picture = place.read("life.svg");
     for said in [
         "no wear levelling: read-only",

@@ -338,6 +338,20 @@ fn mistakes_on_the_command_line_are_refused() {
         (&["run", "tiny", "--trace", "t", "--trace-speed", "quick"], "recorded, fastest, or a factor"),
         (&["demo", "--tree", "nowhere"], "nowhere: "),
         (&["prove"], "prove"),
+        (
+            &["reproduce", "cosmos", "--set", "ftl.buffer_entries=48"],
+            "--set ftl.buffer_entries=48: BABOL's Fig 12: ftl.buffer_entries: ",
+        ),
+        (
+            &["reproduce", "cosmos", "--set", "host.auto_completoin=false"],
+            "--set host.auto_completoin=false: unknown key; did you mean 'auto_completion'?",
+        ),
+        (&["reproduce", "cosmos", "--set", "auto_completion=false"], "did you mean 'host.auto_completion'?"),
+        (&["reproduce", "cosmos", "--set", "ecc.detect_ns=-1"], "must be from 0 to 1000000000 ns, but is -1"),
+        (&["reproduce", "cosmos", "--set", "restrict.ways=2"], "each figure chooses its channels"),
+        (&["reproduce", "cosmos", "--set", "ecc.detect_ns"], "expected KEY=VALUE"),
+        (&["reproduce", "babol", "--quick", "--out", "job.fio"], "job.fio: is a file, or lies below one; name a folder"),
+        (&["lifetime", "tiny", "--svg", "no/such/life.svg"], "no/such/life.svg: No such file or directory\n"),
     ] {
         let error = place.refused(2, arguments);
         assert!(error.contains(expected), "{arguments:?}: {error}");

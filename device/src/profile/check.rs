@@ -2,6 +2,7 @@
 
 use super::package::{coupling, numbers};
 use super::schema::{ContentKind, DataModeName, Profile, SchedulerPolicy};
+use super::words::unit_of;
 use aster_units::{CellMode, Geometry};
 
 /// The key, and what is wrong with its value.
@@ -12,7 +13,8 @@ fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refus
     if value.is_finite() && value >= low && value <= high {
         Ok(())
     } else {
-        Err((key, format!("must be from {low} to {high}, but is {value}")))
+        let unit = unit_of(key);
+        Err((key, format!("must be from {low} to {high}{unit}, but is {value}")))
     }
 }
 
@@ -40,7 +42,9 @@ impl Profile {
         let used = self.used_geometry();
         used.validate().map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
         let at_most = |key, used: Option<u32>, all: u32, what: &str| match used {
-            Some(used) if used > all => Err((key, format!("restricts to {used}, but {what} only {all}"))),
+            Some(used) if used > all => {
+                Err((key, format!("must be at most {all}, as many as {what}, but is {used}")))
+            }
             _ => Ok(()),
         };
         let array = "the geometry has";

@@ -1,5 +1,5 @@
-use std::fmt;
-use std::ops::Range;
+use serde_path_to_error::{Path, Segment};
+use std::fmt::{self, Write};
 
 /// What is wrong with a profile, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,46 +29,74 @@ impl fmt::Display for ProfileError {
 impl std::error::Error for ProfileError {}
 
 impl ProfileError {
-    pub(super) fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let message = error.message().trim().to_owned();
-        if message.starts_with("missing field") {
-            return ProfileError::missing(file, text, error.span(), message);
-        }
-        // What was put together out of a profile and a package has no place of its own: the key is looked for.
-        let line = error.span().map(|span| line_of(text, span.start)).or_else(|| {
-            let (key, _) = unknown_field(&message)?;
-            (1..=text.lines().count()).find(|&l| {
-                let named = key_at(text, l);
-                named.is_some_and(|full| full.rsplit('.').next() == Some(key.as_str()))
-                    || table_at(text, l).is_some_and(|table| table.split('.').any(|part| part == key))
-            })
-        });
-        let (key, reason) = match unknown_field(&message) {
-            Some((key, known)) => {
-                let full = line.map_or(key.clone(), |l| full_key(text, l, &key));
-                let reason = match nearest(&key, &known) {
-                    Some(near) => {
-                        format!("unknown key; did you mean '{near}'? Known here: {}", known.join(", "))
-                    }
-                    None => format!("unknown key. Known here: {}", known.join(", ")),
-                };
-                (Some(full), reason)
+    /// `text` is no TOML.
+    pub(super) fn of_syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let message = error.message().trim();
+        let line = error.span().map(|span| line_of(text, span.start));
+        let number = message.strip_prefix("invalid type: integer `").and_then(|rest| rest.split_once('`'));
+        let reason = match number {
+            Some((number, _)) => {
+                format!("whole numbers are from {} to {}, but this is {number}", i64::MIN, i64::MAX)
             }
-            None => (line.and_then(|l| key_at(text, l)), message),
+            None => message.to_owned(),
         };
-        ProfileError { file: file.to_owned(), line, key, reason }
+        ProfileError { file: file.to_owned(), line, key: line.and_then(|l| key_at(text, l)), reason }
     }
 
-    /// Something is missing in the table that `span` covers; where that is the whole text no line is to blame.
-    fn missing(file: &str, text: &str, span: Option<Range<usize>>, reason: String) -> Self {
-        let header = |l: &usize| text.lines().nth(l - 1).is_some_and(|line| header_of(line).is_some());
-        let line = span.map(|span| line_of(text, span.start)).filter(header);
-        ProfileError { file: file.to_owned(), line, key: line.and_then(|l| table_at(text, l)), reason }
+    /// A key is unknown, missing, or has a value that it doesn't take, of which `unfit` says what it must be. `path` is where serde had
+    /// come to in what `text` says and what its package does.
+    pub(super) fn of_serde(
+        file: &str,
+        text: &str,
+        (path, error): (&Path, &toml::de::Error),
+        unfit: impl FnOnce(&str) -> String,
+    ) -> Self {
+        let (message, key) = (error.message().trim(), key_of(path));
+        let line = error.span().map(|span| line_of(text, span.start));
+        if let Some(missing) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
+        {
+            // Without a header there is no line to blame.
+            let header = |l: &usize| text.lines().nth(l - 1).is_some_and(|line| header_of(line).is_some());
+            let key = (!key.is_empty()).then_some(key);
+            let line = line.filter(header).or_else(|| find_key(text, key.as_deref()?));
+            let is_table = key.is_none() && missing != "description";
+            let what = if is_table { format!("table [{missing}]") } else { format!("key '{missing}'") };
+            return ProfileError { file: file.to_owned(), line, key, reason: format!("lacks the {what}") };
+        }
+        let Some((unknown, known)) = unknown_field(message) else {
+            let line = find_key(text, &key).or(line);
+            return ProfileError { file: file.to_owned(), line, key: Some(key), reason: unfit(message) };
+        };
+        // What was put together out of a profile and a package has no place of its own: the key is looked for.
+        let line = line.or_else(|| {
+            (1..=text.lines().count()).find(|&l| {
+                let named = key_at(text, l);
+                named.is_some_and(|full| full.rsplit('.').next() == Some(unknown.as_str()))
+                    || table_at(text, l).is_some_and(|table| table.split('.').any(|part| part == unknown))
+            })
+        });
+        let full = line.map_or(unknown.clone(), |l| full_key(text, l, &unknown));
+        let meant =
+            nearest(&unknown, &known).map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+        let stop = if meant.is_empty() { "." } else { "" };
+        let reason = format!("unknown key{meant}{stop} Known here: {}", known.join(", "));
+        ProfileError { file: file.to_owned(), line, key: Some(full), reason }
     }
 
     pub(super) fn of_value(file: &str, text: &str, key: &str, reason: String) -> Self {
         ProfileError { file: file.to_owned(), line: find_key(text, key), key: Some(key.to_owned()), reason }
     }
+}
+
+/// The key that serde had come to, without places in lists.
+pub(super) fn key_of(path: &Path) -> String {
+    let mut key = String::new();
+    for part in path {
+        if let Segment::Map { key: name } = part {
+            let _ = write!(key, "{}{name}", if key.is_empty() { "" } else { "." });
+        }
+    }
+    key
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -127,7 +155,7 @@ fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
 }
 
 /// The known key that takes the fewest edits, if they are few.
-fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
+pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     known
         .iter()
         .map(|k| (distance(key, k), k))

@@ -1,5 +1,6 @@
 //! docs/profiles.md lists every key; its tables are made from the schema, and this holds them to it.
 
+use super::words::UNITS;
 use super::*;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -10,24 +11,6 @@ const SCHEMA: &str = concat!(include_str!("schema.rs"), include_str!("package.rs
 const DOCUMENT: &str = include_str!("../../../docs/profiles.md");
 const BEGIN: &str = "<!-- keys: made from device/src/profile, a test compares -->\n";
 const END: &str = "<!-- end of keys -->";
-
-/// Units by the ending of a key's name, the longest ending first.
-const UNITS: [(&str, &str); 14] = [
-    ("_per_million", "in a million"),
-    ("_per_mille", "in a thousand"),
-    ("_mb_per_s", "MB/s"),
-    ("_bytes_max", "bytes"),
-    ("_percent", "%"),
-    ("_cycles", "cycles"),
-    ("_bytes", "bytes"),
-    ("_mt_s", "MT/s"),
-    ("_payload", "bytes"),
-    ("_overhead", "bytes"),
-    ("_mhz", "MHz"),
-    ("_us", "µs"),
-    ("_ns", "ns"),
-    ("_mv", "mV"),
-];
 
 /// The keys of `[package.errors]` that are rates.
 const RATES: [&str; 5] = ["fresh", "cycle", "cycle_squared", "retention", "read"];

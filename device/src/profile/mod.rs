@@ -11,6 +11,7 @@ mod error;
 mod package;
 mod schema;
 mod shipped;
+mod words;
 
 pub(crate) use check::geometry_key;
 pub use error::ProfileError;
@@ -32,12 +33,18 @@ impl Profile {
     /// # Errors
     /// Names file, line and key, and says what is allowed.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
-        let bad_toml = |e: toml::de::Error| ProfileError::of_toml(name, text, &e);
-        let profile: Profile = match package::with_part(name, text, &toml::from_str(text).map_err(bad_toml)?)?
-        {
-            None => toml::from_str(text).map_err(bad_toml)?,
-            Some(merged) => toml::Value::Table(merged).try_into().map_err(bad_toml)?,
+        let syntax = |error: toml::de::Error| ProfileError::of_syntax(name, text, &error);
+        let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        let merged = package::with_part(name, text, &table)?;
+        let read = match &merged {
+            None => serde_path_to_error::deserialize(toml::Deserializer::parse(text).map_err(syntax)?),
+            Some(merged) => serde_path_to_error::deserialize(toml::Value::Table(merged.clone())),
         };
+        let profile: Profile = read.map_err(|error| {
+            let table = merged.as_ref().unwrap_or(&table);
+            let unfit = |message: &str| words::reason(table, error.path(), message);
+            ProfileError::of_serde(name, text, (error.path(), error.inner()), unfit)
+        })?;
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
         profile.check().map_err(|(key, reason)| fail(key, reason))?;
         // What only shows when parts meet.

@@ -275,7 +275,7 @@ pub(super) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Optio
     };
     let file = format!("profiles/packages/{part}.toml");
     let mut merged: Table =
-        toml::from_str(shipped).map_err(|error| ProfileError::of_toml(&file, shipped, &error))?;
+        toml::from_str(shipped).map_err(|error| ProfileError::of_syntax(&file, shipped, &error))?;
     merged.retain(|table, _| TABLES.contains(&table));
     overlay(&mut merged, profile);
     if let Some(Value::Table(package)) = merged.get_mut("package") {

@@ -99,8 +99,128 @@ fn a_value_of_the_wrong_type_names_key_and_line() {
     ] {
         let e = error(&with(old, new));
         assert_eq!(e.key.as_deref(), Some(key));
-        assert!(e.line.is_some() && e.reason.contains("invalid type"), "{e}");
+        assert!(e.line.is_some() && e.reason.starts_with("must be "), "{e}");
     }
+}
+
+/// Values that a key's type doesn't take: (line of the profile, replacement, key, what is said of it).
+const UNFIT: &[(&str, &str, &str, &str)] = &[
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 99999999999",
+        "ftl.buffer_entries",
+        "must be from 4 to 16777216, but is 99999999999",
+    ),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = -1",
+        "ftl.buffer_entries",
+        "must be from 4 to 16777216, but is -1",
+    ),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = \"4k\"",
+        "ftl.buffer_entries",
+        "must be a whole number from 4 to 16777216, but is \"4k\"; written out it is 4096",
+    ),
+    ("detect_ns = 3000", "detect_ns = -1", "ecc.detect_ns", "must be from 0 to 1000000000 ns, but is -1"),
+    (
+        "detect_ns = 3000",
+        "detect_ns = 1.5",
+        "ecc.detect_ns",
+        "must be a whole number from 0 to 1000000000 ns, but is 1.5",
+    ),
+    ("designed = 14", "designed = -1", "ecc.designed", "must be from 1 to 200, but is -1"),
+    // Its range depends on another key.
+    (
+        "corrected = 13",
+        "corrected = 1e3",
+        "ecc.corrected",
+        "must be a whole number from 1 to 14, but is 1000.0",
+    ),
+    ("command = 500", "command = -5", "costs.command", "must be from 0 to 10000000 cycles, but is -5"),
+    (
+        "frequency_mhz = 1000",
+        "frequency_mhz = \"fast\"",
+        "cores.frequency_mhz",
+        "must be a number from 1 to 100000 MHz",
+    ),
+    ("lanes = 4", "lanes = 300", "link.lanes", "must be 1, 2, 4, 8 or 16, but is 300"),
+    ("[package]", "[restrict]\nways = 300\n[package]", "restrict.ways", "must be from 1 to 16, but is 300"),
+    (
+        "spare_bytes = 1664",
+        "spare_bytes = -1",
+        "geometry.spare_bytes",
+        "at most 65536 (16-bit column address), but is -1",
+    ),
+    (
+        "block_bytes = 512",
+        "block_bytes = 512\nauto_completion = 1",
+        "host.auto_completion",
+        "must be true or false, but is 1",
+    ),
+    ("model = \"TINY\"", "model = 5", "package.model", "must be a text in quotes, but is 5"),
+    ("read_us = [58, 90]", "read_us = 58", "package.read_us", "must be a list, such as [1, 2], but is 58"),
+    (
+        "read_us = [58, 90]",
+        "read_us = [58, \"x\"]",
+        "package.read_us",
+        "each must be a number µs, but one is \"x\"",
+    ),
+    ("0x32, 0xAA, 0x00]", "0x32, 0xAA, 300]", "package.id", "each must be from 0 to 255, but one is 300"),
+    ("0x32, 0xAA, 0x00]", "0x32, 0xAA]", "package.id", "must be a list of 6, but has 5"),
+    (
+        "slice_workers = 16",
+        "slice_workers = 16\nwear_levelling = \"dynamik\"",
+        "ftl.wear_levelling",
+        "must be \"none\", \"dynamic\" or \"static\", but is \"dynamik\"; did you mean \"dynamic\"?",
+    ),
+    (
+        "slice_workers = 16",
+        "slice_workers = 16\nwear_levelling = 1",
+        "ftl.wear_levelling",
+        "must be \"none\", \"dynamic\" or \"static\", but is 1",
+    ),
+    ("[channel]", "[package.slc]\nprefix = 3\n[channel]", "package.slc", "lacks the key 'read_us'"),
+    (
+        "[package]",
+        "[package]\nsuspend = 4",
+        "package.suspend",
+        "must be a table with keys of its own, but is 4",
+    ),
+    (
+        "seed = 7",
+        "seed = 99999999999999999999",
+        "seed",
+        "whole numbers are from -9223372036854775808 to",
+    ),
+];
+
+#[test]
+fn a_value_that_a_key_does_not_take_is_told_with_what_it_takes_and_no_type_of_rust() {
+    for (old, new, key, said) in UNFIT {
+        let e = error(&with(old, new));
+        assert_eq!(e.key.as_deref(), Some(*key), "{new}: {e}");
+        assert!(e.reason.contains(said), "{new}: {e}");
+        assert!(e.line.is_some(), "{new}: {e}");
+        for rust in
+            ["u8", "u16", "u32", "u64", "usize", "i16", "f64", "struct", "variant", "field", "map", "`"]
+        {
+            assert!(!e.reason.split_whitespace().any(|word| word == rust), "{rust}: {e}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_value_beside_a_package_is_told_with_line_and_key() {
+    let text = format!("{}\n", shipped::SHIPPED.iter().find(|(name, _)| *name == "babol").unwrap().1);
+    let wrong = text.replacen("[package]\n", "[package]\nread_us = 5\n", 1);
+    let e = error(&wrong);
+    assert_eq!(
+        (e.key.as_deref(), e.reason.as_str()),
+        (Some("package.read_us"), "must be a list, such as [1, 2], but is 5")
+    );
+    assert_eq!(e.line, wrong.lines().position(|l| l == "read_us = 5").map(|at| at + 1));
 }
 
 #[test]
@@ -123,14 +243,14 @@ fn a_missing_key_says_which() {
 fn a_missing_table_or_key_blames_no_other() {
     for text in ["description = \"x\"", "description = \"x\"\n", "\n\ndescription = \"x\"\nseed = 3\n"] {
         let e = error(text);
-        assert_eq!(e.to_string(), "drive.toml: missing field `geometry`");
+        assert_eq!(e.to_string(), "drive.toml: lacks the table [geometry]");
     }
     let header = "[geometry]\nchannels = 2\n";
     assert_eq!(
         error(&format!("{header}[package]\n")).to_string(),
-        "drive.toml:1: geometry: missing field `ways`"
+        "drive.toml:1: geometry: lacks the key 'ways'"
     );
-    assert_eq!(error("[geometry]\n").to_string(), "drive.toml:1: geometry: missing field `channels`");
+    assert_eq!(error("[geometry]\n").to_string(), "drive.toml:1: geometry: lacks the key 'channels'");
     let e = error(&with("page_bytes = 16384\n", ""));
     assert_eq!(e.key.as_deref(), Some("geometry"), "{e}");
     assert_eq!(e.line, TINY.lines().position(|l| l == "[geometry]").map(|i| i + 1), "{e}");

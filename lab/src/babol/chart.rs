@@ -1,142 +1,68 @@
-//! Figures 10 and 11 as pictures.
+//! Figures 10 and 11.
 
-use super::throughput::Track;
-use super::{Controller, PollingReport, ThroughputReport};
+use super::throughput::Bounds;
+use super::{PollingReport, ThroughputReport};
+use crate::figure::draw::{document, line, said};
+use crate::figure::{Figure, Panel, Series, Source, quoted};
 use std::io;
-use svg::Document;
-use svg::node::element::{Circle, Group, Line, Polyline, Rectangle, Style, Text};
+use svg::node::element::Rectangle;
 
-const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:10px;fill:#616e7c}\
-    .grid{stroke:#e4e7eb}.axis{stroke:#616e7c}.cap{stroke:#9aa5b1;stroke-dasharray:5 4}\
-    .track{fill:none;stroke-width:1.8}.ground{fill:#fff}";
-/// Coroutines from the slowest core to the fastest.
-const WARM: [&str; 6] = ["#fdd0a2", "#fdae6b", "#fd8d3c", "#f16913", "#d94801", "#8c2d04"];
-const SYNCHRONOUS: &str = "#08519c";
-const ASYNCHRONOUS: &str = "#3d9970";
+const READ: &str = "#08519c";
+const STATUS: &str = "#f16913";
+const TRANSFER: &str = "#3d9970";
 
-const PANEL: (f64, f64) = (300.0, 210.0);
-const MARGIN: (f64, f64) = (52.0, 34.0);
-/// Between two lines of the grid, MB/s.
-const GRID: f64 = 50.0;
-
-pub(crate) fn document(width: f64, height: f64, label: &str) -> Document {
-    Document::new()
-        .set("viewBox", (0, 0, width.ceil() as i64, height.ceil() as i64))
-        .set("width", width.ceil() as i64)
-        .set("role", "img")
-        .set("aria-label", label)
-        .add(Style::new(STYLE))
-        .add(Rectangle::new().set("class", "ground").set("width", "100%").set("height", "100%"))
-}
-
-pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Line {
-    Line::new().set("class", class).set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1)
-}
-
-pub(crate) fn said(text: impl Into<String>, at: (f64, f64), anchor: &str, class: &str) -> Text {
-    Text::new(text).set("x", at.0).set("y", at.1).set("text-anchor", anchor).set("class", class)
-}
-
-/// The colours of all controllers, in the order of the tracks.
-fn colours(controllers: &[Controller]) -> Vec<&'static str> {
-    let coroutines = controllers.iter().filter(|c| matches!(c, Controller::Coroutine { .. })).count();
-    let mut nth = 0;
-    let colour = |controller: &Controller| match controller {
-        Controller::Synchronous => SYNCHRONOUS,
-        Controller::Asynchronous => ASYNCHRONOUS,
-        Controller::Coroutine { .. } => {
-            nth += 1;
-            WARM[(nth * WARM.len()).div_ceil(coroutines.max(1)).clamp(1, WARM.len()) - 1]
-        }
-    };
-    controllers.iter().map(colour).collect()
-}
-
-/// Writes Fig 10: a panel for each package and rate, a line for each controller; the dashed line is what the bus allows.
-///
-/// # Errors
-/// Those of `out`.
-pub fn throughput_svg(mut out: impl io::Write, report: &ThroughputReport) -> io::Result<()> {
+/// Fig 10: a panel for each package and rate, a line for each controller, and what the times of bus and array allow, by our bytes and
+/// by the paper's Table I.
+pub fn throughput_figure(report: &ThroughputReport) -> Figure {
     let mut rates: Vec<u32> = report.bounds.iter().map(|b| b.rate_mt_s).collect();
     rates.sort_unstable();
     rates.dedup();
-    let mut packages: Vec<&str> = report.bounds.iter().map(|b| b.package.as_str()).collect();
-    packages.dedup();
-    let mut controllers: Vec<Controller> = Vec::new();
-    report.tracks.iter().for_each(|t| {
-        if !controllers.contains(&t.controller) {
-            controllers.push(t.controller);
-        }
-    });
-    let colours = colours(&controllers);
-    let cell = (PANEL.0 + MARGIN.0 + 16.0, PANEL.1 + 2.0 * MARGIN.1 + 8.0);
-    let legend = 24.0;
-    let (width, height) = (cell.0 * packages.len() as f64, cell.1 * rates.len() as f64 + legend);
-    let mut picture = document(width, height, "READ throughput by LUNs on the channel");
-    for bounds in &report.bounds {
-        let column = packages.iter().position(|p| *p == bounds.package).unwrap_or(0) as f64;
-        let row = rates.iter().position(|r| *r == bounds.rate_mt_s).unwrap_or(0) as f64;
-        let corner = (column * cell.0 + MARGIN.0, row * cell.1 + MARGIN.1 + legend);
-        let here = |t: &&Track| t.package == bounds.package && t.rate_mt_s == bounds.rate_mt_s;
-        let tracks: Vec<&Track> = report.tracks.iter().filter(here).collect();
-        let title = format!("{}, {} MT/s", bounds.package, bounds.rate_mt_s);
-        let with_colour = tracks.iter().map(|t| {
-            let at = controllers.iter().position(|c| *c == t.controller).unwrap_or(0);
-            (*t, colours[at])
-        });
-        picture = picture.add(panel(corner, &title, bounds.ours_channel, &with_colour.collect::<Vec<_>>()));
-    }
-    let step = width / controllers.len().max(1) as f64;
-    for (i, (controller, colour)) in controllers.iter().zip(&colours).enumerate() {
-        let x = i as f64 * step + 10.0;
-        picture = picture.add(line("track", (x, 14.0), (x + 18.0, 14.0)).set("stroke", *colour)).add(said(
-            controller.to_string(),
-            (x + 22.0, 18.0),
-            "start",
-            "small",
-        ));
-    }
-    svg::write(&mut out, &picture)?;
-    out.flush()
+    let by_rate = |rate: &u32| report.bounds.iter().filter(|b| b.rate_mt_s == *rate).collect::<Vec<_>>();
+    let rows: Vec<_> = rates.iter().map(by_rate).collect();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(1);
+    let panels = rows.into_iter().flatten().map(|bounds| panel(report, bounds)).collect();
+    Figure { name: "fig10", label: "READ throughput by LUNs on the channel", columns, panels }
 }
 
-fn panel(corner: (f64, f64), title: &str, cap: f64, tracks: &[(&Track, &str)]) -> Group {
-    let luns = tracks.iter().flat_map(|(t, _)| &t.points).map(|p| p.luns).max().unwrap_or(1);
-    let top = (cap / GRID).ceil() * GRID;
-    let x = |n: u8| corner.0 + (f64::from(n) - 0.5) / f64::from(luns) * PANEL.0;
-    let y = |mb_per_s: f64| corner.1 + PANEL.1 * (1.0 - mb_per_s / top);
-    let right = corner.0 + PANEL.0;
-    let mut group = Group::new().add(said(title, (corner.0, corner.1 - 10.0), "start", ""));
-    let mut level = 0.0;
-    while level <= top {
-        let class = if level == 0.0 { "axis" } else { "grid" };
-        group = group.add(line(class, (corner.0, y(level)), (right, y(level)))).add(said(
-            format!("{level:.0}"),
-            (corner.0 - 6.0, y(level) + 4.0),
-            "end",
-            "small",
-        ));
-        level += GRID;
+fn panel(report: &ThroughputReport, bounds: &Bounds) -> Panel {
+    let here =
+        report.tracks.iter().filter(|t| (&t.package, t.rate_mt_s) == (&bounds.package, bounds.rate_mt_s));
+    let mut series: Vec<_> = here
+        .map(|track| Series {
+            name: track.controller.to_string(),
+            source: Source::Ours,
+            points: track.points.iter().map(|p| (f64::from(p.luns), p.mb_per_s)).collect(),
+        })
+        .collect();
+    let luns: Vec<f64> = series.first().map(|s| s.points.iter().map(|p| p.0).collect()).unwrap_or_default();
+    // One LUN alternates between array and bus; several are bound by the bus alone.
+    let all = |channel| luns.iter().map(|&n| (n, channel)).collect::<Vec<_>>();
+    for (name, source, points) in [
+        ("channel", Source::Bound, all(bounds.ours_channel)),
+        ("channel", Source::Paper, all(bounds.paper_channel)),
+        ("one LUN", Source::Bound, vec![(1.0, bounds.ours_one_lun)]),
+        ("one LUN", Source::Paper, vec![(1.0, bounds.paper_one_lun)]),
+    ] {
+        series.push(Series { name: name.to_owned(), source, points });
     }
-    for n in 1..=luns {
-        group = group.add(said(n.to_string(), (x(n), corner.1 + PANEL.1 + 15.0), "middle", "small"));
-    }
-    group = group
-        .add(line("cap", (corner.0, y(cap)), (right, y(cap))))
-        .add(said("LUNs", (right, corner.1 + PANEL.1 + 28.0), "end", "small"))
-        .add(said("MB/s", (corner.0 - 6.0, corner.1 - 10.0), "end", "small"));
-    for (track, colour) in tracks {
-        let points: Vec<String> =
-            track.points.iter().map(|p| format!("{:.1},{:.1}", x(p.luns), y(p.mb_per_s))).collect();
-        group = group.add(
-            Polyline::new().set("class", "track").set("stroke", *colour).set("points", points.join(" ")),
-        );
-        for p in &track.points {
-            let dot = Circle::new().set("cx", x(p.luns)).set("cy", y(p.mb_per_s));
-            group = group.add(dot.set("r", 2.2).set("fill", *colour));
+    Panel { title: format!("{}, {} MT/s", bounds.package, bounds.rate_mt_s), x: "LUNs", y: "MB/s", series }
+}
+
+/// Writes the numbers of Fig 11 as CSV: a line a transaction, and the paper's period, which is all that it prints.
+///
+/// # Errors
+/// Those of `out`.
+pub fn polling_csv(mut out: impl io::Write, reports: &[PollingReport], paper_us: f64) -> io::Result<()> {
+    writeln!(out, "controller,source,transaction,from_us,until_us,period_us")?;
+    for report in reports {
+        let name = quoted(&report.controller.to_string());
+        let period = report.period_us.map_or(String::new(), |us| us.to_string());
+        for shown in &report.transactions {
+            writeln!(out, "{name},ours,{},{},{},{period}", shown.name, shown.from_us, shown.until_us)?;
         }
     }
-    group
+    writeln!(out, "coroutine 1000 MHz,paper,,,,{paper_us}")?;
+    out.flush()
 }
 
 const TIMELINE: f64 = 900.0;
@@ -166,9 +92,9 @@ pub fn polling_svg(mut out: impl io::Write, reports: &[PollingReport]) -> io::Re
             .add(line("axis", (NAMES, base), (NAMES + TIMELINE, base)));
         for shown in &report.transactions {
             let (colour, tall) = match shown.name {
-                "read" => (SYNCHRONOUS, 22.0),
-                "read status" => (WARM[3], 14.0),
-                _ => (ASYNCHRONOUS, 22.0),
+                "read" => (READ, 22.0),
+                "read status" => (STATUS, 14.0),
+                _ => (TRANSFER, 22.0),
             };
             let wide = (x(shown.until_us) - x(shown.from_us)).max(0.6);
             let at = Rectangle::new().set("x", x(shown.from_us)).set("y", base - tall);
@@ -182,7 +108,7 @@ pub fn polling_svg(mut out: impl io::Write, reports: &[PollingReport]) -> io::Re
         tick += 20.0;
     }
     for (i, (name, colour)) in
-        [("READ", SYNCHRONOUS), ("READ STATUS", WARM[3]), ("CHANGE READ COLUMN and data", ASYNCHRONOUS)]
+        [("READ", READ), ("READ STATUS", STATUS), ("CHANGE READ COLUMN and data", TRANSFER)]
             .into_iter()
             .enumerate()
     {

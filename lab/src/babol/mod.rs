@@ -1,7 +1,7 @@
 //! `aster reproduce babol`: the BABOL paper's Tables I and II and Figures 9 to 11 on the bench, ours beside the paper's.
 
 mod bus;
-pub(crate) mod chart;
+mod chart;
 mod costs;
 mod lines;
 mod plan;
@@ -11,7 +11,7 @@ mod throughput;
 mod transfer;
 
 pub use bus::Shown;
-pub use chart::{polling_svg, throughput_svg};
+pub use chart::{polling_csv, polling_svg, throughput_figure};
 pub use costs::{CostFile, CostSource, Instructions};
 pub use lines::{LinesReport, PaperLines};
 pub use plan::Plan;
@@ -43,6 +43,9 @@ pub struct BabolReport {
     /// Fig 9 as a picture.
     #[serde(skip)]
     pub waveform_svg: Vec<u8>,
+    /// Its changes as CSV.
+    #[serde(skip)]
+    pub waveform_csv: Vec<u8>,
 }
 
 /// Why the experiment ended early.
@@ -87,7 +90,7 @@ pub fn run(
     };
     told("Table I and Fig 9", 0.0)?;
     let transfers = transfer::measure(plan)?;
-    let waveform_svg = transfer::waveform(plan)?;
+    let (waveform_svg, waveform_csv) = transfer::waveform(plan)?;
     let throughput = throughput::measure(plan, &mut |share| told("Fig 10", share))?;
     told("Fig 11", 0.0)?;
     let polling = polling::measure(plan)?;
@@ -100,6 +103,7 @@ pub fn run(
         lines,
         costs: plan.costs.clone(),
         waveform_svg,
+        waveform_csv,
     })
 }
 

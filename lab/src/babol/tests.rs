@@ -168,13 +168,31 @@ fn pictures_and_tables_say_what_was_found() {
         write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    let fig10 = picture(&|out| throughput_svg(out, &REPORT.throughput));
-    assert_eq!(fig10.matches("<polyline").count(), REPORT.throughput.tracks.len());
+    let figure = throughput_figure(&REPORT.throughput);
+    let fig10 = picture(&|out| figure.write_svg(out));
+    // Beside each package's and rate's tracks what bounds one LUN and the channel, by our bytes and by the paper's times.
+    let bounds = REPORT.throughput.bounds.len();
+    assert_eq!(fig10.matches("<polyline").count(), REPORT.throughput.tracks.len() + 4 * bounds);
     assert!(fig10.contains("toshiba, 200 MT/s") && !fig10.contains("NaN"));
+    let numbers = picture(&|out| figure.write_csv(out));
+    // Table I: 16,384 bytes in 185 µs, and of Hynix with a tR of 100 µs before it.
+    for line in
+        ["channel,paper,8,LUNs,88.56", "one LUN,paper,1,LUNs,57.48", "coroutine 1000 MHz,ours,8,LUNs,"]
+    {
+        assert!(numbers.contains(&format!("\n\"hynix, 100 MT/s\",{line}")), "{line}: {numbers}");
+    }
     let fig11 = picture(&|out| polling_svg(out, &REPORT.polling));
     let boxes: usize = REPORT.polling.iter().map(|p| p.transactions.len()).sum();
     // Beside them the ground and the legend.
     assert_eq!(fig11.matches("<rect").count(), boxes + 4);
+    let polls = picture(&|out| polling_csv(out, &REPORT.polling, REPORT.paper_poll_period_us));
+    assert_eq!(polls.lines().count(), 2 + boxes, "a head, every box, and the paper's line: {polls}");
+    assert!(polls.ends_with("coroutine 1000 MHz,paper,,,,30\n"), "{polls}");
+    let edges = String::from_utf8(REPORT.waveform_csv.clone()).unwrap();
+    assert!(
+        edges.starts_with("time_ns,signal,level\n") && edges.contains(",transaction,read status\n"),
+        "{edges}"
+    );
     let fig9 = String::from_utf8(REPORT.waveform_svg.clone()).unwrap();
     assert!(["read", "read status", "read transfer"].iter().all(|name| fig9.contains(name)), "{fig9}");
     let text = table(&REPORT);

@@ -2,7 +2,7 @@
 
 use super::bus::{one_read, transactions};
 use super::{BabolError, Plan};
-use crate::wave::write_svg;
+use crate::wave::{write_csv, write_svg};
 use aster_device::units::Content;
 use serde::Serialize;
 
@@ -39,13 +39,15 @@ pub(super) fn measure(plan: &Plan) -> Result<Vec<TransferReport>, BabolError> {
     plan.rates_mt_s.iter().zip(&plan.paper.transfer_us).map(measure).collect()
 }
 
-/// Algorithm 2 as a picture.
-pub(super) fn waveform(plan: &Plan) -> Result<Vec<u8>, BabolError> {
+/// Algorithm 2 as a picture and as a table.
+pub(super) fn waveform(plan: &Plan) -> Result<(Vec<u8>, Vec<u8>), BabolError> {
     let wanted = &plan.waveform;
     let mut profile = plan.bench_profile(&wanted.package, wanted.rate_mt_s)?;
     profile.poll.early_ns = wanted.poll_early_ns;
     profile.poll.interval_ns = wanted.poll_interval_ns;
-    let mut picture = Vec::new();
-    write_svg(&mut picture, &one_read(&profile, Some(wanted.sectors), Content::Full)?)?;
-    Ok(picture)
+    let wave = one_read(&profile, Some(wanted.sectors), Content::Full)?;
+    let (mut picture, mut table) = (Vec::new(), Vec::new());
+    write_svg(&mut picture, &wave)?;
+    write_csv(&mut table, &wave)?;
+    Ok((picture, table))
 }

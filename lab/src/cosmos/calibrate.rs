@@ -2,6 +2,7 @@
 //! looks at no other cell.
 
 use super::costs::{Costs, Fitted};
+use super::plan::value_of;
 use super::{CosmosError, Plan, table_7};
 use serde::Serialize;
 use std::fmt::Write;
@@ -37,7 +38,8 @@ pub fn calibrate(
 ) -> Result<Vec<Fit>, CosmosError> {
     let costs = Costs::shipped()?;
     let ours = |entry: &Fitted, values: &[f64]| -> Result<f64, CosmosError> {
-        let plan = plan.changed(costs.numbers(values));
+        let numbers = costs.numbers(values).into_iter().map(|(key, number)| (key, value_of(number)));
+        let plan = plan.changed(numbers.collect());
         Ok(entry.ours_us(&table_7::point(&plan, entry.mode, entry.write, entry.outstanding)?))
     };
     let mut values: Vec<f64> = costs.fitted.iter().map(|entry| entry.at(entry.steps() / 2)).collect();

@@ -1,141 +1,48 @@
-//! The figures as pictures.
+//! The figures.
 
 use super::drive::Mode;
 use super::text::row_name;
 use super::{CosmosReport, GridPoint, Plan};
-use crate::babol::chart::{document, line, said};
-use std::io;
-use svg::node::element::{Circle, Group, Polyline};
-
-const PANEL: (f64, f64) = (320.0, 220.0);
-const MARGIN: (f64, f64) = (64.0, 44.0);
-const COLOURS: [&str; 8] =
-    ["#08519c", "#d94801", "#3d9970", "#7a5195", "#6baed6", "#fdae6b", "#a1d99b", "#bcbddc"];
-/// Lines of the grid.
-const LEVELS: u32 = 5;
-
-/// A line: its name and points; `paper` for the paper's own numbers, which are dashed.
-struct Series {
-    name: String,
-    points: Vec<(f64, f64)>,
-    paper: bool,
-}
-
-struct Panel {
-    title: String,
-    x: &'static str,
-    y: &'static str,
-    series: Vec<Series>,
-}
-
-/// A figure, to be written.
-pub struct Figure {
-    /// Its file's name.
-    pub file: &'static str,
-    label: &'static str,
-    panels: Vec<Panel>,
-}
-
-impl Figure {
-    /// Writes it as SVG: panels side by side.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, mut out: impl io::Write) -> io::Result<()> {
-        let series = self.panels.iter().map(|p| p.series.len()).max().unwrap_or(0) as f64;
-        let cell = (PANEL.0 + MARGIN.0 + 20.0, PANEL.1 + 2.0 * MARGIN.1 + 14.0 * series);
-        let width = cell.0 * self.panels.len() as f64;
-        let mut picture = document(width, cell.1, self.label);
-        for (at, panel) in self.panels.iter().enumerate() {
-            picture = picture.add(draw(panel, (at as f64 * cell.0 + MARGIN.0, MARGIN.1)));
-        }
-        svg::write(&mut out, &picture)?;
-        out.flush()
-    }
-}
-
-/// Points stand by the order of their x values: doublings and steps are all as wide.
-fn draw(panel: &Panel, corner: (f64, f64)) -> Group {
-    let mut places: Vec<f64> = panel.series.iter().flat_map(|s| &s.points).map(|p| p.0).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let most = panel.series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(0.0, f64::max);
-    let step = level(most / f64::from(LEVELS));
-    let top = (most / step).ceil().max(1.0) * step;
-    let x = |value: f64| {
-        let place = places.iter().position(|p| *p == value).unwrap_or(0) as f64;
-        corner.0 + (place + 0.5) / places.len().max(1) as f64 * PANEL.0
-    };
-    let y = |value: f64| corner.1 + PANEL.1 * (1.0 - value / top);
-    let (right, bottom) = (corner.0 + PANEL.0, corner.1 + PANEL.1);
-    let mut group = Group::new()
-        .add(said(panel.title.as_str(), (corner.0, corner.1 - 22.0), "start", ""))
-        .add(said(panel.y, (corner.0 - 6.0, corner.1 - 8.0), "end", "small"))
-        .add(said(panel.x, (right, bottom + 28.0), "end", "small"));
-    let mut at = 0.0;
-    while at <= top + step / 2.0 {
-        let class = if at == 0.0 { "axis" } else { "grid" };
-        group = group.add(line(class, (corner.0, y(at)), (right, y(at)))).add(said(
-            format!("{at:.0}"),
-            (corner.0 - 6.0, y(at) + 4.0),
-            "end",
-            "small",
-        ));
-        at += step;
-    }
-    for &place in &places {
-        group = group.add(said(format!("{place:.0}"), (x(place), bottom + 15.0), "middle", "small"));
-    }
-    for (nth, series) in panel.series.iter().enumerate() {
-        let colour = COLOURS[nth % COLOURS.len()];
-        let points: Vec<String> =
-            series.points.iter().map(|p| format!("{:.1},{:.1}", x(p.0), y(p.1))).collect();
-        let mut track =
-            Polyline::new().set("class", "track").set("stroke", colour).set("points", points.join(" "));
-        if series.paper {
-            track = track.set("stroke-dasharray", "5 4");
-        }
-        group = group.add(track);
-        for point in &series.points {
-            let dot = Circle::new().set("cx", x(point.0)).set("cy", y(point.1)).set("r", 2.2);
-            group = group.add(dot.set("fill", colour));
-        }
-        let legend = (corner.0, bottom + 40.0 + 14.0 * nth as f64);
-        let mark = line("track", (legend.0, legend.1 - 4.0), (legend.0 + 18.0, legend.1 - 4.0));
-        group = group.add(mark.set("stroke", colour)).add(said(
-            series.name.as_str(),
-            (legend.0 + 22.0, legend.1),
-            "start",
-            "small",
-        ));
-    }
-    group
-}
-
-/// The least of 1, 2 and 5 times a power of ten that is at least `value`.
-fn level(value: f64) -> f64 {
-    let power = 10f64.powf(value.max(1e-9).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= value).unwrap_or(10.0 * power)
-}
+use crate::figure::{Figure, Panel, Series, Source};
 
 /// Every figure of the report.
 pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
     vec![
-        grid("fig21.svg", "Throughput by channels and ways", "MB/s", &report.throughput, |p| {
-            p.found.mb_per_s
-        }),
-        grid("fig22.svg", "IOPS by channels and ways", "1000/s", &report.random, |p| p.found.iops / 1e3),
+        throughput(report, plan),
+        grid("fig22", "IOPS by channels and ways", "1000/s", &report.random, |p| p.found.iops / 1e3),
         outstanding(report, plan),
         sizes(report),
-        clock(report),
+        clock(report, plan),
         scrambler(report),
         one_shot(report),
-        controllers(report),
+        controllers(report, plan),
     ]
 }
 
+/// Fig 21, with what the paper's text says of eight channels of eight ways.
+fn throughput(report: &CosmosReport, plan: &Plan) -> Figure {
+    let label = "Throughput by channels and ways";
+    let mut figure = grid("fig21", label, "MB/s", &report.throughput, |p| p.found.mb_per_s);
+    let paper = &plan.paper.fig_21;
+    for (mode, write, mb_per_s) in
+        [(Mode::Slc, false, paper.read), (Mode::Mlc, false, paper.read), (Mode::Mlc, true, paper.write_mlc)]
+    {
+        let name = row_name(mode, write);
+        let panel = figure.panels.iter_mut().find(|panel| panel.title == name);
+        let points = vec![(8.0, mb_per_s)];
+        panel.into_iter().for_each(|panel| {
+            panel.series.push(Series {
+                name: "8 channels".to_owned(),
+                source: Source::Paper,
+                points: points.clone(),
+            });
+        });
+    }
+    figure
+}
+
 fn grid(
-    file: &'static str,
+    name: &'static str,
     label: &'static str,
     y: &'static str,
     points: &[GridPoint],
@@ -153,11 +60,11 @@ fn grid(
                 .filter(|p| p.channels == channels)
                 .map(|p| (f64::from(p.ways), of(p)))
                 .collect(),
-            paper: false,
+            source: Source::Ours,
         });
         Panel { title: row_name(mode, write).to_owned(), x: "ways", y, series: series.collect() }
     });
-    Figure { file, label, panels: panels.collect() }
+    Figure::row(name, label, panels.collect())
 }
 
 fn outstanding(report: &CosmosReport, plan: &Plan) -> Figure {
@@ -168,14 +75,14 @@ fn outstanding(report: &CosmosReport, plan: &Plan) -> Figure {
         let ours = Series {
             name: name.to_owned(),
             points: ios().zip(row.found.iter().map(|f| f.mb_per_s)).collect(),
-            paper: false,
+            source: Source::Ours,
         };
         let little = ios().zip(paper).map(|(ios, us)| (ios, ios * 16_384.0 / us)).collect();
-        [ours, Series { name: format!("{name}, paper"), points: little, paper: true }]
+        [ours, Series { name: name.to_owned(), points: little, source: Source::Paper }]
     });
     let title = "16 KiB, 8 channels of 8 ways".to_owned();
     let panel = Panel { title, x: "outstanding", y: "MB/s", series: series.collect() };
-    Figure { file: "fig24.svg", label: "Throughput by requests outstanding", panels: vec![panel] }
+    Figure::row("fig24", "Throughput by requests outstanding", vec![panel])
 }
 
 fn sizes(report: &CosmosReport) -> Figure {
@@ -195,39 +102,54 @@ fn sizes(report: &CosmosReport) -> Figure {
                 .filter(|d| d.assigner == *name)
                 .map(|d| (f64::from(d.kib), of(d)))
                 .collect(),
-            paper: false,
+            source: Source::Ours,
         });
         Panel { title: title.to_owned(), x: "KiB", y, series: series.collect() }
     });
-    Figure { file: "fig25-26.svg", label: "Latency and distribution by size", panels: panels.collect() }
+    Figure::row("fig25-26", "Latency and distribution by size", panels.collect())
 }
 
-fn clock(report: &CosmosReport) -> Figure {
+/// Fig 27. The paper's points are what its text says is lost at most by the lowest clock, of ours at the highest.
+fn clock(report: &CosmosReport, plan: &Plan) -> Figure {
     let mut squares: Vec<u8> = report.clock.iter().map(|p| p.square).collect();
     squares.sort_unstable();
     squares.dedup();
     let panels = [false, true].map(|write| {
-        let series = squares.iter().map(|square| Series {
-            name: format!("{square} channels of {square} ways"),
-            points: report
-                .clock
-                .iter()
-                .filter(|p| (p.write, p.square) == (write, *square))
-                .map(|p| (f64::from(p.mhz), p.found.mb_per_s))
-                .collect(),
-            paper: false,
+        let series = squares.iter().flat_map(|&square| {
+            let here = report.clock.iter().filter(move |p| (p.write, p.square) == (write, square));
+            let points: Vec<_> = here.map(|p| (f64::from(p.mhz), p.found.mb_per_s)).collect();
+            let name = format!("{square} channels of {square} ways");
+            let paper = paper_loss(plan, square, write).and_then(|percent| {
+                let fastest = points.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+                let slowest = points.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+                Some((slowest.0, fastest.1 * (1.0 - percent / 100.0)))
+            });
+            let paper =
+                paper.map(|point| Series { name: name.clone(), source: Source::Paper, points: vec![point] });
+            [Some(Series { name: name.clone(), source: Source::Ours, points }), paper].into_iter().flatten()
         });
         let title = if write { "write, MLC" } else { "read, MLC" }.to_owned();
         Panel { title, x: "MHz", y: "MB/s", series: series.collect() }
     });
-    Figure { file: "fig27.svg", label: "Throughput by the core's clock", panels: panels.into() }
+    Figure::row("fig27", "Throughput by the core's clock", panels.into())
+}
+
+/// What the text says is lost at most from the highest clock to the lowest, percent.
+fn paper_loss(plan: &Plan, square: u8, write: bool) -> Option<f64> {
+    let paper = &plan.paper.clock;
+    match (square, write) {
+        (2, _) => Some(paper.loss_2_percent),
+        (8, false) => Some(paper.loss_8_read_percent),
+        (8, true) => Some(paper.loss_8_write_percent),
+        _ => None,
+    }
 }
 
 fn scrambler(report: &CosmosReport) -> Figure {
     type Of = fn(&super::BitErrors) -> f64;
     let panels = super::scrambler::patterns().map(|pattern| {
-        let of: [(&str, Of, bool); 2] = [("Scr", |e| e.scrambled, false), ("NoScr", |e| e.plain, false)];
-        let series = of.into_iter().map(|(name, of, paper)| Series {
+        let of: [(&str, Of); 2] = [("Scr", |e| e.scrambled), ("NoScr", |e| e.plain)];
+        let series = of.into_iter().map(|(name, of)| Series {
             name: name.to_owned(),
             points: report
                 .scrambler
@@ -235,55 +157,58 @@ fn scrambler(report: &CosmosReport) -> Figure {
                 .filter(|e| e.pattern == pattern.name)
                 .map(|e| (f64::from(e.cycles), of(e)))
                 .collect(),
-            paper,
+            source: Source::Ours,
         });
         Panel { title: pattern.name.to_owned(), x: "P/E cycles", y: "bits", series: series.collect() }
     });
-    Figure {
-        file: "fig30.svg",
-        label: "Bit errors of a page with and without scrambler",
-        panels: panels.into(),
-    }
+    let label = "Bit errors of a page with and without scrambler";
+    Figure { name: "fig30", label, columns: 3, panels: panels.into() }
 }
 
 fn one_shot(report: &CosmosReport) -> Figure {
     let series = super::one_shot::MODES.into_iter().flat_map(|mode| {
         type Of = fn(&super::Utilisation) -> f64;
-        let of: [(&str, Of, bool); 2] =
-            [("", |u| u.utilisation, false), (", times alone", |u| u.ideal, true)];
-        of.map(|(suffix, of, paper)| Series {
-            name: format!("{}{suffix}", row_name(mode, true)),
+        // What the times of bus and array come to, if nothing else took any.
+        let of: [(Of, Source); 2] = [(|u| u.utilisation, Source::Ours), (|u| u.ideal, Source::Bound)];
+        of.map(|(of, source)| Series {
+            name: row_name(mode, true).to_owned(),
             points: report
                 .one_shot
                 .iter()
                 .filter(|u| u.mode == mode)
                 .map(|u| (f64::from(u.ways), of(u)))
                 .collect(),
-            paper,
+            source,
         })
     });
     let title = "large writes, 8 channels".to_owned();
     let panel = Panel { title, x: "ways", y: "%", series: series.collect() };
-    Figure { file: "fig32.svg", label: "Channel utilisation by programs", panels: vec![panel] }
+    Figure::row("fig32", "Channel utilisation by programs", vec![panel])
 }
 
-fn controllers(report: &CosmosReport) -> Figure {
+/// BABOL's Fig 12. The paper's point is what its text says that coroutines lose at most, of ours in hardware.
+fn controllers(report: &CosmosReport, plan: &Plan) -> Figure {
     type Of = fn(&super::Exchange) -> f64;
-    let panels = [false, true].map(|random| {
-        let of: [(&str, Of); 2] =
-            [("asynchronous controller", |e| e.hardware), ("coroutines", |e| e.coroutines)];
-        let series = of.into_iter().map(|(name, of)| Series {
-            name: name.to_owned(),
-            points: report
-                .controllers
-                .iter()
-                .filter(|e| e.random == random)
-                .map(|e| (f64::from(e.ways), of(e)))
-                .collect(),
-            paper: false,
+    let paper = &plan.paper.babol_12;
+    let panels =
+        [(false, paper.sequential_percent), (true, paper.random_percent)].map(|(random, percent)| {
+            let here = || report.controllers.iter().filter(move |e| e.random == random);
+            let of: [(&str, Of); 2] =
+                [("asynchronous controller", |e| e.hardware), ("coroutines", |e| e.coroutines)];
+            let ours = of.into_iter().map(|(name, of)| Series {
+                name: name.to_owned(),
+                points: here().map(|e| (f64::from(e.ways), of(e))).collect(),
+                source: Source::Ours,
+            });
+            let full = here().find(|e| e.ways == 8);
+            let point = full.map(|e| (8.0, e.hardware * (1.0 - percent / 100.0)));
+            let lost = Series {
+                name: "coroutines".to_owned(),
+                points: point.into_iter().collect(),
+                source: Source::Paper,
+            };
+            let title = if random { "random" } else { "sequential" }.to_owned();
+            Panel { title, x: "ways", y: "MB/s", series: ours.chain([lost]).collect() }
         });
-        let title = if random { "random" } else { "sequential" }.to_owned();
-        Panel { title, x: "ways", y: "MB/s", series: series.collect() }
-    });
-    Figure { file: "babol-fig12.svg", label: "Reads by controller", panels: panels.into() }
+    Figure::row("babol-fig12", "Reads by controller", panels.into())
 }

@@ -4,7 +4,7 @@
 use super::drive::{Bench, Mode, Setup, Work};
 use super::{CosmosError, Plan};
 use crate::babol::CostFile;
-use aster_device::profile::ControllerName;
+use aster_device::profile::{ControllerName, Profile};
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 
@@ -28,6 +28,9 @@ impl Exchange {
     }
 }
 
+/// The data buffer has this part of the profile's entries.
+const BUFFER_PART: u32 = 16;
+
 pub(super) fn measure(
     plan: &Plan,
     told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
@@ -45,7 +48,8 @@ pub(super) fn measure(
     Ok(all)
 }
 
-fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Result<f64, CosmosError> {
+/// The drive with so many ways and that controller.
+pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Result<Profile, CosmosError> {
     let setup = Setup { channels: 1, ways, controller, ..Setup::full(Mode::Mlc) };
     let mut profile = setup.profile(plan)?;
     profile.package.read_us = vec![plan.paper.babol_12.read_us; 2];
@@ -55,9 +59,14 @@ fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Res
     profile.costs.poll = costs.poll;
     // The board's other core.
     profile.cores.flash_core = true;
-    let pages = plan.random_buffers * u64::from(profile.ftl.buffer_entries);
     // What hits the data buffer doesn't pass the channel, which is what is compared: with a sixteenth of the entries little does.
-    profile.ftl.buffer_entries /= 16;
+    profile.ftl.buffer_entries /= BUFFER_PART;
+    Ok(profile)
+}
+
+fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Result<f64, CosmosError> {
+    let profile = profile(plan, ways, controller)?;
+    let pages = plan.random_buffers * u64::from(plan.profile()?.ftl.buffer_entries);
     let mut bench = Bench::of(profile, &Recorder::default())?;
     let work = Work { write: false, random, bytes: 16 << 10, outstanding: 32, requests: plan.requests / 4 };
     Ok(bench.steady(pages, &work)?.mb_per_s)

@@ -124,6 +124,7 @@ pub struct Found {
     /// The storage controller's.
     pub storage_us: f64,
     /// Shares of the core's time, 0 to 1: commands, FTL, status checker, order, issuer.
+    #[serde(serialize_with = "super::json::named_parts")]
     pub parts: [f64; PARTS],
     /// Share of the time that a channel's bus is owned.
     pub utilisation: f64,

@@ -28,18 +28,27 @@ pub(super) fn measure(
 ) -> Result<Vec<GridPoint>, CosmosError> {
     let kinds = [(Mode::Slc, false), (Mode::Mlc, false), (Mode::Slc, true), (Mode::Mlc, true)];
     let mut points = Vec::new();
-    let total = (kinds.len() * plan.channels.len() * plan.ways.len()) as f64;
+    // What a drive takes goes with the pages that are written and read.
+    let cost = |channels: u16, ways: u8| pages(plan, u64::from(channels) * u64::from(ways)) as f64;
+    let each: f64 = plan.channels.iter().flat_map(|&c| plan.ways.iter().map(move |&w| cost(c, w))).sum();
+    let (total, mut done) = (kinds.len() as f64 * each, 0.0);
     for (mode, write) in kinds {
         for &channels in &plan.channels {
             for &ways in &plan.ways {
-                told(points.len() as f64 / total)?;
+                told(done / total)?;
                 let setup = Setup { channels, ways, ..Setup::full(mode) };
                 let found = point(plan, &setup, write, random)?;
                 points.push(GridPoint { mode, write, channels, ways, found });
+                done += cost(channels, ways);
             }
         }
     }
     Ok(points)
+}
+
+/// Pages that a drive of so many LUNs is measured with: smaller ones need fewer for the same time.
+fn pages(plan: &Plan, luns: u64) -> u64 {
+    (plan.requests * luns / 64).next_multiple_of(2 * luns).max(1024)
 }
 
 /// 128 KiB sequential with 16 outstanding, or 4 KiB random with 128 (C58, C59).
@@ -47,8 +56,7 @@ pub(super) fn point(plan: &Plan, setup: &Setup, write: bool, random: bool) -> Re
     let mut bench = Bench::new(plan, setup, &Recorder::default())?;
     let page_bytes = bench.page_bytes();
     let buffered = u64::from(bench.profile.ftl.buffer_entries);
-    // Smaller drives need fewer requests for the same time.
-    let pages = (plan.requests * setup.luns() / 64).next_multiple_of(2 * setup.luns()).max(1024);
+    let pages = pages(plan, setup.luns());
     if !random {
         let (bytes, outstanding) = (128 << 10, 16);
         let requests = pages.div_ceil(u64::from(bytes) / page_bytes);

@@ -7,8 +7,10 @@ mod controllers;
 mod costs;
 mod distribution;
 mod drive;
+mod drives;
 mod grid;
 mod hardware;
+mod json;
 mod one_shot;
 mod plan;
 mod scrambler;
@@ -16,13 +18,14 @@ mod table_7;
 mod text;
 
 pub use calibrate::{Fit, calibrate, fits_table};
-pub use chart::{Figure, figures};
+pub use chart::figures;
 pub use clock::ClockPoint;
 pub use controllers::Exchange;
 pub use distribution::Distribution;
 pub use drive::{Found, Mode, Setup, Work};
 pub use grid::GridPoint;
 pub use hardware::{ArrayRow, BusRow};
+pub use json::{Json, json};
 pub use one_shot::Utilisation;
 pub use plan::Plan;
 pub use scrambler::BitErrors;
@@ -69,6 +72,16 @@ pub enum CosmosError {
     /// A profile is wrong.
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// A drive of the plan can't be built.
+    #[error("{figure}: {key}: {reason}")]
+    Drive {
+        /// What it is for.
+        figure: &'static str,
+        /// The profile's key that is to blame.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A drive can't be built or run.
     #[error(transparent)]
     Machine(#[from] RunError),

@@ -43,9 +43,9 @@ pub struct Plan {
     pub interference: Interference,
     /// The paper's numbers.
     pub paper: Paper,
-    /// Numbers that take the place of the profiles', by their keys.
+    /// Values that take the place of the profiles', by their keys.
     #[serde(skip)]
-    changed: Vec<(String, f64)>,
+    changed: Vec<(String, Value)>,
 }
 
 /// How the package's cells lift each other: keys of `[package.errors]`.
@@ -59,7 +59,7 @@ pub struct Interference {
 }
 
 /// The paper's numbers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     /// Table 5.
@@ -79,7 +79,7 @@ pub struct Paper {
 }
 
 /// What the text says of Fig 30.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFig30 {
     /// How far bit errors with a scrambler are below those without, percent at most, at the most cycles.
@@ -89,7 +89,7 @@ pub struct PaperFig30 {
 }
 
 /// What the text says of Fig 32's package.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFig32 {
     /// tPROG of a word line, µs.
@@ -97,7 +97,7 @@ pub struct PaperFig32 {
 }
 
 /// 8 channels of 8 ways, MB/s.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFig21 {
     /// Reads.
@@ -107,7 +107,7 @@ pub struct PaperFig21 {
 }
 
 /// Section 7.1: percent.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperClock {
     /// The issuer's share of the firmware's time.
@@ -123,7 +123,7 @@ pub struct PaperClock {
 }
 
 /// What BABOL's coroutines lose to the controller in hardware with 8 LUNs, percent at most, and the package's tR.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperBabol12 {
     /// tR, µs.
@@ -135,7 +135,7 @@ pub struct PaperBabol12 {
 }
 
 /// Table 5's latencies, µs.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table5 {
     /// Read, SLC mode.
@@ -151,7 +151,7 @@ pub struct Table5 {
 }
 
 /// Table 7, µs; rows as in [`super::Table7`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperTable7 {
     /// Columns.
@@ -166,15 +166,13 @@ pub struct PaperTable7 {
     pub storage: [Vec<f64>; 4],
 }
 
-/// Puts a number at a dotted key, whole where it is.
-fn put(file: &mut Table, key: &str, number: f64) {
+/// Puts a value at a dotted key.
+fn put(file: &mut Table, key: &str, value: &Value) {
     let mut table = file;
     let mut parts = key.split('.').peekable();
     while let Some(part) = parts.next() {
         if parts.peek().is_none() {
-            let whole = number.fract() == 0.0;
-            let value = if whole { Value::Integer(number as i64) } else { Value::Float(number) };
-            table.insert(part.to_owned(), value);
+            table.insert(part.to_owned(), value.clone());
             return;
         }
         let below = table.entry(part.to_owned()).or_insert_with(|| Value::Table(Table::new()));
@@ -183,6 +181,11 @@ fn put(file: &mut Table, key: &str, number: f64) {
             _ => return,
         }
     }
+}
+
+/// A number as a profile has it: whole where it is.
+pub(super) fn value_of(number: f64) -> Value {
+    if number.fract() == 0.0 { Value::Integer(number as i64) } else { Value::Float(number) }
 }
 
 impl Plan {
@@ -223,7 +226,7 @@ impl Plan {
         self.changed_profile(&self.one_shot_profile)
     }
     /// The names of both.
-    pub(super) fn profiles(&self) -> [&str; 2] {
+    pub fn profiles(&self) -> [&str; 2] {
         [&self.profile, &self.one_shot_profile]
     }
     /// A profile's file, with what has been changed.
@@ -232,8 +235,10 @@ impl Plan {
             return Err(CosmosError::File(format!("{FILE}: no shipped profile is \"{name}\"")));
         };
         let mut file: Table = toml::from_str(text).map_err(|error| CosmosError::File(error.to_string()))?;
-        for (key, number) in &self.changed {
-            put(&mut file, key, *number);
+        // A package's values are its own: one that is changed is that of the profile which is varied.
+        let is_varied = name == self.profile;
+        for (key, value) in self.changed.iter().filter(|(key, _)| is_varied || !key.starts_with("package.")) {
+            put(&mut file, key, value);
         }
         Ok(file)
     }
@@ -242,27 +247,26 @@ impl Plan {
         let text = toml::to_string(&file).map_err(|error| CosmosError::File(error.to_string()))?;
         Ok(Profile::parse(name, &text)?)
     }
-    /// What takes the place of the profiles' numbers, by keys.
-    pub(super) fn changes(&self) -> &[(String, f64)] {
+    /// What takes the place of the profiles' values, by keys.
+    pub(super) fn changes(&self) -> &[(String, Value)] {
         &self.changed
     }
-    /// The same with other numbers in its profiles.
+    /// The same with other values in its profiles, by keys with their tables. Those of `package` are the varied profile's alone.
     #[must_use]
-    pub fn changed(&self, numbers: Vec<(String, f64)>) -> Self {
-        Plan { changed: numbers, ..self.clone() }
+    pub fn changed(&self, values: Vec<(String, Value)>) -> Self {
+        Plan { changed: values, ..self.clone() }
     }
-    /// The same with a quarter of the requests and fewer points, for a first look.
+    /// The same with a quarter of the requests and fewer points, for a first look: curves keep three points at least.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.requests /= 4;
         self.channels.retain(|channels| [1, 8].contains(channels));
-        self.ways.retain(|ways| [1, 8].contains(ways));
         self.random_buffers = 8;
         self.sizes_kib.retain(|kib| [64, 256, 1024].contains(kib));
         self.single_requests = 8;
         self.squares.retain(|square| [2, 8].contains(square));
-        self.clocks_mhz.retain(|mhz| [200, 1000].contains(mhz));
-        self.cycles.retain(|cycles| [0, 1000, 5000].contains(cycles));
+        self.clocks_mhz.retain(|mhz| [200, 400, 1000].contains(mhz));
+        self.cycles.retain(|cycles| [0, 1000, 3000, 5000].contains(cycles));
         self.pattern_blocks = 1;
         self
     }

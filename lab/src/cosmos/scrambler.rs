@@ -75,7 +75,7 @@ pub(super) fn measure(
     Ok(all)
 }
 
-fn profile(plan: &Plan, scramble: bool) -> Result<Profile, CosmosError> {
+pub(super) fn profile(plan: &Plan, scramble: bool) -> Result<Profile, CosmosError> {
     let mut p = plan.profile()?;
     p.ecc.scrambler = scramble;
     p.package.errors.neighbour = 0.0;

@@ -35,25 +35,31 @@ pub(super) fn measure(
     told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
 ) -> Result<Table7, CosmosError> {
     let outstanding = plan.paper.table_7.outstanding.clone();
-    let total = (ROWS.len() * outstanding.len()) as f64;
+    let each: u64 = outstanding.iter().map(|&ios| requests(plan, ios)).sum();
+    let (total, mut done) = ((ROWS.len() as u64 * each) as f64, 0);
     let mut rows = Vec::new();
-    for (at, &(mode, write)) in ROWS.iter().enumerate() {
+    for (mode, write) in ROWS {
         let mut found = Vec::new();
-        for (column, &ios) in outstanding.iter().enumerate() {
-            told((at * outstanding.len() + column) as f64 / total)?;
+        for &ios in &outstanding {
+            told(done as f64 / total)?;
             found.push(point(plan, mode, write, ios)?);
+            done += requests(plan, ios);
         }
         rows.push(LatencyRow { mode, write, found });
     }
     Ok(Table7 { outstanding, rows })
 }
 
+/// Requests that a column is measured with: as many pages of each type in each LUN.
+fn requests(plan: &Plan, ios: u32) -> u64 {
+    (plan.requests / 4 + plan.requests * u64::from(ios) / 64)
+        .next_multiple_of(2 * Setup::full(Mode::Slc).luns())
+}
+
 /// One column of a row.
 pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Found, CosmosError> {
     let setup = Setup::full(mode);
-    // As many pages of each type in each LUN.
-    let requests =
-        (plan.requests / 4 + plan.requests * u64::from(ios) / 64).next_multiple_of(2 * setup.luns());
+    let requests = requests(plan, ios);
     let work = Work { write, random: false, bytes: 16 << 10, outstanding: ios, requests };
     let mut bench = Bench::new(plan, &setup, &Recorder::default())?;
     let buffered = u64::from(bench.profile.ftl.buffer_entries);

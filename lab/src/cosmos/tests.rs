@@ -3,6 +3,7 @@
 
 use super::text::error_percent;
 use super::*;
+use crate::figure::Source;
 use std::sync::LazyLock;
 
 fn long() -> bool {
@@ -371,10 +372,21 @@ fn the_report_names_every_table_and_figure_and_each_figure_is_drawn() {
     }
     for figure in figures(&REPORT, &PLAN) {
         let mut svg = Vec::new();
-        figure.write(&mut svg).unwrap();
+        figure.write_svg(&mut svg).unwrap();
         let svg = String::from_utf8(svg).unwrap();
-        assert!(svg.starts_with("<svg") && svg.matches("<polyline").count() >= 2, "{}", figure.file);
-        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", figure.file);
+        assert!(svg.starts_with("<svg") && svg.matches("<polyline").count() >= 2, "{}", figure.name);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", figure.name);
+        let mut csv = Vec::new();
+        figure.write_csv(&mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        let points: usize = figure.panels.iter().flat_map(|p| &p.series).map(|s| s.points.len()).sum();
+        assert_eq!(csv.lines().count(), 1 + points, "{}", figure.name);
+        // Where the paper prints a number of the figure it stands beside ours.
+        let printed = ["fig21", "fig24", "fig27", "babol-fig12"].contains(&figure.name);
+        assert_eq!(csv.contains(",paper,"), printed, "{}: {csv}", figure.name);
+        for series in figure.panels.iter().flat_map(|p| &p.series).filter(|s| s.source == Source::Ours) {
+            assert!(series.points.len() >= 3, "{}: {} is no curve", figure.name, series.name);
+        }
     }
 }
 
@@ -386,4 +398,56 @@ fn a_wrong_experiment_file_is_refused_by_what_is_wrong() {
     assert!(refused(&text.replace("outstanding = [1, 2,", "outstanding = [1,")).contains("paper.table_7"));
     let other = refused(&text.replace("\"cosmos-board\"", "\"cosmos-plus\""));
     assert!(other.contains("costs/cosmos.toml"), "the numbers of another profile are not these: {other}");
+}
+
+#[test]
+fn the_report_for_programs_has_the_paper_s_numbers_and_names_the_parts_of_the_core() {
+    let json = serde_json::to_value(json(&REPORT, &PLAN)).unwrap();
+    assert_eq!(json["paper"]["table_7"]["system"][0][6], 972.2);
+    assert_eq!(json["paper"]["fig_21"]["write_mlc"], 625.0);
+    let full = clock(8, false, 1000);
+    let point = json["clock"].as_array().unwrap().iter().find(|point| {
+        (&point["square"], &point["write"], &point["mhz"]) == (&8.into(), &false.into(), &1000.into())
+    });
+    let parts = &point.unwrap()["found"]["parts"];
+    assert_eq!(
+        (parts["status_checker"].as_f64(), parts["issuer"].as_f64()),
+        (Some(full.parts[2]), Some(full.parts[4]))
+    );
+    assert_eq!(json["changed"], serde_json::json!({}));
+}
+
+#[test]
+fn a_drive_of_any_figure_that_cannot_be_built_is_told_before_the_work() {
+    assert!(PLAN.check().is_ok());
+    // Enough for all drives but those of BABOL's Fig 12, which have a sixteenth.
+    let changed = PLAN.changed(vec![("ftl.buffer_entries".to_owned(), 48.into())]);
+    let refused = changed.check().unwrap_err().to_string();
+    assert!(refused.starts_with("BABOL's Fig 12: ftl.buffer_entries: "), "{refused}");
+}
+
+#[test]
+fn any_value_may_be_changed_and_a_package_s_in_its_own_profile_alone() {
+    let values = [
+        ("host.auto_completion", toml::Value::Boolean(false)),
+        ("package.read_us", toml::Value::from(vec![60.0, 70.0])),
+        ("ftl.assigner", toml::Value::from("random")),
+    ];
+    let plan = PLAN.changed(values.map(|(key, value)| (key.to_owned(), value)).into());
+    let (varied, other) = (plan.profile().unwrap(), plan.one_shot_profile().unwrap());
+    assert!(!varied.host.auto_completion && !other.host.auto_completion);
+    assert_eq!(varied.package.read_us, [60.0, 70.0]);
+    assert_eq!(other.package.read_us, PLAN.one_shot_profile().unwrap().package.read_us);
+    let text = table(&REPORT, &plan);
+    assert!(text.contains("host.auto_completion = false, package.read_us = [60.0, 70.0]"), "{text}");
+}
+
+/// Little hits the data buffer there, on small drives too: what a channel brings is bounded by its bus.
+#[test]
+fn no_read_of_babols_fig_12_is_faster_than_the_bus() {
+    // 200 MB/s of 17,769 bytes a page, of which 16,384 are data.
+    let bus = 200.0 * 16_384.0 / 17_769.0;
+    for exchange in &REPORT.controllers {
+        assert!(exchange.hardware < bus && exchange.coroutines < bus, "{bus}: {exchange:?}");
+    }
 }

@@ -277,10 +277,10 @@ fn fitted(out: &mut String, plan: &Plan) {
     let _ = write!(out, "stated: {}", stated.join(", "));
     if !plan.changes().is_empty() {
         let changes: Vec<String> =
-            plan.changes().iter().map(|(key, number)| format!("{key} = {number}")).collect();
+            plan.changes().iter().map(|(key, value)| format!("{key} = {value}")).collect();
         let _ = write!(
             out,
-            "\nthis run has other numbers (--set), which are fitted to nothing: {}",
+            "\nthis run has other values (--set), which are fitted to nothing: {}",
             changes.join(", ")
         );
     }

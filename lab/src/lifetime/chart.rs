@@ -1,7 +1,7 @@
 //! Lives as a picture: how often blocks were erased, and the spare that is left.
 
 use super::{Life, Report, Sample};
-use crate::babol::chart::{document, line, said};
+use crate::figure::draw::{document, line, said};
 use aster_device::profile::LevellingName;
 use std::io;
 use svg::node::element::{Group, Polygon, Polyline};
@@ -36,6 +36,37 @@ pub fn svg(mut out: impl io::Write, report: &Report) -> io::Result<()> {
         picture = picture.add(draw(life, report.wear_out_cycles as f64, &scale, corner));
     }
     svg::write(&mut out, &picture)?;
+    out.flush()
+}
+
+/// Writes the numbers that are drawn as CSV: a line a sample of each life.
+///
+/// # Errors
+/// Those of `out`.
+pub fn csv(mut out: impl io::Write, report: &Report) -> io::Result<()> {
+    writeln!(
+        out,
+        "wear_levelling,drive_writes,erases_min,erases_mean,erases_max,wear_out_cycles,available_spare_percent"
+    )?;
+    for life in &report.lives {
+        let levelling = match life.wear_levelling {
+            LevellingName::None => "none",
+            LevellingName::Dynamic => "dynamic",
+            LevellingName::Static => "static",
+        };
+        for s in &life.samples {
+            writeln!(
+                out,
+                "{levelling},{},{},{},{},{},{}",
+                s.drive_writes,
+                s.erases_min,
+                s.erases_mean,
+                s.erases_max,
+                report.wear_out_cycles,
+                s.available_spare
+            )?;
+        }
+    }
     out.flush()
 }
 

@@ -9,7 +9,7 @@ mod life;
 #[cfg(test)]
 mod tests;
 
-pub use chart::svg;
+pub use chart::{csv, svg};
 
 use aster_device::profile::{LevellingName, Profile};
 use aster_run_virtual::RunError;

@@ -88,6 +88,11 @@ fn the_picture_shows_each_sample_where_the_axes_say() {
         wear_out_assumed: false,
         lives: vec![life, longer],
     };
+    let mut numbers = Vec::new();
+    csv(&mut numbers, &report).unwrap();
+    let numbers = String::from_utf8(numbers).unwrap();
+    assert_eq!(numbers.lines().count(), 1 + 2 + 3, "a head, and a line a sample: {numbers}");
+    assert!(numbers.contains("\nnone,50,10,30,60,100,40\nstatic,10,0,4,8,100,100\n"), "{numbers}");
     let mut picture = Vec::new();
     svg(&mut picture, &report).unwrap();
     let picture = String::from_utf8(picture).unwrap();

@@ -1,7 +1,8 @@
 //! The waveform file: the first READ, PROGRAM and ERASE on one channel, as a logic analyser would show them.
 
 use super::error::{WatchError, create};
-use crate::wave::{write_svg, write_vcd};
+use crate::figure::{beside, is_picture};
+use crate::wave::{write_csv, write_svg, write_vcd};
 use aster_device::Device;
 use aster_device::wave::{WaveFilter, WaveTap, Waveform};
 use aster_run_virtual::Machine;
@@ -17,6 +18,8 @@ use std::rc::{Rc, Weak};
 pub struct WaveFile {
     path: PathBuf,
     into: BufWriter<File>,
+    /// Of a picture: the file for its numbers.
+    numbers: Option<BufWriter<File>>,
     listening: RefCell<Option<Listening>>,
 }
 
@@ -65,7 +68,9 @@ impl WaveFile {
                 "a waveform is written as .vcd, for a viewer, or .svg, a picture: name it so",
             ));
         }
-        Ok(WaveFile { path: path.to_owned(), into: create(path)?, listening: RefCell::new(None) })
+        let into = create(path)?;
+        let numbers = is_picture(path).then(|| create(&beside(path))).transpose()?;
+        Ok(WaveFile { path: path.to_owned(), into, numbers, listening: RefCell::new(None) })
     }
 
     /// Listens to `machine`'s drive from now on.
@@ -99,9 +104,9 @@ impl WaveFile {
     /// # Errors
     /// When the file can't be written.
     pub fn finish(self) -> Result<Option<String>, WatchError> {
-        let taps = self.listening.into_inner().map_or_else(Vec::new, |listening| listening.taps);
+        let taps = self.listening.take().map_or_else(Vec::new, |listening| listening.taps);
         match best(&taps) {
-            Some(best) => WaveFile::write(&self.path, self.into, &best),
+            Some(best) => self.write(&best),
             None => Ok(None),
         }
     }
@@ -111,15 +116,19 @@ impl WaveFile {
     /// # Errors
     /// When the file can't be written.
     pub fn finish_with(self, tap: &WaveTap) -> Result<Option<String>, WatchError> {
-        WaveFile::write(&self.path, self.into, &tap.waveform())
+        self.write(&tap.waveform())
     }
 
-    fn write(path: &Path, into: BufWriter<File>, wave: &Waveform) -> Result<Option<String>, WatchError> {
+    fn write(self, wave: &Waveform) -> Result<Option<String>, WatchError> {
+        let WaveFile { path, into, numbers, .. } = self;
         let empty = || format!("{}: empty, no page was read or programmed, no block erased", path.display());
         let note = wave.changes().is_empty().then(empty);
-        let picture = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
-        let written = if picture { write_svg(into, wave) } else { write_vcd(into, wave) };
-        written.map(|()| note).map_err(|error| WatchError::write(path, error))
+        let failed = |error| WatchError::write(&path, error);
+        let Some(numbers) = numbers else {
+            return write_vcd(into, wave).map(|()| note).map_err(failed);
+        };
+        write_svg(into, wave).map_err(failed)?;
+        write_csv(numbers, wave).map(|()| note).map_err(|error| WatchError::write(&beside(&path), error))
     }
 }
 

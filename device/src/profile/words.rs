@@ -1,0 +1,198 @@
+//! What a profile's reader says of a value that its key doesn't take, in the words of TOML.
+//!
+//! serde speaks of Rust's types. The range that the key really has stands in `check.rs`, and depends on other keys: it is found by
+//! checking the profile with the ends of the type's range in the value's place.
+
+use super::Profile;
+use super::error::{key_of, nearest};
+use serde::Deserialize;
+use serde_path_to_error::{Path, Segment};
+use std::fmt::Write;
+use toml::{Table, Value};
+
+/// Units by the ending of a key's name, the longest ending first.
+pub(super) const UNITS: [(&str, &str); 14] = [
+    ("_per_million", "in a million"),
+    ("_per_mille", "in a thousand"),
+    ("_mb_per_s", "MB/s"),
+    ("_bytes_max", "bytes"),
+    ("_percent", "%"),
+    ("_cycles", "cycles"),
+    ("_bytes", "bytes"),
+    ("_mt_s", "MT/s"),
+    ("_payload", "bytes"),
+    ("_overhead", "bytes"),
+    ("_mhz", "MHz"),
+    ("_us", "µs"),
+    ("_ns", "ns"),
+    ("_mv", "mV"),
+];
+
+/// The unit behind a number of `key`, with a space before it; nothing where it has none.
+pub(super) fn unit_of(key: &str) -> String {
+    let by_name = UNITS.iter().find(|(ending, _)| key.ends_with(ending)).map(|(_, unit)| *unit);
+    match by_name.or_else(|| key.starts_with("costs.").then_some("cycles")) {
+        Some(unit) => format!(" {unit}"),
+        None => String::new(),
+    }
+}
+
+/// What is wrong with the value at `path` of `table`, of which serde says `message`.
+pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
+    let Some(found) = value_at(table, path) else { return message.to_owned() };
+    let is_entry = path.iter().any(|part| matches!(part, Segment::Seq { .. }));
+    let (must, is) = if is_entry { ("each must", "one is") } else { ("must", "is") };
+    let key = key_of(path);
+    let Some(wanted) = Wanted::of(message).or_else(|| names_of(table, &key).map(Wanted::Name)) else {
+        return format!("{must} be of another kind, but {is} {found}");
+    };
+    let mut text = match &wanted {
+        Wanted::Whole { low, high } => {
+            // The nearer end first: a range may depend on the side.
+            let is_below = found.as_integer().is_some_and(|number| number < *low);
+            let probes = if is_below { [*low, *high] } else { [*high, *low] }.map(Value::Integer);
+            let range = (!is_entry).then(|| range_of(table, &key, probes)).flatten();
+            let range = range.unwrap_or_else(|| format!("be from {low} to {high}{}", unit_of(&key)));
+            // A number is told its range alone; what is none, that it must be one.
+            match range.strip_prefix("be from") {
+                Some(rest) if found.as_integer().is_none() => format!("{must} be a whole number from{rest}"),
+                _ if found.as_integer().is_none() => format!("{must} be a whole number and {range}"),
+                _ => format!("{must} {range}"),
+            }
+        }
+        Wanted::Number => {
+            let probes = [Value::Float(f64::MAX), Value::Float(f64::MIN)];
+            let range = (!is_entry).then(|| range_of(table, &key, probes)).flatten();
+            match range.as_deref().and_then(|range| range.strip_prefix("be from")) {
+                Some(rest) => format!("{must} be a number from{rest}"),
+                None => format!("{must} be a number{}", unit_of(&key)),
+            }
+        }
+        Wanted::Flag => format!("{must} be true or false"),
+        Wanted::Text => format!("{must} be a text in quotes"),
+        Wanted::List(None) => format!("{must} be a list, such as [1, 2]"),
+        Wanted::List(Some(length)) => format!("{must} be a list of {length}"),
+        Wanted::Table => format!("{must} be a table with keys of its own"),
+        Wanted::Name(names) => format!("{must} be {}", alternatives(names)),
+    };
+    let _ = match (&wanted, &found) {
+        (Wanted::List(Some(_)), Value::Array(list)) => write!(text, ", but has {}", list.len()),
+        _ => write!(text, ", but {is} {found}"),
+    };
+    if let (Wanted::Name(names), Some(name)) = (&wanted, found.as_str())
+        && let Some(near) = nearest(name, names)
+    {
+        let _ = write!(text, "; did you mean \"{near}\"?");
+    }
+    if let (Wanted::Whole { .. }, Some(bytes)) = (&wanted, found.as_str().and_then(written_out)) {
+        let _ = write!(text, "; written out it is {bytes}");
+    }
+    text
+}
+
+/// What a key takes, as far as its type says.
+enum Wanted {
+    Whole { low: i64, high: i64 },
+    Number,
+    Flag,
+    Text,
+    List(Option<usize>),
+    Table,
+    Name(Vec<String>),
+}
+
+impl Wanted {
+    fn of(message: &str) -> Option<Self> {
+        let (start, expected) = message.rsplit_once(", expected ")?;
+        if start.starts_with("unknown variant") {
+            return Some(Wanted::Name(expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()));
+        }
+        Some(match expected {
+            "u8" => Wanted::Whole { low: 0, high: u8::MAX.into() },
+            "u16" => Wanted::Whole { low: 0, high: u16::MAX.into() },
+            "u32" => Wanted::Whole { low: 0, high: u32::MAX.into() },
+            // TOML's numbers end there.
+            "u64" | "usize" => Wanted::Whole { low: 0, high: i64::MAX },
+            "i16" => Wanted::Whole { low: i16::MIN.into(), high: i16::MAX.into() },
+            "f64" => Wanted::Number,
+            "a boolean" => Wanted::Flag,
+            "a string" => Wanted::Text,
+            "a sequence" => Wanted::List(None),
+            _ if expected.starts_with("struct ") => Wanted::Table,
+            _ => Wanted::List(Some(expected.strip_prefix("an array of length ")?.parse().ok()?)),
+        })
+    }
+}
+
+/// The value that `path` leads to.
+fn value_at(table: &Table, path: &Path) -> Option<Value> {
+    let mut parts = path.iter();
+    let Segment::Map { key } = parts.next()? else { return None };
+    let mut at = table.get(key)?;
+    for part in parts {
+        at = match part {
+            Segment::Map { key } => at.get(key)?,
+            Segment::Seq { index } => at.get(*index)?,
+            Segment::Enum { .. } | Segment::Unknown => return Some(at.clone()),
+        };
+    }
+    Some(at.clone())
+}
+
+/// `table` with another value of `key`.
+fn with(table: &Table, key: &str, value: Value) -> Option<Table> {
+    let mut whole = table.clone();
+    let (tables, last) = key.rsplit_once('.').map_or((None, key), |(tables, last)| (Some(tables), last));
+    let mut at = &mut whole;
+    for name in tables.into_iter().flat_map(|tables| tables.split('.')) {
+        at = at.get_mut(name)?.as_table_mut()?;
+    }
+    at.insert(last.to_owned(), value);
+    Some(whole)
+}
+
+/// What the first of `probes` that is refused as the value of `key` is told that it must be: "be from 4 to 16".
+fn range_of(table: &Table, key: &str, probes: [Value; 2]) -> Option<String> {
+    probes.into_iter().find_map(|probe| {
+        let profile = Profile::deserialize(Value::Table(with(table, key, probe)?)).ok()?;
+        let (refused, reason) = profile.check().err()?;
+        let must = reason.strip_prefix("must ").filter(|_| refused == key)?;
+        Some(must.split_once(", but is").map_or(must, |(must, _)| must).to_owned())
+    })
+}
+
+/// The names that `key` takes, where it takes names.
+fn names_of(table: &Table, key: &str) -> Option<Vec<String>> {
+    let none = |list| if list { Value::from(vec![String::new()]) } else { Value::String(String::new()) };
+    [false, true].into_iter().find_map(|list| {
+        let error = Profile::deserialize(Value::Table(with(table, key, none(list))?)).err()?;
+        match Wanted::of(error.message())? {
+            Wanted::Name(names) => Some(names),
+            _ => None,
+        }
+    })
+}
+
+/// "\"a\", \"b\" or \"c\"".
+fn alternatives(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// A size such as "64k" or "8 GiB" as a number; a profile has no such endings.
+fn written_out(size: &str) -> Option<u64> {
+    let digits = size.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let ending = size[digits.len()..].trim().to_ascii_lowercase();
+    let log2 = match ending.strip_suffix("ib").or(ending.strip_suffix('b')).unwrap_or(&ending) {
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1 << log2)
+}
