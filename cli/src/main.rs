@@ -6,12 +6,14 @@ mod args;
 mod bench_channel;
 mod console;
 mod demo;
+mod estimate;
 mod failure;
 mod files;
 mod image;
 mod interrupt;
 mod lifetime;
 mod monitor;
+mod numbers;
 mod operation;
 mod profiles;
 mod progress;
@@ -35,8 +37,11 @@ static MEMORY: aster_run_memory::LargePages = aster_run_memory::LargePages;
 
 /// The command line, where a number that is too low is a wrong value and no unknown option.
 fn parse() -> Cli {
-    let command = with_negative_numbers(Cli::command());
-    Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    let mut command = with_negative_numbers(Cli::command());
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let matches = command.try_get_matches_from_mut(&arguments);
+    let matches = matches.unwrap_or_else(|error| numbers::in_words(&mut command, &arguments, error).exit());
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 fn with_negative_numbers(command: clap::Command) -> clap::Command {

@@ -1,5 +1,6 @@
 //! Progress on standard error: a bar on a terminal; elsewhere a line a stage, and one now and then while it lasts.
 
+use crate::estimate::Estimate;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Parts that a bar is divided into.
 const PARTS: u64 = 1000;
 /// A bar while its stage lasts, and once it is over.
-const GOING: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}, {eta} left";
+const GOING: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}{prefix}";
 const OVER: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}";
 /// Between two lines of a stage that lasts, where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -15,25 +16,40 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Shows one stage after the other.
 pub(crate) struct Progress {
     stage: Option<Stage>,
+    /// Parts that the share goes over, each a stage: the names of all, and which is shown.
+    parts: (Vec<String>, usize),
 }
 
 enum Stage {
-    Bar(ProgressBar),
+    Bar { bar: ProgressBar, began: Instant, estimate: Estimate },
     Lines(Lines),
 }
 
 impl Progress {
     /// Shows nothing until a stage begins.
     pub(crate) fn new() -> Self {
-        Progress { stage: None }
+        Progress { stage: None, parts: (Vec::new(), 0) }
     }
 
     /// The stage before is over; this one begins.
     pub(crate) fn begin(&mut self, stage: &str) {
+        self.begin_parts(&[stage]);
+    }
+
+    /// The stage before is over; what begins has these parts, as many times as wide in its share. How long one takes says nothing of
+    /// the next: each is a stage of its own.
+    pub(crate) fn begin_parts(&mut self, parts: &[&str]) {
+        self.parts = (parts.iter().map(|&part| part.to_owned()).collect(), 0);
+        self.show();
+    }
+
+    fn show(&mut self) {
         self.end();
+        let Some(stage) = self.parts.0.get(self.parts.1) else { return };
         self.stage = Some(if io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(Some(PARTS), ProgressDrawTarget::stderr_with_hz(10));
-            Stage::Bar(bar.with_style(style(GOING)).with_message(stage.to_owned()))
+            let bar = bar.with_style(style(GOING)).with_message(stage.clone());
+            Stage::Bar { bar, began: Instant::now(), estimate: Estimate::new() }
         } else {
             Stage::Lines(Lines::new(stage, Instant::now()))
         });
@@ -41,8 +57,18 @@ impl Progress {
 
     /// The stage has come so far, from 0 to 1. A share that is no number shows as nothing done.
     pub(crate) fn set(&mut self, share: f64) {
+        let (part, share) = part_of(share, self.parts.0.len());
+        if part > self.parts.1 {
+            self.parts.1 = part;
+            self.show();
+        }
         match &mut self.stage {
-            Some(Stage::Bar(bar)) => bar.set_position((share.clamp(0.0, 1.0) * PARTS as f64) as u64),
+            Some(Stage::Bar { bar, began, estimate }) => {
+                let elapsed = began.elapsed();
+                estimate.note(elapsed, share);
+                bar.set_prefix(estimate.left(elapsed).map_or(String::new(), said));
+                bar.set_position((share * PARTS as f64) as u64);
+            }
             Some(Stage::Lines(lines)) => {
                 if let Some(line) = lines.at(share, Instant::now()) {
                     say(&line);
@@ -55,7 +81,7 @@ impl Progress {
     /// The stage is over.
     pub(crate) fn end(&mut self) {
         match self.stage.take() {
-            Some(Stage::Bar(bar)) => {
+            Some(Stage::Bar { bar, .. }) => {
                 bar.set_style(style(OVER));
                 bar.set_position(PARTS);
                 bar.abandon();
@@ -69,10 +95,27 @@ impl Progress {
 impl Drop for Progress {
     /// An error ends the stage where it is, so that the message begins on a line of its own.
     fn drop(&mut self) {
-        if let Some(Stage::Bar(bar)) = self.stage.take() {
+        if let Some(Stage::Bar { bar, .. }) = self.stage.take() {
             bar.set_style(style(OVER));
             bar.abandon();
         }
+    }
+}
+
+/// The part that a share of all of them is in, and its own share. A share that is no number counts as none.
+fn part_of(share: f64, parts: usize) -> (usize, f64) {
+    let parts = parts.max(1);
+    let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+    let part = ((share * parts as f64) as usize).min(parts - 1);
+    (part, (share * parts as f64 - part as f64).clamp(0.0, 1.0))
+}
+
+/// What is left, in words.
+fn said(left: Duration) -> String {
+    match left.as_secs() {
+        seconds @ ..120 => format!(", about {seconds} s left"),
+        seconds @ 120..7200 => format!(", about {} min left", seconds.div_ceil(60)),
+        seconds => format!(", about {} h left", seconds.div_ceil(3600)),
     }
 }
 
@@ -90,29 +133,24 @@ struct Lines {
     stage: String,
     began: Instant,
     said: Instant,
+    estimate: Estimate,
 }
 
 impl Lines {
     fn new(stage: &str, now: Instant) -> Self {
-        Lines { stage: stage.to_owned(), began: now, said: now }
+        Lines { stage: stage.to_owned(), began: now, said: now, estimate: Estimate::new() }
     }
     /// What is to be said when `share` of the stage is done `now`; mostly nothing.
     fn at(&mut self, share: f64, now: Instant) -> Option<String> {
+        let elapsed = now.duration_since(self.began);
+        self.estimate.note(elapsed, share);
         if now.duration_since(self.said) < LINE_EVERY {
             return None;
         }
         self.said = now;
-        let Lines { stage, began, .. } = &*self;
-        let elapsed = now.duration_since(*began).as_secs_f64();
-        // A share that is no number counts as none.
-        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
-        // One too small to tell anything from gives no estimate.
-        let left = if share > 1e-3 {
-            format!(", about {:.0} s left", elapsed * (1.0 - share) / share)
-        } else {
-            String::new()
-        };
-        Some(format!("  {stage}: {:.0} %, {elapsed:.0} s{left}", share * 100.0))
+        let left = self.estimate.left(elapsed).map_or(String::new(), said);
+        let (stage, seconds) = (&self.stage, elapsed.as_secs_f64());
+        Some(format!("  {stage}: {:.0} %, {seconds:.0} s{left}", share * 100.0))
     }
     fn over(&self, now: Instant) -> String {
         format!("  {}: {:.1} s", self.stage, now.duration_since(self.began).as_secs_f64())
@@ -127,21 +165,45 @@ mod tests {
     fn a_line_comes_now_and_then_with_what_is_left() {
         let start = Instant::now();
         let mut lines = Lines::new("fill", start);
-        let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(lines.at(0.1, after(9)), None);
-        assert_eq!(lines.at(0.25, after(10)).as_deref(), Some("  fill: 25 %, 10 s, about 30 s left"));
-        assert_eq!(lines.at(0.3, after(19)), None, "ten seconds after the last one");
-        assert_eq!(lines.at(0.5, after(20)).as_deref(), Some("  fill: 50 %, 20 s, about 20 s left"));
-        assert_eq!(lines.over(after(21)), "  fill: 21.0 s");
+        let mut told = Vec::new();
+        for tenth in 0..=210u32 {
+            let share = f64::from(tenth) / 400.0;
+            told.extend(lines.at(share, start + Duration::from_millis(100) * tenth));
+        }
+        assert_eq!(told, ["  fill: 25 %, 10 s, about 30 s left", "  fill: 50 %, 20 s, about 20 s left"]);
+        assert_eq!(lines.over(start + Duration::from_secs(21)), "  fill: 21.0 s");
     }
 
     #[test]
     fn what_cannot_be_estimated_is_not() {
         let start = Instant::now();
-        for share in [0.0, f64::NAN] {
-            let line = Lines::new("run", start).at(share, start + LINE_EVERY).unwrap();
-            assert_eq!(line, "  run: 0 %, 10 s");
-        }
+        let line = Lines::new("run", start).at(0.0, start + LINE_EVERY).unwrap();
+        assert_eq!(line, "  run: 0 %, 10 s");
+        // A step of which nobody knows how long it took.
+        let line = Lines::new("run", start).at(0.56, start + LINE_EVERY).unwrap();
+        assert_eq!(line, "  run: 56 %, 10 s");
+    }
+
+    #[test]
+    fn parts_are_as_wide_and_each_has_its_own_share() {
+        assert_eq!(
+            [0.0, 0.25, 0.5, 0.75, 1.0, f64::NAN].map(|share| part_of(share, 2)),
+            [(0, 0.0), (0, 0.5), (1, 0.0), (1, 0.5), (1, 1.0), (0, 0.0)]
+        );
+        assert_eq!(part_of(0.3, 1), (0, 0.3));
+    }
+
+    #[test]
+    fn long_times_are_told_in_minutes_and_hours() {
+        let told = [9, 119, 120, 3599, 7200].map(|seconds| said(Duration::from_secs(seconds)));
+        let wanted = [
+            ", about 9 s left",
+            ", about 119 s left",
+            ", about 2 min left",
+            ", about 60 min left",
+            ", about 2 h left",
+        ];
+        assert_eq!(told, wanted);
     }
 
     #[test]

@@ -86,11 +86,15 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut at = if setup.precondition_percent.is_some() { Phase::Before } else { Phase::Work };
-    progress.begin(stage_name(at));
+    progress.begin_parts(match setup.precondition_percent {
+        None => &["run"],
+        Some(0) => &["precondition: fill"],
+        Some(_) => &["precondition: fill", "precondition: overwrite"],
+    });
     let outcome = own::run(&setup, hardware, work, place, watchers, &mut |phase, share| {
         if phase == Phase::Work && at == Phase::Before {
             at = phase;
-            progress.begin(stage_name(phase));
+            progress.begin("run");
         }
         progress.set(share);
         !interrupt.asked()
@@ -157,14 +161,6 @@ fn setup(args: &RunArgs) -> Result<Setup, Failure> {
         overrides: args.set.clone(),
         ..Setup::new(&name, profile)
     })
-}
-
-/// What the progress of a run is called.
-fn stage_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Before => "precondition",
-        Phase::Work => "run",
-    }
 }
 
 /// What is to be heard of the run.

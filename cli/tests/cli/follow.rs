@@ -45,7 +45,7 @@ fn a_command_is_explained_by_its_number_and_one_that_is_not_there_is_refused() {
     assert!(place.aster(&[&run[..], &["7"]].concat()).out.starts_with("command 7: "));
     let error = place.refused(1, &[&run[..], &["201"]].concat());
     assert!(error.contains("--command 201: the work has no command of that number"), "{error}");
-    assert!(place.refused(2, &[&run[..], &["0"]].concat()).contains("0 is not in"));
+    assert!(place.refused(2, &[&run[..], &["0"]].concat()).contains("must be a whole number, at least 1"));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_monitors_modules_are_chosen_by_name() {
     };
     assert_eq!(
         head(&["--monitor-modules", "outstanding_commands,write_amplification"]),
-        "from_us,until_us,outstanding_commands,outstanding_commands_max,outstanding_command_seconds_total,\
+        "from_us,until_us,since_power_on_us,outstanding_commands,outstanding_commands_max,outstanding_command_seconds_total,\
          waf,waf_in_all,programmed_bytes_total"
     );
     assert!(head(&["--monitor-modules", "ways", "--monitor-ways"]).contains(",channel_1_way_1_utilisation,"));

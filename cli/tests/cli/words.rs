@@ -322,6 +322,12 @@ fn mistakes_on_the_command_line_are_refused() {
             "invalid value '-5' for '--precondition",
         ),
         (&["bench-channel", "--age", "-5"], "invalid value '-5' for '--age"),
+        (&["bench-channel", "--luns", "0"], "'--luns <N>': must be a whole number from 1 to 128\n"),
+        (&["bench-channel", "--luns=many"], "'--luns <N>': must be a whole number from 1 to 128\n"),
+        (&["bench-channel", "--luns", "99999999999999999999"], "must be a whole number from 1 to 128\n"),
+        (&["bench-channel", "--requests", "0"], "must be a whole number, at least 1\n"),
+        (&["bench-channel", "--seed", "x"], "must be a whole number from 0 to 18446744073709551615\n"),
+        (&["torture", "tiny", "--rounds", "1,x"], "'x' for '--rounds"),
         (
             &["bench-channel", "--operation", "program", "--sectors", "1"],
             "--sectors means nothing to --operation program",

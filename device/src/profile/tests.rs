@@ -188,12 +188,7 @@ const UNFIT: &[(&str, &str, &str, &str)] = &[
         "package.suspend",
         "must be a table with keys of its own, but is 4",
     ),
-    (
-        "seed = 7",
-        "seed = 99999999999999999999",
-        "seed",
-        "whole numbers are from -9223372036854775808 to",
-    ),
+    ("seed = 7", "seed = 99999999999999999999", "seed", "whole numbers are from -9223372036854775808 to"),
 ];
 
 #[test]

@@ -40,12 +40,14 @@ struct Output<W: Write> {
     into: W,
     format: Format,
     headed: bool,
+    /// When the work began: times are from there on.
+    begin: Instant,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Output<W> {
     fn new(into: W, format: Format) -> Self {
-        Output { into, format, headed: false, error: None }
+        Output { into, format, headed: false, begin: Instant::ZERO, error: None }
     }
     fn sample(&mut self, entries: &[Entry], sample: Sample<'_>) {
         if self.error.is_none() {
@@ -55,12 +57,13 @@ impl<W: Write> Output<W> {
     fn write(&mut self, entries: &[Entry], sample: Sample<'_>) -> io::Result<()> {
         if !self.headed && self.format == Format::Csv {
             let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
-            writeln!(self.into, "from_us,until_us,{}", names.join(","))?;
+            writeln!(self.into, "from_us,until_us,since_power_on_us,{}", names.join(","))?;
         }
         self.headed = true;
         match self.format {
             Format::Csv => {
-                write!(self.into, "{},{}", micros(sample.from), micros(sample.until))?;
+                let (from, until) = (self.micros(sample.from), self.micros(sample.until));
+                write!(self.into, "{from},{until},{}", micros(sample.until))?;
                 for value in sample.values {
                     match value.is_nan() {
                         true => self.into.write_all(b",")?,
@@ -70,10 +73,18 @@ impl<W: Write> Output<W> {
                 self.into.write_all(b"\n")
             }
             Format::JsonLines => {
-                serde_json::to_writer(&mut self.into, &object(entries, sample)).map_err(io::Error::from)?;
+                let mut object = object(entries, sample);
+                object.insert("from_us".to_owned(), self.micros(sample.from).into());
+                object.insert("until_us".to_owned(), self.micros(sample.until).into());
+                object.insert("since_power_on_us".to_owned(), micros(sample.until).into());
+                serde_json::to_writer(&mut self.into, &object).map_err(io::Error::from)?;
                 self.into.write_all(b"\n")
             }
         }
+    }
+    /// From the beginning of the work.
+    fn micros(&self, at: Instant) -> f64 {
+        at.since(self.begin).as_micros_f64()
     }
     fn end(&mut self) -> io::Result<()> {
         match self.error.take() {
@@ -149,6 +160,7 @@ impl MonitorFile {
     pub fn attach(&self, machine: &Machine, interval: Duration) {
         let output = Rc::clone(&self.output);
         let each = move |entries: &[Entry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
+        self.output.borrow_mut().begin = machine.now();
         let mut monitor = OperationMonitor::new(interval, machine.now(), each);
         insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
         *self.monitor.borrow_mut() = Some(Box::new(monitor));
@@ -176,8 +188,9 @@ mod tests {
         let entries = [Entry::new("waf", ""), Entry::new("active_ways", "")];
         let mut output = Output::new(Vec::new(), format);
         for values in [[f64::NAN, 1.5], [2.0, 0.0]] {
-            let until = Instant::from_picos(2_500_000);
-            output.sample(&entries, Sample { from: Instant::ZERO, until, values: &values });
+            output.begin = Instant::from_picos(10_000_000);
+            let (from, until) = (Instant::from_picos(11_000_000), Instant::from_picos(12_500_000));
+            output.sample(&entries, Sample { from, until, values: &values });
         }
         output.end().unwrap();
         String::from_utf8(output.into).unwrap()
@@ -185,7 +198,10 @@ mod tests {
 
     #[test]
     fn a_table_has_a_head_and_leaves_empty_what_there_is_nothing_to_say_about() {
-        assert_eq!(written(Format::Csv), "from_us,until_us,waf,active_ways\n0,2.5,,1.5\n0,2.5,2,0\n");
+        assert_eq!(
+            written(Format::Csv),
+            "from_us,until_us,since_power_on_us,waf,active_ways\n1,2.5,12.5,,1.5\n1,2.5,12.5,2,0\n"
+        );
     }
 
     #[test]
@@ -196,6 +212,7 @@ mod tests {
             (&first["until_us"], &first["waf"], &first["active_ways"]),
             (&2.5.into(), &Value::Null, &1.5.into())
         );
+        assert_eq!((&first["from_us"], &first["since_power_on_us"]), (&1.0.into(), &12.5.into()));
         assert_eq!(text.lines().count(), 2);
     }
 }

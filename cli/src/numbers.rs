@@ -1,0 +1,83 @@
+//! Numbers on the command line that can't be: what they must be, in words.
+//!
+//! The parsers of the arguments speak of Rust's ranges (`0 is not in 1..=128`) and types (`number too large to fit in target type`).
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use std::ffi::OsString;
+
+/// `error`, which came of parsing `arguments`, with what a number must be in words.
+pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Error) -> Error {
+    let (Some(argument), Some(value)) =
+        (text_of(&error, ContextKind::InvalidArg), text_of(&error, ContextKind::InvalidValue))
+    else {
+        return error;
+    };
+    let Some(said) = source_of(&error) else { return error };
+    let is_none =
+        ["invalid digit", "too large", "too small", "empty string"].iter().any(|why| said.contains(why));
+    let range = match range_of(&said) {
+        Some(range) => range,
+        // The range is what the largest number of all is told.
+        None if is_none => {
+            let largest = i64::MAX.to_string();
+            let probe = command.try_get_matches_from_mut(with(arguments, &value, &largest));
+            let told = probe.err().and_then(|error| range_of(&source_of(&error)?));
+            told.unwrap_or((0, u64::MAX.into()))
+        }
+        None => return error,
+    };
+    let must = match range {
+        (low, high) if high >= i64::MAX.into() && low > 0 => format!("a whole number, at least {low}"),
+        (low, high) => format!("a whole number from {low} to {high}"),
+    };
+    let text = format!("invalid value '{value}' for '{argument}': must be {must}\n");
+    Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+}
+
+fn text_of(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) if error.kind() == ErrorKind::ValueValidation => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn source_of(error: &Error) -> Option<String> {
+    std::error::Error::source(error).map(ToString::to_string)
+}
+
+/// The ends of the range in "0 is not in 1..=128".
+fn range_of(said: &str) -> Option<(i128, i128)> {
+    let (low, high) = said.split_once(" is not in ")?.1.split_once("..")?;
+    let (high, is_in) = high.strip_prefix('=').map_or((high, false), |high| (high, true));
+    // Without an end it is the type's.
+    let high =
+        if high.is_empty() { u64::MAX.into() } else { high.parse::<i128>().ok()? - i128::from(!is_in) };
+    Some((low.parse().ok()?, high))
+}
+
+/// `arguments` with another value in the place of `value`.
+fn with(arguments: &[OsString], value: &str, other: &str) -> Vec<OsString> {
+    let replaced = |argument: &OsString| match argument.to_str() {
+        Some(text) if text == value => other.into(),
+        Some(text) => match text.split_once('=') {
+            Some((option, written)) if written == value => format!("{option}={other}").into(),
+            _ => argument.clone(),
+        },
+        None => argument.clone(),
+    };
+    arguments.iter().map(replaced).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_in_each_form() {
+        assert_eq!(range_of("0 is not in 1..=128"), Some((1, 128)));
+        assert_eq!(range_of("0 is not in 1..18446744073709551615"), Some((1, 18_446_744_073_709_551_614)));
+        assert_eq!(range_of("0 is not in 1.."), Some((1, 18_446_744_073_709_551_615)));
+        assert_eq!(range_of("expected simulated seconds"), None);
+    }
+}
