@@ -12,6 +12,9 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 
+/// Writes one form of a report to a file.
+type Writer = fn(&mut BufWriter<File>, &Report) -> io::Result<()>;
+
 /// Writes a drive to its end, without wear levelling and with either kind, and reports its lives.
 ///
 /// # Errors
@@ -50,7 +53,7 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         error => Failure::run(error),
     })?;
     progress.end();
-    let writers: [fn(&mut BufWriter<File>, &Report) -> io::Result<()>; 2] =
+    let writers: [Writer; 2] =
         [|file, report| lifetime::svg(file, report), |file, report| lifetime::csv(file, report)];
     for ((mut file, path), write) in files.into_iter().zip(writers) {
         write(&mut file, &report).map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;

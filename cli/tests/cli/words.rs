@@ -356,7 +356,10 @@ fn mistakes_on_the_command_line_are_refused() {
         (&["reproduce", "cosmos", "--set", "ecc.detect_ns=-1"], "must be from 0 to 1000000000 ns, but is -1"),
         (&["reproduce", "cosmos", "--set", "restrict.ways=2"], "each figure chooses its channels"),
         (&["reproduce", "cosmos", "--set", "ecc.detect_ns"], "expected KEY=VALUE"),
-        (&["reproduce", "babol", "--quick", "--out", "job.fio"], "job.fio: is a file, or lies below one; name a folder"),
+        (
+            &["reproduce", "babol", "--quick", "--out", "job.fio"],
+            "job.fio: is a file, or lies below one; name a folder",
+        ),
         (&["lifetime", "tiny", "--svg", "no/such/life.svg"], "no/such/life.svg: No such file or directory\n"),
     ] {
         let error = place.refused(2, arguments);
