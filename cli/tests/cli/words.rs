@@ -484,7 +484,7 @@ fn a_read_of_nothing_by_time_ends_on_an_ideal_drive_and_check_says_what_a_comman
 fn a_steady_state_and_an_early_end_are_told() {
     let place = Place::new();
     let steady = "[a]\nrw=randread\ntime_based\nruntime=1\nsize=1m\niodepth=4\nss=iops:3%\nss_dur=4ms\nss_interval=1ms\nexitall\n";
-    place.write("steady.fio", &format!("{steady}[b]\nrw=randread\ntime_based\nruntime=1\nsize=1m\n"));
+    place.write("steady.fio", format!("{steady}[b]\nrw=randread\ntime_based\nruntime=1\nsize=1m\n"));
     let ran = place.aster(&["run", "ideal", "--job", "steady.fio"]);
     assert!(ran.out.contains("a: steady after 0.00 s, iops:3% over 0.004 s."), "{}", ran.out);
     assert!(ran.out.contains("b: ended before its time, by exitall."), "{}", ran.out);
