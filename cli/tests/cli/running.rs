@@ -384,12 +384,13 @@ fn progress_that_nobody_watches_is_whole_lines() {
     place.write("read.fio", "[look]\nrw=randread\nnumber_ios=100\n");
     let ran = place.aster(&["run", "tiny", "--job", "read.fio", "--precondition", "50"]);
     let lines: Vec<_> = ran.err.lines().collect();
-    for (line, stage) in lines.iter().zip(["  precondition: ", "  run: "]) {
+    let stages = ["  precondition: fill: ", "  precondition: overwrite: ", "  run: "];
+    for (line, stage) in lines.iter().zip(stages) {
         let seconds = line
             .strip_prefix(stage)
             .and_then(|rest| rest.strip_suffix(" s"))
             .unwrap_or_else(|| panic!("{line}"));
         assert!(seconds.parse::<f64>().is_ok(), "{line}");
     }
-    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines.len(), stages.len(), "{lines:?}");
 }

@@ -96,7 +96,7 @@ fn windows_that_mean_nothing_are_refused() {
     let with = |more: &[&str]| refused(&[&events[..], more].concat());
     assert!(with(&["--from", "2ms", "--until", "2ms"]).contains("nothing is between"));
     assert!(with(&["--from", "5"]).contains("a time with its unit"));
-    assert!(with(&["--slowest", "0"]).contains("0 is not in"));
+    assert!(with(&["--slowest", "0"]).contains("must be a whole number from 1"));
     assert!(refused(&["--slowest", "3"]).contains("name one of them"));
     assert!(refused(&["--until", "3ms"]).contains("--until chooses"));
     let number = ["explain", "tiny", "--job", "mixed.fio", "--command", "3", "--from", "1ms"];

@@ -360,7 +360,7 @@ fn mistakes_on_the_command_line_are_refused() {
             &["reproduce", "babol", "--quick", "--out", "job.fio"],
             "job.fio: is a file, or lies below one; name a folder",
         ),
-        (&["lifetime", "tiny", "--svg", "no/such/life.svg"], "no/such/life.svg: No such file or directory\n"),
+        (&["lifetime", "tiny", "--svg", "no/such/life.svg"], "no/such/life.svg: its folder is not there\n"),
     ] {
         let error = place.refused(2, arguments);
         assert!(error.contains(expected), "{arguments:?}: {error}");
