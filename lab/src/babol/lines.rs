@@ -12,8 +12,11 @@ const SOURCES: [&str; 4] = [
     include_str!("../../../firmware/flash/src/operations/erase.rs"),
 ];
 /// The polling loop, which operations share.
-const SHARED: (&str, [&str; 3]) =
-    (include_str!("../../../firmware/flash/src/lun.rs"), ["until_ready", "until_ready_within", "poll_ready"]);
+const SHARED: [(&str, &str); 3] = [
+    (include_str!("../../../firmware/flash/src/lun.rs"), "until_ready"),
+    (include_str!("../../../firmware/flash/src/lun.rs"), "until_ready_within"),
+    (include_str!("../../../firmware/flash/src/lun/polling.rs"), "poll_ready"),
+];
 
 /// Table II's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -43,8 +46,8 @@ pub struct LinesReport {
 /// Counts the plan's operations.
 pub(super) fn count(plan: &Plan) -> Result<Vec<LinesReport>, BabolError> {
     let missing = |name: &str| BabolError::File(format!("lines.functions: no function is called \"{name}\""));
-    let in_shared = |name: &&str| function(SHARED.0, name).ok_or_else(|| missing(name));
-    let shared = SHARED.1.iter().map(in_shared).sum::<Result<usize, _>>()?;
+    let lines_of = |(source, name)| function(source, name).ok_or_else(|| missing(name));
+    let shared = SHARED.into_iter().map(lines_of).sum::<Result<usize, _>>()?;
     let report = |wanted: &super::plan::Lines| {
         let of = |name: &String| {
             SOURCES.iter().find_map(|source| function(source, name)).ok_or_else(|| missing(name))
