@@ -156,11 +156,16 @@ impl Again {
         }
     }
 
-    /// Refuses what isn't what it was then: the trace that `work` was read from, and an image that holds `state` now.
+    /// Refuses what isn't what it was then: the trace that `work` was read from, and an image that holds `state`
+    /// now, which is asked for only where it matters.
     ///
     /// # Errors
-    /// What has changed.
-    pub(crate) fn check(&self, work: &Work, state: Option<&str>) -> Result<(), Failure> {
+    /// What has changed, or that the image can't be read.
+    pub(crate) fn check(
+        &self,
+        work: &Work,
+        state: impl FnOnce() -> Result<Option<String>, Failure>,
+    ) -> Result<(), Failure> {
         if let (WorkRecord::Trace { path, sha256, .. }, WorkRecord::Trace { sha256: now, .. }) =
             (&self.provenance.work, record_of(work))
             && *sha256 != now
@@ -172,7 +177,7 @@ impl Again {
             return Err(Failure::file(path, problem));
         }
         let then = self.provenance.image.as_ref().and_then(|image| image.state.as_deref());
-        if then.is_some() && then != state {
+        if then.is_some() && then != state()?.as_deref() {
             return Err(Failure::file(
                 &self.path,
                 "its drive holds something else than when the run began: name a copy from before it with --image \

@@ -10,7 +10,7 @@ use aster_run_virtual::{image_state, keep_profile, open_image};
 use aster_workload::Drive;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,10 @@ pub struct Place {
     image: Option<PathBuf>,
     /// What is in the image, if there was one.
     existing: Option<Media>,
-    /// What an image that was there holds, as [`ImageRecord::state`] has it.
-    state: Option<String>,
+    /// What an image that was there holds, as [`ImageRecord::state`] has it, once somebody has asked.
+    state: OnceCell<String>,
+    /// The report says where it comes from.
+    provenance: bool,
     drive: Drive,
 }
 
@@ -30,30 +32,45 @@ impl Place {
     /// # Errors
     /// When the image isn't that of such a drive, or the profile makes none.
     pub fn new(setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
-        let (existing, state) = match image {
-            Some(path) if path.exists() => {
-                let media = open_image(path, &setup.profile, setup.content)?;
-                let mut hash = Sha256::new();
-                image_state(path, &setup.profile, setup.content, &mut |at, part| {
-                    hash.update(at.to_le_bytes());
-                    hash.update(part);
-                })?;
-                (Some(media), Some(hex(hash)))
-            }
-            _ => (None, None),
+        let existing = match image {
+            Some(path) if path.exists() => Some(open_image(path, &setup.profile, setup.content)?),
+            _ => None,
         };
         let (bytes, block_bytes) = aster_device::namespace(&setup.profile, setup.content, existing.as_ref())?;
         let drive = Drive { bytes, block_bytes };
-        Ok(Place { image: image.map(Path::to_owned), existing, state, drive })
+        let image = image.map(Path::to_owned);
+        Ok(Place { image, existing, state: OnceCell::new(), provenance: true, drive })
     }
 
-    /// What an image that was there holds ([`ImageRecord::state`]); `None` of one that is still to be made, and in memory.
-    pub fn state(&self) -> Option<&str> {
-        self.state.as_deref()
+    /// The report won't say where its figures come from. For a report that nobody keeps: to sum up what a large
+    /// image holds takes a while.
+    #[must_use]
+    pub fn without_provenance(self) -> Self {
+        Place { provenance: false, ..self }
     }
 
-    fn record(&self) -> Option<ImageRecord> {
-        self.image.as_deref().map(|path| ImageRecord { path: absolute(path), state: self.state.clone() })
+    /// What an image that was there holds ([`ImageRecord::state`]); `None` of one that is still to be made, and in
+    /// memory. The first call reads every record of the image.
+    ///
+    /// # Errors
+    /// When the image can't be read.
+    pub fn state(&self, setup: &Setup) -> Result<Option<&str>, WorkError> {
+        let (Some(path), Some(_)) = (&self.image, &self.existing) else { return Ok(None) };
+        if self.state.get().is_none() {
+            let mut hash = Sha256::new();
+            image_state(path, &setup.profile, setup.content, &mut |at, part| {
+                hash.update(at.to_le_bytes());
+                hash.update(part);
+            })?;
+            let _ = self.state.set(hex(hash));
+        }
+        Ok(self.state.get().map(String::as_str))
+    }
+
+    fn record(&self, setup: &Setup) -> Result<Option<ImageRecord>, WorkError> {
+        let Some(path) = &self.image else { return Ok(None) };
+        let state = self.state(setup)?.map(str::to_owned);
+        Ok(Some(ImageRecord { path: absolute(path), state }))
     }
 
     /// The drive, as workloads see it.
@@ -132,7 +149,10 @@ pub fn run(
     progress: &mut dyn FnMut(Phase, f64) -> bool,
 ) -> Result<Outcome, WorkError> {
     let (has_image, pieces) = (place.image.is_some(), pieces.into());
-    let provenance = provenance_of(setup, &pieces, &work, place.record());
+    let provenance = match place.provenance {
+        true => Some(provenance_of(setup, &pieces, &work, place.record(setup)?)),
+        false => None,
+    };
     let media = place.media(setup)?;
     let recorder = watchers.recorder().clone();
     let (mut recovery, phase, progress) = (None, Cell::new(Phase::Before), RefCell::new(progress));
@@ -165,7 +185,7 @@ pub fn run(
         // Nobody will see the drive again: its power may go as it is.
         false => Ok(()),
     })?;
-    report.provenance = Some(provenance);
+    report.provenance = provenance;
     Ok(Outcome { report, heard, recovery, first_lost_page })
 }
 
@@ -193,6 +213,40 @@ mod tests {
         assert_eq!(whole.total.all.as_ref().unwrap().requests, 4000);
         assert!(stopped.total.all.unwrap().requests < 4000);
         assert_eq!(whole.provenance.unwrap().own_pieces, ["arbiter"]);
+    }
+
+    #[test]
+    fn what_an_image_holds_is_summed_up_only_for_who_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d.aster");
+        let mut profile = aster_device::profile::shipped("tiny").unwrap();
+        profile.geometry.blocks_per_lun = 512;
+        let setup = Setup { content: Some(Content::Fingerprint), ..Setup::new("tiny", profile) };
+        let ran = |provenance: bool, job: &str| {
+            let work = Work::jobs("j", job, false).unwrap();
+            let watchers = Watchers::new(&Watch::default()).unwrap();
+            let before = bytes_read();
+            let place = Place::new(&setup, Some(&path)).unwrap();
+            let place = if provenance { place } else { place.without_provenance() };
+            let pieces = Pieces::default();
+            let report = run(&setup, pieces, work, place, watchers, &mut |_, _| true).unwrap().report;
+            assert_eq!(report.provenance.is_some(), provenance);
+            (bytes_read() - before, report)
+        };
+        ran(false, "[fill]\nrw=write\nbs=64k\n");
+        let read = "[look]\nrw=read\nbs=4k\nnumber_ios=1\n";
+        let mut records = 0;
+        let count = &mut |_, part: &[u8]| records += part.len() as u64;
+        image_state(&path, &setup.profile, setup.content, count).unwrap();
+        let ((without, _), (with, report)) = (ran(false, read), ran(true, read));
+        assert!(with >= without + records / 2, "{with} and {without} bytes read, {records} of records");
+        assert!(report.provenance.unwrap().image.unwrap().state.is_some());
+    }
+
+    /// Bytes that this thread has read from files.
+    fn bytes_read() -> u64 {
+        let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+        text.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
     }
 
     /// Whoever was issued first.
