@@ -6,9 +6,9 @@ use crate::media::Media;
 use crate::profile::{Profile, geometry_key};
 use aster_ftl::ConfigError as FtlError;
 use aster_hostif::{BlockSize, ConfigError as HostError};
-use aster_nand::NandError;
+use aster_nand::{NandArray, NandError};
 use aster_ports::resource::Bandwidth;
-use aster_units::Content;
+use aster_units::{BlockAddr, Content, LunIndex};
 
 /// Checks everything about a profile that needs no medium. `content` overrides the profile's.
 ///
@@ -18,13 +18,59 @@ pub fn check(profile: &Profile, content: Option<Content>) -> Result<(), BuildErr
     let content = content.unwrap_or(profile.content.into());
     build::nand(profile, content)?.validate()?;
     let ftl = build::ftl(profile, content, 1);
-    ftl.validate()?;
+    ftl.validate().map_err(|error| match error {
+        FtlError::Capacity { needed, available, .. } => {
+            FtlError::Capacity { needed, available, enough: blocks_that_do(profile, content) }
+        }
+        error => error,
+    })?;
     let bytes = ftl.logical_pages() * u64::from(ftl.geometry.page_bytes);
     build::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;
     build::frequency(profile)?;
     build::flash(profile)?;
     build::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000), None)?;
     Ok(())
+}
+
+/// Of a package that must grow, so many times the blocks are tried.
+const PACKAGE_GROWTH_MAX: u32 = 16;
+/// Of a small package so many blocks.
+const PACKAGE_BLOCKS_TRIED: u32 = 256;
+
+/// The least number of blocks per LUN with which the profile makes a drive that comes up; `None` when none does. It may
+/// not be the last such number: with more blocks the capacity grows, too, and the next one may be bad.
+fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
+    let with = |blocks: u32| {
+        let mut profile = profile.clone();
+        match &mut profile.restrict.blocks_per_lun {
+            Some(restricted) => *restricted = blocks,
+            None => profile.geometry.blocks_per_lun = blocks,
+        }
+        profile
+    };
+    let first = profile.restrict.blocks_per_lun.unwrap_or(profile.geometry.blocks_per_lun).saturating_add(1);
+    let last = match profile.restrict.blocks_per_lun {
+        Some(_) => profile.blocks_of_planes(profile.used_geometry().planes),
+        None => profile.geometry.blocks_per_lun.saturating_mul(PACKAGE_GROWTH_MAX).max(PACKAGE_BLOCKS_TRIED),
+    };
+    (first..=last).find(|&blocks| has_good_blocks(&with(blocks), content))
+}
+
+/// Whether the profile makes a drive whose LUNs have enough blocks that are not bad from the factory.
+fn has_good_blocks(profile: &Profile, content: Content) -> bool {
+    let used = profile.used_geometry();
+    let Ok(nand) = build::nand(profile, content) else { return false };
+    let ftl = build::ftl(profile, content, 1);
+    // The cheapest first: thousands of numbers may be tried.
+    let is_drive =
+        used.validate().is_ok() && ftl.has_blocks() && nand.validate().is_ok() && ftl.validate().is_ok();
+    let restriction = ftl.restriction();
+    let good = |lun| {
+        let bad: Vec<_> = NandArray::factory_bad_blocks(&nand, lun).collect();
+        let blocks = (0..used.blocks_per_lun).map(BlockAddr);
+        blocks.filter(|&block| bad.binary_search(&restriction.block(block)).is_err()).count() as u64
+    };
+    is_drive && (0..used.total_luns()).map(LunIndex).all(|lun| good(lun) >= ftl.blocks_needed_per_lun())
 }
 
 /// Bytes of the namespace and of its logical blocks that a drive of this profile will have on `media`. Without media it is

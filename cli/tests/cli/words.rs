@@ -368,6 +368,33 @@ fn mistakes_on_the_command_line_are_refused() {
 }
 
 #[test]
+fn the_number_of_blocks_that_an_error_names_is_the_least_that_makes_a_drive() {
+    let place = Place::new();
+    place.write("j.fio", "[j]\nrw=write\nbs=16k\nsize=64k\n");
+    let run = |profile: &str, more: &[&str], blocks: u32| {
+        let blocks = format!("restrict.blocks_per_lun={blocks}");
+        let asked = ["run", profile, "--job", "j.fio", "--content", "fingerprint", "--set", &blocks];
+        place.aster(&[&asked[..], more].concat())
+    };
+    let named = |profile: &str, more: &[&str]| -> u32 {
+        let refused = run(profile, more, 4);
+        let number = refused.err.split_once("or have ").and_then(|(_, rest)| rest.split(' ').next());
+        number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{}", refused.err))
+    };
+    // Of two planes, and with bad blocks that are in the way.
+    let bad = ["--set", "package.factory_bad_per_mille=120", "--set", "geometry.blocks_per_lun=96"];
+    for more in [&[][..], &bad] {
+        let enough = named("tiny", more);
+        let ran = run("tiny", more, enough);
+        assert_eq!(ran.code, 0, "{enough}: {}", ran.err);
+        assert!((4..enough).all(|blocks| run("tiny", more, blocks).code != 0), "{enough} are the fewest");
+    }
+    let enough = named("cosmos-plus", &[]);
+    assert_eq!(run("cosmos-plus", &[], enough).code, 0, "{enough}");
+    assert_ne!(run("cosmos-plus", &[], enough - 1).code, 0, "{enough} are the fewest");
+}
+
+#[test]
 fn the_exit_status_is_what_the_help_says() {
     let place = Place::new();
     let help = place.aster(&["run", "--help"]).out;

@@ -666,7 +666,7 @@ impl Profile {
         self.package.cells.into()
     }
     /// Blocks that so many planes of a LUN have.
-    pub(super) fn blocks_of_planes(&self, planes: u8) -> u32 {
+    pub(crate) fn blocks_of_planes(&self, planes: u8) -> u32 {
         let g = &self.geometry;
         g.blocks_per_lun / u32::from(g.planes.max(1)) * u32::from(planes)
     }

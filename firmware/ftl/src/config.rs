@@ -167,7 +167,8 @@ pub enum ConfigError {
         needed: u64,
         /// Blocks a LUN has.
         available: u32,
-        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no number will do.
+        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no number will
+        /// do. Blocks that are bad from the factory are not among them.
         enough: Option<u32>,
     },
     /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
@@ -196,7 +197,7 @@ impl fmt::Display for ConfigError {
                 // The capacity comes from the blocks: what is missing is no answer to how many it takes.
                 match enough {
                     Some(enough) => {
-                        write!(f, ", or have {enough} blocks a LUN and some more for those that are bad")
+                        write!(f, ", or have {enough} blocks per LUN")
                     }
                     None => Ok(()),
                 }
@@ -288,7 +289,8 @@ impl FtlConfig {
         }
         Ok(())
     }
-    fn has_blocks(&self) -> bool {
+    /// Whether a LUN's blocks are enough, while none of them is bad.
+    pub fn has_blocks(&self) -> bool {
         self.logical_pages() > 0 && self.blocks_needed_per_lun() <= u64::from(self.geometry.blocks_per_lun)
     }
 
@@ -421,7 +423,8 @@ impl FtlConfig {
     /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks are its
     /// metadata, the reserve, one open block of garbage collection, and the rest, which is closed. If the logical pages
     /// can't fill the rest, some closed block has an invalid page, and collecting it gains room.
-    pub(crate) fn blocks_needed_per_lun(&self) -> u64 {
+    /// Blocks that a LUN needs: its share of the logical pages, metadata, and what garbage collection works in.
+    pub fn blocks_needed_per_lun(&self) -> u64 {
         let share = self.logical_pages().div_ceil(u64::from(self.geometry.total_luns()));
         let full = share / u64::from(self.geometry.pages_per_block) + 1;
         full + self.metadata_blocks_per_lun()

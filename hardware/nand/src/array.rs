@@ -10,7 +10,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_ports::medium::Medium;
-use aster_units::{Instant, LunAddr, LunIndex};
+use aster_units::{BlockAddr, Instant, LunAddr, LunIndex};
 use core::cell::RefCell;
 use core::fmt;
 
@@ -120,6 +120,13 @@ impl NandArray {
     /// Bytes that a medium needs for the image of such an array. The image is sparse: what was never written takes no space.
     pub fn image_bytes(config: &NandConfig) -> u64 {
         Image::bytes(config)
+    }
+
+    /// Blocks of a LUN that leave the factory bad in such an array, in ascending order.
+    pub fn factory_bad_blocks(config: &NandConfig, lun: LunIndex) -> impl Iterator<Item = BlockAddr> {
+        let seed = config.die_seed(lun);
+        let blocks = (0..config.geometry.blocks_per_lun).map(BlockAddr);
+        blocks.filter(move |&block| config.failures.factory_bad(seed, block))
     }
 
     /// Bytes of such an image, from its beginning, that say what the array holds: blocks, and pages with their checksums. The

@@ -9,7 +9,7 @@ use crate::timing::ArrayTiming;
 use crate::variant::Variant;
 use aster_ports::layout::PageLayout;
 use aster_ports::medium::MediumError;
-use aster_units::{CellMode, Content, Geometry, GeometryError};
+use aster_units::{CellMode, Content, Geometry, GeometryError, LunIndex, mix64};
 use core::fmt;
 
 /// The NAND array of a drive: plain, checked once by [`NandConfig::validate`], constant afterwards.
@@ -142,6 +142,11 @@ impl From<MediumError> for NandError {
 }
 
 impl NandConfig {
+    /// What is left to chance on a LUN's die follows from it.
+    pub(crate) fn die_seed(&self, lun: LunIndex) -> u64 {
+        mix64(self.seed ^ mix64(u64::from(lun.0) + 1))
+    }
+
     /// Checks every bound that the array relies on.
     ///
     /// # Errors

@@ -302,7 +302,7 @@ fn how_many_blocks_would_do_is_said() {
     assert_eq!(with(enough), Ok(()));
     assert!((20..enough).all(|blocks| with(blocks).is_err()), "{enough} are the fewest");
     let error = std::format!("{}", with(20).unwrap_err());
-    assert!(error.contains(&std::format!("or have {enough} blocks a LUN")), "{error}");
+    assert!(error.contains(&std::format!("or have {enough} blocks per LUN")), "{error}");
 }
 
 #[test]

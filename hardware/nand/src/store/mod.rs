@@ -87,7 +87,7 @@ pub(crate) struct Die {
 impl Die {
     /// The cells of a LUN, fresh from the factory.
     pub fn new(config: &Rc<NandConfig>, lun: LunIndex, image: Option<SharedImage>) -> Self {
-        let seed = mix64(config.seed ^ mix64(u64::from(lun.0) + 1));
+        let seed = config.die_seed(lun);
         let blocks = (0..config.geometry.blocks_per_lun)
             .map(|b| Block::new(config.failures.factory_bad(seed, BlockAddr(b))))
             .collect();
