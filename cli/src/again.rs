@@ -91,7 +91,13 @@ impl Again {
                 made.source.job = Some(name.into());
                 made.verify = *verify;
             }
-            WorkRecord::Trace { path, .. } => {
+            WorkRecord::Trace { path: None, name, .. } => {
+                return Err(fail(format!(
+                    "its trace came from {name}, which was read once and not kept: keep it in a file, name that with \
+                     --trace, and the report of that run can be repeated"
+                )));
+            }
+            WorkRecord::Trace { path: Some(path), .. } => {
                 let recorded = self.recorded()?;
                 made.source.trace = Some(path.clone());
                 (made.replay, made.verify) = (recorded.replay, recorded.verify);
@@ -166,7 +172,7 @@ impl Again {
         work: &Work,
         state: impl FnOnce() -> Result<Option<String>, Failure>,
     ) -> Result<(), Failure> {
-        if let (WorkRecord::Trace { path, sha256, .. }, WorkRecord::Trace { sha256: now, .. }) =
+        if let (WorkRecord::Trace { path: Some(path), sha256, .. }, WorkRecord::Trace { sha256: now, .. }) =
             (&self.provenance.work, record_of(work))
             && *sha256 != now
         {

@@ -472,7 +472,8 @@ pub(crate) struct SourceArgs {
     /// Profile, work, seed and everything else are the report's, even where a profile or job file has changed since. The figures
     /// are compared. A trace or an image must hold what it held then.
     #[arg(long, value_name = "REPORT", conflicts_with_all = ["profile", "set", "hardware", "content", "precondition", "age", "seed",
-          "keep_going", "verify", "trace_format", "trace_device", "trace_speed", "trace_wrap", "trace_round", "queue_depth"])]
+          "keep_going", "verify", "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
+          "trace_round", "queue_depth"])]
     pub(crate) again: Option<PathBuf>,
     /// A fio job file
     #[arg(long, value_name = "FILE")]

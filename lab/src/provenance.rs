@@ -78,8 +78,8 @@ pub enum WorkRecord {
     Trace {
         /// What reports call it.
         name: String,
-        /// The file.
-        path: PathBuf,
+        /// The file; `null` of what could be read only once, as standard input: such a run can't be repeated.
+        path: Option<PathBuf>,
         /// Of the file's bytes, in hexadecimal digits.
         sha256: String,
     },

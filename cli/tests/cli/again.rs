@@ -1,7 +1,11 @@
 //! A report says where its figures come from, and repeats its run.
 
 use crate::place::Place;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
 
 /// What the simulation gave.
 fn figures(report: &Value) -> Value {
@@ -126,6 +130,86 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
     place.write("r.json", other.to_string());
     let ran = place.aster(&["run", "--again", "r.json"]);
     assert!(ran.code == 0 && ran.err.contains("made by aster 0.0.7"), "{}", ran.err);
+}
+
+/// Two disks of MSR's, with a request that is not of whole blocks and one beyond the drive.
+const DISKS: &str = "128166372003061629,usr,0,Write,4096,8192,41286\n\
+    128166372003061630,usr,1,Write,8192,4096,41286\n\
+    128166372003062630,usr,0,Read,4608,4096,41286\n\
+    128166372003063630,usr,1,Read,68719476736,4096,41286\n\
+    128166372003063640,usr,0,Read,4096,8192,41286\n";
+
+#[test]
+fn a_packed_trace_of_several_devices_is_repeated_as_it_was_replayed() {
+    let place = Place::new();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(DISKS.as_bytes()).unwrap();
+    place.write("t.gz", gzip.finish().unwrap());
+    place.write("t.zst", stored_in_zstd(DISKS));
+    let how =
+        ["--trace-device", "all", "--trace-place", "same", "--trace-loop", "closed", "--trace-speed", "2.5"];
+    let more = [
+        "--trace-wrap",
+        "--trace-round",
+        "--queue-depth",
+        "1",
+        "--trace-format",
+        "msr",
+        "--verify",
+        "--json",
+    ];
+    let kept = ["--spans", "--events", "e.jsonl", "--from", "1us"];
+    for (file, packed) in [("t.gz", "gzip"), ("t.zst", "zstd")] {
+        let first = place.report(&[&["run", "tiny", "--trace", file][..], &how, &more, &kept].concat());
+        assert_eq!(first["trace"]["compression"], packed);
+        assert_eq!(
+            (&first["trace"]["loop"], &first["trace"]["speed"], &first["trace"]["queue_depth"]),
+            (&"closed".into(), &2.5.into(), &1.into())
+        );
+        place.write("r.json", first.to_string());
+        let again = place.report(&["run", "--again", "r.json", "--json"]);
+        assert_eq!(figures(&again), figures(&first));
+        assert_eq!(again["provenance"]["arguments"], first["provenance"]["arguments"]);
+    }
+    // How it is replayed is the report's.
+    for other in [
+        ["--trace-loop", "open"],
+        ["--trace-place", "apart"],
+        ["--trace-device", "all"],
+        ["--queue-depth", "2"],
+    ] {
+        let error = place.refused(2, &[&["run", "--again", "r.json"][..], &other].concat());
+        assert!(error.contains(other[0]), "{error}");
+    }
+}
+
+#[test]
+fn a_trace_from_standard_input_cannot_be_repeated_and_is_refused_by_its_name() {
+    let place = Place::new();
+    let mut child = place
+        .command(&["run", "tiny", "--trace", "-", "--trace-wrap", "--trace-round", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(DISKS.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["provenance"]["work"]["trace"]["path"], Value::Null);
+    place.write("r.json", report.to_string());
+    let error = place.refused(2, &["run", "--again", "r.json"]);
+    assert!(error.contains("its trace came from standard input") && error.contains("--trace"), "{error}");
+}
+
+/// A frame of Zstandard (RFC 8878 §3.1.1) whose one block is stored as it is.
+fn stored_in_zstd(text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).unwrap();
+    // One segment, whose size has four bytes.
+    let head = [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..], &length.to_le_bytes()].concat();
+    // The last block, raw.
+    let block = (length << 3 | 1).to_le_bytes();
+    [&head[..], &block[..3], text.as_bytes()].concat()
 }
 
 #[test]

@@ -5,7 +5,6 @@ use crate::provenance::{Build, HostFacts, ImageRecord, ProfileRecord, Provenance
 use aster_device::profile::{ContentKind, Profile};
 use aster_device::{ChannelHardware, Pieces};
 use aster_units::Content;
-use std::path::Path;
 
 /// Of a run of `work` as `setup` says, on a drive with `pieces`.
 pub(crate) fn provenance_of(
@@ -76,7 +75,7 @@ pub fn record_of(work: &Work) -> WorkRecord {
         }
         Work::Trace { file, survey, .. } => WorkRecord::Trace {
             name: file.name().to_owned(),
-            path: absolute(Path::new(file.name())),
+            path: file.path().map(absolute),
             sha256: survey.sha256.clone(),
         },
     }

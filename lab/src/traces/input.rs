@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The longest line of a trace. Without a bound a file without line ends would be kept in memory.
@@ -43,6 +43,8 @@ const OTHERS: [(&[u8], &str, &str); 4] = [
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     name: String,
+    /// Where it stays; `None` of what could be read only once.
+    path: Option<PathBuf>,
     file: Rc<File>,
     compression: Compression,
 }
@@ -59,7 +61,10 @@ impl TraceFile {
             return Err("is a folder; name a file".into());
         }
         let name = path.display().to_string();
-        if metadata.is_file() { Self::of(name, file) } else { Self::read_once(name, file) }
+        match metadata.is_file() {
+            true => Ok(TraceFile { path: Some(path.to_owned()), ..Self::of(name, file)? }),
+            false => Self::read_once(name, file),
+        }
     }
 
     /// What `from` gives, copied to a temporary file.
@@ -101,7 +106,7 @@ impl TraceFile {
         } else {
             Compression::None
         };
-        Ok(TraceFile { name, file: Rc::new(file), compression })
+        Ok(TraceFile { name, path: None, file: Rc::new(file), compression })
     }
 
     /// Calls it something else.
@@ -112,6 +117,11 @@ impl TraceFile {
     /// Its name, for reports and errors.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Where it can be read again; `None` of what could be read only once, as standard input.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// How it is compressed.
