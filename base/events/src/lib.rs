@@ -60,6 +60,25 @@ mod tests {
     }
 
     #[test]
+    fn work_is_done_once_and_accounted_to_its_function_while_somebody_listens() {
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let recorder = Recorder::default();
+        let now = core::cell::Cell::new(5u64);
+        let done = |picos| {
+            let stands = || (2, 9, Instant::from_picos(now.get()));
+            recorder.account(Function::Polling, stands, || now.set(now.get() + picos));
+        };
+        done(10);
+        recorder.attach(Keep(kept.clone()));
+        done(30);
+        done(0);
+        assert_eq!(now.get(), 45);
+        let worked =
+            Event::FirmwareWorked { core: 2, function: Function::Polling.number(), task: 9, picoseconds: 30 };
+        assert_eq!(*kept.borrow(), [(Instant::from_picos(15), worked)], "what takes no time is no work");
+    }
+
+    #[test]
     fn events_carry_their_declared_names_and_values() {
         let kept = Rc::new(RefCell::new(Vec::new()));
         let recorder = Recorder::default();

@@ -47,10 +47,21 @@ impl Recorder {
             self.send(at, event());
         }
     }
-    /// Reports that `task` had `core` work on `function` from `from` to `to`, if it took time.
+    /// Has `work` done by a core and, while a sink is attached, reports how long that core worked on `function`, if it took time. `stands` says which core
+    /// it is, the task that runs on it, and the core's time.
+    #[inline]
+    pub fn account(&self, function: Function, stands: impl Fn() -> (u8, u32, Instant), work: impl FnOnce()) {
+        if self.is_on() {
+            return self.account_seen(function, stands, work);
+        }
+        work();
+    }
     #[cold]
     #[inline(never)]
-    pub fn worked(&self, function: Function, (core, task): (u8, u32), from: Instant, to: Instant) {
+    fn account_seen(&self, function: Function, stands: impl Fn() -> (u8, u32, Instant), work: impl FnOnce()) {
+        let (core, task, from) = stands();
+        work();
+        let (_, _, to) = stands();
         if to > from {
             let (function, picoseconds) = (function.number(), to.since(from).as_picos());
             self.emit(from, || Event::FirmwareWorked { core, function, task, picoseconds });

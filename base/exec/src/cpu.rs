@@ -102,6 +102,12 @@ impl Core {
         self.index
     }
 
+    /// Where the core stands, as events tell it: its number, the task that runs, and the core's time.
+    #[inline]
+    pub fn stands(&self) -> (u8, u32, Instant) {
+        (self.index as u8, self.exec.current().number(), self.now())
+    }
+
     /// The clock the core runs at.
     pub fn frequency(&self) -> Frequency {
         self.state.frequency

@@ -167,18 +167,7 @@ impl Lun {
     /// Spends `cycles` of the core on `function`.
     #[inline]
     pub fn spend(&self, function: Function, cycles: u64) {
-        if self.recorder.is_on() {
-            return self.spend_seen(function, cycles);
-        }
-        self.core.charge(cycles);
-    }
-    #[cold]
-    #[inline(never)]
-    fn spend_seen(&self, function: Function, cycles: u64) {
-        let from = self.core.now();
-        self.core.charge(cycles);
-        let by = (self.core.number() as u8, self.core.exec().current().number());
-        self.recorder.worked(function, by, from, self.core.now());
+        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
     }
 
     /// The core that runs this LUN's operations.

@@ -305,17 +305,7 @@ impl Drive {
     /// Spends `cycles` of the core on `function`.
     #[inline]
     pub(crate) fn spend(&self, function: Function, cycles: u64) {
-        if self.recorder.is_on() {
-            return self.spend_seen(function, cycles);
-        }
-        self.core.charge(cycles);
-    }
-    #[cold]
-    #[inline(never)]
-    fn spend_seen(&self, function: Function, cycles: u64) {
-        let from = self.core.now();
-        self.core.charge(cycles);
-        self.recorder.worked(function, (self.core.number() as u8, self.task()), from, self.core.now());
+        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
     }
     /// The firmware task that runs, as events number it.
     pub(crate) fn task(&self) -> u32 {

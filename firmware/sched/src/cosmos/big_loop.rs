@@ -272,18 +272,7 @@ impl BigLoop {
     }
     #[inline]
     fn work(&self, function: Function, work: impl FnOnce(&Core)) {
-        if self.recorder.is_on() {
-            return self.work_seen(function, work);
-        }
-        work(&self.core);
-    }
-    #[cold]
-    #[inline(never)]
-    fn work_seen(&self, function: Function, work: impl FnOnce(&Core)) {
-        let from = self.core.now();
-        work(&self.core);
-        let by = (self.core.number() as u8, self.core.exec().current().number());
-        self.recorder.worked(function, by, from, self.core.now());
+        self.recorder.account(function, || self.core.stands(), || work(&self.core));
     }
     #[inline]
     pub(super) fn count(&self, change: impl FnOnce(&mut LoopStats)) {
