@@ -161,6 +161,7 @@ pub(crate) fn nand(profile: &Profile, content: Content) -> Result<NandConfig, Bu
             commands: commands(p),
             read_levels_mv: p.retry.as_ref().map(|retry| retry.levels_mv.clone()).unwrap_or_default(),
             pair_loss: p.pair_loss,
+            lsb_pages: profile.restrict.lsb_pages,
         },
         identity: Identity { id: p.id, manufacturer, model, endurance: endurance(p.endurance) },
         errors: ErrorModel {

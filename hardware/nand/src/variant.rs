@@ -14,6 +14,9 @@ pub struct Variant {
     pub read_levels_mv: Vec<i16>,
     /// A program of a word line's upper page that is cut off takes the pages below it along: MLC's lost LSB.
     pub pair_loss: bool,
+    /// Pages come in the order of LSB pages alone, one for each word line (C31); otherwise in that of all pages. A page that is not
+    /// the next in the order fails.
+    pub lsb_pages: bool,
 }
 
 impl Variant {

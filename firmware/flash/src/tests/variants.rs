@@ -27,7 +27,12 @@ fn commands() -> CommandSet {
 }
 
 pub(super) fn make(nand: &mut NandConfig, flash: &mut FlashConfig) {
-    nand.variant = Variant { commands: commands(), read_levels_mv: vec![0, -40, -80, -120], pair_loss: true };
+    nand.variant = Variant {
+        commands: commands(),
+        read_levels_mv: vec![0, -40, -80, -120],
+        pair_loss: true,
+        lsb_pages: false,
+    };
     let us = Duration::from_micros;
     flash.variant = crate::PackageVariant {
         commands: nand.variant.commands,

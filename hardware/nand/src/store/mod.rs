@@ -208,18 +208,16 @@ impl Die {
     }
 
     /// Whether a page is the one to program next: the one behind the last in order, or the next word line's LSB page where upper pages
-    /// are left out (C31). Which of them it is, a block's second page decides, and it stays so until an erase.
+    /// are left out (C31), which the array's order says of a block's second page. Pages in SLC mode come one behind the other.
     fn follows(&self, at: PageAddr) -> bool {
         let state = &self.blocks[at.block.index()];
-        let lsb_only = state.flags.has(Flags::LSB_ONLY);
-        match state.next {
-            0 => at.page.0 == 0,
-            next => {
-                let of_next_line = next - 1 + u16::from(self.config.cells.bits());
-                (at.page.0 == next && !lsb_only)
-                    || (at.page.0 == of_next_line && !at.slc && (next == 1 || lsb_only))
-            }
-        }
+        let lsb_only = match state.next {
+            0 => return at.page.0 == 0,
+            1 => self.config.variant.lsb_pages && !at.slc,
+            _ => state.flags.has(Flags::LSB_ONLY),
+        };
+        let step = if lsb_only { u16::from(self.config.cells.bits()) } else { 1 };
+        at.page.0 == state.next - 1 + step
     }
 
     /// The pages below `page` on its word line can't be read any more: its program, which moves their cells too, was cut off.

@@ -67,6 +67,7 @@ pub fn everything() -> Variant {
         },
         read_levels_mv: vec![0, -40, -80, -120],
         pair_loss: true,
+        lsb_pages: false,
     }
 }
 

@@ -53,9 +53,27 @@ fn pages_out_of_order_fail() {
 }
 
 #[test]
-fn a_block_whose_second_page_is_the_next_word_lines_has_lsb_pages_only_until_its_erase() {
+fn a_page_that_is_skipped_is_refused_at_the_program_that_skips_it() {
+    // Of all pages, and of LSB pages alone (C31): what the order leaves out is what skips.
+    for (lsb_pages, skips, next) in [(false, 2, 1), (true, 1, 2)] {
+        let mut c = config(Content::Full);
+        c.variant.lsb_pages = lsb_pages;
+        let (mut bus, inspect) = one(c);
+        assert_eq!(bus.program(1, 0, 1), 0xe0);
+        assert_eq!(bus.program(1, skips, 2), FAIL, "page {skips} behind page 0");
+        assert_eq!(bus.read(1, skips), Out::Erased { flips: vec![] });
+        assert_eq!(inspect.block(LUN, BlockAddr(1)).programmed, 1);
+        assert_eq!(bus.program(1, next, 3), 0xe0, "the block is in order still");
+        assert_eq!(bus.program(1, 7, 4), FAIL, "and so is every later one");
+    }
+}
+
+#[test]
+fn a_block_of_lsb_pages_alone_takes_no_upper_page_and_is_empty_behind_its_erase() {
     // C31
-    let (mut bus, inspect) = one(config(Content::Full));
+    let mut c = config(Content::Full);
+    c.variant.lsb_pages = true;
+    let (mut bus, inspect) = one(c);
     for page in [0, 2, 4] {
         assert_eq!(bus.program(1, page, 0x10 + page as u8), 0xe0, "page {page}");
     }
@@ -72,7 +90,7 @@ fn a_block_whose_second_page_is_the_next_word_lines_has_lsb_pages_only_until_its
     assert_eq!(bus.erase(1), 0xe0);
     assert_eq!(inspect.programmed_pages(), 0);
     assert_eq!(bus.program(1, 0, 1), 0xe0);
-    assert_eq!(bus.program(1, 1, 1), 0xe0);
+    assert_eq!(bus.program(1, 2, 1), 0xe0);
 }
 
 #[test]
