@@ -3,6 +3,7 @@
 use aster_device::Media;
 use aster_device::control::{Answer, ControlWord, Filter, Passage, SegmentKind, StatisticsFilter};
 use aster_device::profile::{ControllerName, Profile};
+use aster_driver::QueueId;
 use aster_events::Recorder;
 use aster_tests::{cases, drive, job, machine, profile, run, run_with, versioned};
 use aster_units::{Content, Instant, LunIndex};
@@ -45,6 +46,26 @@ fn trimmed_blocks_read_as_zeroes_and_the_rest_is_untouched() {
         let read = job("read", Access::Random, Mix::Read, 16 << 10, 1_000);
         contents = run(&m, &[write, trim, read], contents);
     }
+}
+
+/// A host whose driver finds DLFEAT's promise sends Write Zeroes with DEAC in place of a trim (NVMe 1.4 §6.17).
+#[test]
+fn zeroes_with_the_deallocate_bit_give_their_pages_up() {
+    let profile = profile("tiny", |_| {});
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let (driver, block) = (m.driver().clone(), drive(&m).block_bytes as usize);
+    let read = m.block_on("zeroing", async move {
+        let (queue, blocks) = (QueueId(1), (1 << 20) / block as u64);
+        driver.write(queue, 0, &vec![7; 1 << 20], true).await?;
+        driver.write_zeroes(queue, 0, blocks, true, true).await?;
+        let mut back = vec![9; 1 << 20];
+        driver.read(queue, 0, &mut back).await?;
+        Ok::<_, aster_driver::DriverError>(back)
+    });
+    assert!(read.unwrap().unwrap().iter().all(|&byte| byte == 0));
+    let stats = m.device().stats().ftl;
+    let pages = (1 << 20) / u64::from(profile.geometry.page_bytes);
+    assert_eq!((stats.host_pages_read, stats.host_pages_unmapped), (pages, pages));
 }
 
 #[test]

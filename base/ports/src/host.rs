@@ -27,7 +27,7 @@ pub enum HostOp {
     Compare,
     /// Write zeroes without data.
     WriteZeroes {
-        /// The host allows deallocation instead.
+        /// DEAC: the host wishes that blocks are deallocated. Without it the drive may do so all the same (NVMe 1.4 §6.17).
         deallocate: bool,
     },
     /// Deallocate the command's ranges ([`CommandPort::range`]).

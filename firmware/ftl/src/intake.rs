@@ -155,7 +155,9 @@ impl Drive {
             HostOp::Read => self.cut_range(id, Work::Read { fua }, offset, length).await,
             HostOp::Write => self.cut_range(id, Work::Write { fua }, offset, length).await,
             HostOp::Compare => self.cut_range(id, Work::Compare { fua }, offset, length).await,
-            HostOp::WriteZeroes { .. } => self.cut_zeroes(id, offset, length, fua).await,
+            // Deallocated pages read as zeroes, so that DEAC's wish is done for all (NVMe 1.4 §6.17: set, the controller should
+            // deallocate; cleared, it may).
+            HostOp::WriteZeroes { deallocate: _ } => self.cut_zeroes(id, offset, length, fua).await,
             HostOp::Deallocate => {
                 let mut index = 0;
                 while let Some(range) = self.host.range(id, index) {

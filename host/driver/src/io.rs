@@ -22,7 +22,7 @@ pub enum IoOp {
     Compare,
     /// Zero the blocks (§6.17).
     WriteZeroes {
-        /// The controller may deallocate instead.
+        /// DEAC: the controller should deallocate the blocks. Without it the controller may.
         deallocate: bool,
     },
     /// Deallocate the one range of blocks (§6.7).

@@ -164,6 +164,39 @@ fn deallocated_pages_cost_garbage_collection_nothing() {
     assert!(4 * rewrite(true) < rewrite(false));
 }
 
+/// What DLFEAT promises of Write Zeroes (NVMe 1.4 §5.15.2.1, §6.17).
+#[test]
+fn write_zeroes_deallocates_whole_pages_and_reads_as_zeroes_over_a_restart() {
+    let programmed = |bench: &Bench| {
+        let programs = bench.ftl.stats().flash_programs;
+        programs.total() - programs.metadata
+    };
+    for deallocate in [true, false] {
+        let bench = Bench::fresh(config(Content::Full));
+        let (page, half) = (8192u64, 4096usize);
+        assert_eq!(bench.run(HostOp::Write, 0, 8 * page, vec![7; 8 * page as usize]).0, HostStatus::Success);
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        let programs = programmed(&bench);
+        // Half of page 1, pages 2 to 5, half of page 6.
+        let zeroes = HostOp::WriteZeroes { deallocate };
+        assert_eq!(bench.run(zeroes, page + page / 2, 5 * page, vec![]).0, HostStatus::Success);
+        assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
+        let written = programmed(&bench) - programs;
+        assert_eq!(written, 2, "only the two pages that keep a half are written");
+        let mut expected = vec![7; 8 * page as usize];
+        expected[8192 + half..6 * 8192 + half].fill(0);
+        let read = |bench: &Bench| {
+            let before = bench.ftl.stats();
+            let (status, data) = bench.run(HostOp::Read, 0, 8 * page, vec![9; 8 * page as usize]);
+            assert_eq!((status, data == expected), (HostStatus::Success, true));
+            bench.ftl.stats().host_pages_unmapped - before.host_pages_unmapped
+        };
+        assert_eq!(read(&bench), 4, "deallocated pages");
+        assert_eq!(bench.shut_down(), HostStatus::Success);
+        assert_eq!(read(&bench.restart()), 4);
+    }
+}
+
 #[test]
 fn overlapping_commands_never_tear_a_logical_block() {
     let bench = Bench::fresh(config(Content::Full));

@@ -112,6 +112,7 @@ impl Controller {
         namespace.ncap = blocks;
         namespace.nuse = blocks;
         namespace.flbas = FormattedSize(0).with_format(index).0;
+        // DEAC deallocates: each whole page of the range is unmapped, and the ends are written with zeroes.
         namespace.dlfeat =
             DeallocateFeatures(0).with_read_behavior(READS_ZEROES).with_write_zeroes_deallocates(true).0;
         namespace.nvmcap = U128::new(self.config.namespace_bytes.into());
