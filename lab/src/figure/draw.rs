@@ -78,6 +78,8 @@ struct Entry {
     said: String,
     colour: &'static str,
     dashes: Option<&'static str>,
+    /// A single point of the paper: no line is drawn, and the legend shows the ring.
+    is_ring: bool,
 }
 
 /// The legend of a panel. The paper's line, and a bound, have the colour of ours that they stand beside.
@@ -89,7 +91,12 @@ fn entries(panel: &Panel) -> Vec<Entry> {
             Source::Bound => (", at most", Some("2 3")),
             Source::Paper => (", paper", Some("7 4")),
         };
-        Entry { said: format!("{}{suffix}", series.name), colour: COLOURS[named % COLOURS.len()], dashes }
+        Entry {
+            said: format!("{}{suffix}", series.name),
+            colour: COLOURS[named % COLOURS.len()],
+            dashes,
+            is_ring: dashes.is_some() && series.points.len() == 1,
+        }
     };
     panel.series.iter().map(entry).collect()
 }
@@ -101,8 +108,18 @@ impl Entry {
         if let Some(dashes) = self.dashes {
             mark = mark.set("stroke-dasharray", dashes);
         }
-        Group::new().add(mark).add(said(self.said.as_str(), (at.0 + 22.0, at.1), "start", "small"))
+        let text = said(self.said.as_str(), (at.0 + 22.0, at.1), "start", "small");
+        if self.is_ring {
+            return Group::new().add(ring((at.0 + 9.0, at.1 - 4.0), self.colour)).add(text);
+        }
+        Group::new().add(mark).add(text)
     }
+}
+
+/// A point that isn't ours.
+fn ring(at: (f64, f64), colour: &'static str) -> Circle {
+    let dot = Circle::new().set("cx", at.0).set("cy", at.1);
+    dot.set("r", 3).set("fill", "none").set("stroke", colour)
 }
 
 /// Where values lie in a panel.
@@ -169,10 +186,11 @@ fn draw(panel: &Panel, axes: &Axes) -> Group {
         }
         group = group.add(track);
         for point in &series.points {
-            let dot = Circle::new().set("cx", axes.x(point.0)).set("cy", axes.y(point.1));
+            let at = (axes.x(point.0), axes.y(point.1));
+            let dot = Circle::new().set("cx", at.0).set("cy", at.1);
             group = group.add(match series.source {
                 Source::Ours => dot.set("r", 2.2).set("fill", colour),
-                _ => dot.set("r", 3).set("fill", "none").set("stroke", colour),
+                _ => ring(at, colour),
             });
         }
     }

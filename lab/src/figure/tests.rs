@@ -70,6 +70,24 @@ fn what_is_the_paper_s_is_dashed_in_the_colour_of_ours() {
 }
 
 #[test]
+fn a_single_point_of_the_paper_has_its_ring_in_the_legend_and_no_line_that_is_nowhere() {
+    let ours = series("read", Source::Ours, &[(1.0, 10.0), (8.0, 100.0)]);
+    let drawn = |points: &[(f64, f64)]| {
+        let mut figure = figure();
+        let both = vec![ours.clone(), series("read", Source::Paper, points)];
+        figure.panels = vec![Panel { title: "one".into(), x: "ways", y: "MB/s", series: both }];
+        let mut out = Vec::new();
+        figure.write_svg(&mut out).unwrap();
+        let picture = String::from_utf8(out).unwrap();
+        let lines = picture.split('<').filter(|element| element.starts_with("line "));
+        (circles(&picture).len(), lines.filter(|line| line.contains("dasharray")).count())
+    };
+    // Ours has two dots. The paper's line has a ring a point and a dashed key; its single point a second ring as key.
+    assert_eq!(drawn(&[(1.0, 12.0), (8.0, 90.0)]), (4, 1));
+    assert_eq!(drawn(&[(8.0, 90.0)]), (4, 0));
+}
+
+#[test]
 fn the_table_has_every_point_that_is_drawn_and_whose_it_is() {
     assert_eq!(
         written(|figure, out| figure.write_csv(out)),
