@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::files::read_text;
 use aster_lab::own::{Setup, Work, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
-use aster_lab::report::RunReport;
 use clap::{Parser, ValueEnum};
+use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Histograms make reports long.
@@ -208,35 +209,41 @@ impl Again {
         provenance.arguments.clone_from(&self.provenance.arguments);
     }
 
-    /// Says whether `report` has the same figures.
+    /// Says whether `report`, as it would be printed, has the same figures.
     ///
     /// # Errors
     /// When some differ although the program is the same.
-    pub(crate) fn compare(&self, report: &RunReport) -> Result<(), Failure> {
+    pub(crate) fn compare(&self, report: &impl Serialize) -> Result<(), Failure> {
         let now = serde_json::to_value(report).map_err(Failure::run)?;
-        let mut differences = Vec::new();
-        for (key, now) in now.as_object().into_iter().flatten() {
-            if let Some(then) = self.report.get(key).filter(|_| !NOT_FIGURES.contains(&key.as_str())) {
-                differ(key, then, now, &mut differences);
-            }
-        }
-        let path = self.path.display();
-        if differences.is_empty() {
-            console::note(&format!("every figure is as in {path}"));
-            return Ok(());
-        }
-        let named = differences[..differences.len().min(NAMED_MAX)].join("; ");
-        let more = if differences.len() > NAMED_MAX { ", and others" } else { "" };
-        let text = match differences.len() {
-            1 => format!("a figure differs from {path}: {named}"),
-            many => format!("{many} figures differ from {path}: {named}{more}"),
-        };
-        if self.provenance.aster == build() {
-            return Err(Failure::run(text));
-        }
-        console::note(&text);
+        let is_same_program = self.provenance.aster == build();
+        console::note(&verdict(&self.path, &self.report, &now, is_same_program)?);
         Ok(())
     }
+}
+
+/// What is to be said of the figures `then`, which stand in the file at `path`, and `now`.
+///
+/// # Errors
+/// When some differ although the program is the same.
+fn verdict(path: &Path, then: &Value, now: &Value, is_same_program: bool) -> Result<String, Failure> {
+    let figures = |report: &Value| {
+        let mut figures = report.clone();
+        if let Value::Object(keys) = &mut figures {
+            keys.retain(|key, _| !NOT_FIGURES.contains(&key.as_str()));
+        }
+        figures
+    };
+    let mut differences = Vec::new();
+    differ("", &figures(then), &figures(now), &mut differences);
+    let path = path.display();
+    let named = differences[..differences.len().min(NAMED_MAX)].join("; ");
+    let more = if differences.len() > NAMED_MAX { ", and others" } else { "" };
+    let text = match differences.len() {
+        0 => return Ok(format!("every figure is as in {path}")),
+        1 => format!("a figure differs from {path}: {named}"),
+        many => format!("{many} figures differ from {path}: {named}{more}"),
+    };
+    if is_same_program { Err(Failure::run(text)) } else { Ok(text) }
 }
 
 fn in_words(build: &Build) -> String {
@@ -246,14 +253,25 @@ fn in_words(build: &Build) -> String {
     }
 }
 
-/// Where two values differ, with what they are.
+/// Where two values differ, with what they are. What only one of them has is a difference, too.
 fn differ(place: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
     match (then, now) {
-        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
-            a.iter().zip(b.values()).for_each(|((key, a), b)| differ(&format!("{place}.{key}"), a, b, found));
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<_> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => differ(&place, a, b, found),
+                    (Some(_), None) => found.push(format!("{place} was there and is missing now")),
+                    (None, _) => found.push(format!("{place} is missing there")),
+                }
+            }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             a.iter().zip(b).enumerate().for_each(|(i, (a, b))| differ(&format!("{place}[{i}]"), a, b, found));
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            found.push(format!("{place} was a list of {} and is one of {}", a.len(), b.len()));
         }
         _ if then == now => {}
         _ => {
@@ -280,6 +298,36 @@ mod tests {
         differ("tasks", &a, &b, &mut found);
         assert_eq!(found, ["tasks.kinds[0].iops was 1.5 and is 1.25"]);
         differ("tasks", &json!([1]), &json!([1, 2]), &mut found);
-        assert_eq!(found.len(), 2);
+        assert_eq!(found[1..], ["tasks was a list of 1 and is one of 2"]);
+    }
+
+    #[test]
+    fn a_figure_that_only_one_report_has_is_a_difference() {
+        let whole = json!({"name": "a", "wall_s": 1, "tasks": [{"iops": 1}], "total": {"all": 2}});
+        let judge = |then: &Value, now: &Value| {
+            verdict(Path::new("r.json"), then, now, true).map_err(|error| error.to_string())
+        };
+        let same = "every figure is as in r.json".to_owned();
+        assert_eq!(judge(&whole, &whole), Ok(same.clone()));
+        assert_eq!(
+            judge(&json!({"tasks": [{"iops": 1}], "total": {"all": 2}, "spans": {}}), &whole),
+            Ok(same)
+        );
+        for (part, there, now) in [
+            (json!({"total": {"all": 2}}), "tasks is missing there", "tasks was there and is missing now"),
+            (
+                json!({"tasks": [{}], "total": {"all": 2}}),
+                "tasks[0].iops is missing there",
+                "tasks[0].iops was there and is missing now",
+            ),
+        ] {
+            let error = |what| Err(format!("a figure differs from r.json: {what}"));
+            assert_eq!(judge(&part, &whole), error(there));
+            assert_eq!(judge(&whole, &part), error(now));
+        }
+        let error = judge(&json!({}), &whole).unwrap_err();
+        assert!(error.starts_with("2 figures differ from r.json: tasks is missing there; total"), "{error}");
+        let other_program = verdict(Path::new("r.json"), &json!({}), &whole, false);
+        assert!(other_program.is_ok_and(|text| text.starts_with("2 figures differ")));
     }
 }

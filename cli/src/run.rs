@@ -120,7 +120,9 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
 
     heard.notes.iter().chain(&recovery).for_each(|note| console::note(note));
     match which {
-        None => print(args, &report, heard.spans.as_ref(), lost)?,
+        None => {
+            print(args, &JsonReport { run: &report, first_lost_page: lost, spans: heard.spans.as_ref() })?
+        }
         Some(which) => tell(args, heard.explanation.as_ref(), which)?,
     }
     report.lateness_notes().iter().for_each(|note| console::note(note));
@@ -136,7 +138,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     if let Some(again) = &again {
-        again.compare(&report)?;
+        again.compare(&JsonReport { run: &report, first_lost_page: lost, spans: None })?;
     }
     verdict([&report]).map_err(|failure| match lost {
         Some(page) => {
@@ -222,16 +224,12 @@ struct JsonReport<'a> {
     spans: Option<&'a SpanReport>,
 }
 
-fn print(
-    args: &RunArgs,
-    report: &RunReport,
-    spans: Option<&SpanReport>,
-    first_lost_page: Option<LostPage>,
-) -> Result<(), Failure> {
+fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if args.json {
-        return console::json(&JsonReport { run: report, first_lost_page, spans });
+        return console::json(printed);
     }
-    console::print(&table(std::slice::from_ref(report)))?;
+    let JsonReport { run: report, spans, .. } = printed;
+    console::print(&table(std::slice::from_ref(*report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
     if report.went_in_time() {
         console::line(

@@ -62,6 +62,11 @@ fn a_report_alone_repeats_its_run_after_everything_else_has_changed() {
             && error.contains("tasks[0].kinds[0].requests was 1 and is"),
         "{error}"
     );
+    let mut lacking = first.clone();
+    lacking.as_object_mut().unwrap().remove("tasks");
+    place.write("lacking.json", lacking.to_string());
+    let error = place.refused(1, &["run", "--again", "lacking.json", "--json"]);
+    assert!(error.contains("a figure differs from lacking.json: tasks is missing there"), "{error}");
     // Another seed is another run, or the comparison above would say nothing.
     edited["provenance"]["seed"] = 8.into();
     place.write("edited.json", edited.to_string());
