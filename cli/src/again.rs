@@ -88,19 +88,30 @@ impl Again {
         })?;
         let mut made = RunArgs { hardware, seed: provenance.seed, ..args };
         match &provenance.work {
+            WorkRecord::Job { .. } if made.source.trace.is_some() => {
+                return Err(fail("its work was a job file and no trace: leave --trace out".to_owned()));
+            }
             WorkRecord::Job { name, verify, .. } => {
                 made.source.job = Some(name.into());
                 made.verify = *verify;
             }
-            WorkRecord::Trace { path: None, name, .. } => {
-                return Err(fail(format!(
-                    "its trace came from {name}, which was read once and not kept: keep it in a file, name that with \
-                     --trace, and the report of that run can be repeated"
-                )));
-            }
-            WorkRecord::Trace { path: Some(path), .. } => {
+            WorkRecord::Trace { path, name, .. } => {
                 let recorded = self.recorded()?;
-                made.source.trace = Some(path.clone());
+                match (&made.source.trace, path) {
+                    // Wherever it is now, it is checked to be the same.
+                    (Some(_), _) => {}
+                    (None, Some(path)) if path.exists() => made.source.trace = Some(path.clone()),
+                    (None, Some(path)) => {
+                        let problem = "which isn't there: name the file that holds it now with --trace";
+                        return Err(fail(format!("its trace was {}, {problem}", path.display())));
+                    }
+                    (None, None) => {
+                        return Err(fail(format!(
+                            "its trace came from {name}, which was read once and not kept: name a file that holds it \
+                             with --trace"
+                        )));
+                    }
+                }
                 (made.replay, made.verify) = (recorded.replay, recorded.verify);
             }
         }
@@ -173,7 +184,7 @@ impl Again {
         work: &Work,
         state: impl FnOnce() -> Result<Option<String>, Failure>,
     ) -> Result<(), Failure> {
-        if let (WorkRecord::Trace { path: Some(path), sha256, .. }, WorkRecord::Trace { sha256: now, .. }) =
+        if let (WorkRecord::Trace { sha256, .. }, WorkRecord::Trace { name, sha256: now, .. }) =
             (&self.provenance.work, record_of(work))
             && *sha256 != now
         {
@@ -181,7 +192,7 @@ impl Again {
                 "is another trace than the one of {}: its SHA-256 is {now} and was {sha256}",
                 self.path.display()
             );
-            return Err(Failure::file(path, problem));
+            return Err(Failure::file(Path::new(&name), problem));
         }
         let then = self.provenance.image.as_ref().and_then(|image| image.state.as_deref());
         if then.is_some() && then != state()?.as_deref() {
@@ -203,9 +214,14 @@ impl Again {
         }
     }
 
-    /// The new report says of the work what the old one does.
+    /// The new report says of the work what the old one does, but for where a trace is now.
     pub(crate) fn hand_on(&self, provenance: &mut Provenance) {
-        provenance.work = self.provenance.work.clone();
+        let before = std::mem::replace(&mut provenance.work, self.provenance.work.clone());
+        if let (WorkRecord::Trace { path, .. }, WorkRecord::Trace { path: now @ Some(_), .. }) =
+            (&mut provenance.work, before)
+        {
+            *path = now;
+        }
         provenance.arguments.clone_from(&self.provenance.arguments);
     }
 

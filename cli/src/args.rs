@@ -465,18 +465,18 @@ pub(crate) struct ExplainArgs {
 }
 
 #[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
+#[group(required = true, multiple = true)]
 pub(crate) struct SourceArgs {
     /// Run again what the report in this file, which --json has printed, says of itself
     ///
     /// Profile, work, seed and everything else are the report's, even where a profile or job file has changed since. The figures
-    /// are compared. A trace or an image must hold what it held then.
+    /// are compared. A trace or an image must hold what it held then; --trace and --image name them where they are elsewhere now.
     #[arg(long, value_name = "REPORT", conflicts_with_all = ["profile", "set", "hardware", "content", "precondition", "age", "seed",
           "keep_going", "verify", "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
           "trace_round", "queue_depth"])]
     pub(crate) again: Option<PathBuf>,
     /// A fio job file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "again"])]
     pub(crate) job: Option<PathBuf>,
     /// A trace: blkparse text, MSR Cambridge CSV, a fio iolog or MQSim's ASCII, plain or packed by gzip or zstd; - is
     /// standard input

@@ -78,7 +78,7 @@ pub enum WorkRecord {
     Trace {
         /// What reports call it.
         name: String,
-        /// The file; `null` of what could be read only once, as standard input: such a run can't be repeated.
+        /// The file; `null` of what could be read only once, as standard input: repeating the run asks for a file.
         path: Option<PathBuf>,
         /// Of the file's bytes, in hexadecimal digits.
         sha256: String,

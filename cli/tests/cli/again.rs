@@ -189,7 +189,7 @@ fn a_packed_trace_of_several_devices_is_repeated_as_it_was_replayed() {
 }
 
 #[test]
-fn a_trace_from_standard_input_cannot_be_repeated_and_is_refused_by_its_name() {
+fn a_trace_from_standard_input_is_repeated_from_a_file_that_is_named() {
     let place = Place::new();
     let mut child = place
         .command(&["run", "tiny", "--trace", "-", "--trace-wrap", "--trace-round", "--json"])
@@ -205,6 +205,25 @@ fn a_trace_from_standard_input_cannot_be_repeated_and_is_refused_by_its_name() {
     place.write("r.json", report.to_string());
     let error = place.refused(2, &["run", "--again", "r.json"]);
     assert!(error.contains("its trace came from standard input") && error.contains("--trace"), "{error}");
+    place.write("t.csv", DISKS);
+    let named = ["run", "--again", "r.json", "--trace", "t.csv", "--json"];
+    let again = place.report(&named);
+    assert_eq!(figures(&again), figures(&report));
+    // The new report knows the file.
+    place.write("again.json", again.to_string());
+    assert_eq!(figures(&place.report(&["run", "--again", "again.json", "--json"])), figures(&report));
+    std::fs::rename(place.path("t.csv"), place.path("moved.csv")).unwrap();
+    let error = place.refused(2, &["run", "--again", "again.json"]);
+    assert!(error.contains("t.csv, which isn't there") && error.contains("--trace"), "{error}");
+    place.write("t.csv", DISKS.replace("Read,4096", "Read,8192"));
+    let error = place.refused(2, &named);
+    assert!(error.contains("t.csv: is another trace") && error.contains("SHA-256"), "{error}");
+    // Nothing else comes in the place of the report's work.
+    place.write("j.fio", MIXED);
+    place.write("job.json", place.report(&["run", "tiny", "--job", "j.fio", "--json"]).to_string());
+    let error = place.refused(2, &["run", "--again", "job.json", "--trace", "moved.csv"]);
+    assert!(error.contains("its work was a job file"), "{error}");
+    assert!(place.refused(2, &["run", "--again", "job.json", "--job", "j.fio"]).contains("--job"));
 }
 
 /// A frame of Zstandard (RFC 8878 §3.1.1) whose one block is stored as it is.
