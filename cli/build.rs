@@ -3,6 +3,26 @@
 use std::path::Path;
 use std::process::Command;
 
+/// What goes into the program. Changes elsewhere, as in docs, are none of it.
+const SOURCES: [&str; 16] = [
+    ".cargo",
+    "Cargo.lock",
+    "Cargo.toml",
+    "base",
+    "cli",
+    "costs",
+    "device",
+    "experiments",
+    "firmware",
+    "hardware",
+    "host",
+    "lab",
+    "profiles",
+    "rtl",
+    "run",
+    "rust-toolchain.toml",
+];
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     println!("cargo:rustc-env=ASTER_COMMIT={}", commit(&root).unwrap_or_default());
@@ -32,7 +52,10 @@ fn commit(root: &Path) -> Option<String> {
     let head = git(&["symbolic-ref", "--quiet", "HEAD"]);
     let of_head = head.map(|name| format!("{common}/{name}"));
     watch(root, &[format!("{folder}/HEAD"), of_head.unwrap_or_default(), format!("{common}/packed-refs")]);
-    git(&["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"])
+    let commit = git(&["describe", "--always", "--abbrev=12", "--exclude=*"])?;
+    // Only what is watched counts: a mark for anything else would stay when the change has gone.
+    let is_clean = git(&[&["diff", "--quiet", "HEAD", "--"][..], &SOURCES].concat()).is_some();
+    Some(if is_clean { commit } else { format!("{commit}-dirty") })
 }
 
 /// What the answer depends on: the commit, and every source that goes into the program.
@@ -41,9 +64,7 @@ fn watch(root: &Path, of_git: &[String]) {
     for path in of_git.iter().map(Path::new).filter(|path| path.exists()) {
         println!("cargo:rerun-if-changed={}", path.display());
     }
-    let rooms =
-        ["base", "cli", "costs", "device", "firmware", "hardware", "host", "lab", "profiles", "rtl", "run"];
-    for path in rooms.iter().map(|room| root.join(room)).filter(|path| path.exists()) {
+    for path in SOURCES.iter().map(|source| root.join(source)).filter(|path| path.exists()) {
         println!("cargo:rerun-if-changed={}", path.display());
     }
 }
