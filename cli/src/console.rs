@@ -1,7 +1,21 @@
 //! Standard output and standard error, for people and programs that may stop reading at any time.
 
 use crate::failure::Failure;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
+
+/// `text` with what a terminal would obey written out: names in images, traces and reports come from anywhere.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_obeyed(c) { plain.extend(c.escape_debug()) } else { plain.push(c) }
+    }
+    Cow::Owned(plain)
+}
 
 /// Prints a line on standard output.
 ///
@@ -11,11 +25,15 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     print(&format!("{text}\n"))
 }
 
-/// Prints `text` as it is on standard output.
+/// Prints `text` on standard output.
 ///
 /// # Errors
 /// When it is closed or full.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_as_it_is(&harmless(text))
+}
+
+fn print_as_it_is(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure::Closed,
@@ -29,7 +47,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// When it is closed or full.
 pub(crate) fn json(report: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(report).map_err(Failure::run)?;
-    line(&text)
+    print_as_it_is(&format!("{text}\n"))
 }
 
 /// Prints a value as JSON on a line of standard output.
@@ -37,10 +55,22 @@ pub(crate) fn json(report: &impl serde::Serialize) -> Result<(), Failure> {
 /// # Errors
 /// When it is closed or full.
 pub(crate) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
-    line(&serde_json::to_string(value).map_err(Failure::run)?)
+    let text = serde_json::to_string(value).map_err(Failure::run)?;
+    print_as_it_is(&format!("{text}\n"))
 }
 
 /// Says something on standard error. If nobody listens there is nobody to tell.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", harmless(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        assert_eq!(harmless("a\tb\nµ"), "a\tb\nµ");
+        assert_eq!(harmless("\u{1b}[31mred\r\u{7f}\u{9b}"), "\\u{1b}[31mred\\r\\u{7f}\\u{9b}");
+    }
 }

@@ -152,7 +152,7 @@ impl Line {
     fn note(&self, text: &str) {
         if self.json {
             let notice = JsonNotice { seconds: self.began.elapsed().as_secs_f64(), notice: text };
-            let _ = console::line(&serde_json::to_string(&notice).expect("text is JSON"));
+            let _ = console::json_line(&notice);
         }
         match &self.bar {
             Some(bar) => bar.suspend(|| console::note(text)),
@@ -162,8 +162,7 @@ impl Line {
     fn show(&self, status: &Status) {
         if self.json {
             // A reader that has gone is no reason to take the drive away from its host.
-            let text = serde_json::to_string(&JsonStatus::from(status)).expect("numbers are JSON");
-            let _ = console::line(&text);
+            let _ = console::json_line(&JsonStatus::from(status));
         } else if let Some(bar) = &self.bar {
             bar.set_message(text(status));
             bar.tick();

@@ -203,3 +203,15 @@ fn mqsims_traces_are_replayed() {
     let error = place.refused(2, &["run", "tiny", "--trace", "t.log", "--trace-format", "mqsim"]);
     assert!(error.contains("line 1, column 16: expected 0 for a write or 1 for a read"), "{error}");
 }
+
+#[test]
+fn a_device_s_name_does_nothing_to_a_terminal() {
+    let place = Place::new();
+    let line =
+        |disk: u8, at: u32| format!("128166372003061629,a\u{1b}[31mb\u{9b}c,{disk},Read,{at},4096,41286\n");
+    place.write("t.csv", [line(0, 0), line(1, 4096)].concat());
+    let ran = place.aster(&["run", "tiny", "--trace", "t.csv", "--trace-device", "all"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("a\\u{1b}[31mb\\u{9b}c"), "{}", ran.err);
+    assert!(!format!("{}{}", ran.out, ran.err).contains(['\u{1b}', '\u{9b}']), "{:?}", ran.err);
+}

@@ -42,12 +42,17 @@ pub fn keep_profile(path: &Path, name: &str, profile: &Profile) -> Result<(), Im
     if !matches!(kept_profile(path), Ok(None)) {
         return Ok(());
     }
-    let one_line: String = name.chars().filter(|c| !c.is_control()).collect();
+    let one_line = printable(name);
     let written = || -> io::Result<()> {
         let text = profile.to_toml().map_err(io::Error::other)?;
         write(&OpenOptions::new().write(true).open(path)?, &format!("{NAME}{one_line}\n{text}"))
     };
     written().map_err(|error| ImageError::Io { path: path.to_owned(), error })
+}
+
+/// A name without what would end its line, or what a terminal would obey.
+fn printable(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// The magic last: half of it is nothing.
@@ -100,7 +105,8 @@ pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
     }
     let text = std::str::from_utf8(&covered[HEAD_BYTES..]).map_err(|_| damaged())?;
     let name = text.lines().next().and_then(|line| line.strip_prefix(NAME)).ok_or_else(damaged)?;
-    Ok(Some(KeptProfile { name: name.to_owned(), text: text.to_owned() }))
+    // Another program may have written it.
+    Ok(Some(KeptProfile { name: printable(name), text: text.to_owned() }))
 }
 
 #[cfg(test)]
@@ -125,6 +131,15 @@ mod tests {
         let copy = folder.path().join("copy");
         clone_image(&path, &copy, CloneSerial::New, |_| true).unwrap();
         assert_eq!(kept_profile(&copy).unwrap(), Some(kept));
+    }
+
+    #[test]
+    fn a_name_that_another_program_wrote_has_nothing_that_a_terminal_obeys() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(folder.path());
+        let text = format!("{NAME}my\u{1b}[31m\u{9b}drive\n{}", profile.to_toml().unwrap());
+        write(&OpenOptions::new().write(true).open(&path).unwrap(), &text).unwrap();
+        assert_eq!(kept_profile(&path).unwrap().unwrap().name, "my[31mdrive");
     }
 
     #[test]
