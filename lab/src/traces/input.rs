@@ -4,7 +4,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -78,8 +78,7 @@ impl TraceFile {
             file.rewind()?;
             Ok(file)
         });
-        let fail = |error| format!("copying it to a temporary file in {}: {error}", folder.display());
-        Self::of(name, copied.map_err(fail)?)
+        Self::of(name, copied.map_err(|error| not_copied(&folder, &error))?)
     }
 
     fn of(name: String, file: File) -> Result<Self, String> {
@@ -158,6 +157,18 @@ impl TraceFile {
             Compression::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, Frames::new(reader))),
         };
         Lines { from, compressed: self.compression != Compression::None, bytes: Vec::new(), over: false }
+    }
+}
+
+/// Why what can be read only once could not be copied to `folder`.
+fn not_copied(folder: &Path, error: &io::Error) -> String {
+    let folder = folder.display();
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => format!(
+            "can be read only once, and {folder} has no room for a copy of it: name another folder with TMPDIR, or \
+             keep it in a file, which may be packed, and name that"
+        ),
+        _ => format!("copying it to a temporary file in {folder} (TMPDIR names another): {error}"),
     }
 }
 

@@ -161,3 +161,24 @@ fn a_bad_line_is_named() {
     let mqsim = Asked { format: Some(Format::Mqsim), ..first };
     assert!(read(TWO_DISKS, &mqsim).unwrap_err().starts_with("line 1, column 1: expected a time"));
 }
+
+/// Gives so many bytes, and no more fit.
+struct TooLong(usize);
+
+impl std::io::Read for TooLong {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let n = into.len().min(self.0);
+        self.0 -= n;
+        if n == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(n) }
+    }
+}
+
+#[test]
+fn a_copy_that_does_not_fit_is_told_with_what_to_do() {
+    let error = TraceFile::read_once("standard input".into(), TooLong(100_000)).unwrap_err();
+    let folder = std::env::temp_dir().display().to_string();
+    assert!(
+        error.contains(&format!("{folder} has no room for a copy")) && error.contains("TMPDIR"),
+        "{error}"
+    );
+}
