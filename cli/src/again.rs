@@ -4,10 +4,11 @@ use crate::args::{Cli, Command, HardwareArg, RunArgs};
 use crate::console;
 use crate::failure::Failure;
 use crate::files::read_text;
+use aster_device::profile::read;
 use aster_lab::own::{Setup, Work, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
 use clap::{Parser, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,12 @@ pub(crate) fn build() -> Build {
     Build { version: env!("CARGO_PKG_VERSION").to_owned(), commit }
 }
 
+/// What is read of a report, by its keys.
+#[derive(Deserialize)]
+struct Told {
+    provenance: Provenance,
+}
+
 /// A report whose run is to be repeated.
 pub(crate) struct Again {
     path: PathBuf,
@@ -41,12 +48,11 @@ impl Again {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let report: Value = serde_json::from_str(&read_text(path, REPORT_MAX)?)
             .map_err(|error| Failure::file(path, format!("is no report as --json prints it: {error}")))?;
-        let Some(provenance) = report.get("provenance") else {
+        if report.get("provenance").is_none() {
             let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from version 0.1 on";
             return Err(Failure::file(path, problem));
-        };
-        let provenance: Provenance = serde_json::from_value(provenance.clone())
-            .map_err(|error| Failure::file(path, format!("its provenance can't be read: {error}")))?;
+        }
+        let Told { provenance } = read(&report).map_err(|problem| Failure::file(path, problem))?;
         let refuse = |problem: String| Err(Failure::file(path, problem));
         if !provenance.own_pieces.is_empty() {
             return refuse(format!(

@@ -128,6 +128,28 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
     place.write("r.json", other.to_string());
     assert!(again(2, &[]).contains("pieces that are not Aster's (tasks)"));
 
+    // One that was edited: by its key, without a word of Rust's types.
+    for (key, value, what) in [
+        ("seed", "x".into(), "seed: must be a whole number that is not negative, but is \"x\""),
+        ("content", "none".into(), "content: must be \"full\" or \"fingerprint\", but is \"none\""),
+        (
+            "aster",
+            Value::Array(Vec::new()),
+            "aster: must be a table with keys of its own, but is a list of 0",
+        ),
+        ("host", Value::Object(serde_json::Map::new()), "host: lacks the key "),
+    ] {
+        other = first.clone();
+        other["provenance"][key] = value;
+        place.write("r.json", other.to_string());
+        let error = again(2, &[]);
+        assert!(error.contains(&format!("r.json: provenance.{what}")), "{error}");
+    }
+    other = first.clone();
+    other["provenance"] = Value::Array(Vec::new());
+    place.write("r.json", other.to_string());
+    assert!(again(2, &[]).contains("r.json: provenance: must be a table with keys of its own"));
+
     // An older version is only told.
     place.write("t.csv", trace);
     other = first.clone();

@@ -147,7 +147,7 @@ fn find_key(text: &str, key: &str) -> Option<usize> {
 }
 
 /// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart.
-fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
+pub(super) fn unknown_field(message: &str) -> Option<(String, Vec<String>)> {
     let rest = message.strip_prefix("unknown field `")?;
     let (key, rest) = rest.split_once('`')?;
     let known = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();

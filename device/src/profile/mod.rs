@@ -26,6 +26,7 @@ pub use schema::{
     TransactionOrder,
 };
 pub use shipped::{SHIPPED, shipped};
+pub use words::read;
 
 impl Profile {
     /// Parses a profile. `name` stands for the file in errors.

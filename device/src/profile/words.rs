@@ -4,8 +4,8 @@
 //! checking the profile with the ends of the type's range in the value's place.
 
 use super::Profile;
-use super::error::{key_of, nearest};
-use serde::Deserialize;
+use super::error::{key_of, nearest, unknown_field};
+use serde::{Deserialize, Deserializer};
 use serde_path_to_error::{Path, Segment};
 use std::fmt::Write;
 use toml::{Table, Value};
@@ -68,12 +68,7 @@ pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
                 None => format!("{must} be a number{}", unit_of(&key)),
             }
         }
-        Wanted::Flag => format!("{must} be true or false"),
-        Wanted::Text => format!("{must} be a text in quotes"),
-        Wanted::List(None) => format!("{must} be a list, such as [1, 2]"),
-        Wanted::List(Some(length)) => format!("{must} be a list of {length}"),
-        Wanted::Table => format!("{must} be a table with keys of its own"),
-        Wanted::Name(names) => format!("{must} be {}", alternatives(names)),
+        kind => format!("{must} be {}", kind.in_words()),
     };
     let _ = match (&wanted, &found) {
         (Wanted::List(Some(_)), Value::Array(list)) => write!(text, ", but has {}", list.len()),
@@ -116,12 +111,75 @@ impl Wanted {
             "i16" => Wanted::Whole { low: i16::MIN.into(), high: i16::MAX.into() },
             "f64" => Wanted::Number,
             "a boolean" => Wanted::Flag,
-            "a string" => Wanted::Text,
+            "a string" | "path string" => Wanted::Text,
             "a sequence" => Wanted::List(None),
             _ if expected.starts_with("struct ") => Wanted::Table,
             _ => Wanted::List(Some(expected.strip_prefix("an array of length ")?.parse().ok()?)),
         })
     }
+
+    fn in_words(&self) -> String {
+        match self {
+            Wanted::Whole { low: 0, high: i64::MAX } => "a whole number that is not negative".to_owned(),
+            Wanted::Whole { low, high } => format!("a whole number from {low} to {high}"),
+            Wanted::Number => "a number".to_owned(),
+            Wanted::Flag => "true or false".to_owned(),
+            Wanted::Text => "a text in quotes".to_owned(),
+            Wanted::List(None) => "a list, such as [1, 2]".to_owned(),
+            Wanted::List(Some(length)) => format!("a list of {length}"),
+            Wanted::Table => "a table with keys of its own".to_owned(),
+            Wanted::Name(names) => alternatives(names),
+        }
+    }
+}
+
+/// Reads any value that serde gives: a report's, or that of another file than a profile.
+///
+/// # Errors
+/// Names the key, and says what it must be and is.
+pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, String> {
+    serde_path_to_error::deserialize(from).map_err(|error| {
+        let (key, message) = (error.path().to_string(), error.inner().to_string());
+        let problem = plain(message.lines().next().unwrap_or_default().trim());
+        if key == "." { problem } else { format!("{key}: {problem}") }
+    })
+}
+
+/// serde's `message` in words, where there is nothing but it.
+fn plain(message: &str) -> String {
+    if let Some(missing) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        return format!("lacks the key '{missing}'");
+    }
+    if let Some((unknown, known)) = unknown_field(message) {
+        let meant =
+            nearest(&unknown, &known).map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+        return format!("unknown key '{unknown}'{meant}");
+    }
+    let found = message.rsplit_once(", expected ").and_then(|(start, _)| found_in(start));
+    match (Wanted::of(message), found) {
+        (Some(wanted), Some(found)) => format!("must be {}, but is {found}", wanted.in_words()),
+        _ => message.to_owned(),
+    }
+}
+
+/// What "invalid type: string \"x\"" and its like have found.
+fn found_in(start: &str) -> Option<String> {
+    if let Some(name) = start.strip_prefix("unknown variant `") {
+        return Some(format!("\"{}\"", name.trim_end_matches('`')));
+    }
+    if let Some(length) = start.strip_prefix("invalid length ") {
+        return Some(format!("a list of {length}"));
+    }
+    let (_, found) = start.split_once(": ")?;
+    Some(match found {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        "unit value" => "null".to_owned(),
+        _ => match found.split_once('`') {
+            Some((_, value)) if !found.starts_with("string ") => value.trim_end_matches('`').to_owned(),
+            _ => found.strip_prefix("string ").unwrap_or(found).to_owned(),
+        },
+    })
 }
 
 /// The value that `path` leads to.
@@ -195,4 +253,62 @@ fn written_out(size: &str) -> Option<u64> {
         _ => return None,
     };
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << log2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use serde::Deserialize;
+    use toml::Value;
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Whole {
+        part: Part,
+        list: [u8; 2],
+    }
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields, rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only read")]
+    struct Part {
+        seed: u64,
+        ways: u8,
+        on: bool,
+        name: String,
+        kind: Kind,
+    }
+    #[derive(Deserialize, Debug)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        Full,
+        Fingerprint,
+    }
+
+    #[test]
+    fn a_value_that_its_key_does_not_take_is_told_by_key_and_in_words() {
+        let good = "list = [1, 2]\npart = { seed = 1, ways = 2, on = true, name = \"n\", kind = \"full\" }";
+        let parse = |text: &str| read::<Whole, _>(toml::from_str::<Value>(text).unwrap());
+        assert!(matches!(parse(good).unwrap().part.kind, Kind::Full));
+        for (from, to, error) in [
+            (
+                "seed = 1",
+                "seed = \"x\"",
+                "part.seed: must be a whole number that is not negative, but is \"x\"",
+            ),
+            ("ways = 2", "ways = 300", "part.ways: must be a whole number from 0 to 255, but is 300"),
+            ("ways = 2", "ways = [2]", "part.ways: must be a whole number from 0 to 255, but is a list"),
+            ("on = true", "on = 1.5", "part.on: must be true or false, but is 1.5"),
+            ("name = \"n\"", "name = {}", "part.name: must be a text in quotes, but is a table"),
+            ("\"full\"", "\"none\"", "part.kind: must be \"full\" or \"fingerprint\", but is \"none\""),
+            ("[1, 2]", "[1, false]", "list[1]: must be a whole number from 0 to 255, but is false"),
+            ("seed = 1, ", "", "part: lacks the key 'seed'"),
+            ("seed = 1", "sed = 1", "part.sed: unknown key 'sed'; did you mean 'seed'?"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            assert_eq!(parse(&good.replace(from, to)).unwrap_err(), error);
+        }
+        let error = read::<Part, _>(Value::Array(Vec::new())).unwrap_err();
+        assert_eq!(error, "must be a table with keys of its own, but is a list of 0");
+    }
 }

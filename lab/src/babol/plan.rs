@@ -1,7 +1,7 @@
 //! The experiment file (design §5).
 
 use super::{BabolError, CostFile};
-use aster_device::profile::{ControllerName, Profile, SHIPPED};
+use aster_device::profile::{ControllerName, Profile, SHIPPED, read};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -119,7 +119,8 @@ impl Plan {
     /// When a key is unknown or missing, or lists that belong together differ in length.
     pub fn parse(name: &str, text: &str) -> Result<Self, BabolError> {
         let wrong = |what: &str| BabolError::File(format!("{name}: {what}"));
-        let plan: Plan = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+        let file: Table = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+        let plan: Plan = read(Value::Table(file)).map_err(|error| wrong(&error))?;
         let packages = plan.packages.len();
         if plan.paper.read_us.len() != packages || plan.throughput.luns_max.len() != packages {
             return Err(wrong("paper.read_us and throughput.luns_max: must have a number for each package"));

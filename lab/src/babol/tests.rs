@@ -209,6 +209,8 @@ fn mistakes_in_the_files_are_named() {
         Plan::parse("mine.toml", &text.replace(from, to)).unwrap_err().to_string()
     };
     assert!(parse("requests = 600", "request = 600").contains("request"));
+    let error = parse("requests = 600", "requests = \"x\"");
+    assert!(error.contains("mine.toml: requests: must be a whole number"), "{error}");
     assert!(parse("costs = \"host\"", "costs = \"board\"").contains("those are host"));
     assert!(parse("luns_max = [8, 8, 2]", "luns_max = [8]").contains("luns_max"));
     assert!(parse("transfer_us = [185, 100]", "transfer_us = [185]").contains("transfer_us"));

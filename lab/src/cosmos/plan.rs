@@ -2,7 +2,7 @@
 
 use super::CosmosError;
 use super::costs::Costs;
-use aster_device::profile::{Profile, SHIPPED};
+use aster_device::profile::{Profile, SHIPPED, read};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -202,7 +202,8 @@ impl Plan {
     /// When a key is unknown or missing, or lists that belong together differ in length.
     pub fn parse(name: &str, text: &str) -> Result<Self, CosmosError> {
         let wrong = |what: &str| CosmosError::File(format!("{name}: {what}"));
-        let plan: Plan = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+        let file: Table = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+        let plan: Plan = read(Value::Table(file)).map_err(|error| wrong(&error))?;
         let t = &plan.paper.table_7;
         let rows = [&t.system, &t.hic, &t.firmware, &t.storage];
         if rows.into_iter().flatten().any(|row| row.len() != t.outstanding.len()) {

@@ -394,7 +394,9 @@ fn the_report_names_every_table_and_figure_and_each_figure_is_drawn() {
 fn a_wrong_experiment_file_is_refused_by_what_is_wrong() {
     let text = include_str!("../../../experiments/cosmos.toml");
     let refused = |text: &str| Plan::parse("mine.toml", text).unwrap_err().to_string();
-    assert!(refused(&text.replace("requests =", "request =")).contains("mine.toml"));
+    assert!(refused(&text.replace("requests =", "request =")).contains("mine.toml: request: unknown key"));
+    let error = refused(&text.replace("outstanding = [1, 2,", "outstanding = [1, \"2\","));
+    assert!(error.contains("paper.table_7.outstanding[1]: must be a whole number"), "{error}");
     assert!(refused(&text.replace("outstanding = [1, 2,", "outstanding = [1,")).contains("paper.table_7"));
     let other = refused(&text.replace("\"cosmos-board\"", "\"cosmos-plus\""));
     assert!(other.contains("costs/cosmos.toml"), "the numbers of another profile are not these: {other}");
