@@ -321,3 +321,17 @@ fn an_image_keeps_its_profile() {
     assert_eq!(place.aster(&[&named[..], &["--set", "restrict.blocks_per_lun=16"]].concat()).code, 0);
     assert_eq!(place.aster(&on_old).code, 0, "it has kept the one that it was given");
 }
+
+#[test]
+fn whatever_goes_into_the_program_is_watched_for_the_commit_that_it_tells() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let (script, manifest) = (text("cli/build.rs"), text("Cargo.toml"));
+    let crates = manifest.split("path = \"").skip(1).filter_map(|rest| rest.split(['/', '"']).next());
+    let crates: Vec<_> = crates.filter(|room| *room != "tests").collect();
+    assert!(crates.contains(&"lab"), "{crates:?}");
+    let others = [".cargo", "Cargo.lock", "Cargo.toml", "costs", "experiments", "profiles"];
+    for source in crates.into_iter().chain(others) {
+        assert!(script.contains(&format!("\"{source}\"")), "{source} is not watched");
+    }
+}
