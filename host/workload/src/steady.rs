@@ -72,8 +72,7 @@ pub(crate) struct SteadyWatch {
     requests: u64,
     bytes: u64,
     latency: u128,
-    window: VecDeque<f64>,
-    intervals: usize,
+    window: Window,
 }
 
 /// More intervals than this make no window.
@@ -92,8 +91,7 @@ impl SteadyWatch {
             requests: 0,
             bytes: 0,
             latency: 0,
-            window: VecDeque::with_capacity(intervals),
-            intervals,
+            window: Window::new(intervals),
         }
     }
 
@@ -104,6 +102,13 @@ impl SteadyWatch {
     /// A request has completed at `elapsed`. True when the job is steady, from the first time on.
     pub(crate) fn completed(&mut self, bytes: u32, latency: Duration, elapsed: Duration) -> bool {
         while elapsed >= self.ends && self.outcome.attained.is_none() {
+            if self.requests == 0 && self.window.is_idle() {
+                // Empty intervals change nothing about a window of empty ones.
+                let interval = self.outcome.criterion.interval;
+                let empty = elapsed.saturating_sub(self.ends).as_picos() / interval.as_picos() + 1;
+                self.ends += interval * empty;
+                break;
+            }
             self.close();
         }
         if elapsed >= self.begins {
@@ -125,49 +130,139 @@ impl SteadyWatch {
             Figure::Latency => self.latency as f64 / self.requests as f64 / 1e3,
         };
         (self.requests, self.bytes, self.latency) = (0, 0, 0);
-        if self.window.len() == self.intervals {
-            self.window.pop_front();
-        }
-        self.window.push_back(value);
-        if self.window.len() == self.intervals {
+        self.window.push(value);
+        if self.window.is_full() {
             self.judge();
         }
         self.ends += interval;
     }
 
     fn judge(&mut self) {
+        let steady = self.look();
+        if steady {
+            // Running sums round; what a job ends on does not.
+            self.window.sum_up();
+            if self.look() {
+                self.outcome.attained = Some(self.ends);
+            }
+        }
+    }
+
+    /// Takes the window's figures down. True when they are within the limit.
+    fn look(&mut self) -> bool {
         let SteadyState { slope, limit, percent, .. } = self.outcome.criterion;
-        let mean = self.window.iter().sum::<f64>() / self.intervals as f64;
-        let value = if slope { self.slope(mean) } else { self.largest_difference(mean) };
+        let mean = self.window.mean();
+        let value = if slope { self.window.slope() } else { self.window.largest_difference(mean) };
         let value = if percent { 100.0 * value / mean } else { value };
         // Where nothing happens there is no percentage of anything, and nothing that could be steady.
         self.outcome.mean = Some(mean);
         self.outcome.value = value.is_finite().then_some(value);
-        if mean > 0.0 && libm::fabs(value) < limit {
-            self.outcome.attained = Some(self.ends);
+        mean > 0.0 && libm::fabs(value) < limit
+    }
+}
+
+/// The last intervals' figures. A push takes constant time in the mean, however many intervals there are.
+#[derive(Clone, Debug)]
+struct Window {
+    values: VecDeque<f64>,
+    intervals: usize,
+    /// Figures pushed so far.
+    pushed: u64,
+    /// Empty intervals since the last one that was not.
+    idle: usize,
+    sum: f64,
+    /// Each figure times its place in the window, from 0.
+    weighted: f64,
+    /// Candidates for the largest and the smallest figure with their numbers among all pushed, the extreme first.
+    largest: VecDeque<(u64, f64)>,
+    smallest: VecDeque<(u64, f64)>,
+}
+
+impl Window {
+    fn new(intervals: usize) -> Self {
+        Window {
+            values: VecDeque::with_capacity(intervals),
+            intervals,
+            pushed: 0,
+            idle: 0,
+            sum: 0.0,
+            weighted: 0.0,
+            largest: VecDeque::new(),
+            smallest: VecDeque::new(),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.values.len() == self.intervals
+    }
+
+    /// Full, of nothing but empty intervals.
+    fn is_idle(&self) -> bool {
+        self.idle >= self.intervals
+    }
+
+    fn push(&mut self, value: f64) {
+        if self.is_full() {
+            let first = self.values.pop_front().unwrap_or(0.0);
+            self.sum -= first;
+            // All others move one place to the front.
+            self.weighted -= self.sum;
+        }
+        self.weighted += self.values.len() as f64 * value;
+        self.sum += value;
+        self.values.push_back(value);
+        self.idle = if value == 0.0 { self.idle + 1 } else { 0 };
+        let (number, intervals) = (self.pushed, self.intervals as u64);
+        self.pushed += 1;
+        keep_extreme(&mut self.largest, (number, value), intervals, |old| old <= value);
+        keep_extreme(&mut self.smallest, (number, value), intervals, |old| old >= value);
+        // Once a turn, or as soon as nothing is left, rounding begins anew.
+        if self.pushed.is_multiple_of(intervals) || self.idle == self.intervals {
+            self.sum_up();
+        }
+    }
+
+    fn sum_up(&mut self) {
+        self.sum = self.values.iter().sum();
+        self.weighted = self.values.iter().enumerate().map(|(i, y)| i as f64 * y).sum();
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.intervals as f64
     }
 
     fn largest_difference(&self, mean: f64) -> f64 {
-        self.window.iter().map(|y| libm::fabs(y - mean)).fold(0.0, libm::fmax)
+        let of = |queue: &VecDeque<(u64, f64)>| queue.front().map_or(0.0, |(_, y)| libm::fabs(y - mean));
+        libm::fmax(of(&self.largest), of(&self.smallest))
     }
 
     /// Of the least squares line through the window, a check interval being 1 on the axis.
-    fn slope(&self, mean: f64) -> f64 {
-        let middle = (self.intervals - 1) as f64 / 2.0;
-        let (mut above, mut below) = (0.0, 0.0);
-        for (i, y) in self.window.iter().enumerate() {
-            let x = i as f64 - middle;
-            above += x * (y - mean);
-            below += x * x;
-        }
-        above / below
+    fn slope(&self) -> f64 {
+        let n = self.intervals as f64;
+        (self.weighted - (n - 1.0) / 2.0 * self.sum) / (n * (n * n - 1.0) / 12.0)
+    }
+}
+
+/// Adds a figure to a queue of candidates: those that it `beats` can no longer be the window's extreme.
+fn keep_extreme(
+    queue: &mut VecDeque<(u64, f64)>,
+    new: (u64, f64),
+    intervals: u64,
+    beats: impl Fn(f64) -> bool,
+) {
+    while queue.back().is_some_and(|&(_, old)| beats(old)) {
+        queue.pop_back();
+    }
+    queue.push_back(new);
+    while queue.front().is_some_and(|&(number, _)| number + intervals <= new.0) {
+        queue.pop_front();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const CRITERION: SteadyState = SteadyState {
         figure: Figure::Iops,
@@ -238,5 +333,44 @@ mod tests {
         assert_eq!(steady_after(ramp, &[200; 12]).1.attained, Some(Duration::from_millis(700)));
         let mut watch = SteadyWatch::new(CRITERION, Duration::ZERO);
         assert!(!watch.completed(4096, Duration::ZERO, Duration::from_secs(3)), "{watch:?}");
+    }
+
+    #[test]
+    fn a_window_slid_along_has_the_figures_of_one_that_is_walked() {
+        let mut rng = aster_units::Rng::new(5);
+        let (intervals, mut window, mut all) = (50, Window::new(50), Vec::new());
+        for _ in 0..1_000 {
+            let y = rng.below(1_000_000) as f64 / 7.0;
+            window.push(y);
+            all.push(y);
+            let Some(walked) = all.len().checked_sub(intervals).map(|from| &all[from..]) else { continue };
+            let mean = walked.iter().sum::<f64>() / intervals as f64;
+            let difference = walked.iter().map(|y| libm::fabs(y - mean)).fold(0.0, libm::fmax);
+            let x = |i: usize| i as f64 - (intervals - 1) as f64 / 2.0;
+            let above: f64 = walked.iter().enumerate().map(|(i, y)| x(i) * (y - mean)).sum();
+            let below: f64 = (0..intervals).map(|i| x(i) * x(i)).sum();
+            assert!(libm::fabs(window.mean() - mean) < 1e-6);
+            assert!(libm::fabs(window.largest_difference(window.mean()) - difference) < 1e-6);
+            assert!(libm::fabs(window.slope() - above / below) < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_long_gap_is_one_step_and_a_window_of_many_intervals_costs_no_walk() {
+        let fine = SteadyState {
+            duration: Duration::from_millis(100),
+            interval: Duration::from_micros(1),
+            ..CRITERION
+        };
+        for slope in [false, true] {
+            let mut watch = SteadyWatch::new(SteadyState { slope, limit: 0.0, ..fine }, Duration::ZERO);
+            // With every interval walked this would be 2 * 10^10 steps, and the gap a million million intervals.
+            for i in 0..100_000 {
+                assert!(!watch.completed(4096, Duration::ZERO, Duration::from_micros(3 * i)));
+            }
+            let late = Duration::from_secs(1_000_000);
+            assert!(!watch.completed(4096, Duration::ZERO, late));
+            assert_eq!((watch.ends, watch.outcome().mean), (late + fine.interval, Some(0.0)));
+        }
     }
 }
