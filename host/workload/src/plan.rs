@@ -1,5 +1,5 @@
 use crate::job::BlockSizes;
-use crate::{Distribution, Drive, Extent, Job, Mix, Pace};
+use crate::{Distribution, Drive, Extent, Job, Mix, Pace, Zone};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -40,6 +40,29 @@ impl fmt::Display for PlanError {
     }
 }
 impl core::error::Error for PlanError {}
+
+/// What is wrong with the zones of a direction, whatever the region.
+fn zones_at_fault(zones: &[Zone]) -> Option<String> {
+    let requests: u32 = zones.iter().map(|zone| u32::from(zone.requests_percent)).sum();
+    if !zones.is_empty() && requests != 100 {
+        return Some(format!("the requests of its zones are {requests} percent together and must be 100"));
+    }
+    let percents = zones.iter().filter_map(|zone| match zone.size {
+        Extent::Percent(percent) => Some(u32::from(percent)),
+        Extent::Bytes(_) => None,
+    });
+    let together: u32 = percents.sum();
+    if together > 100 {
+        return Some(format!("its zones are {together} percent of the region together"));
+    }
+    let nothing = |size| matches!(size, Extent::Percent(0) | Extent::Bytes(0));
+    let at = zones.iter().position(|zone| zone.requests_percent > 0 && nothing(zone.size))?;
+    Some(format!(
+        "zone {} has {} percent of the requests, but nothing of the region is left for it: give it a size, and the others less",
+        at + 1,
+        zones[at].requests_percent
+    ))
+}
 
 impl Job {
     /// Lays the job's copies out on `drive`. `run_seed` matters to jobs that are not repeatable.
@@ -111,6 +134,9 @@ impl Job {
         }
         if let Distribution::Zoned(zones) = &self.distribution {
             for zones in [&zones.read, &zones.write, &zones.trim] {
+                if let Some(problem) = zones_at_fault(zones) {
+                    return Err(fail("random_distribution", problem));
+                }
                 let sizes = zones.iter().filter_map(|zone| match zone.size {
                     Extent::Bytes(bytes) => Some(bytes),
                     Extent::Percent(_) => None,
@@ -177,5 +203,33 @@ impl Plan {
     /// One past the region's last byte.
     pub const fn end(&self) -> u64 {
         self.start + self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, PerDirection};
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    #[test]
+    fn zones_that_can_not_be_drawn_from_are_refused_in_words() {
+        let refused = |zones: &[(u8, Extent)]| {
+            let zone = |&(requests_percent, size)| Zone { requests_percent, size };
+            let zones = zones.iter().map(zone).collect::<Vec<_>>();
+            let distribution = Distribution::Zoned(PerDirection { read: zones, write: vec![], trim: vec![] });
+            let job = Job { access: Access::Random, distribution, ..Job::default() };
+            let drive = Drive { bytes: 1 << 20, block_bytes: 4096 };
+            job.plans(drive, 0).map_or_else(|error| error.to_string(), |_| String::new())
+        };
+        let percent = Extent::Percent;
+        let blank = refused(&[(60, percent(100)), (40, percent(0))]);
+        assert!(blank.contains("random_distribution: zone 2 has 40 percent of the requests"), "{blank}");
+        assert!(refused(&[(100, Extent::Bytes(0))]).contains("zone 1 has"));
+        assert!(refused(&[(60, percent(50)), (30, percent(50))]).contains("are 90 percent together"));
+        assert!(refused(&[(200, percent(50)), (200, percent(50))]).contains("are 400 percent together"));
+        assert!(refused(&[(50, percent(80)), (50, percent(80))]).contains("160 percent of the region"));
+        assert_eq!(refused(&[(100, percent(100)), (0, percent(0))]), "");
     }
 }
