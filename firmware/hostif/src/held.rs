@@ -72,9 +72,9 @@ impl Held {
     pub(crate) fn next_write(&mut self) -> Option<u16> {
         if self.is_full() { None } else { self.writes.pop_front() }
     }
-    /// The writes that wait, which then don't.
-    pub(crate) fn drain_writes(&mut self) -> impl Iterator<Item = u16> + use<> {
-        core::mem::take(&mut self.writes).into_iter()
+    /// A write that waits, which then doesn't, whether there is room or not.
+    pub(crate) fn pop_write(&mut self) -> Option<u16> {
+        self.writes.pop_front()
     }
     /// True when the host must hear now that there is no room.
     pub(crate) fn is_news(&mut self) -> bool {

@@ -9,6 +9,7 @@ use aster_events::Event;
 use aster_ports::host::{ByteRange, Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::dsm::{RANGE_BYTES, ranges};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
+use aster_wire::nvme::registers::ShutdownStatus;
 use aster_wire::nvme::{NSID_ALL, Status};
 
 /// The only namespace.
@@ -164,6 +165,11 @@ impl Controller {
     pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
         if self.held.take_write(id, &self.slots[id].command) {
             self.slots[id].stage = Stage::Waiting;
+            // One whose list of pages was on its way when the host announced a shutdown, which no write may follow.
+            if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
+                self.held.forget(id);
+                self.drop_command(ports, id);
+            }
             return;
         }
         let slot = &mut self.slots[id];

@@ -178,7 +178,7 @@ impl Controller {
     fn begin_shutdown(&mut self, ports: &mut Ports) {
         self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Occurring);
         // The host doesn't wait for them (NVMe 1.4 §7.6.2), and nothing may be written behind a shutdown.
-        for id in self.held.drain_writes() {
+        while let Some(id) = self.held.pop_write() {
             self.drop_command(ports, id);
         }
         match self.shutdown {

@@ -3,6 +3,7 @@
 use super::bench::{Bench, DATA, config};
 use super::mandatory::log_page;
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use aster_ports::host::HostOp;
 use aster_ports::medium::{Backlog, MediumError};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
@@ -159,6 +160,53 @@ fn a_write_that_waits_does_not_come_behind_a_shutdown() {
     assert_eq!(bench.csts().shutdown(), Some(ShutdownStatus::Complete));
     disk.say(&mut bench, false, 0);
     assert_eq!(seen(&bench, HostOp::Write), 0);
+}
+
+#[test]
+fn a_write_whose_list_of_pages_comes_behind_a_shutdown_is_dropped() {
+    for lists_before in [0, 1] {
+        let (mut bench, disk) = bench();
+        disk.say(&mut bench, true, 0);
+        // Two pages of list: the first ends with its only entry, which names the second.
+        let (first, second) = (DATA + 0x40_0000, DATA + 0x40_1000);
+        let entries = [(first + 4088, second), (second, DATA + 4096), (second + 8, DATA + 8192)];
+        for (at, entry) in entries {
+            bench.memory.0[at as usize..][..8].copy_from_slice(&entry.to_le_bytes());
+        }
+        bench.hold_link = true;
+        let command = IoCommand::Write(BlockRange::new(0, 24)).to_sqe(1, 0, DATA, first + 4088);
+        push(&mut bench, command);
+        // The fetch, and as many pages of the list.
+        for _ in 0..=lists_before {
+            assert!(bench.carry_out_one());
+            bench.run();
+        }
+        let asked = bench.cc().with_shn(ShutdownNotification::Normal.raw());
+        bench.write(Register::Configuration, asked.0.into());
+        assert_eq!(bench.front.controller().commands_in_flight(), 1, "its list is on its way");
+        bench.release_link();
+        bench.run();
+        assert_eq!(bench.front.controller().commands_in_flight(), 0);
+        disk.say(&mut bench, false, 0);
+        assert_eq!(seen(&bench, HostOp::Write), 0);
+        assert_eq!(bench.csts().shutdown(), Some(ShutdownStatus::Complete));
+    }
+}
+
+#[test]
+fn writes_that_wait_in_every_slot_leave_the_admin_queue_and_go_on_with_the_room() {
+    let (mut bench, disk) = bench();
+    disk.say(&mut bench, true, 0);
+    let waits: Vec<u16> = (0..=config().slots).map(|_| push(&mut bench, write(false))).collect();
+    bench.memory.0[DATA as usize + 8192..][..16].fill(0);
+    let trim = IoCommand::DatasetManagement(DatasetManagement::deallocate(1)).to_sqe(1, 0, DATA + 8192, 0);
+    let trim = push(&mut bench, trim);
+    assert_eq!(bench.completion(1, trim), None);
+    assert_eq!(bench.fetch_page(log_page(2, 512))[0], 0);
+    disk.say(&mut bench, false, 0);
+    for cid in waits.into_iter().chain([trim]) {
+        assert!(bench.completion(1, cid).unwrap().status().is_success());
+    }
 }
 
 #[test]
