@@ -2,7 +2,7 @@
 
 use super::change::{Change, change, failed, in_words, is_out_of_room};
 use aster_ports::medium::MediumError;
-use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, ftruncate, openat};
+use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, fstatvfs, ftruncate, openat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -40,21 +40,34 @@ impl Reserve {
     /// Takes the room again; false when there isn't enough of it.
     fn take(&mut self) -> bool {
         let Some(file) = self.file.as_ref().filter(|_| !self.taken) else { return true };
-        match fallocate(file, FallocateFlags::empty(), 0, self.bytes) {
+        // A disk's last room is not taken from others only to be given back: a quota alone is found out by trying.
+        if fstatvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < self.bytes) {
+            return false;
+        }
+        let taken = loop {
+            match fallocate(file, FallocateFlags::empty(), 0, self.bytes) {
+                Err(Errno::INTR) => {}
+                taken => break taken,
+            }
+        };
+        match taken {
             Ok(()) => self.taken = true,
-            Err(Errno::NOSPC | Errno::DQUOT) => {
+            // This file system never will.
+            Err(Errno::OPNOTSUPP) => self.file = None,
+            Err(errno) => {
                 // Some file systems keep what they had found until then.
                 let _ = ftruncate(file, 0);
-                return false;
+                // What is no want of room must not keep the drive waiting: it goes on without, this time.
+                return !matches!(errno, Errno::NOSPC | Errno::DQUOT);
             }
-            Err(_) => self.file = None,
         }
         true
     }
     /// Gives the room up; true when there was some.
     fn give_up(&mut self) -> bool {
-        let taken = core::mem::take(&mut self.taken);
-        taken && self.file.as_ref().is_some_and(|file| ftruncate(file, 0).is_ok())
+        let given = self.taken && self.file.as_ref().is_some_and(|file| ftruncate(file, 0).is_ok());
+        self.taken &= !given;
+        given
     }
 }
 
@@ -191,7 +204,12 @@ impl Behind {
             Entry::Vacant(entry) => {
                 let mut content = Box::new([0; PAGE_BYTES as usize]);
                 let at = number * PAGE_BYTES;
-                file.read(at, &mut *content).map_err(|error| failed(at, &in_words(&error)))?;
+                if let Err(error) = file.read(at, &mut *content) {
+                    // The change may be half in the pages by now: nothing may follow it.
+                    let told = failed(at, &in_words(&error));
+                    self.fault = Some(told.clone());
+                    return Err(told);
+                }
                 entry.insert(Some(content))
             }
         };
@@ -255,12 +273,15 @@ mod tests {
         bytes: RefCell<Vec<u8>>,
         room: Cell<u32>,
         errno: Cell<Errno>,
+        /// A page that can't be read.
+        unreadable: Cell<Option<u64>>,
     }
 
     impl Short {
         fn new(room: u32) -> Self {
             let bytes = RefCell::new(vec![0; BYTES as usize]);
-            Short { bytes, room: Cell::new(room), errno: Cell::new(Errno::NOSPC) }
+            let (errno, unreadable) = (Cell::new(Errno::NOSPC), Cell::new(None));
+            Short { bytes, room: Cell::new(room), errno, unreadable }
         }
     }
 
@@ -280,6 +301,9 @@ mod tests {
             Ok(())
         }
         fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+            if self.unreadable.get() == Some(at) {
+                return Err(Errno::IO.into());
+            }
             into.copy_from_slice(&self.bytes.borrow()[at as usize..][..into.len()]);
             Ok(())
         }
@@ -343,6 +367,30 @@ mod tests {
         behind.retry(&disk);
         assert_eq!((behind.owed.len(), behind.full), (1, true));
         assert_eq!(behind.change(&disk, 0, &Change::Bytes(&[3])), Err(fault));
+    }
+
+    #[test]
+    fn a_change_that_fails_half_way_is_the_last() {
+        let (disk, mut behind) = (Short::new(0), without_reserve());
+        disk.unreadable.set(Some(PAGE_BYTES));
+        let bytes = [7; 2 * PAGE_BYTES as usize];
+        let error = behind.change(&disk, 100, &Change::Bytes(&bytes)).unwrap_err();
+        assert_eq!((error.offset, &behind.fault), (PAGE_BYTES, &Some(error.clone())));
+        (disk.room.set(9), disk.unreadable.set(None));
+        assert_eq!(behind.change(&disk, 0, &Change::Bytes(&[3])), Err(error));
+        behind.retry(&disk);
+        assert!(disk.bytes.borrow().iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn a_reserve_that_does_not_fit_takes_nothing_from_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reserve = Reserve::beside(folder.path(), 1 << 20);
+        assert!(reserve.give_up() && !reserve.give_up());
+        reserve.bytes = 1 << 62;
+        assert!(!reserve.take() && !reserve.taken && reserve.file.is_some());
+        reserve.bytes = PAGE_BYTES;
+        assert!(reserve.take() && reserve.taken);
     }
 
     #[test]
