@@ -34,7 +34,7 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
                     checked(image, &profile, &interrupt)?;
                 }
                 None => console::note(
-                    "blocks and pages are copied as they are; --check PROFILE looks before whether they are sound",
+                    "blocks and pages are copied as they are; --check looks before whether they are sound",
                 ),
             }
             let mut progress = Progress::new();

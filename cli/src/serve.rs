@@ -11,7 +11,7 @@ use aster_device::{Backlog, Device, FreshErrors, Media};
 use aster_lab::report::rate_text;
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::{keep_profile, open_image_live};
+use aster_run_virtual::open_image_live;
 use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -36,16 +36,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let doubt = profiles::doubt(&FreshErrors::of(&profile)?);
     let interrupt = Interrupt::listen()?;
     let new_image = args.image.as_deref().filter(|path| !path.exists());
-    let media = match &args.image {
-        Some(path) => open_image_live(path, &profile, content, args.sync)?,
+    let (media, not_kept) = match &args.image {
+        Some(path) => open_image_live(path, (&name, &profile), content, args.sync)?,
         None => match &args.serial {
-            Some(serial) => Media::fresh().with_serial(serial.clone()),
-            None => Media::fresh(),
+            Some(serial) => (Media::fresh().with_serial(serial.clone()), None),
+            None => (Media::fresh(), None),
         },
     };
-    if let Some(path) = &args.image {
-        keep_profile(path, &name, &profile)?;
-    }
     let recorder = Recorder::default();
     let start = || {
         let device = Device::power_on(&name, &profile, content, media, &recorder)?;
@@ -62,8 +59,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         }
     })?;
     let line = Line::new(args.json);
-    if let Some(doubt) = doubt {
-        line.note(&doubt);
+    for text in [doubt, not_kept].into_iter().flatten() {
+        line.note(&text);
     }
     line.note(&format!("{name} at {}; stop it with Ctrl-C", args.vfio_user.display()));
     if let Some((_, notes)) = &side_band {
@@ -107,13 +104,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
 
 /// An image whose disk is still full has lost its power when it ran full, whatever the drive did since.
 fn check_all_written(image: &Path, backlog: &dyn Backlog) -> Result<(), Failure> {
-    let reason = match (backlog.fault(), backlog.no_room()) {
-        (Some(fault), _) => fault,
-        (None, Some(no_room)) if backlog.owed() > 0 => no_room,
+    let (reason, what_to_do) = match (backlog.fault(), backlog.no_room()) {
+        (Some(fault), _) => (fault, "look after the disk before it is served again"),
+        (None, Some(no_room)) if backlog.owed() > 0 => (no_room, "make room, and serve it again"),
         _ => return Ok(()),
     };
     Err(Failure::run(format!(
-        "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is there, {} bytes that the          drive had not promised to keep are not; make room, and serve it again",
+        "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is there, \
+         {} bytes that the drive had not promised to keep are not; {what_to_do}",
         image.display(),
         backlog.owed()
     )))
@@ -261,6 +259,38 @@ impl From<&Status> for JsonStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_device::MediumError;
+
+    /// A disk with no room, or a broken one.
+    struct Owes(bool);
+
+    impl Backlog for Owes {
+        fn is_full(&self) -> bool {
+            true
+        }
+        fn owed(&self) -> u64 {
+            4096
+        }
+        fn no_room(&self) -> Option<MediumError> {
+            Some(MediumError { offset: 1, reason: "no space left on the disk".into() })
+        }
+        fn fault(&self) -> Option<MediumError> {
+            self.0.then(|| MediumError { offset: 2, reason: "the disk failed".into() })
+        }
+        fn retry(&self) {}
+    }
+
+    #[test]
+    fn whoever_loses_bytes_at_the_end_is_told_why_and_what_to_do() {
+        for (broken, reason, advice) in [
+            (false, "no space left on the disk", "not; make room, and serve it again"),
+            (true, "the disk failed", "not; look after the disk before it is served again"),
+        ] {
+            let failure = check_all_written(Path::new("d.aster"), &Owes(broken)).unwrap_err().to_string();
+            assert!(failure.contains(reason) && failure.contains("4096 bytes"), "{failure}");
+            assert!(failure.ends_with(advice) && !failure.contains("  "), "{failure}");
+        }
+    }
 
     #[test]
     fn lateness_is_told_in_the_unit_in_which_it_is_read() {

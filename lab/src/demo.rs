@@ -138,7 +138,8 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
     let recorder = Recorder::default();
     let power_on = || -> Result<Machine, DemoError> {
         let media = open_image(image, &profile, Some(Content::Full))?;
-        keep_profile(image, PROFILE, &profile)?;
+        // Where there is no room for it, the next use keeps it.
+        let _no_room = keep_profile(image, PROFILE, &profile)?;
         let config = config(&profile);
         let machine = Machine::power_on(PROFILE, &profile, Some(Content::Full), media, &recorder, config)?;
         Ok(machine)

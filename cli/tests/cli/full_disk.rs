@@ -8,6 +8,7 @@ use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, ErrorEvent};
 use aster_wire::nvme::io::{DatasetManagement, IoCommand};
 use aster_wire::nvme::log::{ErrorEntry, LogId, NO_COMMAND};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -394,4 +395,31 @@ fn one_that_is_stopped_while_its_disk_is_full_still_shuts_down_with_everything()
         std::fs::remove_file(disk.folder.join("filler")).unwrap();
         disk.serve(place).verify(0..written);
     });
+}
+
+#[test]
+fn an_image_that_keeps_no_profile_is_served_without_room_for_one() {
+    let place = Place::new();
+    place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");
+    let run = ["run", "tiny", "--job", "one.fio", "--image", "d.aster", "--content", "full"];
+    assert_eq!(place.aster(&run).code, 0);
+    let keeps = || place.aster(&["image", "info", "d.aster", "--json"]).out.contains("\"name\":");
+    assert!(keeps());
+    // As an Aster of before left it: nothing between NVRAM and NAND.
+    const KEPT_AT: u64 = 128 << 10;
+    let file = std::fs::OpenOptions::new().write(true).open(place.path("d.aster")).unwrap();
+    file.write_all_at(&[0; 64 << 10], KEPT_AT).unwrap();
+    assert!(!keeps());
+    let program = place.command(&[]).get_program().to_owned();
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--fsize={KEPT_AT}:")).arg(program).args(SERVE);
+    command.current_dir(place.path("")).stdin(Stdio::null());
+    let drive = Drive::serve(&place, &mut command);
+    drive.said.wait_for("d.aster: no room to keep the profile in it");
+    drive.status.wait_for("\"notice\":\"d.aster: no room to keep the profile in it");
+    drive.session.kill();
+    assert!(!keeps());
+    let drive = Drive::serve(&place, &mut place.command(&SERVE));
+    assert!(keeps() && !drive.said.have("no room to keep"));
+    drive.session.kill();
 }

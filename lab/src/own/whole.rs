@@ -84,7 +84,8 @@ impl Place {
             Some(media) => media,
             None => open_image(path, &setup.profile, setup.content)?,
         };
-        keep_profile(path, &setup.name, &setup.profile)?;
+        // Where there is no room for it, the next use keeps it: a run that only reads needs none.
+        let _no_room = keep_profile(path, &setup.name, &setup.profile)?;
         Ok(media)
     }
 }

@@ -50,8 +50,9 @@ impl Room {
             device.look_at_room();
             let why = backlog.no_room().map_or_else(String::new, |error| format!(": {error}"));
             return Some(format!(
-                "paused, since there is no room for the image{why}. Writes wait, nothing is lost or fails; make room, or trim in \
-                 the guest, and it goes on by itself"
+                "paused, since there is no room for the image{why}. Writes wait; make room, or trim in the guest, and it \
+                 goes on by itself. A guest that runs Linux fails writes that wait for five minutes, unless its \
+                 nvme_core.io_timeout says otherwise"
             ));
         }
         if self.tried.elapsed() < RETRY {

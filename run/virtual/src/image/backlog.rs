@@ -376,7 +376,8 @@ mod tests {
         let bytes = [7; 2 * PAGE_BYTES as usize];
         let error = behind.change(&disk, 100, &Change::Bytes(&bytes)).unwrap_err();
         assert_eq!((error.offset, &behind.fault), (PAGE_BYTES, &Some(error.clone())));
-        (disk.room.set(9), disk.unreadable.set(None));
+        disk.room.set(9);
+        disk.unreadable.set(None);
         assert_eq!(behind.change(&disk, 0, &Change::Bytes(&[3])), Err(error));
         behind.retry(&disk);
         assert!(disk.bytes.borrow().iter().all(|&byte| byte == 0));

@@ -4,11 +4,13 @@ mod backlog;
 mod change;
 mod disk;
 mod header;
+mod live;
 mod look;
 mod own_profile;
 mod replica;
 mod state;
 
+pub use live::open_image_live;
 pub use look::{ImageCheck, ImageInfo, Stage, check_image, image_info};
 pub use own_profile::{KeptProfile, keep_profile, kept_profile};
 pub use replica::{CloneSerial, clone_image};
@@ -162,29 +164,6 @@ pub fn open_image(path: &Path, profile: &Profile, content: Option<Content>) -> R
     let (file, nand_bytes) = open(path, profile, content, OFlags::empty())?;
     media(&Disk::written_through(Rc::new(file)), path, nand_bytes)
 }
-/// As [`open_image`], for a drive that serves others: while the disk is full it is behind ([`aster_ports::medium::Backlog`]) instead of
-/// at its end. With `sync` every write waits for the disk: what the drive says is on its flash is there after a crash of the system as
-/// well.
-///
-/// # Errors
-/// When the file can't be used as this profile's drive.
-pub fn open_image_live(
-    path: &Path,
-    profile: &Profile,
-    content: Option<Content>,
-    sync: bool,
-) -> Result<Media, ImageError> {
-    let flags = if sync { OFlags::DSYNC } else { OFlags::empty() };
-    let (file, nand_bytes) = open(path, profile, content, flags)?;
-    if sync {
-        // Its length and its name are no data.
-        let kept = file.sync_all().and_then(|()| File::open(folder_of(path))?.sync_all());
-        kept.map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
-    }
-    let disk = Disk::with_backlog(file, folder_of(path), NAND_AT + nand_bytes);
-    Ok(media(&disk, path, nand_bytes)?.with_backlog(disk))
-}
-
 /// The folder that a file lies in.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -312,7 +291,7 @@ mod tests {
             rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::DSYNC)
         };
         assert!(waits(OFlags::DSYNC) && waits(OFlags::DSYNC) && !waits(OFlags::empty()));
-        drop(open_image_live(&path, &profile, None, true).unwrap());
+        drop(open_image_live(&path, ("tiny", &profile), None, true).unwrap());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! with the profile's name and then the profile with every default in its place. Asters that don't know of it leave it alone, and images that
 //! were made by them have zeroes there.
 
+use super::change::{in_words, is_out_of_room};
 use super::header::made_with;
 use super::look::open;
 use super::{ImageError, NAND_AT, NVRAM_AT};
@@ -36,18 +37,29 @@ pub struct KeptProfile {
 /// Lets the image at `path`, whose drive has no power, keep `profile`, unless it keeps one already. How it keeps content is part of what it
 /// was made with, whatever the profile says.
 ///
+/// An image without one is as good a drive, so no room for it is no error: the image's next user has it kept. What a person should know
+/// then.
+///
 /// # Errors
-/// When the file can't be written.
-pub fn keep_profile(path: &Path, name: &str, profile: &Profile) -> Result<(), ImageError> {
+/// When the file can't be written for another reason.
+pub fn keep_profile(path: &Path, name: &str, profile: &Profile) -> Result<Option<String>, ImageError> {
     if !matches!(kept_profile(path), Ok(None)) {
-        return Ok(());
+        return Ok(None);
     }
     let one_line = printable(name);
     let written = || -> io::Result<()> {
         let text = profile.to_toml().map_err(io::Error::other)?;
         write(&OpenOptions::new().write(true).open(path)?, &format!("{NAME}{one_line}\n{text}"))
     };
-    written().map_err(|error| ImageError::Io { path: path.to_owned(), error })
+    match written() {
+        Ok(()) => Ok(None),
+        Err(error) if is_out_of_room(&error) => Ok(Some(format!(
+            "{}: no room to keep the profile in it ({}): it is kept when the image is next used and there is room",
+            path.display(),
+            in_words(&error)
+        ))),
+        Err(error) => Err(ImageError::Io { path: path.to_owned(), error }),
+    }
 }
 
 /// A name without what would end its line, or what a terminal would obey.
