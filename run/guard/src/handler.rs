@@ -50,8 +50,14 @@ pub(crate) fn install() -> io::Result<()> {
 }
 
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`, whose address is meant for this
-    // signal.
+    // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`.
+    let code = unsafe { (*info).si_code };
+    // A signal that a process sent has no address: other facts stand in its place.
+    if code <= 0 {
+        pass_on(signal, info, context);
+        return;
+    }
+    // SAFETY: as above, and the system raised it, so the address is meant.
     let address = unsafe { (*info).si_addr() }.addr();
     if let Some((watch, page)) = Watch::over(address)
         && put_zeroes(page)
@@ -92,12 +98,17 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 handler(signal);
             }
         }
-        // The access is repeated after this handler, and ends the process.
+        // An access is repeated after this handler, and ends the process. A signal that was sent is sent once more.
         _ => {
             // SAFETY: an action of zeroes is the default one.
             let default: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
             // SAFETY: it is a `sigaction`, and nobody wants the old one.
             unsafe { libc::sigaction(signal, &raw const default, null_mut()) };
+            // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`.
+            if unsafe { (*info).si_code } <= 0 {
+                // SAFETY: it takes no memory of ours; the signal waits until this handler has returned.
+                unsafe { libc::raise(signal) };
+            }
         }
     }
 }

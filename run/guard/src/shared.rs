@@ -2,10 +2,15 @@
 
 use crate::handler;
 use crate::watch::Watch;
-use libc::{MAP_FAILED, MAP_FIXED, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE, c_void, off_t};
+use libc::{
+    MAP_ANONYMOUS, MAP_FAILED, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE,
+    c_int, c_void, off_t,
+};
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
@@ -21,7 +26,9 @@ pub struct Gone;
 ///
 /// It stays with the thread that made it: the handler relies on it that nobody else touches the memory.
 pub struct Shared {
-    region: MmapRegion,
+    region: ManuallyDrop<MmapRegion>,
+    /// The addresses may be somebody else's by now: a mapping that was to replace another one failed half way.
+    lost: Cell<bool>,
     file: Arc<File>,
     /// Where in the file the mapping begins: at a whole page of the file's.
     file_offset: u64,
@@ -66,8 +73,17 @@ impl Shared {
         })?;
         let begin = region.as_ptr().addr();
         let watch = Watch::start(begin..begin + mapped, page_bytes).ok_or_else(too_much)?;
-        let of_one_thread = PhantomData;
-        Ok(Shared { region, file, file_offset, shift, length, protection, watch, of_one_thread })
+        Ok(Shared {
+            region: ManuallyDrop::new(region),
+            lost: Cell::new(false),
+            file,
+            file_offset,
+            shift,
+            length,
+            protection,
+            watch,
+            of_one_thread: PhantomData,
+        })
     }
 
     /// Copies bytes out.
@@ -76,17 +92,18 @@ impl Shared {
     /// [`Gone`].
     #[inline]
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Gone> {
-        let at = self.place(offset, into.len());
+        let at = self.place(offset, into.len())?;
         self.region.get_slice(at, into.len()).expect(INSIDE).copy_to(into);
         self.check()
     }
-    /// Copies bytes in. The mapping is writable, else this faults: callers have asked.
+    /// Copies bytes in. The mapping is writable: callers have asked.
     ///
     /// # Errors
     /// [`Gone`].
     #[inline]
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Gone> {
-        let at = self.place(offset, from.len());
+        assert!(self.protection & PROT_WRITE != 0, "a mapping that is only read isn't written to");
+        let at = self.place(offset, from.len())?;
         self.region.get_slice(at, from.len()).expect(INSIDE).copy_from(from);
         self.check()
     }
@@ -97,17 +114,17 @@ impl Shared {
     /// [`Gone`].
     #[inline]
     pub fn load(&self, offset: u64) -> Result<u32, Gone> {
-        let at = self.place(offset, size_of::<u32>());
+        let at = self.place(offset, size_of::<u32>())?;
         let word: &AtomicU32 = self.region.get_atomic_ref(at).expect(INSIDE);
         let value = u32::from_le(word.load(Ordering::Acquire));
         self.check().map(|()| value)
     }
 
     #[inline]
-    fn place(&self, offset: u64, length: usize) -> usize {
+    fn place(&self, offset: u64, length: usize) -> Result<usize, Gone> {
         let offset = offset as usize;
         assert!(offset <= self.length && length <= self.length - offset, "{INSIDE}");
-        self.shift + offset
+        if self.lost.get() { Err(Gone) } else { Ok(self.shift + offset) }
     }
 
     /// What came of the access before this.
@@ -118,34 +135,37 @@ impl Shared {
         if self.watch.is_gone() { self.recover() } else { Ok(()) }
     }
 
-    /// Maps the file anew, in the same place: what is missing may be there next time. While the system can't,
-    /// all stays gone.
+    /// Maps the file anew, in the same place: what is missing may be there next time. While the system can't, zeroes lie
+    /// there and all stays gone. Where it can't even do that, the addresses are given up for good.
     #[cold]
     fn recover(&self) -> Result<(), Gone> {
-        let (at, length) = (self.region.as_ptr(), self.region.size());
-        let flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
-        // SAFETY: it replaces the mapping that this owns, to which nobody has a reference, by one of the same
-        // file, offset, length and protection. The region unmaps the same addresses in the end.
-        let mapped = unsafe {
-            libc::mmap(
-                at.cast::<c_void>(),
-                length,
-                self.protection,
-                flags,
-                self.file.as_raw_fd(),
-                self.file_offset as off_t,
-            )
-        };
-        if mapped != MAP_FAILED {
+        let of_file = MAP_SHARED | MAP_NORESERVE;
+        if self.map_over(self.protection, of_file, self.file.as_raw_fd(), self.file_offset as off_t) {
             self.watch.clear();
+        } else if !self.map_over(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) {
+            self.watch.stop();
+            self.lost.set(true);
         }
         Err(Gone)
+    }
+
+    /// Replaces the whole mapping by another one; false when the system can't, and then nothing may be there.
+    fn map_over(&self, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> bool {
+        let (at, length) = (self.region.as_ptr().cast::<c_void>(), self.region.size());
+        // SAFETY: `recover` alone calls this, and not once the addresses are given up: they are those of the mapping that this
+        // owns, to which nobody has a reference.
+        unsafe { libc::mmap(at, length, protection, flags | MAP_FIXED, file, offset) != MAP_FAILED }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if self.lost.get() {
+            return;
+        }
         self.watch.stop();
+        // SAFETY: nobody uses the region behind this, and its addresses are still this mapping's.
+        unsafe { ManuallyDrop::drop(&mut self.region) };
     }
 }
 

@@ -1,18 +1,20 @@
 //! Which addresses are watched: a table that the handler can read at any moment, in any thread.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, compiler_fence};
 
 /// Mappings that a process can have at a time: those of two clients with as many as a client may hand over.
 const WATCHES_MAX: usize = 8192;
 
-/// One mapping. Its owner's thread alone touches its memory, so that the handler runs in that thread.
+/// One mapping. Only the thread that owns it touches its memory, so the handler runs in that thread and looks at no other
+/// thread's entries. What it reads of an entry of its own, that thread wrote: no other thread's half-written range matches.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Somebody owns it.
+    /// The entry is in use.
     taken: AtomicBool,
+    /// The thread whose mapping it is; 0 while nothing is watched. Written last by `start` and first by `stop`.
+    owner: AtomicI32,
     begin: AtomicUsize,
-    /// `begin` while nothing is watched.
     end: AtomicUsize,
     page_bytes: AtomicUsize,
     /// A page was missing since this was last cleared.
@@ -27,6 +29,7 @@ impl Watch {
     const fn new() -> Self {
         Watch {
             taken: AtomicBool::new(false),
+            owner: AtomicI32::new(0),
             begin: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             page_bytes: AtomicUsize::new(0),
@@ -44,26 +47,37 @@ impl Watch {
         watch.page_bytes.store(page_bytes, Ordering::Relaxed);
         watch.gone.store(false, Ordering::Relaxed);
         watch.begin.store(addresses.start, Ordering::Relaxed);
-        watch.end.store(addresses.end, Ordering::Release);
-        USED.fetch_max(index + 1, Ordering::Release);
+        watch.end.store(addresses.end, Ordering::Relaxed);
+        USED.fetch_max(index + 1, Ordering::Relaxed);
+        // A signal may come between any two instructions of this thread.
+        compiler_fence(Ordering::SeqCst);
+        watch.owner.store(this_thread(), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
         Some(watch)
     }
     /// Nothing is watched any more. The memory is still mapped.
     pub(crate) fn stop(&self) {
-        self.end.store(0, Ordering::Relaxed);
-        self.begin.store(0, Ordering::Relaxed);
+        self.owner.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
         self.taken.store(false, Ordering::Release);
     }
-    /// The watch over `address`, and the whole page that this is in.
+    /// This thread's watch over `address`, and the whole page that this is in.
     pub(crate) fn over(address: usize) -> Option<(&'static Watch, Range<usize>)> {
-        let used = WATCHES.get(..USED.load(Ordering::Acquire))?;
+        let used = WATCHES.get(..USED.load(Ordering::Relaxed))?;
+        let thread = this_thread();
         let watch = used.iter().find(|watch| {
-            let end = watch.end.load(Ordering::Acquire);
-            (watch.begin.load(Ordering::Relaxed)..end).contains(&address)
+            let range = || watch.begin.load(Ordering::Relaxed)..watch.end.load(Ordering::Relaxed);
+            watch.owner.load(Ordering::Relaxed) == thread && range().contains(&address)
         })?;
         let page_bytes = watch.page_bytes.load(Ordering::Relaxed);
         let page = address & !(page_bytes - 1);
         Some((watch, page..page + page_bytes))
+    }
+
+    /// Whether `address` is in a mapping of this thread.
+    #[cfg(test)]
+    fn covers(address: usize) -> bool {
+        Watch::over(address).is_some()
     }
 
     /// A page was missing, and zeroes lie in its place.
@@ -81,9 +95,38 @@ impl Watch {
     }
 }
 
+/// The calling thread's number. A system call that a handler may make.
+fn this_thread() -> i32 {
+    // SAFETY: it takes nothing, touches no memory of ours and can't fail.
+    unsafe { libc::gettid() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_finds_no_mapping_but_its_own_whatever_others_start_and_stop() {
+        // Each thread watches the lower half of a range of its own, over and over, beside the others.
+        let base = 0xffff_9000_0000_0000_usize;
+        let threads: Vec<_> = (0..4)
+            .map(|thread| {
+                std::thread::spawn(move || {
+                    let at = base + thread * 0x10_0000;
+                    for _ in 0..20_000 {
+                        let watch = Watch::start(at..at + 0x8000, 0x1000).unwrap();
+                        assert!(Watch::covers(at + 0x7fff));
+                        let others = (0..4).filter(|&other| other != thread);
+                        assert!(others.into_iter().all(|other| !Watch::covers(base + other * 0x10_0000)));
+                        watch.stop();
+                        // Nearly all addresses are below a range that has lost its beginning.
+                        assert!(!Watch::covers(at) && !Watch::covers(0x5000));
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
 
     #[test]
     fn an_address_belongs_to_the_mapping_and_the_page_that_it_is_in() {

@@ -239,7 +239,7 @@ fn page_bytes(file: &File) -> Result<usize, Errno> {
     let system = fstatfs(file)?;
     Ok(match system.f_type {
         HUGE_PAGE_FILES => usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?,
-        _ => PAGE_BYTES as usize,
+        _ => rustix::param::page_size(),
     })
 }
 
