@@ -57,6 +57,9 @@ pub struct Device {
     pub longest: u64,
 }
 
+/// More devices than this are no recorded trace: each is kept and told.
+pub(super) const DEVICES_MAX: usize = 10_000;
+
 /// The devices of a trace in the order in which they appear.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
@@ -71,14 +74,19 @@ impl Table {
         &self.known
     }
 
-    /// Counts a request to the device of this name, which `devices` has replayed or not.
-    pub(super) fn meet(&mut self, name: &str, devices: &Devices, drive: Drive) -> &mut Device {
+    /// Counts a request to the device of this name, which `devices` has replayed or not. `None` when it is a new one and there are
+    /// [`DEVICES_MAX`] already.
+    pub(super) fn meet(&mut self, name: &str, devices: &Devices, drive: Drive) -> Option<&mut Device> {
         if self.known.get(self.last).is_none_or(|device| device.name != name) {
-            self.last = self.by_name.get(name).copied().unwrap_or_else(|| self.add(name, devices, drive));
+            self.last = match self.by_name.get(name) {
+                Some(&known) => known,
+                None if self.known.len() == DEVICES_MAX => return None,
+                None => self.add(name, devices, drive),
+            };
         }
         let device = &mut self.known[self.last];
         device.requests += 1;
-        device
+        Some(device)
     }
 
     fn add(&mut self, name: &str, devices: &Devices, drive: Drive) -> usize {

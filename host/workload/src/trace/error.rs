@@ -24,6 +24,8 @@ pub enum TraceProblem {
     },
     /// The line can't be read, as whoever reads it says.
     Unreadable(String),
+    /// The trace names more devices than this.
+    TooManyDevices(usize),
     /// The request reaches beyond the drive.
     BeyondDrive {
         /// First byte.
@@ -53,6 +55,9 @@ impl fmt::Display for TraceError {
             }
             TraceProblem::Expected { what, found } => write!(f, "expected {what}, found \"{found}\""),
             TraceProblem::Unreadable(why) => f.write_str(why),
+            TraceProblem::TooManyDevices(most) => {
+                write!(f, "a device beyond the {most} that a trace may name: is this column the device?")
+            }
             TraceProblem::BeyondDrive { offset, length, drive } => write!(
                 f,
                 "{length} bytes at {offset} reach beyond the drive, which has {drive}; --trace-wrap folds them into it"

@@ -26,7 +26,7 @@ pub use format::Format;
 use crate::{Drive, Request, RequestKind, Source, TIME_MAX};
 use alloc::string::{String, ToString};
 use aster_units::Duration;
-use devices::Table;
+use devices::{DEVICES_MAX, Table};
 use error::At;
 use format::Parser;
 use record::{Line, Record};
@@ -175,6 +175,7 @@ impl<L> Trace<L> {
     fn take_line(&mut self, text: &str) -> Result<(), At> {
         let Line::Request(record) = self.parser.line(text)? else { return Ok(()) };
         let device = self.devices.meet(record.device, &self.replay.devices, self.drive);
+        let Some(device) = device else { return refuse(&record, TraceProblem::TooManyDevices(DEVICES_MAX)) };
         if record.kind == RequestKind::Write {
             device.written_bytes = device.written_bytes.saturating_add(record.length);
         }

@@ -321,3 +321,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_trace_of_endless_devices_ends_with_an_error() {
+    let lines =
+        |devices: usize| (0..devices).map(|i| format!("{i},host,{i},Read,0,4096,0\n")).collect::<String>();
+    assert!(plain(&lines(devices::DEVICES_MAX), Format::Msr).is_ok());
+    let told = message(&lines(devices::DEVICES_MAX + 1), Format::Msr);
+    assert!(
+        told.starts_with("line 10001, ") && told.contains("beyond the 10000 that a trace may name"),
+        "{told}"
+    );
+}
