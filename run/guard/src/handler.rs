@@ -11,7 +11,7 @@ use libc::{
 use std::io;
 use std::mem::{MaybeUninit, transmute};
 use std::ops::Range;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 /// What was done at a SIGBUS before, or why the handler could not be set.
@@ -73,8 +73,9 @@ fn put_zeroes(page: Range<usize>) -> bool {
     // SAFETY: a thread's `errno` is there as long as the thread.
     let errno = unsafe { *libc::__errno_location() };
     let flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    // SAFETY: the page lies in a mapping that a `Shared` owns, which hands out no reference to its memory:
-    // there is nothing that could find other bytes than it expects.
+    // SAFETY: the page lies in a mapping that a `Shared` of this thread owns, as `Watch::over` tells, so that
+    // nobody unmaps it meanwhile. The `Shared` hands out no reference to its memory: there is nothing that
+    // could find other bytes than it expects.
     let mapped =
         unsafe { libc::mmap(page.start as *mut c_void, page.len(), PROT_READ | PROT_WRITE, flags, -1, 0) };
     // SAFETY: as above.
@@ -84,7 +85,11 @@ fn put_zeroes(page: Range<usize>) -> bool {
 
 /// A SIGBUS that is not about shared memory: does what would have been done without us.
 fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`.
+    let sent = unsafe { (*info).si_code } <= 0;
     match BEFORE.get() {
+        // Only what was sent can be ignored: the system ends a process at a fault that is.
+        Some(Ok(Before { handler: SIG_IGN, .. })) if sent => return,
         Some(Ok(Before { handler, flags })) if !matches!(*handler, SIG_DFL | SIG_IGN) => {
             if flags & SA_SIGINFO != 0 {
                 // SAFETY: with SA_SIGINFO the system takes what was set for a function of this signature, and
@@ -98,17 +103,27 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 handler(signal);
             }
         }
-        // An access is repeated after this handler, and ends the process. A signal that was sent is sent once more.
         _ => {
             // SAFETY: an action of zeroes is the default one.
             let default: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
             // SAFETY: it is a `sigaction`, and nobody wants the old one.
             unsafe { libc::sigaction(signal, &raw const default, null_mut()) };
-            // SAFETY: with SA_SIGINFO the system hands over a valid `siginfo_t`.
-            if unsafe { (*info).si_code } <= 0 {
-                // SAFETY: it takes no memory of ours; the signal waits until this handler has returned.
-                unsafe { libc::raise(signal) };
-            }
         }
     }
+    // An access that failed is repeated after this handler, and then ends the process. A signal that was sent
+    // does not come again. The handler before us may have set the default action, as that of Rust's runtime
+    // does: the process would go on with our handler gone, and the next missing page would end it.
+    if sent && is_default(signal) {
+        // SAFETY: it takes no memory of ours; the signal waits until this handler has returned.
+        unsafe { libc::raise(signal) };
+    }
+}
+
+/// Whether nobody handles `signal` now.
+fn is_default(signal: c_int) -> bool {
+    let mut now = MaybeUninit::<sigaction>::zeroed();
+    // SAFETY: it is a `sigaction` to be filled in, and nothing is set.
+    let told = unsafe { libc::sigaction(signal, null(), now.as_mut_ptr()) } == 0;
+    // SAFETY: zeroes were an action already.
+    told && unsafe { now.assume_init() }.sa_sigaction == SIG_DFL
 }

@@ -1,0 +1,124 @@
+//! A SIGBUS that some process sent is none of the guard's: what was set before decides, and the guard stays
+//! on duty for as long as the process lives.
+//!
+//! What happens at a signal belongs to the whole process, so each case is a process of its own: this test
+//! starts its own program again.
+
+use aster_run_guard::{Gone, Shared};
+use libc::{SA_SIGINFO, SI_QUEUE, SIG_DFL, SIG_IGN, SIGBUS, c_int, c_void, sigaction, siginfo_t};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use std::fs::File;
+use std::mem::{MaybeUninit, zeroed};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Which case a process is.
+const CASE: &str = "ASTER_GUARD_TEST_CASE";
+/// What a process says that the signal did not end.
+const WENT_ON: &str = "went on behind the signal";
+const LENGTH: u64 = 0x4000;
+
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn count(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+}
+
+fn set(handler: usize, flags: c_int) {
+    // SAFETY: an action of zeroes is the default one; `handler` is a constant of the system's or `count`,
+    // which has the signature that `flags` ask for.
+    unsafe {
+        let mut action: sigaction = zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        assert_eq!(libc::sigaction(SIGBUS, &raw const action, null_mut()), 0);
+    }
+}
+
+fn raise() {
+    // SAFETY: the process is made for it.
+    assert_eq!(unsafe { libc::raise(SIGBUS) }, 0);
+}
+
+/// Sends this thread a SIGBUS that carries an address where one that the system raises has it.
+fn send_with(address: usize) {
+    let mut info = MaybeUninit::<siginfo_t>::zeroed();
+    // SAFETY: zeroes are a `siginfo_t`. Behind its three numbers, at the alignment of an address, is the
+    // place that `si_addr` reads: the first assertion makes sure of it. The call reads `info` alone.
+    unsafe {
+        (*info.as_mut_ptr()).si_signo = SIGBUS;
+        (*info.as_mut_ptr()).si_code = SI_QUEUE;
+        info.as_mut_ptr().cast::<usize>().add(16 / size_of::<usize>()).write(address);
+        assert_eq!((*info.as_ptr()).si_addr().addr(), address);
+        let (process, thread) = (libc::getpid(), libc::gettid());
+        let sent = libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, SIGBUS, info.as_ptr());
+        assert_eq!(sent, 0);
+    }
+}
+
+/// Where the mapping begins that a file has in this process.
+fn address_of(name: &str) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let line = maps.lines().find(|line| line.contains(name)).unwrap();
+    usize::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
+}
+
+/// What a process does that is one case.
+fn be(case: &str) {
+    // SAFETY: it takes numbers alone. A process that is to end by a signal leaves no core file then.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    match case {
+        "default" => set(SIG_DFL, 0),
+        "ignored" => set(SIG_IGN, 0),
+        "handler" => set(count as *const () as usize, SA_SIGINFO),
+        "runtime" => {}
+        other => panic!("{other}"),
+    }
+    let file = memfd_create("signals", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, LENGTH).unwrap();
+    let file = Arc::new(File::from(file));
+    let shared = Shared::new(Arc::clone(&file), 0, LENGTH, 0x1000, true).unwrap();
+    shared.write(0, &[7]).unwrap();
+    if case == "handler" {
+        send_with(address_of("memfd:signals"));
+        assert_eq!(CALLS.load(Ordering::Relaxed), 1, "it was passed on");
+        assert_eq!(shared.read(0, &mut [0]), Ok(()), "nothing was missing");
+    }
+    raise();
+    println!("{WENT_ON}");
+    ftruncate(&*file, 0).unwrap();
+    assert_eq!(shared.read(0, &mut [0]), Err(Gone), "the guard is on duty");
+    assert_eq!(CALLS.load(Ordering::Relaxed), if case == "handler" { 2 } else { 0 });
+}
+
+fn process(case: &str) -> (ExitStatus, bool) {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    let name = "a_signal_that_was_sent_does_what_it_did_before";
+    let output = program.args(["--exact", name, "--nocapture"]).env(CASE, case).output().unwrap();
+    println!("{case}: {output:?}");
+    (output.status, String::from_utf8_lossy(&output.stdout).contains(WENT_ON))
+}
+
+#[test]
+fn a_signal_that_was_sent_does_what_it_did_before() {
+    if let Ok(case) = std::env::var(CASE) {
+        return be(&case);
+    }
+    // Rust's runtime takes its handler away at a signal that is none of its own, and ours with it: a process
+    // that went on would do so without its guard.
+    for case in ["default", "runtime"] {
+        let (status, went_on) = process(case);
+        assert_eq!(
+            (status.signal(), went_on),
+            (Some(SIGBUS), false),
+            "{case}: the first one ends the process"
+        );
+    }
+    for case in ["ignored", "handler"] {
+        let (status, went_on) = process(case);
+        assert!(status.success() && went_on, "{case}: {status}");
+    }
+}
