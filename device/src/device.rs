@@ -622,4 +622,6 @@ impl Drop for Device {
 }
 
 #[cfg(test)]
+mod order;
+#[cfg(test)]
 mod tests;

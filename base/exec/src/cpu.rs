@@ -1,5 +1,4 @@
 use crate::exec::{Exec, TaskId};
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_units::{Duration, Frequency, Instant, PICOS_A_SECOND};
@@ -89,7 +88,7 @@ impl Core {
 
     /// Adds a task to this core.
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskId {
-        self.exec.spawn_at(self.index, Box::pin(future))
+        self.exec.spawn_at(self.index, future)
     }
 
     /// The executor whose clock this core lives on.

@@ -32,6 +32,10 @@ pub struct HandlerId(pub(crate) u32);
 pub trait Handler {
     /// The event scheduled with `token` is due; [`Exec::now`] is its time.
     fn fire(&self, token: u64);
+    /// What [`Exec::roster`] calls it: its type, unless it says otherwise.
+    fn name(&self) -> &'static str {
+        core::any::type_name::<Self>()
+    }
 }
 
 /// How much work an executor has done; deterministic, so tests may bound it.
@@ -43,6 +47,16 @@ pub struct Counts {
     pub posts: u64,
     /// Task polls.
     pub polls: u64,
+}
+
+/// The types of an executor's tasks and handlers, each in the order in which they were added. Either order is behaviour: tasks that are
+/// ready at one instant are first polled in it and have their numbers from it, and events that are scheduled last go by handlers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Roster {
+    /// Tasks, ended ones too.
+    pub tasks: Vec<&'static str>,
+    /// Handlers.
+    pub handlers: Vec<&'static str>,
 }
 
 // Targets of timed events: handlers count up from 0, tasks from TASK, cores from CORE.
@@ -79,6 +93,7 @@ pub(crate) struct Inner {
     events: Cell<u64>,
     posts: Cell<u64>,
     polls: Cell<u64>,
+    roster: RefCell<Roster>,
 }
 
 /// One clock with its events and tasks. Clones are handles to the same executor.
@@ -105,6 +120,7 @@ impl Exec {
             events: Cell::new(0),
             posts: Cell::new(0),
             polls: Cell::new(0),
+            roster: RefCell::default(),
         }))
     }
 
@@ -119,8 +135,14 @@ impl Exec {
         Counts { events: self.0.events.get(), posts: self.0.posts.get(), polls: self.0.polls.get() }
     }
 
+    /// Its tasks and handlers, for tests that hold their order.
+    pub fn roster(&self) -> Roster {
+        self.0.roster.borrow().clone()
+    }
+
     /// Registers a handler for timed events and posts.
     pub fn register(&self, handler: Rc<dyn Handler>) -> HandlerId {
+        self.0.roster.borrow_mut().handlers.push(handler.name());
         let mut handlers = self.0.handlers.borrow_mut();
         handlers.push(handler);
         assert!(handlers.len() < TASK as usize, "too many handlers");
@@ -152,10 +174,15 @@ impl Exec {
 
     /// Adds a task that runs on no particular core: polling it is never delayed.
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) -> TaskId {
-        self.spawn_at(NO_CORE, Box::pin(future))
+        self.spawn_at(NO_CORE, future)
     }
 
-    pub(crate) fn spawn_at(&self, core: u32, future: Pin<Box<dyn Future<Output = ()>>>) -> TaskId {
+    pub(crate) fn spawn_at<F: Future<Output = ()> + 'static>(&self, core: u32, future: F) -> TaskId {
+        self.0.roster.borrow_mut().tasks.push(core::any::type_name::<F>());
+        self.add_task(core, Box::pin(future))
+    }
+
+    fn add_task(&self, core: u32, future: Pin<Box<dyn Future<Output = ()>>>) -> TaskId {
         let mut tasks = self.0.tasks.borrow_mut();
         let id = tasks.len() as u32;
         assert!(id < TASK, "too many tasks");

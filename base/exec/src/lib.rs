@@ -18,7 +18,7 @@ mod queue;
 mod sync;
 
 pub use cpu::{Core, CoreStats};
-pub use exec::{Counts, Exec, Handler, HandlerId, TaskId};
+pub use exec::{Counts, Exec, Handler, HandlerId, Roster, TaskId};
 pub use queue::{HeapQueue, TimerQueue};
 pub use sync::{Ring, WaitCell, WaitQueue};
 

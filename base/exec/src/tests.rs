@@ -117,3 +117,20 @@ fn posts_run_after_the_caller_and_before_time_moves() {
     assert_eq!(exec.counts(), Counts { events: 1, posts: 1, polls: 2 });
     exec.shut_down();
 }
+
+#[test]
+fn the_roster_has_tasks_and_handlers_in_the_order_of_their_coming() {
+    async fn first() {}
+    async fn second() {}
+    let exec = Exec::new();
+    let core = Core::new(&exec, Frequency::from_hertz(1_000_000).unwrap());
+    core.spawn(first());
+    exec.register(Rc::new(Log(RefCell::default(), exec.clone())));
+    exec.spawn(second());
+    exec.advance_to(us(1));
+    let Roster { tasks, handlers } = exec.roster();
+    assert_eq!(tasks.len(), 2, "those that have ended, too");
+    assert!(tasks[0].contains("first") && tasks[1].contains("second"), "{tasks:?}");
+    assert!(handlers.len() == 1 && handlers[0].ends_with("Log"), "{handlers:?}");
+    exec.shut_down();
+}
