@@ -60,16 +60,16 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
     // SAFETY: as above, and the system raised it, so the address is meant.
     let address = unsafe { (*info).si_addr() }.addr();
     if let Some((watch, page)) = Watch::over(address)
-        && put_zeroes(page)
+        && put_zeroes(&page)
     {
-        watch.note_gone();
+        watch.note_gone(page);
         return;
     }
     pass_on(signal, info, context);
 }
 
 /// Maps zeroes over a page that is missing. The code that was interrupted finds `errno` as it was.
-fn put_zeroes(page: Range<usize>) -> bool {
+fn put_zeroes(page: &Range<usize>) -> bool {
     // SAFETY: a thread's `errno` is there as long as the thread.
     let errno = unsafe { *libc::__errno_location() };
     let flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

@@ -11,9 +11,10 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use vm_memory::mmap::MmapRegionError;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
@@ -24,7 +25,8 @@ pub struct Gone;
 
 /// A part of a file, mapped and shared, that other processes change at any time and may take away.
 ///
-/// It stays with the thread that made it: the handler relies on it that nobody else touches the memory.
+/// It stays with the thread that made it: the handler relies on it that nobody else touches the memory. A
+/// process that this one forks finds no guard on it.
 pub struct Shared {
     region: ManuallyDrop<MmapRegion>,
     /// The addresses may be somebody else's by now: a mapping that was to replace another one failed half way.
@@ -37,15 +39,23 @@ pub struct Shared {
     length: usize,
     protection: i32,
     watch: &'static Watch,
+    /// How often a part of it was mapped anew since all of it was.
+    parts: Cell<usize>,
     of_one_thread: PhantomData<*const ()>,
 }
+
+/// How often all mappings together may have a part mapped anew before one is mapped anew as a whole. A part
+/// can leave two more areas behind for the system to count, for it joins none of huge pages and none of some
+/// file systems; a process may have 65,530 areas, and one too many would end it in the handler.
+const PARTS_MAX: usize = 8192;
+static PARTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Places were checked when they came from outside.
 const INSIDE: &str = "inside the mapping";
 
 impl Shared {
     /// Maps `length` bytes of `file` from `offset` on. `page_bytes` are the file's pages, a power of two: a
-    /// huge page comes and goes as a whole.
+    /// huge page comes and goes as a whole. They are at least the system's.
     ///
     /// # Errors
     /// When the system refuses: too little memory, or a file that may not be written to.
@@ -57,6 +67,7 @@ impl Shared {
         writable: bool,
     ) -> io::Result<Self> {
         assert!(page_bytes.is_power_of_two(), "pages are powers of two");
+        let page_bytes = page_bytes.max(system_page_bytes());
         handler::install()?;
         let too_much = || io::Error::from_raw_os_error(libc::ENOMEM);
         let file_offset = offset & !(page_bytes as u64 - 1);
@@ -82,6 +93,7 @@ impl Shared {
             length,
             protection,
             watch,
+            parts: Cell::new(0),
             of_one_thread: PhantomData,
         })
     }
@@ -96,7 +108,10 @@ impl Shared {
         self.region.get_slice(at, into.len()).expect(INSIDE).copy_to(into);
         self.check()
     }
-    /// Copies bytes in. The mapping is writable: callers have asked.
+    /// Copies bytes in.
+    ///
+    /// # Panics
+    /// When the mapping isn't writable: callers have asked.
     ///
     /// # Errors
     /// [`Gone`].
@@ -132,30 +147,66 @@ impl Shared {
     fn check(&self) -> Result<(), Gone> {
         // The handler runs in this thread: the access must have been made, no more.
         compiler_fence(Ordering::SeqCst);
-        if self.watch.is_gone() { self.recover() } else { Ok(()) }
+        match self.watch.gone() {
+            None => Ok(()),
+            Some(gone) => self.recover(gone),
+        }
     }
 
-    /// Maps the file anew, in the same place: what is missing may be there next time. While the system can't, zeroes lie
-    /// there and all stays gone. Where it can't even do that, the addresses are given up for good.
+    /// Maps the file anew where pages are `gone`, in the same place: what is missing may be there next time.
+    /// While the system can't, zeroes lie there and all stays gone. Where it can't even do that, the
+    /// addresses are given up for good.
     #[cold]
-    fn recover(&self) -> Result<(), Gone> {
+    fn recover(&self, gone: Range<usize>) -> Result<(), Gone> {
         let of_file = MAP_SHARED | MAP_NORESERVE;
-        if self.map_over(self.protection, of_file, self.file.as_raw_fd(), self.file_offset as off_t) {
+        let zeroes = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        let begin = self.region.as_ptr().addr();
+        let in_parts = PARTS.load(Ordering::Relaxed) < PARTS_MAX;
+        let part = if in_parts { gone.start - begin..gone.end - begin } else { 0..self.region.size() };
+        let place = (self.file_offset + part.start as u64) as off_t;
+        if self.map_over(&part, self.protection, of_file, self.file.as_raw_fd(), place) {
             self.watch.clear();
-        } else if !self.map_over(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) {
-            self.watch.stop();
-            self.lost.set(true);
+            if in_parts {
+                PARTS.fetch_add(1, Ordering::Relaxed);
+                self.parts.set(self.parts.get() + 1);
+            } else {
+                self.forget_parts();
+            }
+        } else if self.map_over(&part, PROT_READ | PROT_WRITE, zeroes, -1, 0) {
+            // That may be more than was gone.
+            self.watch.note_gone(begin + part.start..begin + part.end);
+        } else {
+            self.give_up();
         }
         Err(Gone)
     }
 
-    /// Replaces the whole mapping by another one; false when the system can't, and then nothing may be there.
-    fn map_over(&self, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> bool {
-        let (at, length) = (self.region.as_ptr().cast::<c_void>(), self.region.size());
-        // SAFETY: `recover` alone calls this, and not once the addresses are given up: they are those of the mapping that this
-        // owns, to which nobody has a reference.
-        unsafe { libc::mmap(at, length, protection, flags | MAP_FIXED, file, offset) != MAP_FAILED }
+    /// Replaces `part` of the mapping by another one; false when the system can't, and then nothing may be
+    /// there.
+    fn map_over(&self, part: &Range<usize>, protection: c_int, flags: c_int, file: c_int, at: off_t) -> bool {
+        assert!(part.start < part.end && part.end <= self.region.size(), "{INSIDE}");
+        let address = self.region.as_ptr().wrapping_add(part.start).cast::<c_void>();
+        // SAFETY: `recover` alone calls this, and not once the addresses are given up: they are those of the
+        // mapping that this owns, to which nobody has a reference.
+        unsafe { libc::mmap(address, part.len(), protection, flags | MAP_FIXED, file, at) != MAP_FAILED }
     }
+
+    /// Somebody else may have the addresses from now on: nothing is ever done there again.
+    fn give_up(&self) {
+        self.watch.stop();
+        self.lost.set(true);
+    }
+
+    /// No areas are left behind by parts of this mapping.
+    fn forget_parts(&self) {
+        PARTS.fetch_sub(self.parts.take(), Ordering::Relaxed);
+    }
+}
+
+/// The smallest page: at no other multiple the handler can put anything in the place of one.
+fn system_page_bytes() -> usize {
+    // SAFETY: it takes a number and gives one.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("a system has pages")
 }
 
 impl Drop for Shared {
@@ -166,13 +217,16 @@ impl Drop for Shared {
         self.watch.stop();
         // SAFETY: nobody uses the region behind this, and its addresses are still this mapping's.
         unsafe { ManuallyDrop::drop(&mut self.region) };
+        self.forget_parts();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+    use rustix::fs::{
+        FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+    };
     use rustix::io::Errno;
     use std::os::unix::fs::FileExt;
 
@@ -249,6 +303,112 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn mappings_that_come_and_go_beside_threads_that_fault_leave_other_memory_alone() {
+        const PATTERN: u8 = 0xa5;
+        let coming_and_going = |round: usize| {
+            let file = memory(0x4000);
+            let shared = Shared::new(Arc::clone(&file), 0, 0x4000, PAGE, true).unwrap();
+            ftruncate(&*file, 0x2000).unwrap();
+            assert_eq!(shared.read(0x2000, &mut [0; 0x2000]), Err(Gone), "round {round}");
+            drop(shared);
+            // Most often at the addresses that have just become free.
+            let foreign = vec![PATTERN; 0x4_0000];
+            std::thread::yield_now();
+            assert!(foreign.iter().all(|&b| b == PATTERN), "round {round}");
+        };
+        let faulting = |round: usize, file: &File, shared: &Shared| {
+            assert_eq!(shared.write(0x1000, &[1; 0x2000]), Err(Gone), "round {round}");
+            assert_eq!(shared.load(0), Ok(0x0707_0707));
+            assert_eq!(file.metadata().unwrap().len(), 0x1000);
+        };
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| (0..400).for_each(coming_and_going));
+                threads.spawn(|| {
+                    let file = memory(0x3000);
+                    let shared = Shared::new(Arc::clone(&file), 0, 0x3000, PAGE, true).unwrap();
+                    shared.write(0, &[7; 4]).unwrap();
+                    ftruncate(&*file, 0x1000).unwrap();
+                    (0..400).for_each(|round| faulting(round, &file, &shared));
+                });
+            }
+        });
+    }
+
+    /// Pages of a mapping that this process holds in memory, as the system counts them.
+    fn resident(shared: &Shared) -> usize {
+        let wanted = format!("{:x}-", shared.region.as_ptr().addr());
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let own = maps.lines().skip_while(|line| !line.starts_with(&wanted));
+        let line = own.into_iter().find(|line| line.starts_with("Rss:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024 / PAGE
+    }
+
+    #[test]
+    fn what_is_there_stays_mapped_where_other_pages_are_gone() {
+        let bytes = 64 * PAGE as u64;
+        let file = memory(bytes);
+        let shared = Shared::new(Arc::clone(&file), 0, bytes, PAGE, true).unwrap();
+        shared.write(0, &[7; 64 * PAGE]).unwrap();
+        ftruncate(&*file, bytes - 2 * PAGE as u64).unwrap();
+        for round in 0..3 {
+            assert_eq!(shared.read(bytes - PAGE as u64, &mut [0]), Err(Gone));
+            assert_eq!(resident(&shared), 62, "round {round}: an access would have to find them again");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_mapped_again_stays_gone_and_ends_nothing() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = Arc::new(File::from(memfd_create("memory", flags).unwrap()));
+        ftruncate(&*file, 0x4000).unwrap();
+        let shared = Shared::new(Arc::clone(&file), 0, 0x4000, PAGE, true).unwrap();
+        assert_eq!(shared.write(0, &[7; 0x4000]), Ok(()));
+        // Mappings that are there may be written to, and there will be no new ones.
+        fcntl_add_seals(&*file, SealFlags::FUTURE_WRITE).unwrap();
+        ftruncate(&*file, 0x2000).unwrap();
+        let refused = Shared::new(Arc::clone(&file), 0, 0x2000, PAGE, true).map(drop).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EPERM));
+        for at in [0x3000, 0x2000, 0x3000, 0] {
+            assert_eq!(shared.read(at, &mut [0; 0x1000]), Err(Gone));
+            assert_eq!(shared.write(at, &[9; 0x1000]), Err(Gone));
+            assert_eq!(shared.load(at), Err(Gone));
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_given_up_are_somebody_elses() {
+        let shared = Shared::new(memory(0x2000), 0, 0x2000, PAGE, true).unwrap();
+        let at = shared.region.as_ptr();
+        shared.give_up();
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        // SAFETY: a mapping that is given up touches its addresses no more: they are this test's.
+        let foreign = unsafe { libc::mmap(at.cast(), 0x2000, PROT_READ | PROT_WRITE, flags, -1, 0) };
+        assert_eq!(foreign.cast(), at);
+        // SAFETY: it has just been mapped, and so it is below.
+        unsafe { at.write_bytes(0xa5, 0x2000) };
+        assert_eq!(shared.write(0, &[1; 0x2000]), Err(Gone));
+        let mut back = [3; 16];
+        assert_eq!((shared.read(0, &mut back), shared.load(0x1000)), (Err(Gone), Err(Gone)));
+        assert_eq!(back, [3; 16], "nothing was copied");
+        assert!(Watch::over(at.addr()).is_none());
+        drop(shared);
+        for offset in 0..0x2000 {
+            // SAFETY: as above; if it isn't mapped any more, this ends the test.
+            assert_eq!(unsafe { at.add(offset).read_volatile() }, 0xa5);
+        }
+        // SAFETY: it is this test's.
+        assert_eq!(unsafe { libc::munmap(foreign, 0x2000) }, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "only read")]
+    fn writing_to_what_is_only_read_is_a_bug() {
+        let shared = Shared::new(memory(0x1000), 0, 0x1000, PAGE, false).unwrap();
+        let _ = shared.write(0, &[1]);
     }
 
     /// Files of huge pages, of each size that this system has, with more pages than their pool: making them

@@ -17,8 +17,10 @@ pub(crate) struct Watch {
     begin: AtomicUsize,
     end: AtomicUsize,
     page_bytes: AtomicUsize,
-    /// A page was missing since this was last cleared.
-    gone: AtomicBool,
+    /// Pages were missing since this was last cleared: from the first of them on ...
+    gone_begin: AtomicUsize,
+    /// ... to the end of the last one; 0 if none was.
+    gone_end: AtomicUsize,
 }
 
 static WATCHES: [Watch; WATCHES_MAX] = [const { Watch::new() }; WATCHES_MAX];
@@ -33,7 +35,8 @@ impl Watch {
             begin: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             page_bytes: AtomicUsize::new(0),
-            gone: AtomicBool::new(false),
+            gone_begin: AtomicUsize::new(0),
+            gone_end: AtomicUsize::new(0),
         }
     }
 
@@ -45,7 +48,7 @@ impl Watch {
         };
         let (index, watch) = WATCHES.iter().enumerate().find(|(_, watch)| free(watch))?;
         watch.page_bytes.store(page_bytes, Ordering::Relaxed);
-        watch.gone.store(false, Ordering::Relaxed);
+        watch.clear();
         watch.begin.store(addresses.start, Ordering::Relaxed);
         watch.end.store(addresses.end, Ordering::Relaxed);
         USED.fetch_max(index + 1, Ordering::Relaxed);
@@ -80,18 +83,24 @@ impl Watch {
         Watch::over(address).is_some()
     }
 
-    /// A page was missing, and zeroes lie in its place.
-    pub(crate) fn note_gone(&self) {
-        self.gone.store(true, Ordering::Relaxed);
+    /// `page` was missing, and zeroes lie in its place.
+    pub(crate) fn note_gone(&self, page: Range<usize>) {
+        let all = match self.gone() {
+            None => page,
+            Some(gone) => gone.start.min(page.start)..gone.end.max(page.end),
+        };
+        self.gone_begin.store(all.start, Ordering::Relaxed);
+        self.gone_end.store(all.end, Ordering::Relaxed);
     }
-    /// Whether a page was missing.
+    /// The addresses in which all pages lie that were missing, if one was.
     #[inline]
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+    pub(crate) fn gone(&self) -> Option<Range<usize>> {
+        let end = self.gone_end.load(Ordering::Relaxed);
+        (end != 0).then(|| self.gone_begin.load(Ordering::Relaxed)..end)
     }
-    /// The file is mapped anew.
+    /// The file is mapped anew there.
     pub(crate) fn clear(&self) {
-        self.gone.store(false, Ordering::Relaxed);
+        self.gone_end.store(0, Ordering::Relaxed);
     }
 }
 
@@ -139,6 +148,13 @@ mod tests {
         assert_eq!(page(0x3000), None);
         assert_eq!(page(0x5f_ffff), Some(0x40_0000..0x60_0000));
         assert_eq!(page(0x60_0000), None);
+        assert_eq!(small.gone(), None);
+        for (noted, all) in [(0x1000, 0x1000..0x2000), (0x2000, 0x1000..0x3000), (0, 0..0x3000)] {
+            small.note_gone(base + noted..base + noted + 0x1000);
+            assert_eq!(small.gone(), Some(base + all.start..base + all.end));
+        }
+        small.clear();
+        assert_eq!((small.gone(), huge.gone()), (None, None));
         small.stop();
         assert_eq!(page(0x1234), None);
         huge.stop();
