@@ -247,6 +247,7 @@ impl Device {
                 available_spare_threshold: threshold,
                 percentage_used: used.min(255) as u8,
                 read_only: media.read_only,
+                reliability_degraded: media.rebuilt,
                 ..MediaHealth::default()
             });
         });
@@ -530,7 +531,9 @@ impl Device {
         let ftl = self.ftl.stats();
         let how = match ftl.boot {
             Boot::Recovered => "recovered",
-            Boot::Rebuilt => "rebuilt from every page, since its log is lost,",
+            Boot::Rebuilt => {
+                "rebuilt from every page, since its log or its stored map is lost (what was trimmed may be back),"
+            }
             Boot::None | Boot::Fresh | Boot::Clean => return None,
         };
         let (millis, reads) = (ftl.boot_nanos as f64 / 1e6, ftl.boot_reads);

@@ -5,7 +5,7 @@ use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::{DriverError, QueueId};
 use aster_tests::{machine, profile};
-use aster_units::{Duration, Lpn, Ppa};
+use aster_units::{BlockAddr, Duration, Lpn, LunIndex, PageInBlock, Ppa};
 use aster_wire::nvme::Status;
 use std::rc::Rc;
 
@@ -150,6 +150,44 @@ fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
         let smart = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
         assert_eq!((smart.available_spare, smart.critical_warning), (100, 0), "{name}");
     }
+}
+
+/// Nothing but log and map tells of trims: without them the drive finds all data again, and says what it can't know.
+#[test]
+fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone() {
+    let profile = profile("tiny", |_| ());
+    let m = machine(&profile, None, Media::fresh(), &Recorder::default());
+    let pages = 64u64;
+    for page in 0..pages {
+        let first = page * PAGE_BLOCKS;
+        write(&m, first, PAGE_BLOCKS, page as u8 + 1, true).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let smart = |m: &Machine| {
+        let driver = Rc::clone(m.driver());
+        let smart = m.block_on("SMART", async move { driver.health().await }).unwrap().unwrap();
+        (smart.critical_warning, smart.media_errors.get())
+    };
+    assert_eq!((smart(&m), m.device().recovery()), ((0, 0), None));
+    let nand = m.device().nand();
+    let geometry = m.device().geometry();
+    let bits: Vec<u32> = (0..8 * geometry.raw_page_bytes()).step_by(16).collect();
+    for lun in (0..geometry.total_luns()).map(LunIndex) {
+        for block in (0..m.device().ftl().log_blocks_per_lun()).map(BlockAddr) {
+            for page in (0..geometry.pages_per_block).map(PageInBlock) {
+                nand.flip_bits(lun, block, page, &bits);
+            }
+        }
+    }
+    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    for page in 0..pages {
+        assert_eq!(read(&m, page * PAGE_BLOCKS).unwrap_or_else(|e| panic!("{e}")), page as u8 + 1);
+    }
+    assert_eq!(smart(&m), (0b100, 1), "reliability degraded, one integrity error");
+    let told = m.device().recovery().expect("the power was lost");
+    assert!(told.contains("what was trimmed may be back"), "{told}");
+    // The loss is counted for good, and the warning ends with the next power-on, which has a log again.
+    let m = machine(&profile, None, m.cut_power(), &Recorder::default());
+    assert_eq!(smart(&m), (0, 1));
 }
 
 #[test]

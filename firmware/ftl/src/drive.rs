@@ -13,7 +13,7 @@ use crate::metadata_round::MetadataRound;
 use crate::oob::OOB_BYTES;
 use crate::scan;
 use crate::slice::{self, Slices};
-use crate::stats::{DriveState, Stats};
+use crate::stats::{Boot, DriveState, Stats};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -94,6 +94,8 @@ pub struct MediaState {
     pub available_spare: u8,
     /// Nothing can be written any more.
     pub read_only: bool,
+    /// At this power-on log or stored map were lost ([`Boot::Rebuilt`]): what was trimmed may be back, flushed or not.
+    pub rebuilt: bool,
     /// Blocks erased since power-on.
     pub erases: u64,
 }
@@ -349,6 +351,7 @@ impl Drive {
             watcher(MediaState {
                 available_spare: available_spare.min(100) as u8,
                 read_only: self.state() == DriveState::ReadOnly,
+                rebuilt: self.stats.borrow().boot == Boot::Rebuilt,
                 erases: self.stats.borrow().flash_erases.total(),
             });
         }

@@ -149,6 +149,9 @@ impl Controller {
 
     /// The media's state has changed (SMART, asynchronous events).
     pub(crate) fn set_media_health(&mut self, ports: &mut Ports, media: MediaHealth) {
+        // What degrades it is a loss that no read finds: it counts among the integrity errors, which outlast this warning.
+        let degrades = media.reliability_degraded && !self.health.media.reliability_degraded;
+        self.health.count_media_errors(degrades);
         self.health.media = media;
         self.check_health(ports);
         self.settle(ports);

@@ -146,7 +146,12 @@ impl Health {
             }
             _ => {}
         }
-        life.media_errors += u64::from(status == HostStatus::UnrecoveredRead);
+        self.count_media_errors(status == HostStatus::UnrecoveredRead);
+    }
+    /// Counts an unrecovered data integrity error, if there was one (NVMe 1.4 §5.14.1.2).
+    #[inline]
+    pub fn count_media_errors(&mut self, lost: bool) {
+        self.life.media_errors += u64::from(lost);
     }
 }
 

@@ -86,6 +86,21 @@ fn health_warnings_are_reported_if_the_host_wants_them() {
 }
 
 #[test]
+fn media_that_have_become_unreliable_are_told_and_count_as_one_integrity_error() {
+    let mut bench = Bench::ready(config());
+    assert!(bench.status(0, set_feature(FeatureId::AsyncEventConfiguration, 0, 0x0f)).is_success());
+    let cid = request(&mut bench);
+    let lost = MediaHealth { reliability_degraded: true, ..Default::default() };
+    for media in [lost, MediaHealth { available_spare: 90, ..lost }] {
+        bench.front.set_media_health(media);
+        bench.run();
+    }
+    assert_eq!(bench.completion(0, cid).unwrap().result.get(), 0x0002_0001);
+    let page = bench.fetch_page(log_page(2, 512));
+    assert_eq!((page[0], page[160]), (4, 1), "reliability degraded, one integrity error");
+}
+
+#[test]
 fn data_lost_more_often_than_the_limit_degrades_the_drive_and_is_told() {
     let mut bench = Bench::ready(config());
     let read = || IoCommand::Read(BlockRange::new(0, 2)).to_sqe(1, 0, DATA, 0);
