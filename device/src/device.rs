@@ -197,7 +197,7 @@ impl Device {
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
         if let Some(backlog) = &backlog {
-            front.hold_with(Some(Rc::clone(backlog)));
+            front.pause_with(Some(Rc::clone(backlog)));
         }
         let kept = nvram.clone();
         front.on_format(Box::new(move |size| {
@@ -565,7 +565,7 @@ impl Device {
     }
     /// From now on the drive serves no host that must be told the truth about what is durable: nothing is held back any more.
     pub fn hold_nothing_back(&self) {
-        self.front.hold_with(None);
+        self.front.pause_with(None);
         self.front.look_at_room();
     }
     /// Shows a channel's bus activity to `tap` from now on.

@@ -105,6 +105,22 @@ events! {
         /// Command slot.
         command: u16,
     }
+    /// The disk under the media is full: a write leaves its slot and waits outside of the slots.
+    CommandParked {
+        /// Command slot that it had.
+        command: u16,
+    }
+    /// A write that was parked goes on, as if it had just been fetched, or ends by an abort or a format.
+    CommandResumed {
+        /// Command slot that it has now.
+        command: u16,
+        /// Submission queue.
+        queue: u16,
+        /// NVMe opcode.
+        opcode: u8,
+        /// The host's command identifier.
+        host_id: u16,
+    }
     /// A slice of a command (one mapping unit) begins.
     SliceStarted {
         /// Command slot.

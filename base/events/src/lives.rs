@@ -323,7 +323,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
     fn event(&mut self, at: Instant, event: &Event) {
         self.spans.event(at, event);
         match *event {
-            Event::CommandFetched { command, .. } => {
+            Event::CommandFetched { command, .. } | Event::CommandResumed { command, .. } => {
                 if let Some(slot) = self.commands.get_mut(usize::from(command)) {
                     *slot = Some(self.fetched);
                 }
@@ -338,7 +338,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                     self.tell(Activity::Command(span), Owner { command: number, task: None }, from, to);
                 }
             }
-            Event::CommandDropped { command } => {
+            Event::CommandDropped { command } | Event::CommandParked { command } => {
                 if let Some(slot) = self.commands.get_mut(usize::from(command)) {
                     *slot = None;
                 }

@@ -212,9 +212,12 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
                     queue.ring(at, usize::from(value));
                 }
             }
-            Event::CommandFetched { command, queue, opcode, host_id } => {
+            Event::CommandFetched { command, queue, opcode, host_id }
+            | Event::CommandResumed { command, queue, opcode, host_id } => {
                 let mut times = [None; Stage::ALL.len()];
-                let rung = self.queues.iter_mut().find(|q| q.id == queue).and_then(Queue::fetch);
+                // The doorbell of a resumed one went with its fetch.
+                let fetched = matches!(event, Event::CommandFetched { .. });
+                let rung = self.queues.iter_mut().find(|q| fetched && q.id == queue).and_then(Queue::fetch);
                 times[Stage::Doorbell as usize] = rung;
                 times[Stage::Fetched as usize] = Some(at);
                 let span = CommandSpan {
@@ -258,7 +261,7 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
                 open.span.status = status;
                 open.over = Some(Over::Completed);
             }),
-            Event::CommandDropped { command } => {
+            Event::CommandDropped { command } | Event::CommandParked { command } => {
                 self.go_on(command, |open| open.over = Some(Over::Dropped));
             }
             _ => {}

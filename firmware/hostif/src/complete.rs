@@ -26,7 +26,7 @@ impl Controller {
         Self::delay(ports, &mut self.finished, id, self.config.completion_latency, Timer::Finished);
     }
 
-    /// Posts a command's entry, or holds it while its queue is full.
+    /// Posts a command's entry, or stalls it while its queue is full.
     pub(crate) fn post(&mut self, ports: &mut Ports, id: u16) {
         let slot = &mut self.slots[id];
         if slot.orphan {
@@ -34,24 +34,24 @@ impl Controller {
         }
         let number = self.submission[usize::from(slot.queue)].completion;
         let queue = &mut self.completion[usize::from(number)];
-        if !queue.is_full() && queue.held.0 == NO_SLOT {
+        if !queue.is_full() && queue.stalled.0 == NO_SLOT {
             return self.write_entry(ports, id, number);
         }
-        slot.stage = Stage::Held;
+        slot.stage = Stage::Stalled;
         slot.next = NO_SLOT;
-        match queue.held {
-            (NO_SLOT, _) => queue.held = (id, id),
+        match queue.stalled {
+            (NO_SLOT, _) => queue.stalled = (id, id),
             (first, last) => {
-                queue.held = (first, id);
+                queue.stalled = (first, id);
                 self.slots[last].next = id;
             }
         }
     }
 
     /// The host has made room in a completion queue.
-    pub(crate) fn post_held(&mut self, ports: &mut Ports, number: u16) {
+    pub(crate) fn post_stalled(&mut self, ports: &mut Ports, number: u16) {
         while !self.completion[usize::from(number)].is_full() {
-            let Some(id) = self.take_held(number) else { return };
+            let Some(id) = self.take_stalled(number) else { return };
             if self.slots[id].orphan {
                 self.drop_command(ports, id);
             } else {
@@ -66,14 +66,14 @@ impl Controller {
         ports.emit(|| Event::CommandDropped { command: id });
     }
 
-    /// The longest held command of a completion queue.
-    pub(crate) fn take_held(&mut self, number: u16) -> Option<u16> {
+    /// The longest stalled command of a completion queue.
+    pub(crate) fn take_stalled(&mut self, number: u16) -> Option<u16> {
         let queue = &mut self.completion[usize::from(number)];
-        let (first, last) = queue.held;
+        let (first, last) = queue.stalled;
         if first == NO_SLOT {
             return None;
         }
-        queue.held = if first == last { (NO_SLOT, NO_SLOT) } else { (self.slots[first].next, last) };
+        queue.stalled = if first == last { (NO_SLOT, NO_SLOT) } else { (self.slots[first].next, last) };
         Some(first)
     }
 

@@ -8,8 +8,8 @@ use crate::data::{PageTable, Transfer};
 use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
 use crate::health::{Health, History, MediaHealth};
-use crate::held::Held;
 use crate::interrupt::Interrupts;
+use crate::pause::Pause;
 use crate::ports::{Ports, Timer, Token};
 use crate::queue::{CompletionQueue, SubmissionQueue};
 use crate::registers::Registers;
@@ -55,7 +55,7 @@ pub struct Controller {
     pub(crate) events: AsyncEvents,
     pub(crate) errors: ErrorLog,
     pub(crate) health: Health,
-    pub(crate) held: Held,
+    pub(crate) pause: Pause,
     pub(crate) block_size: BlockSize,
     /// Completion entries that have reached the host since power-on.
     pub(crate) completed: u64,
@@ -99,7 +99,7 @@ impl Controller {
             events: AsyncEvents::default(),
             errors: ErrorLog::new(config.history.error_count),
             health: Health::new(&config.history),
-            held: Held::default(),
+            pause: Pause::default(),
             block_size: config.block_size,
             statistics: Vec::with_capacity(STATISTICS_BYTES),
             completed: 0,
@@ -140,11 +140,12 @@ impl Controller {
     pub fn commands_ahead(&self) -> usize {
         self.slots.ids().filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != Stage::Ftl).count()
     }
-    /// Commands in the drive, those included that have no host or have been completed before the FTL is done with them, but for
-    /// Asynchronous Event Requests that wait for an event: they keep nothing busy.
+    /// Commands in the drive, those included that have no host, that have been completed before the FTL is
+    /// done with them, or that are parked. Asynchronous Event Requests that wait for an event aren't: they
+    /// keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
-        let in_flight = |&id: &_| !matches!(self.slots[id].stage, Stage::Free | Stage::Parked);
-        self.slots.ids().filter(in_flight).count()
+        let in_flight = |&id: &_| !matches!(self.slots[id].stage, Stage::Free | Stage::AwaitsEvent);
+        self.slots.ids().filter(in_flight).count() + self.pause.parked()
     }
 
     /// The media's state has changed (SMART, asynchronous events).
@@ -236,6 +237,9 @@ impl Controller {
 
     /// What ends every call: fetch what there is room for, send the interrupts that are due.
     pub(crate) fn settle(&mut self, ports: &mut Ports) {
+        if self.pause.has_parked() {
+            self.resume_parked(ports);
+        }
         self.fetch(ports);
         self.send_interrupts(ports);
     }

@@ -125,6 +125,7 @@ impl Controller {
     pub(crate) fn list_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
         let slot = &self.slots[id];
         if slot.orphan {
+            self.pause.leave(id);
             return self.drop_command(ports, id);
         }
         let walked = match result {
@@ -135,7 +136,10 @@ impl Controller {
         match walked {
             Ok(Walked::All) => self.forward(ports, id),
             Ok(Walked::NeedsList) => {}
-            Err(status) => self.finish(ports, id, status, 0),
+            Err(status) => {
+                self.pause.leave(id);
+                self.finish(ports, id, status, 0);
+            }
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::controller::{Controller, one_segment};
 use crate::ports::{Ports, Timer, Token};
-use crate::slots::Stage;
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, Local};
@@ -54,7 +53,7 @@ impl Controller {
     pub(crate) fn mark_ready(&mut self, queue: u16) {
         if queue != 0 {
             let source = &self.submission[usize::from(queue)];
-            let ready = source.exists && source.fetching == 0 && source.waiting() > 0;
+            let ready = source.exists && source.fetching == 0 && source.waiting() > 0 && source.may_park();
             self.arbiter.set_ready(queue, ready);
         }
     }
@@ -83,12 +82,7 @@ impl Controller {
             let at = landing + index * SQE_BYTES;
             let sqe = Sqe::read_from_bytes(&ports.sram[at..at + SQE_BYTES]).expect("64 bytes");
             let id = self.slots.take(queue);
-            let slot = &mut self.slots[id];
-            slot.sqe = sqe;
-            slot.stage = Stage::Fetched;
-            slot.queue = queue;
-            slot.orphan = false;
-            slot.abort = false;
+            self.slots[id].begin(sqe, queue);
             if self.config.fetch_latency.is_zero() {
                 self.decode(ports, id);
             } else {

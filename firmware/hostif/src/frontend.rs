@@ -105,13 +105,14 @@ impl FrontEnd {
     pub fn set_media_health(&self, media: MediaHealth) {
         self.with(|controller, ports| controller.set_media_health(ports, media));
     }
-    /// Writes, and promises that something is durable, wait as `backlog` says from now on; nothing waits where it is `None`.
-    pub fn hold_with(&self, backlog: Option<SharedBacklog>) {
+    /// Writes are parked, and promises that something is durable deferred, as `backlog` says from now on;
+    /// nothing waits where it is `None`.
+    pub fn pause_with(&self, backlog: Option<SharedBacklog>) {
         let mut controller = self.controller.borrow_mut();
         let slots = controller.slots.ids().len();
-        controller.held.hold_with(backlog, slots);
+        controller.pause.follow(backlog, slots);
     }
-    /// What [`FrontEnd::hold_with`] named may say something else now.
+    /// What [`FrontEnd::pause_with`] named may say something else now.
     pub fn look_at_room(&self) {
         self.with(Controller::look_at_room);
     }

@@ -9,7 +9,8 @@
 //! FTL → `data` maps the FTL's DMA requests to host memory → `complete` posts the entry → `interrupt`.
 //!
 //! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed table beside
-//! it, and queue entries, PRP lists and admin data land in an SRAM whose size [`HostIfConfig::sram_bytes`] gives.
+//! it, and queue entries, PRP lists and admin data land in an SRAM whose size [`HostIfConfig::sram_bytes`] gives. Only the
+//! writes that a full disk under the media parks (`pause`) take memory as they come.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -26,9 +27,10 @@ mod error_log;
 mod fetch;
 mod frontend;
 mod health;
-mod held;
 mod interrupt;
 mod nvm;
+mod parking;
+mod pause;
 mod ports;
 mod queue;
 mod registers;

@@ -1,6 +1,5 @@
 //! Commands of the NVM command set (NVMe 1.4 §6).
 
-use crate::admin::aer::EventSource;
 use crate::controller::Controller;
 use crate::data::Walked;
 use crate::ports::Ports;
@@ -9,7 +8,6 @@ use aster_events::Event;
 use aster_ports::host::{ByteRange, Completion, DmaDirection, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::dsm::{RANGE_BYTES, ranges};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
-use aster_wire::nvme::registers::ShutdownStatus;
 use aster_wire::nvme::{NSID_ALL, Status};
 
 /// The only namespace.
@@ -161,15 +159,9 @@ impl Controller {
         *command = HostCommand { id: command.id, op, offset, length, fua };
     }
 
-    /// Hands a command to the FTL.
+    /// Hands a command to the FTL, or parks it during a pause.
     pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
-        if self.held.take_write(id, &self.slots[id].command) {
-            self.slots[id].stage = Stage::Waiting;
-            // One whose list of pages was on its way when the host announced a shutdown, which no write may follow.
-            if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
-                self.held.forget(id);
-                self.drop_command(ports, id);
-            }
+        if self.park(ports, id) {
             return;
         }
         let slot = &mut self.slots[id];
@@ -201,7 +193,7 @@ impl Controller {
     pub(crate) fn ftl_completed(&mut self, ports: &mut Ports, completion: Completion) {
         let id = completion.id.0;
         let command = (id != self.shutdown_id()).then(|| &self.slots[id].command);
-        if self.held.take_completion(&completion, command) {
+        if self.pause.defer(&completion, command) {
             return;
         }
         if id == self.shutdown_id() {
@@ -230,24 +222,6 @@ impl Controller {
         self.slots[id].failed_at = completion.failed_at;
         let result = completion.result;
         self.finish(ports, id, status_of(completion.status), result);
-    }
-
-    /// The disk under the media may have run full, which the host is told, or have room again, which lets go on what waited.
-    pub(crate) fn look_at_room(&mut self, ports: &mut Ports) {
-        self.tell_of_room(ports);
-        while let Some(completion) = self.held.next_completion() {
-            self.ftl_completed(ports, completion);
-        }
-        while let Some(id) = self.held.next_write() {
-            self.forward(ports, id);
-        }
-        self.settle(ports);
-    }
-    pub(crate) fn tell_of_room(&mut self, ports: &mut Ports) {
-        if self.held.is_news() {
-            self.log_error(Status::INTERNAL_ERROR);
-            self.raise_event(ports, EventSource::NoRoom);
-        }
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct SubmissionQueue {
     pub completion: u16,
     /// Entries of the fetch in flight.
     pub fetching: u32,
+    /// Writes that were fetched and are parked.
+    pub parked: u32,
     /// Link operations in flight for this queue or its commands, whatever has become of it.
     pub in_flight: u32,
     /// The slot of the Delete command that waits for `in_flight` to fall to zero.
@@ -42,6 +44,11 @@ impl SubmissionQueue {
     #[inline]
     pub const fn waiting(&self) -> u32 {
         distance(self.head, self.tail, self.size)
+    }
+    /// Whether another write may be parked: not more of them than the queue holds.
+    #[inline]
+    pub const fn may_park(&self) -> bool {
+        self.parked + 1 < self.size
     }
     /// Entries from the head that lie in one piece of host memory.
     #[inline]
@@ -88,7 +95,7 @@ pub(crate) struct CompletionQueue {
     /// Submission queues that complete here.
     pub attached: u16,
     /// Finished commands that found no room: first and last of a list through the slots.
-    pub held: (u16, u16),
+    pub stalled: (u16, u16),
 }
 
 impl Default for CompletionQueue {
@@ -103,7 +110,7 @@ impl Default for CompletionQueue {
             phase: true,
             vector: None,
             attached: 0,
-            held: (NO_SLOT, NO_SLOT),
+            stalled: (NO_SLOT, NO_SLOT),
         }
     }
 }

@@ -147,7 +147,7 @@ impl Controller {
             Some(Ok(())) => {
                 let (queue, value) = (doorbell.queue, position as u16);
                 ports.emit(|| Event::DoorbellWritten { queue, completion, value });
-                if completion { self.post_held(ports, queue) } else { self.mark_ready(queue) }
+                if completion { self.post_stalled(ports, queue) } else { self.mark_ready(queue) }
             }
         }
     }

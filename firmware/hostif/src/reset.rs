@@ -118,7 +118,7 @@ impl Controller {
             self.disown(ports, id);
         }
         for number in 0..self.completion.len() as u16 {
-            while let Some(id) = self.take_held(number) {
+            while let Some(id) = self.take_stalled(number) {
                 self.drop_command(ports, id);
             }
             self.completion[usize::from(number)].exists = false;
@@ -134,7 +134,8 @@ impl Controller {
         self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());
         self.phase = Phase::Resetting;
         self.check_health(ports);
-        self.held.tell_again();
+        self.pause.forget_all();
+        self.pause.tell_again();
         self.tell_of_room(ports);
         if self.in_flight == 0 {
             self.finish_reset();
@@ -155,17 +156,13 @@ impl Controller {
         match self.slots[id].stage {
             // An answered one has ended for the host.
             Stage::Free | Stage::Answered => {}
-            Stage::Parked | Stage::Deleting => self.drop_command(ports, id),
-            Stage::Waiting => {
-                self.held.forget(id);
-                self.drop_command(ports, id);
-            }
+            Stage::AwaitsEvent | Stage::Deleting => self.drop_command(ports, id),
             Stage::Fetched
             | Stage::List
             | Stage::Scratch
             | Stage::Ftl
             | Stage::Finished
-            | Stage::Held
+            | Stage::Stalled
             | Stage::Posting => self.slots[id].orphan = true,
         }
     }
@@ -178,9 +175,7 @@ impl Controller {
     fn begin_shutdown(&mut self, ports: &mut Ports) {
         self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Occurring);
         // The host doesn't wait for them (NVMe 1.4 §7.6.2), and nothing may be written behind a shutdown.
-        while let Some(id) = self.held.pop_write() {
-            self.drop_command(ports, id);
-        }
+        self.pause.forget_all();
         match self.shutdown {
             Shutdown::Idle => self.push_shutdown(ports),
             Shutdown::Running | Shutdown::Again => self.shutdown = Shutdown::Again,

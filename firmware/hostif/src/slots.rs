@@ -22,18 +22,16 @@ pub(crate) enum Stage {
     List,
     /// Scratch memory is on its way to or from the host.
     Scratch,
-    /// A write for which the disk under the media has no room.
-    Waiting,
     /// With the FTL.
     Ftl,
     /// An Asynchronous Event Request that waits for an event.
-    Parked,
+    AwaitsEvent,
     /// A Delete I/O Submission Queue that waits for the queue's DMA to end.
     Deleting,
     /// Ended; the completion latency runs.
     Finished,
     /// Ended; the completion queue is full.
-    Held,
+    Stalled,
     /// The completion entry is on its way.
     Posting,
     /// Completed, or dropped, before the FTL has given it back. The host may have used its identifier again.
@@ -64,7 +62,7 @@ pub(crate) struct Slot {
     pub result: u64,
     /// Where the FTL could not read, in bytes of the namespace.
     pub failed_at: Option<u64>,
-    /// The next slot in a completion queue's list of held commands.
+    /// The next slot in a completion queue's list of stalled commands.
     pub next: u16,
 }
 
@@ -87,6 +85,15 @@ impl Slot {
             failed_at: None,
             next: NO_SLOT,
         }
+    }
+    /// An entry of `queue` has come into the slot.
+    #[inline]
+    pub fn begin(&mut self, sqe: Sqe, queue: u16) {
+        self.sqe = sqe;
+        self.stage = Stage::Fetched;
+        self.queue = queue;
+        self.orphan = false;
+        self.abort = false;
     }
 }
 

@@ -98,7 +98,7 @@ impl OfSlowest {
         });
         let operation = || Some((lun?, kind?, row?));
         match (event, slot, task) {
-            (Event::CommandFetched { .. }, Some(slot), _) => {
+            (Event::CommandFetched { .. } | Event::CommandResumed { .. }, Some(slot), _) => {
                 self.fetched += 1;
                 self.commands.insert(slot, self.fetched);
                 Some(self.fetched)

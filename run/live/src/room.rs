@@ -51,7 +51,7 @@ impl Room {
             let why = backlog.no_room().map_or_else(String::new, |error| format!(": {error}"));
             return Some(format!(
                 "paused, since there is no room for the image{why}. Writes wait; make room, or trim in the guest, and it \
-                 goes on by itself. A guest that runs Linux fails writes that wait for five minutes, unless its \
+                 goes on by itself. A guest that runs Linux fails writes that wait for three minutes, unless its \
                  nvme_core.io_timeout says otherwise"
             ));
         }

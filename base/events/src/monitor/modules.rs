@@ -202,10 +202,12 @@ impl MonitorModule for OutstandingCommands {
     fn event(&mut self, at: Instant, event: &Event) {
         match *event {
             Event::CommandFetched { queue: 0, opcode: ASYNC_EVENT_REQUEST, .. } => {}
-            Event::CommandFetched { command, .. } => self.set(at, command, true),
-            Event::CommandCompleted { command, .. } | Event::CommandDropped { command } => {
-                self.set(at, command, false);
+            Event::CommandFetched { command, .. } | Event::CommandResumed { command, .. } => {
+                self.set(at, command, true);
             }
+            Event::CommandCompleted { command, .. }
+            | Event::CommandDropped { command }
+            | Event::CommandParked { command } => self.set(at, command, false),
             _ => {}
         }
     }

@@ -24,10 +24,13 @@ impl Controller {
                 && slot.queue == command.sq_id()
                 && slot.sqe.cid() == command.cid()
         });
-        let Some(id) = found else { return Ok(Reply::Done(NOT_ABORTED)) };
+        let Some(id) = found else {
+            let aborted = self.pause.abort(command.sq_id(), command.cid());
+            return Ok(Reply::Done(if aborted { 0 } else { NOT_ABORTED }));
+        };
         let slot = &mut self.slots[id];
         match slot.stage {
-            Stage::Parked => {
+            Stage::AwaitsEvent => {
                 self.events.forget(id);
                 self.finish(ports, id, Status::ABORT_REQUESTED, 0);
                 Ok(Reply::Done(0))
@@ -41,7 +44,6 @@ impl Controller {
                 slot.abort = true;
                 Ok(Reply::Done(0))
             }
-            // One that waits for room stays, too: a host gives up on a command that was aborted so many times.
             _ => Ok(Reply::Done(NOT_ABORTED)),
         }
     }

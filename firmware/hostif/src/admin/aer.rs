@@ -69,7 +69,7 @@ impl EventSource {
 /// Requests that wait, and events that wait for a request.
 #[derive(Debug, Default)]
 pub(crate) struct AsyncEvents {
-    parked: Vec<u16>,
+    waiting: Vec<u16>,
     /// By [`EventSource::bit`].
     pending: u8,
     /// Types reported and not yet cleared, by type number.
@@ -78,12 +78,12 @@ pub(crate) struct AsyncEvents {
 
 impl AsyncEvents {
     pub fn reset(&mut self) {
-        self.parked.clear();
+        self.waiting.clear();
         (self.pending, self.masked) = (0, 0);
     }
     /// A request that waited is gone.
     pub fn forget(&mut self, id: u16) {
-        self.parked.retain(|&parked| parked != id);
+        self.waiting.retain(|&waiting| waiting != id);
     }
     /// The host has read a log page and does not want the event retained.
     pub fn log_was_read(&mut self, log: LogId) {
@@ -105,11 +105,11 @@ impl AsyncEvents {
 
 impl Controller {
     pub(super) fn request_event(&mut self, ports: &mut Ports, id: u16) -> Answer {
-        if self.events.parked.len() >= usize::from(ASYNC_EVENT_REQUESTS) {
+        if self.events.waiting.len() >= usize::from(ASYNC_EVENT_REQUESTS) {
             return refuse(Status::ASYNC_EVENT_LIMIT_EXCEEDED);
         }
-        self.slots[id].stage = Stage::Parked;
-        self.events.parked.push(id);
+        self.slots[id].stage = Stage::AwaitsEvent;
+        self.events.waiting.push(id);
         self.deliver_events(ports);
         Ok(Reply::Later)
     }
@@ -121,9 +121,9 @@ impl Controller {
 
     /// Completes waiting requests with waiting events.
     pub(super) fn deliver_events(&mut self, ports: &mut Ports) {
-        while !self.events.parked.is_empty() {
+        while !self.events.waiting.is_empty() {
             let Some(event) = self.events.next() else { return };
-            let id = self.events.parked.remove(0);
+            let id = self.events.waiting.remove(0);
             self.finish(ports, id, Status::SUCCESS, event.0.into());
         }
     }

@@ -40,6 +40,7 @@ impl Controller {
             let index = FormatDword10(self.slots[id].sqe.dword(10)).lba_format();
             self.block_size = self.config.formats()[usize::from(index)];
             self.format_changed = true;
+            self.pause.end_for_format();
         }
     }
 }

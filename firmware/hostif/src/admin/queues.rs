@@ -84,9 +84,9 @@ impl Controller {
         }
         queue.exists = false;
         self.doorbells.changed();
-        while let Some(held) = self.take_held(id) {
+        while let Some(stalled) = self.take_stalled(id) {
             // Their submission queues are gone, else they would be attached.
-            self.drop_command(ports, held);
+            self.drop_command(ports, stalled);
         }
         Ok(Reply::Done(0))
     }
@@ -107,6 +107,7 @@ impl Controller {
                 self.disown(ports, command);
             }
         }
+        self.pause.forget_queue(id);
         self.slots[slot].stage = Stage::Deleting;
         if in_flight == 0 {
             self.end_deletion(id);

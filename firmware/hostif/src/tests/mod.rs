@@ -7,10 +7,10 @@ mod bench;
 mod data;
 mod doorbells;
 mod events;
-mod held;
 mod lifecycle;
 mod mandatory;
 mod nvm;
+mod pause;
 mod queues;
 mod random;
 

@@ -1,8 +1,10 @@
 //! Random registers, doorbells and entries never panic, and afterwards the controller can be reset and used.
 
 use super::bench::{Bench, DATA, config};
+use super::pause::Disk;
 use crate::HostIfConfig;
-use alloc::vec::Vec;
+use alloc::rc::Rc;
+use alloc::vec;
 use aster_units::Duration;
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::{AdminOpcode, IoOpcode, Sqe};
@@ -11,15 +13,28 @@ use zerocopy::FromBytes;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Write { offset: u32, size: u8, value: u64 },
+    Write {
+        offset: u32,
+        size: u8,
+        value: u64,
+    },
     Configure(u32),
-    Doorbell { index: u32, value: u32 },
-    Command { queue: u16, bytes: [u8; 32], low: bool },
+    Doorbell {
+        index: u32,
+        value: u32,
+    },
+    Command {
+        queue: u16,
+        bytes: [u8; 32],
+        low: bool,
+    },
     Ring(u16),
     Reap(u16),
     Pause(bool),
     Hold(bool),
     Run(u64),
+    /// There is no room, bytes are owed.
+    Disk(bool, bool),
     FunctionReset,
 }
 
@@ -35,6 +50,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => any::<bool>().prop_map(Act::Pause),
         4 => any::<bool>().prop_map(Act::Hold),
         20 => (0u64..50).prop_map(Act::Run),
+        4 => any::<(bool, bool)>().prop_map(|(full, owes)| Act::Disk(full, owes)),
         1 => Just(Act::FunctionReset),
     ]
 }
@@ -62,7 +78,7 @@ fn entry(queue: u16, bytes: [u8; 32], low: bool) -> Sqe {
         .with_dword(12, word(20) & 0x0000_0fff)
 }
 
-fn perform(bench: &mut Bench, act: Act) {
+fn perform(bench: &mut Bench, disk: &Disk, act: Act) {
     match act {
         Act::Write { offset, size, value } => {
             let _ = bench.front.mmio_read(offset, size);
@@ -80,6 +96,11 @@ fn perform(bench: &mut Bench, act: Act) {
         Act::Pause(on) => bench.ftl.paused.set(on),
         Act::Hold(on) => bench.hold_link = on,
         Act::Run(micros) => bench.run_for(Duration::from_micros(micros)),
+        Act::Disk(full, owes) => {
+            disk.full.set(full);
+            disk.owed.set(owes.into());
+            bench.front.look_at_room();
+        }
         Act::FunctionReset => bench.front.function_reset(),
     }
 }
@@ -104,8 +125,11 @@ proptest! {
         });
         bench.create_pair(2, 8);
         bench.ftl.lingers.set(Duration::from_micros(lingers));
-        acts.into_iter().collect::<Vec<_>>().into_iter().for_each(|act| perform(&mut bench, act));
+        let disk = Rc::new(Disk::default());
+        bench.front.pause_with(Some(disk.clone()));
+        acts.into_iter().for_each(|act| perform(&mut bench, &disk, act));
         bench.ftl.paused.set(false);
+        perform(&mut bench, &disk, Act::Disk(false, false));
         bench.release_link();
         bench.disable();
         bench.run_for(Duration::from_millis(1));

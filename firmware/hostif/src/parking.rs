@@ -1,0 +1,84 @@
+//! How commands get from slots to what is parked in a pause, and back.
+
+use crate::admin::aer::EventSource;
+use crate::controller::Controller;
+use crate::ports::Ports;
+use crate::slots::Stage;
+use aster_events::Event;
+use aster_wire::nvme::Status;
+use aster_wire::nvme::registers::ShutdownStatus;
+
+impl Controller {
+    /// Parks the command in slot `id` if it can't go to the FTL now, and frees the slot; true when it did.
+    #[inline]
+    pub(crate) fn park(&mut self, ports: &mut Ports, id: u16) -> bool {
+        let parks = self.pause.parks(id, &self.slots[id].command);
+        if parks {
+            self.park_now(ports, id);
+        }
+        parks
+    }
+    #[cold]
+    fn park_now(&mut self, ports: &mut Ports, id: u16) {
+        // Its list of pages was on its way when the host announced a shutdown, which no write may follow.
+        if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
+            return self.drop_command(ports, id);
+        }
+        let (queue, sqe) = (self.slots[id].queue, self.slots[id].sqe);
+        self.pause.park(id, queue, sqe);
+        self.slots.free(id);
+        ports.emit(|| Event::CommandParked { command: id });
+        self.submission[usize::from(queue)].parked += 1;
+        self.mark_ready(queue);
+    }
+
+    /// Gives parked writes that may go on half of the free slots, and what the host has sent the others.
+    #[cold]
+    pub(crate) fn resume_parked(&mut self, ports: &mut Ports) {
+        let share = self.pause.share(self.slots.available(1));
+        self.resume_some(ports, share);
+        self.fetch(ports);
+        self.resume_some(ports, u32::MAX);
+    }
+    fn resume_some(&mut self, ports: &mut Ports, most: u32) {
+        for _ in 0..most.min(self.slots.available(1)) {
+            if !self.takes_commands() {
+                return;
+            }
+            let Some(write) = self.pause.next_write() else { return };
+            let (queue, host_id, opcode) = (write.queue, write.sqe.cid(), write.sqe.opcode());
+            self.slots.reserve(queue, 1);
+            let id = self.slots.take(queue);
+            self.slots[id].begin(write.sqe, queue);
+            ports.emit(|| Event::CommandResumed { command: id, queue, opcode, host_id });
+            self.submission[usize::from(queue)].parked -= 1;
+            self.mark_ready(queue);
+            match write.end {
+                Some(status) => self.finish(ports, id, status, 0),
+                None => {
+                    self.pause.resume(id, &write);
+                    self.start_io(ports, id);
+                    if self.slots[id].stage != Stage::List {
+                        self.pause.leave(id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The disk under the media may have run full, which the host is told, or have room again, which lets go
+    /// on what waited.
+    pub(crate) fn look_at_room(&mut self, ports: &mut Ports) {
+        self.tell_of_room(ports);
+        while let Some(completion) = self.pause.next_completion() {
+            self.ftl_completed(ports, completion);
+        }
+        self.settle(ports);
+    }
+    pub(crate) fn tell_of_room(&mut self, ports: &mut Ports) {
+        if self.pause.is_news() {
+            self.log_error(Status::INTERNAL_ERROR);
+            self.raise_event(ports, EventSource::NoRoom);
+        }
+    }
+}
