@@ -206,6 +206,9 @@ fn text(status: &Status) -> String {
     }
     if status.paused {
         text += ", paused: no room for the image";
+        if let Some(missing) = status.missing_bytes {
+            text += &format!(", {:.1} MB are missing", (missing as f64 / 1e5).ceil() / 10.0);
+        }
     }
     if !status.connected {
         text += ", no client";
@@ -226,6 +229,7 @@ struct JsonStatus {
     seconds: f64,
     connected: bool,
     paused: bool,
+    missing_bytes: Option<u64>,
     read_iops: f64,
     write_iops: f64,
     read_bytes_per_second: f64,
@@ -243,6 +247,7 @@ impl From<&Status> for JsonStatus {
             seconds: status.seconds,
             connected: status.connected,
             paused: status.paused,
+            missing_bytes: status.missing_bytes,
             read_iops: status.read_iops,
             write_iops: status.write_iops,
             read_bytes_per_second: status.read_bytes_per_second,
@@ -269,6 +274,15 @@ mod tests {
             true
         }
         fn owed(&self) -> u64 {
+            4096
+        }
+        fn memory(&self) -> u64 {
+            4096
+        }
+        fn needed(&self) -> u64 {
+            4096
+        }
+        fn missing(&self) -> u64 {
             4096
         }
         fn no_room(&self) -> Option<MediumError> {

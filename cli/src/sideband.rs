@@ -350,6 +350,7 @@ mod tests {
             simulated: Instant::ZERO,
             connected: false,
             paused: false,
+            missing_bytes: None,
             read_iops: 0.0,
             write_iops: 0.0,
             read_bytes_per_second: 0.0,

@@ -56,8 +56,15 @@ pub trait Medium {
 pub trait Backlog {
     /// True from the moment that there was no room until there is enough of it again: whoever can wait should write nothing.
     fn is_full(&self) -> bool;
-    /// Bytes that were written and are in memory alone.
+    /// Bytes that were written and are in memory alone. An erase counts as a page, though it needs no room.
     fn owed(&self) -> u64;
+    /// Bytes of memory that what is owed takes.
+    fn memory(&self) -> u64;
+    /// While it is full: bytes that must be free before it isn't any more.
+    fn needed(&self) -> u64;
+    /// How many of [`Backlog::needed`] aren't free, as far as the operating system tells: all of them where a
+    /// quota or a limit is what is used up.
+    fn missing(&self) -> u64;
     /// What the operating system said when there was no room, and where.
     fn no_room(&self) -> Option<MediumError>;
     /// What went wrong for good, while owed bytes were written: nothing reaches the medium any more.

@@ -8,9 +8,10 @@
 //! The way of a command: doorbell → `arbitration` → fetch DMA → `nvm` or `admin` decodes it → `data` walks its PRPs →
 //! FTL → `data` maps the FTL's DMA requests to host memory → `complete` posts the entry → `interrupt`.
 //!
-//! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed table beside
-//! it, and queue entries, PRP lists and admin data land in an SRAM whose size [`HostIfConfig::sram_bytes`] gives. Only the
-//! writes that a full disk under the media parks (`pause`) take memory as they come.
+//! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed table
+//! beside it, and queue entries, PRP lists and admin data land in an SRAM whose size
+//! [`HostIfConfig::sram_bytes`] gives. Only the writes that a full disk under the media parks (`pause`) take
+//! memory as they come.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant as Wall};
 
 /// How often a full disk is asked whether there is room again.
 const RETRY: Duration = Duration::from_millis(100);
-/// Bytes that a drive may owe its disk before it stands still altogether. What it has in work when the disk runs full is
-/// less; more comes when its host goes on to trim or format, and there is nothing left to write that down.
-const OWED_MAX: u64 = 256 << 20;
+/// Bytes of memory that what a drive owes its disk may take before it stands still altogether. What it has in
+/// work when the disk runs full is less. More comes when its host goes on to trim or format, and there is no
+/// reserve left to write that down.
+const MEMORY_MAX: u64 = 256 << 20;
 
 /// What is known of the room under a drive.
 pub(crate) struct Room {
@@ -30,7 +31,12 @@ impl Room {
     /// The drive must do nothing at all: it would have to be remembered.
     #[inline]
     pub(crate) fn stands_still(&self) -> bool {
-        self.is_short() && self.backlog.as_ref().is_some_and(|backlog| backlog.owed() > OWED_MAX)
+        self.is_short() && self.backlog.as_ref().is_some_and(|backlog| backlog.memory() > MEMORY_MAX)
+    }
+    /// Bytes of room that are missing, while it is short.
+    pub(crate) fn missing(&self) -> Option<u64> {
+        let backlog = self.backlog.as_ref().filter(|_| self.is_short())?;
+        Some(backlog.missing())
     }
     /// Wall time until the disk is asked again.
     pub(crate) fn until_retry(&self) -> Duration {
@@ -49,10 +55,11 @@ impl Room {
             (self.since, self.tried) = (Some(Wall::now()), Wall::now());
             device.look_at_room();
             let why = backlog.no_room().map_or_else(String::new, |error| format!(": {error}"));
+            let needed = megabytes(backlog.needed());
             return Some(format!(
-                "paused, since there is no room for the image{why}. Writes wait; make room, or trim in the guest, and it \
-                 goes on by itself. A guest that runs Linux fails writes that wait for three minutes, unless its \
-                 nvme_core.io_timeout says otherwise"
+                "paused, since there is no room for the image{why}. Writes wait; it goes on by itself when \
+                 {needed} are free: make room, or trim in the guest. A guest that runs Linux fails writes \
+                 that wait for three minutes, unless its nvme_core.io_timeout says otherwise"
             ));
         }
         if self.tried.elapsed() < RETRY {
@@ -66,5 +73,24 @@ impl Room {
         }
         let paused = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         Some(format!("there is room again: goes on after a pause of {:.1} s", paused.as_secs_f64()))
+    }
+}
+
+/// At least so many bytes, as people read them.
+fn megabytes(bytes: u64) -> String {
+    format!("{}.{} MB", bytes.div_ceil(100_000) / 10, bytes.div_ceil(100_000) % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_is_never_told_as_less() {
+        for (bytes, told) in
+            [(0, "0.0"), (1, "0.1"), (100_000, "0.1"), (100_001, "0.2"), (67_108_864, "67.2")]
+        {
+            assert_eq!(megabytes(bytes), format!("{told} MB"));
+        }
     }
 }

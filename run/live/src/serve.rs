@@ -180,6 +180,7 @@ impl Server {
                     self.check_drive()?;
                     let mut status = self.meter.status(&self.device, self.connection.is_some());
                     status.paused = self.room.is_short();
+                    status.missing_bytes = self.room.missing();
                     tell(&status);
                 }
             }

@@ -30,6 +30,8 @@ pub struct Status {
     pub connected: bool,
     /// The disk under the image is full: writes wait.
     pub paused: bool,
+    /// Bytes of room that are missing until writes go on, while the disk is full.
+    pub missing_bytes: Option<u64>,
     /// Read and Compare commands a second.
     pub read_iops: f64,
     /// Write commands a second.
@@ -120,6 +122,7 @@ impl Meter {
             simulated: device.now(),
             connected,
             paused: false,
+            missing_bytes: None,
             read_iops: (history.read_commands - before.read_commands) as f64 / seconds,
             write_iops: (history.write_commands - before.write_commands) as f64 / seconds,
             read_bytes_per_second: (history.bytes_read - before.bytes_read) as f64 / seconds,

@@ -30,6 +30,15 @@ impl Backlog for Disk {
     fn owed(&self) -> u64 {
         self.owed.get()
     }
+    fn memory(&self) -> u64 {
+        self.owed.get()
+    }
+    fn needed(&self) -> u64 {
+        self.owed.get()
+    }
+    fn missing(&self) -> u64 {
+        self.owed.get()
+    }
     fn no_room(&self) -> Option<MediumError> {
         None
     }

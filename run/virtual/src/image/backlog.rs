@@ -1,75 +1,15 @@
-//! What a full disk has not taken yet, in memory and in order, and the room that is kept for when it is full.
+//! What a full disk has not taken yet, in memory and in order.
 
-use super::change::{Change, change, failed, in_words, is_out_of_room};
+use super::change::{Change, PAGE_BYTES, change, failed, in_words, is_out_of_room};
+use super::reserve::Reserve;
 use aster_ports::medium::MediumError;
-use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, fstatvfs, ftruncate, openat};
-use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-/// Bytes that are kept together of what is behind.
-const PAGE_BYTES: u64 = 4096;
-
-/// Room that is kept at most, and which share of the image it is where that is less.
-const RESERVE_MAX: u64 = 64 << 20;
-const RESERVE_SHARE: u64 = 16;
-
-/// A file without a name beside the image that takes room and holds nothing. What it has taken is given up when the disk is full: a
-/// drive can then write down what it has in work, flush, shut down, and erase what its host trims, which makes room.
-#[derive(Debug)]
-pub(super) struct Reserve {
-    /// Nothing where the file system can't have such a file.
-    file: Option<File>,
-    bytes: u64,
-    taken: bool,
-}
-
-impl Reserve {
-    /// Takes the room for an image of `bytes` bytes that lies in `folder`, if there is any.
-    pub(super) fn beside(folder: &Path, bytes: u64) -> Self {
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from);
-        let bytes = (bytes / RESERVE_SHARE).clamp(PAGE_BYTES, RESERVE_MAX);
-        let mut reserve = Reserve { file, bytes, taken: false };
-        reserve.take();
-        reserve
-    }
-    /// Takes the room again; false when there isn't enough of it.
-    fn take(&mut self) -> bool {
-        let Some(file) = self.file.as_ref().filter(|_| !self.taken) else { return true };
-        // A disk's last room is not taken from others only to be given back: a quota alone is found out by trying.
-        if fstatvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < self.bytes) {
-            return false;
-        }
-        let taken = loop {
-            match fallocate(file, FallocateFlags::empty(), 0, self.bytes) {
-                Err(Errno::INTR) => {}
-                taken => break taken,
-            }
-        };
-        match taken {
-            Ok(()) => self.taken = true,
-            // This file system never will.
-            Err(Errno::OPNOTSUPP) => self.file = None,
-            Err(errno) => {
-                // Some file systems keep what they had found until then.
-                let _ = ftruncate(file, 0);
-                // What is no want of room must not keep the drive waiting: it goes on without, this time.
-                return !matches!(errno, Errno::NOSPC | Errno::DQUOT);
-            }
-        }
-        true
-    }
-    /// Gives the room up; true when there was some.
-    fn give_up(&mut self) -> bool {
-        let given = self.taken && self.file.as_ref().is_some_and(|file| ftruncate(file, 0).is_ok());
-        self.taken &= !given;
-        given
-    }
-}
+/// Bytes of memory for a page's number and place: nodes of the map are two thirds full on average.
+const PAGE_ENTRY_BYTES: usize = 24;
 
 #[derive(Debug)]
 enum Owed {
@@ -121,8 +61,12 @@ pub(super) struct Behind {
     /// Changes that the file has not seen, the first first.
     owed: VecDeque<(u64, Owed)>,
     pub(super) owed_bytes: u64,
+    /// Bytes of them that are in memory: those of holes aren't.
+    owed_data: u64,
     /// Pages of the file as they will be, by number; nothing for zeroes.
     pages: BTreeMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>,
+    /// Pages that aren't nothing.
+    filled: u64,
     pub(super) full: bool,
     pub(super) no_room: Option<MediumError>,
     pub(super) fault: Option<MediumError>,
@@ -134,11 +78,29 @@ impl Behind {
             reserve,
             owed: VecDeque::new(),
             owed_bytes: 0,
+            owed_data: 0,
             pages: BTreeMap::new(),
+            filled: 0,
             full: false,
             no_room: None,
             fault: None,
         }
+    }
+
+    /// Bytes of memory that all of it takes.
+    pub(super) fn memory(&self) -> u64 {
+        let owed = self.owed.len() * size_of::<(u64, Owed)>();
+        let pages = self.pages.len() * PAGE_ENTRY_BYTES;
+        self.owed_data + self.filled * PAGE_BYTES + (owed + pages) as u64
+    }
+    /// While the disk is full: bytes that must be free before the file isn't behind any more.
+    pub(super) fn needed(&self) -> u64 {
+        if self.full { self.owed_bytes.next_multiple_of(PAGE_BYTES) + self.reserve.missing() } else { 0 }
+    }
+    /// How many of them aren't free: all of them where the file system has room, and a quota or a limit none.
+    pub(super) fn missing(&self) -> u64 {
+        let (needed, free) = (self.needed(), self.reserve.free().unwrap_or(0));
+        if free < needed { needed - free } else { needed }
     }
 
     /// Changes the file, now if it can be, else when there is room.
@@ -179,7 +141,7 @@ impl Behind {
             let (page, inside) = ((at + done) / PAGE_BYTES, ((at + done) % PAGE_BYTES) as usize);
             let n = (PAGE_BYTES as usize - inside).min((length - done) as usize);
             if bytes.is_none() && n == PAGE_BYTES as usize {
-                self.pages.insert(page, None);
+                self.filled -= u64::from(self.pages.insert(page, None).flatten().is_some());
             } else {
                 let content = self.page(file, page)?;
                 match bytes {
@@ -191,6 +153,7 @@ impl Behind {
         }
         let owed = bytes.map_or(Owed::Hole(length), |bytes| Owed::Bytes(bytes.into()));
         self.owed.push_back((at, owed));
+        self.owed_data += bytes.map_or(0, |bytes| bytes.len() as u64);
         // A hole takes nothing, but is no less owed.
         self.owed_bytes += bytes.map_or(PAGE_BYTES, |bytes| bytes.len() as u64);
         Ok(())
@@ -199,6 +162,7 @@ impl Behind {
     /// A page of the file as it will be, to be changed.
     fn page(&mut self, file: &dyn Takes, number: u64) -> Result<&mut [u8; PAGE_BYTES as usize], MediumError> {
         use std::collections::btree_map::Entry;
+        let mut is_new = false;
         let page = match self.pages.entry(number) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -210,9 +174,11 @@ impl Behind {
                     self.fault = Some(told.clone());
                     return Err(told);
                 }
+                is_new = true;
                 entry.insert(Some(content))
             }
         };
+        self.filled += u64::from(is_new || page.is_none());
         Ok(page.get_or_insert_with(|| Box::new([0; PAGE_BYTES as usize])))
     }
 
@@ -244,14 +210,17 @@ impl Behind {
                 self.owed.push_front((at, owed));
                 return;
             }
-            let written = match &owed {
-                Owed::Bytes(bytes) => bytes.len() as u64,
-                Owed::Hole(_) => PAGE_BYTES,
-            };
-            self.owed_bytes -= written;
+            match &owed {
+                Owed::Bytes(bytes) => {
+                    self.owed_bytes -= bytes.len() as u64;
+                    self.owed_data -= bytes.len() as u64;
+                }
+                Owed::Hole(_) => self.owed_bytes -= PAGE_BYTES,
+            }
         }
         if self.fault.is_none() {
             self.pages.clear();
+            self.filled = 0;
             // As much room as was given up: less would be used up at once.
             if self.reserve.take() {
                 (self.full, self.no_room) = (false, None);
@@ -264,6 +233,7 @@ impl Behind {
 mod tests {
     use super::*;
     use aster_units::Rng;
+    use rustix::io::Errno;
     use std::cell::{Cell, RefCell};
 
     const BYTES: u64 = 16 * PAGE_BYTES;
@@ -310,7 +280,7 @@ mod tests {
     }
 
     fn without_reserve() -> Behind {
-        Behind::new(Reserve { file: None, bytes: 0, taken: false })
+        Behind::new(Reserve::none())
     }
 
     #[test]
@@ -345,6 +315,12 @@ mod tests {
                 let found = (reached..states.len()).find(|&n| states[n] == *file);
                 reached = found.unwrap_or_else(|| panic!("seed {seed}: the file is as it never was"));
                 assert_eq!(behind.owed_bytes == 0, behind.owed.is_empty());
+                assert_eq!(behind.filled, behind.pages.values().flatten().count() as u64);
+                let data = behind.owed.iter().map(|(_, owed)| match owed {
+                    Owed::Bytes(bytes) => bytes.len() as u64,
+                    Owed::Hole(_) => 0,
+                });
+                assert_eq!(behind.owed_data, data.sum::<u64>(), "seed {seed}, change {nth}");
                 assert!(behind.full || behind.owed.is_empty());
             }
             disk.room.set(u32::MAX);
@@ -352,6 +328,22 @@ mod tests {
             assert!(*disk.bytes.borrow() == *states.last().unwrap() && !behind.full, "seed {seed}");
             assert!(behind.owed_bytes == 0 && behind.pages.is_empty());
         }
+    }
+
+    #[test]
+    fn memory_is_what_changes_and_pages_take() {
+        let (disk, mut behind) = (Short::new(0), without_reserve());
+        assert_eq!(behind.memory(), 0);
+        behind.change(&disk, 100, &Change::Bytes(&[1; 50])).unwrap();
+        let entry = size_of::<(u64, Owed)>() as u64;
+        let one = PAGE_BYTES + 50 + entry + PAGE_ENTRY_BYTES as u64;
+        assert_eq!(behind.memory(), one, "the page that it lies in is kept whole");
+        behind.change(&disk, 200, &Change::Bytes(&[1; 50])).unwrap();
+        assert_eq!(behind.memory(), one + 50 + entry);
+        // A hole keeps no bytes, but a number for each of its pages.
+        behind.change(&disk, 0, &Change::Hole(8 * PAGE_BYTES)).unwrap();
+        assert_eq!(behind.memory(), 100 + 3 * entry + 8 * PAGE_ENTRY_BYTES as u64);
+        assert_eq!(behind.owed_bytes, 100 + PAGE_BYTES);
     }
 
     #[test]
@@ -384,32 +376,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_that_does_not_fit_takes_nothing_from_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut reserve = Reserve::beside(folder.path(), 1 << 20);
-        assert!(reserve.give_up() && !reserve.give_up());
-        reserve.bytes = 1 << 62;
-        assert!(!reserve.take() && !reserve.taken && reserve.file.is_some());
-        reserve.bytes = PAGE_BYTES;
-        assert!(reserve.take() && reserve.taken);
-    }
-
-    #[test]
     fn the_reserve_is_given_up_for_what_comes_first_and_taken_again_before_there_is_room() {
         let folder = tempfile::tempdir().unwrap();
-        let reserve = Reserve::beside(folder.path(), 1 << 20);
-        assert!(reserve.taken, "a file system for temporary files has nameless ones");
-        let blocks = |behind: &Behind| {
-            use std::os::unix::fs::MetadataExt;
-            behind.reserve.file.as_ref().unwrap().metadata().unwrap().blocks() * 512
-        };
-        let (disk, mut behind) = (Short::new(0), Behind::new(reserve));
-        assert_eq!(blocks(&behind), (1 << 20) / RESERVE_SHARE);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nobody sees it");
+        let mut behind = Behind::new(Reserve::beside(folder.path(), 1 << 20));
+        let disk = Short::new(0);
         behind.change(&disk, 0, &Change::Bytes(&[1])).unwrap();
-        assert!(behind.full && blocks(&behind) == 0);
+        assert!(behind.full && behind.reserve.missing() == 1 << 16);
+        assert_eq!((behind.needed(), behind.missing()), ((1 << 16) + PAGE_BYTES, (1 << 16) + PAGE_BYTES));
         disk.room.set(1);
         behind.retry(&disk);
-        assert!(!behind.full && blocks(&behind) > 0);
+        assert!(!behind.full && behind.reserve.missing() == 0);
+        assert_eq!((behind.needed(), behind.missing(), behind.memory()), (0, 0, 0));
     }
 }

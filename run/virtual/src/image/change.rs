@@ -7,6 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+/// Bytes of a page of the file: what is not written yet is kept in such, and file systems mostly have such.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
 /// What went wrong at a byte of the file.
 pub(super) fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError {
     MediumError { offset, reason: error.to_string() }

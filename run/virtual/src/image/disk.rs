@@ -1,7 +1,8 @@
 //! An image's file as media see it: windows of it, written through, or behind a [`Backlog`] while the disk is full.
 
-use super::backlog::{Behind, Reserve};
+use super::backlog::Behind;
 use super::change::{Change, change, failed, final_words, in_words};
+use super::reserve::Reserve;
 use aster_ports::medium::{Backlog, Medium, MediumError};
 use std::cell::RefCell;
 use std::fs::File;
@@ -50,6 +51,15 @@ impl Backlog for Disk {
     }
     fn owed(&self) -> u64 {
         self.behind.as_ref().map_or(0, |behind| behind.borrow().owed_bytes)
+    }
+    fn memory(&self) -> u64 {
+        self.behind.as_ref().map_or(0, |behind| behind.borrow().memory())
+    }
+    fn needed(&self) -> u64 {
+        self.behind.as_ref().map_or(0, |behind| behind.borrow().needed())
+    }
+    fn missing(&self) -> u64 {
+        self.behind.as_ref().map_or(0, |behind| behind.borrow().missing())
     }
     fn no_room(&self) -> Option<MediumError> {
         self.behind.as_ref().and_then(|behind| behind.borrow().no_room.clone())

@@ -8,6 +8,7 @@ mod live;
 mod look;
 mod own_profile;
 mod replica;
+mod reserve;
 mod state;
 
 pub use live::open_image_live;
