@@ -4,7 +4,7 @@
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, Pieces};
 use aster_events::Recorder;
-use aster_run_live::{Pace, Server};
+use aster_run_live::{Pace, Server, Status};
 use aster_units::Content;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,23 @@ pub struct Here {
     folder: TempDir,
     server: Server,
     notices: Vec<String>,
+    status: Option<Status>,
 }
 
 impl Here {
     /// A fresh drive of `profile`. Panics when it doesn't come up.
     pub fn start(pieces: Pieces, profile: &Profile, pace: Pace) -> Self {
+        Here::start_on(Media::fresh(), pieces, profile, pace)
+    }
+    /// As [`Here::start`], of a drive with `media`.
+    pub fn start_on(media: Media, pieces: Pieces, profile: &Profile, pace: Pace) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the socket");
-        let (content, media, recorder) = (Some(Content::Full), Media::fresh(), Recorder::default());
+        let (content, recorder) = (Some(Content::Full), Recorder::default());
         let device = Device::power_on_with(pieces, "live", profile, content, media, &recorder)
             .unwrap_or_else(|e| panic!("power-on: {e}"));
         let server =
             Server::new(device, &socket(folder.path()), pace).unwrap_or_else(|e| panic!("the socket: {e}"));
-        Here { folder, server, notices: Vec::new() }
+        Here { folder, server, notices: Vec::new(), status: None }
     }
     /// Where clients connect.
     pub fn socket(&self) -> PathBuf {
@@ -40,6 +45,17 @@ impl Here {
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
+    /// The last status.
+    pub fn status(&self) -> Option<&Status> {
+        self.status.as_ref()
+    }
+    /// Shuts the drive down as it is and removes its power.
+    ///
+    /// # Errors
+    /// When it doesn't shut down.
+    pub fn stop(self) -> Result<(), String> {
+        self.server.shut_down().map(drop).map_err(|error| error.to_string())
+    }
     /// Serves while `meet` connects on a thread of its own, waiting for answers as clients do. Gives back what it found.
     pub fn meet<T: Send + 'static>(&mut self, meet: impl FnOnce(&Path) -> T + Send + 'static) -> T {
         let socket = self.socket();
@@ -50,8 +66,9 @@ impl Here {
     /// Serves; between two turns of the server `turn` has its own. Until that says true.
     pub fn serve(&mut self, turn: impl FnMut() -> bool) {
         let turn = RefCell::new(turn);
+        let told = |status: &Status| self.status = Some(*status);
         let served =
-            self.server.run(|| (turn.borrow_mut())(), |_| (), |text| self.notices.push(text.to_owned()));
+            self.server.run(|| (turn.borrow_mut())(), told, |text| self.notices.push(text.to_owned()));
         served.unwrap_or_else(|e| panic!("serving: {e}"));
     }
 }
