@@ -3,10 +3,11 @@
 use crate::killed::{BLOCK_BYTES, BLOCKS, Session, serve_by};
 use crate::place::Place;
 use aster_tests::live::{Host, Queue, transfer};
-use aster_wire::nvme::admin::{AdminCommand, GetLogPage};
+use aster_wire::nvme::admin::{AbortDword10, AdminCommand, GetLogPage};
 use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, ErrorEvent};
 use aster_wire::nvme::io::{DatasetManagement, IoCommand};
 use aster_wire::nvme::log::{ErrorEntry, LogId, NO_COMMAND};
+use aster_wire::nvme::{Cqe, Status};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -60,6 +61,8 @@ struct Drive {
     flushed: u64,
     /// A flush that was sent before the pause has no answer yet.
     flushes_on: bool,
+    /// The asynchronous event that told of the pause.
+    event: Option<Cqe>,
 }
 
 fn content(slot: u64) -> Vec<u8> {
@@ -79,7 +82,18 @@ impl Drive {
         let other = session.host.create_queue(2, 8);
         let flushes = session.host.create_queue(3, 8);
         let page = session.host.alloc(4096);
-        Drive { session, said, status, other, flushes, page, written: 0, flushed: 0, flushes_on: false }
+        Drive {
+            session,
+            said,
+            status,
+            other,
+            flushes,
+            page,
+            written: 0,
+            flushed: 0,
+            flushes_on: false,
+            event: None,
+        }
     }
 
     fn flush(&mut self) -> bool {
@@ -93,11 +107,9 @@ impl Drive {
     /// Writes, and flushes now and then, until the drive says that it is paused. One write waits then.
     fn fill_up(&mut self) {
         self.session.host.push_admin(AdminCommand::AsyncEventRequest.to_sqe(0, 0, 0, 0));
-        let buffer = self.session.buffers[0];
-        loop {
+        while !self.said.have("paused, since") {
             assert!(self.written < SLOTS, "the disk is not full: {:?}", self.said.0.lock().unwrap());
-            let paused = self.said.have("paused, since");
-            if !paused && self.written % 50 == 49 && self.flushed < self.written {
+            if self.written % 50 == 49 && self.flushed < self.written {
                 let flush = IoCommand::Flush.to_sqe(1, 0, 0, 0);
                 self.session.host.push(&mut self.flushes, flush);
                 self.session.host.ring(&self.flushes);
@@ -115,35 +127,67 @@ impl Drive {
                     self.flushed = self.written;
                 }
             }
-            let write = write_of(&mut self.session.host, buffer, self.written);
-            self.session.host.push(&mut self.session.queue, write);
-            self.session.host.ring(&self.session.queue);
-            // The first that is sent after it said so is not taken.
-            if paused {
-                break;
-            }
-            while self.session.host.poll(&mut self.session.queue).is_none() {
-                if self.said.have("paused, since") {
-                    // It may have been in work already, or come just now.
-                    std::thread::sleep(Duration::from_millis(300));
-                    if self.session.host.poll(&mut self.session.queue).is_some() {
-                        break;
-                    }
-                    self.status.wait_for("\"paused\":true");
-                    return;
+            let cid = self.push_write();
+            let answer = loop {
+                match self.session.host.poll(&mut self.session.queue) {
+                    None if self.said.have("paused, since") => break None,
+                    None => std::thread::yield_now(),
+                    answer => break answer,
                 }
-                std::thread::yield_now();
-            }
+            };
+            let answer = answer.unwrap_or_else(|| self.abort(cid));
             self.session.host.ring_head(&self.session.queue);
-            self.written += 1;
+            self.written += u64::from(answer.status().is_success());
         }
+        // It was raised before the drive said so. Aborts told of it, if there were any.
+        if self.event.is_none() {
+            self.event = Some(self.session.host.wait_admin());
+        }
+        self.push_write();
         self.status.wait_for("\"paused\":true");
+        assert!(!self.status.have("\"paused\":true,\"missing_bytes\":null"));
+    }
+    fn push_write(&mut self) -> u16 {
+        let (host, buffer) = (&mut self.session.host, self.session.buffers[0]);
+        let write = write_of(host, buffer, self.written);
+        let cid = host.push(&mut self.session.queue, write);
+        host.ring(&self.session.queue);
+        cid
+    }
+    /// Waits for a completion without telling the drive that it was taken.
+    fn next_of_writes(&mut self) -> Cqe {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(cqe) = self.session.host.poll(&mut self.session.queue) {
+                return cqe;
+            }
+            assert!(Instant::now() < until, "an aborted write ends");
+            std::thread::yield_now();
+        }
+    }
+    /// A write was on its way when the pause began: it waits and is aborted, or it was in work and ends well.
+    fn abort(&mut self, cid: u16) -> Cqe {
+        self.event = Some(self.session.host.wait_admin());
+        loop {
+            let abort = AbortDword10(0).with_sq_id(1).with_cid(cid);
+            let aborted = self.session.host.admin(AdminCommand::Abort(abort).to_sqe(0, 0, 0, 0));
+            let waited = aborted.result.get() == 0;
+            match self.session.host.poll(&mut self.session.queue) {
+                Some(cqe) if cqe.status().is_success() => return cqe,
+                None if !waited => std::thread::yield_now(),
+                answer => {
+                    let cqe = answer.unwrap_or_else(|| self.next_of_writes());
+                    assert_eq!(cqe.status(), Status::ABORT_REQUESTED);
+                    return cqe;
+                }
+            }
+        }
     }
 
     /// The host heard of it, and has an answer to everything but writes.
     fn is_told_and_answered(&mut self) {
         let host = &mut self.session.host;
-        let event = host.wait_admin();
+        let event = self.event.take().unwrap();
         assert!(event.status().is_success());
         let expected = AsyncEvent::of(
             AsyncEventType::Error,
@@ -151,12 +195,14 @@ impl Drive {
             LogId::ErrorInformation.raw(),
         );
         assert_eq!(event.result_64() as u32, expected.0);
-        let log = AdminCommand::GetLogPage(GetLogPage::new(LogId::ErrorInformation.raw(), 16));
+        let log = AdminCommand::GetLogPage(GetLogPage::new(LogId::ErrorInformation.raw(), 32));
         assert!(host.admin(log.to_sqe(u32::MAX, 0, self.page, 0)).status().is_success());
-        let mut bytes = [0; 64];
+        let mut bytes = [0; 128];
         host.read(self.page, &mut bytes);
-        let entry = ErrorEntry::read_from_bytes(&bytes).unwrap();
-        assert!(entry.sq_id.get() == NO_COMMAND && entry.error_count.get() > 0, "{entry:?}");
+        // The later one may be of a write that was aborted.
+        let entries = [0, 64].map(|at| ErrorEntry::read_from_bytes(&bytes[at..at + 64]).unwrap());
+        let tells = |entry: &ErrorEntry| entry.sq_id.get() == NO_COMMAND && entry.error_count.get() > 0;
+        assert!(entries.iter().any(tells), "{entries:?}");
         self.verify(self.written.saturating_sub(20)..self.written);
         assert!(self.session.host.poll(&mut self.session.queue).is_none(), "a write waits");
     }
