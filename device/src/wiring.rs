@@ -117,8 +117,7 @@ impl Channels {
         let control = control(profile.channel.controller);
         let packages = profile.array_geometry();
         let between_of = |requests_per_lun: u16, interrupt| {
-            let luns = geometry.total_luns();
-            FlashPort::new(exec, luns, requests_per_lun * luns as u16, interrupt)
+            requests.below(requests_per_lun * geometry.total_luns() as u16, interrupt)
         };
         let between = match (control, above) {
             // The loop has one request a LUN in a controller's hands.

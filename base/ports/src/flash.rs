@@ -3,19 +3,19 @@
 //! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's slot. With
 //! this port fixed, any controller works under any scheduler and FTL.
 
-use crate::channel::{FrameReport, SectorParts, TxnFault};
 use crate::cores::Interrupt;
+use crate::dram::SharedDram;
+use crate::page_check::PageChecker;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
 use aster_units::{BufferId, Instant, LunIndex, RowAddr, SectorRange};
-use core::cell::{Cell, RefCell};
-use core::fmt;
+use core::cell::{Cell, OnceCell, RefCell};
 
-/// Targets of one request at most: one a plane of the widest LUN, or the pages of a word line.
-pub const MAX_TARGETS: usize = 4;
+pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
+pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
 
 /// What a request asks for. Compound phases run to their end; the others are the steps that a scheduler interleaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -110,6 +110,7 @@ pub struct FlashRequest {
     pub feature: Feature,
     targets: [Target; MAX_TARGETS],
     count: u8,
+    expects: PageOwner,
 }
 
 impl FlashRequest {
@@ -123,6 +124,7 @@ impl FlashRequest {
             feature: Feature { address: 0, value: 0 },
             targets: [target; MAX_TARGETS],
             count: 1,
+            expects: PageOwner::NONE,
         }
     }
     /// A request that sets or gets a feature of the package of `lun`, which `row` names behind its chip enable.
@@ -137,6 +139,11 @@ impl FlashRequest {
         request.targets.get_mut(..targets.len())?.copy_from_slice(targets);
         request.count = targets.len() as u8;
         Some(request)
+    }
+    /// The same read, of a page that must be `owner`'s: [`Outcome::page`] says whether it was.
+    #[inline]
+    pub const fn expecting(self, owner: PageOwner) -> Self {
+        FlashRequest { expects: owner, ..self }
     }
     /// A read of one page through the stages: what a LUN's array can begin while the page before is still on its way.
     #[inline]
@@ -155,120 +162,6 @@ impl FlashRequest {
         &mut self.targets[..usize::from(self.count)]
     }
 }
-
-/// How a target ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FlashStatus {
-    /// Done; reads are correct.
-    #[default]
-    Done,
-    /// The array reported FAIL (program or erase).
-    Failed,
-    /// Some sectors could not be corrected (C40).
-    Uncorrectable,
-    /// The operation was refused or timed out; [`FlashPort::faults`] says why.
-    Error,
-}
-
-/// Why an operation could not be carried out.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FlashError {
-    /// A transaction failed.
-    Transaction(Box<TxnFault>),
-    /// The LUN did not become ready in the time the package allows.
-    NeverReady {
-        /// The transaction that made it busy.
-        transaction: &'static str,
-        /// The row it worked on.
-        row: RowAddr,
-        /// When it was given up.
-        at: Instant,
-    },
-    /// The controller can't do this phase, vector or flag, or the package lacks a command for it.
-    Unsupported {
-        /// What was asked for.
-        operation: &'static str,
-        /// When it was refused.
-        at: Instant,
-    },
-}
-
-impl fmt::Display for FlashError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FlashError::Transaction(fault) => fault.fmt(f),
-            FlashError::NeverReady { transaction, row, at } => {
-                write!(
-                    f,
-                    "transaction '{transaction}' at {at}: the LUN never became ready after working on row {:06X}h",
-                    row.0
-                )
-            }
-            FlashError::Unsupported { operation, at } => {
-                write!(
-                    f,
-                    "operation '{operation}' at {at}: the channel controller or its package can't do this"
-                )
-            }
-        }
-    }
-}
-
-/// One target's result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Outcome {
-    /// How it ended.
-    pub status: FlashStatus,
-    /// Uncorrectable sectors, one bit each.
-    pub failed_sectors: u16,
-    /// Which 512-byte parts of them are, one bit each; none of a sector where that isn't known.
-    pub failed_parts: SectorParts,
-    /// The OOB record is uncorrectable.
-    pub oob_failed: bool,
-    /// The page was erased.
-    pub erased: bool,
-    /// Corrected bits of the worst chunk.
-    pub worst_chunk: u8,
-    /// Corrected bits in all.
-    pub corrected: u16,
-    /// P1 to P4 of the feature that was asked for, P1 lowest.
-    pub feature: u32,
-}
-
-impl From<FrameReport> for Outcome {
-    /// The outcome of a read whose data the stages found so.
-    fn from(frame: FrameReport) -> Self {
-        let bad = frame.failed_sectors != 0 || frame.oob_failed;
-        Outcome {
-            status: if bad { FlashStatus::Uncorrectable } else { FlashStatus::Done },
-            failed_sectors: frame.failed_sectors,
-            failed_parts: frame.failed_parts,
-            oob_failed: frame.oob_failed,
-            erased: frame.erased,
-            worst_chunk: frame.worst_chunk,
-            corrected: frame.corrected,
-            feature: 0,
-        }
-    }
-}
-
-impl Outcome {
-    /// The 512-byte parts of each sector that are uncorrectable: all of a failed one of which no more is known.
-    pub fn lost_parts(&self) -> SectorParts {
-        let mut lost = self.failed_parts;
-        for (sector, parts) in lost.iter_mut().enumerate() {
-            if self.failed_sectors >> sector & 1 == 0 {
-                *parts = 0;
-            } else if *parts == 0 {
-                *parts = u8::MAX;
-            }
-        }
-        lost
-    }
-}
-
-/// Results in the order of the request's targets.
-pub type Outcomes = [Outcome; MAX_TARGETS];
 
 /// Names a request in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -322,6 +215,8 @@ pub struct FlashPort {
     collector: Cell<Option<HandlerId>>,
     watcher: Cell<Option<HandlerId>>,
     faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
+    // One for all ports below each other.
+    page_checker: Rc<OnceCell<PageChecker>>,
 }
 
 /// Faults that a port remembers.
@@ -334,6 +229,20 @@ impl FlashPort {
     }
     /// A port to `luns` LUNs with at most `depth` requests in flight; both cores are told by `interrupt`.
     pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
+        FlashPort::with_checker(exec, luns, depth, interrupt, Rc::default())
+    }
+    /// A port to the same LUNs, below this one: for whoever stands between the two. Pages are looked at there as they are here.
+    pub fn below(&self, depth: u16, interrupt: Interrupt) -> Rc<Self> {
+        let luns = self.lanes.len() as u32;
+        FlashPort::with_checker(&self.exec, luns, depth, interrupt, Rc::clone(&self.page_checker))
+    }
+    fn with_checker(
+        exec: &Exec,
+        luns: u32,
+        depth: u16,
+        interrupt: Interrupt,
+        page_checker: Rc<OnceCell<PageChecker>>,
+    ) -> Rc<Self> {
         let slot =
             |_| Slot { request: Cell::new(None), outcomes: Cell::new(None), waiter: WaitCell::default() };
         let lane = |_| Lane {
@@ -353,6 +262,7 @@ impl FlashPort {
             collector: Cell::new(None),
             watcher: Cell::new(None),
             faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
+            page_checker,
         })
     }
 
@@ -403,6 +313,12 @@ impl FlashPort {
         self.finished(tag).await
     }
 
+    /// Requesting side, once: how it is told whose page a read of an [expected](FlashRequest::expecting) one has brought into `pool`. For
+    /// this port and those [below](FlashPort::below) it.
+    pub fn check_pages(&self, pool: &SharedDram, check: CheckPage) {
+        let first = self.page_checker.set(PageChecker::new(pool, check)).is_ok();
+        assert!(first, "whose page it is, is told in one way");
+    }
     /// Requesting side: whoever looks at results by itself is posted [`WATCHED`] when one is there, and when a LUN becomes
     /// ready.
     pub fn watch(&self, watcher: HandlerId) {
@@ -470,16 +386,32 @@ impl FlashPort {
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
-    /// Controller side: delivers a request's results.
+    /// Controller side: delivers a request's results. A page that somebody's is expected to be is looked at here, unless that was done
+    /// below.
     #[inline]
-    pub fn complete(&self, tag: Tag, outcomes: Outcomes) {
+    pub fn complete(&self, tag: Tag, mut outcomes: Outcomes) {
         let slot = &self.slots[usize::from(tag.0)];
-        slot.request.set(None);
+        if let Some(request) = slot.request.take()
+            && request.expects != PageOwner::NONE
+        {
+            self.look_at_page(&request, &mut outcomes[0]);
+        }
         slot.outcomes.set(Some(outcomes));
         self.interrupt.raise(&self.exec, &slot.waiter);
         if let Some(watcher) = self.watcher.get() {
             self.exec.schedule(self.exec.now() + self.interrupt.latency, watcher, WATCHED);
         }
+    }
+    fn look_at_page(&self, request: &FlashRequest, outcome: &mut Outcome) {
+        let reads = matches!(request.phase, Phase::Read | Phase::Transfer);
+        if !reads || outcome.page != PageCheck::NotAsked {
+            return;
+        }
+        outcome.page = match self.page_checker.get() {
+            Some(checker) if outcome.is_whole() => checker.look(request.expects, request.targets()[0].buffer),
+            Some(_) => PageCheck::Other,
+            None => PageCheck::NotAsked,
+        };
     }
     /// Controller side: says why a target ended in [`FlashStatus::Error`].
     pub fn note_fault(&self, lun: LunIndex, error: FlashError) {

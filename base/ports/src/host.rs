@@ -3,7 +3,7 @@
 //! Offsets and lengths are in bytes of the namespace, so the FTL doesn't know block formats. The FTL moves data by DMA
 //! requests relative to a command's data; the front end knows where that is in host memory.
 
-use crate::flash::{Outcome, Tag};
+use crate::flash::Tag;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -179,11 +179,7 @@ pub struct CommandPort {
     back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
     sets_kept: Cell<bool>,
-    may_follow: RefCell<Option<Judge>>,
 }
-
-/// Whether what a flash request has left in a buffer may go to the host.
-type Judge = Box<dyn Fn(BufferId, &Outcome) -> bool>;
 
 /// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
 pub const FRONT_KICK: u64 = u64::MAX;
@@ -210,7 +206,6 @@ impl CommandPort {
             back: Cell::new(None),
             rung: Cell::new(false),
             sets_kept: Cell::new(false),
-            may_follow: RefCell::new(None),
         })
     }
 
@@ -281,13 +276,9 @@ impl CommandPort {
         slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
     }
     /// True when what is below takes a DMA request together with the flash request that it follows, both submitted in one go, and
-    /// begins it by itself once that has ended well.
+    /// begins it by itself once that has brought the page that it was expecting ([`crate::flash::FlashRequest::expecting`]).
     pub fn keeps_sets(&self) -> bool {
         self.sets_kept.get()
-    }
-    /// Sets how the end of a flash request is judged that a DMA request follows.
-    pub fn judge_reads(&self, judge: impl Fn(BufferId, &Outcome) -> bool + 'static) {
-        *self.may_follow.borrow_mut() = Some(Box::new(judge));
     }
     /// Ends a command.
     #[inline]
@@ -306,10 +297,6 @@ impl CommandPort {
     /// From now on DMA requests may follow flash requests.
     pub fn keep_sets(&self) {
         self.sets_kept.set(true);
-    }
-    /// Whether what a flash request has left in this buffer is what was asked for, whole, so that it may go to the host.
-    pub fn may_follow(&self, buffer: BufferId, outcome: &Outcome) -> bool {
-        self.may_follow.borrow().as_ref().is_some_and(|judge| judge(buffer, outcome))
     }
 
     /// Connects the front end: it is posted [`FRONT_KICK`] once for any number of requests and completions.

@@ -24,6 +24,8 @@ pub mod layout;
 pub mod link;
 pub mod medium;
 pub mod order;
+mod outcome;
 pub mod package;
+mod page_check;
 pub mod pins;
 pub mod resource;

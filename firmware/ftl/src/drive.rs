@@ -10,7 +10,7 @@ use crate::log::{self, Log};
 use crate::log_page::StoredMap;
 use crate::map::Map;
 use crate::metadata_round::MetadataRound;
-use crate::oob::OOB_BYTES;
+use crate::oob::{self, OOB_BYTES};
 use crate::scan;
 use crate::slice::{self, Slices};
 use crate::stats::{Boot, DriveState, Stats};
@@ -49,10 +49,7 @@ impl Ftl {
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         let drive = Rc::new(Drive::new(core, config, dram, host, flash, nvram, recorder));
-        let reader = Rc::downgrade(&drive);
-        drive.host.judge_reads(move |buffer, outcome| {
-            reader.upgrade().is_some_and(|drive| drive.may_go_to_host(buffer, outcome))
-        });
+        drive.flash.check_pages(&drive.dram, oob::is_whole_page_of);
         boot::start(&drive);
         core.spawn(intake::run(Rc::clone(&drive)));
         core.spawn(log::run(Rc::clone(&drive)));

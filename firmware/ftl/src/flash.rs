@@ -1,13 +1,12 @@
 //! Flash operations of the FTL, counted by cause.
 
 use crate::blocks::{Next, Stream};
-use crate::buffer::EntryId;
 use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
-use crate::oob::{OobRecord, PageKind};
+use crate::oob::OobRecord;
 use crate::stats::FlashCounts;
 use aster_events::{Event, Function, Wait};
-use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, Outcome, Phase, Tag, Target};
+use aster_ports::flash::{FlashError, FlashRequest, Outcome, PageCheck, PageOwner, Phase, Tag, Target};
 use aster_ports::host::{DmaError, DmaRequest, DmaTag};
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, PageInBlock, Ppa, SectorRange};
 
@@ -134,6 +133,7 @@ impl Drive {
     pub(crate) async fn read_for_host(
         &self,
         ppa: Ppa,
+        lpn: Lpn,
         sectors: SectorRange,
         into: BufferId,
         transfer: &mut HostTransfer,
@@ -145,7 +145,7 @@ impl Drive {
         self.count_disturbance(ppa);
         self.spend(Function::HostDma, self.config.costs.dma);
         self.core.settle().await;
-        let request = self.request(Phase::Read, ppa, sectors, into);
+        let request = self.request(Phase::Read, ppa, sectors, into).expecting(PageOwner(lpn.0));
         self.tell(&request);
         let submitted = self.flash_waiters.wait(self.exec(), || {
             let tag = self.flash.submit(request)?;
@@ -156,24 +156,13 @@ impl Drive {
         let outcome = self.flash_done(tag).await;
         // What has not been begun has been answered before the read was.
         if let Some(begun) = transfer.begun
-            && !self.may_go_to_host(into, &outcome)
+            && outcome.page != PageCheck::Expected
         {
             let answer = self.host.dma_finished(begun).await;
-            assert_eq!(answer, Err(DmaError::Abandoned), "both looks at a page come to the same");
+            assert_eq!(answer, Err(DmaError::Abandoned), "only the expected page goes to the host");
             transfer.begun = None;
         }
         outcome
-    }
-    /// Whether a page just read into an entry is the entry's page, all that was asked for whole.
-    pub(crate) fn may_go_to_host(&self, buffer: BufferId, outcome: &Outcome) -> bool {
-        let whole = outcome.status == FlashStatus::Done && outcome.failed_sectors == 0;
-        let record = (whole && !outcome.oob_failed && !outcome.erased)
-            .then(|| OobRecord::decode(self.dram.borrow().oob(buffer)))
-            .flatten();
-        let lpn = self.buffer.borrow().lpn(EntryId(buffer.0));
-        record.is_some_and(|record| {
-            (record.kind, record.lpn, record.lost_sectors) == (PageKind::Data, lpn.0, 0)
-        })
     }
     /// Reads sectors of a page.
     pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {

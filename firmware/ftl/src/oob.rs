@@ -1,6 +1,7 @@
 //! What stands in the OOB area of every page (G10).
 
 use aster_codec::checksum::crc32c;
+use aster_ports::flash::PageOwner;
 
 /// Bytes of an OOB record.
 pub const OOB_BYTES: usize = 16;
@@ -94,6 +95,12 @@ impl OobRecord {
             copy: record[10] >> 4,
         })
     }
+}
+
+/// Whether a page with this OOB holds the data of a logical page, nothing of it lost.
+pub(crate) fn is_whole_page_of(owner: PageOwner, oob: &[u8]) -> bool {
+    let whole = (PageKind::Data, owner.0, 0);
+    OobRecord::decode(oob).is_some_and(|record| (record.kind, record.lpn, record.lost_sectors) == whole)
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ impl Drive {
     ) -> Granules {
         self.blocks.borrow_mut().read_begins(ppa);
         let outcome = match transfer {
-            Some(transfer) => self.read_for_host(ppa, sectors, into, transfer).await,
+            Some(transfer) => self.read_for_host(ppa, lpn, sectors, into, transfer).await,
             None => self.read(ppa, sectors, into, cause).await,
         };
         self.read_over(ppa);

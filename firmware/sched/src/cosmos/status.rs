@@ -5,7 +5,7 @@ use super::operation::{Operation, OperationKind};
 use super::state::{Stage, Verdict, WayState};
 use super::stats::Part;
 use aster_events::{Event, Function};
-use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Phase};
+use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, PageCheck, Phase};
 use aster_units::{Duration, Instant, LunIndex};
 
 /// Words of a read's error counts that are looked at: the verdicts on the spare area and on the page (P15).
@@ -255,11 +255,11 @@ impl BigLoop {
     fn completed(&mut self, head: &Operation, outcome: &Outcome) -> bool {
         let transferred = head.kind == OperationKind::ReadTransfer;
         if transferred
-            && let Some((tag, transfer)) = self.follower(head.set)
-            && !self.ports.ftl.may_follow(transfer.buffer, outcome)
+            && let Some(follower) = self.follower(head.set)
+            && outcome.page != PageCheck::Expected
         {
             self.checker.abandon(head.set);
-            self.abandon_transfer(Some((tag, transfer)));
+            self.abandon_transfer(Some(follower));
             return true;
         }
         self.checker.completed(head) || transferred

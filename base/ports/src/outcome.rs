@@ -1,0 +1,131 @@
+//! How flash requests end.
+
+use crate::channel::{FrameReport, SectorParts, TxnFault};
+use crate::page_check::PageCheck;
+use alloc::boxed::Box;
+use aster_units::{Instant, RowAddr};
+use core::fmt;
+
+/// Targets of one request at most: one a plane of the widest LUN, or the pages of a word line.
+pub const MAX_TARGETS: usize = 4;
+
+/// How a target ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FlashStatus {
+    /// Done; reads are correct.
+    #[default]
+    Done,
+    /// The array reported FAIL (program or erase).
+    Failed,
+    /// Some sectors could not be corrected (C40).
+    Uncorrectable,
+    /// The operation was refused or timed out; [`FlashPort::faults`](crate::flash::FlashPort::faults) says why.
+    Error,
+}
+
+/// Why an operation could not be carried out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FlashError {
+    /// A transaction failed.
+    Transaction(Box<TxnFault>),
+    /// The LUN did not become ready in the time the package allows.
+    NeverReady {
+        /// The transaction that made it busy.
+        transaction: &'static str,
+        /// The row it worked on.
+        row: RowAddr,
+        /// When it was given up.
+        at: Instant,
+    },
+    /// The controller can't do this phase, vector or flag, or the package lacks a command for it.
+    Unsupported {
+        /// What was asked for.
+        operation: &'static str,
+        /// When it was refused.
+        at: Instant,
+    },
+}
+
+impl fmt::Display for FlashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FlashError::Transaction(fault) => fault.fmt(f),
+            FlashError::NeverReady { transaction, row, at } => {
+                write!(
+                    f,
+                    "transaction '{transaction}' at {at}: the LUN never became ready after working on row {:06X}h",
+                    row.0
+                )
+            }
+            FlashError::Unsupported { operation, at } => {
+                write!(
+                    f,
+                    "operation '{operation}' at {at}: the channel controller or its package can't do this"
+                )
+            }
+        }
+    }
+}
+
+/// One target's result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: FlashStatus,
+    /// Uncorrectable sectors, one bit each.
+    pub failed_sectors: u16,
+    /// Which 512-byte parts of them are, one bit each; none of a sector where that isn't known.
+    pub failed_parts: SectorParts,
+    /// The OOB record is uncorrectable.
+    pub oob_failed: bool,
+    /// The page was erased.
+    pub erased: bool,
+    /// Corrected bits of the worst chunk.
+    pub worst_chunk: u8,
+    /// Corrected bits in all.
+    pub corrected: u16,
+    /// P1 to P4 of the feature that was asked for, P1 lowest.
+    pub feature: u32,
+    /// Of a read that was [expecting](crate::flash::FlashRequest::expecting) somebody's page: whether it was that.
+    pub page: PageCheck,
+}
+
+impl From<FrameReport> for Outcome {
+    /// The outcome of a read whose data the stages found so.
+    fn from(frame: FrameReport) -> Self {
+        let bad = frame.failed_sectors != 0 || frame.oob_failed;
+        Outcome {
+            status: if bad { FlashStatus::Uncorrectable } else { FlashStatus::Done },
+            failed_sectors: frame.failed_sectors,
+            failed_parts: frame.failed_parts,
+            oob_failed: frame.oob_failed,
+            erased: frame.erased,
+            worst_chunk: frame.worst_chunk,
+            corrected: frame.corrected,
+            feature: 0,
+            page: PageCheck::NotAsked,
+        }
+    }
+}
+
+impl Outcome {
+    /// All that was asked for has come, and it is what was programmed.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.status == FlashStatus::Done && self.failed_sectors == 0 && !self.oob_failed && !self.erased
+    }
+    /// The 512-byte parts of each sector that are uncorrectable: all of a failed one of which no more is known.
+    pub fn lost_parts(&self) -> SectorParts {
+        let mut lost = self.failed_parts;
+        for (sector, parts) in lost.iter_mut().enumerate() {
+            if self.failed_sectors >> sector & 1 == 0 {
+                *parts = 0;
+            } else if *parts == 0 {
+                *parts = u8::MAX;
+            }
+        }
+        lost
+    }
+}
+
+/// Results in the order of the request's targets.
+pub type Outcomes = [Outcome; MAX_TARGETS];
