@@ -13,12 +13,12 @@ use crate::metadata_round::MetadataRound;
 use crate::oob::{self, OOB_BYTES};
 use crate::scan;
 use crate::slice::{self, Slices};
-use crate::stats::{Boot, DriveState, Stats};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitCell, WaitQueue};
+use aster_parties::{Boot, DriveState, MediaState, TranslationStats};
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashPort, Outcome};
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
@@ -84,19 +84,6 @@ fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) ->
     if available < NVRAM_BYTES { Err(ConfigError::Nvram { available }) } else { Ok(()) }
 }
 
-/// How the media are, as far as the FTL knows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MediaState {
-    /// Blocks that may still go bad in the LUN that has lost most, in percent of those there were from the factory.
-    pub available_spare: u8,
-    /// Nothing can be written any more.
-    pub read_only: bool,
-    /// At this power-on log or stored map were lost ([`Boot::Rebuilt`]): what was trimmed may be back, flushed or not.
-    pub rebuilt: bool,
-    /// Blocks erased since power-on.
-    pub erases: u64,
-}
-
 type MediaWatcher = Box<dyn Fn(MediaState)>;
 
 /// Erases between two reports of wear.
@@ -107,7 +94,7 @@ pub struct FtlHandle(Rc<Drive>);
 
 impl FtlHandle {
     /// What it has done.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> TranslationStats {
         *self.0.stats.borrow()
     }
     /// What it can do.
@@ -184,7 +171,7 @@ pub(crate) struct Drive {
     pub(crate) settle_waiters: Box<[WaitQueue]>,
     // Flushes waiting for their slices, and the intake for the writes that came before one.
     pub(crate) flush_waiters: WaitQueue,
-    pub(crate) stats: RefCell<Stats>,
+    pub(crate) stats: RefCell<TranslationStats>,
     pub(crate) boot_error: RefCell<Option<BootError>>,
     media_watcher: RefCell<Option<MediaWatcher>>,
     pub(crate) boot_waiters: WaitQueue,
@@ -311,7 +298,7 @@ impl Drive {
         self.exec().current().number()
     }
     #[inline]
-    pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
+    pub(crate) fn count(&self, change: impl FnOnce(&mut TranslationStats)) {
         change(&mut self.stats.borrow_mut());
     }
     pub(crate) fn state(&self) -> DriveState {

@@ -6,10 +6,10 @@ use crate::drive::Drive;
 use crate::evict::PROGRAM_ATTEMPTS;
 use crate::flash::Cause;
 use crate::oob::{COPIES, OobRecord, PageKind};
-use crate::stats::DriveState;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::{Event, Function, Wait};
+use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
 

@@ -6,8 +6,8 @@
 //! such a block sleeps.
 
 use crate::drive::Drive;
-use crate::stats::DriveState;
 use alloc::rc::Rc;
+use aster_parties::DriveState;
 use aster_units::{Duration, LunIndex};
 
 /// Has empty blocks erased for ever.

@@ -3,12 +3,12 @@
 use crate::buffer::EntryId;
 use crate::drive::Drive;
 use crate::slice::{Slice, Work};
-use crate::stats::DriveState;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::{Event, Function};
 use aster_exec::WaitCell;
+use aster_parties::DriveState;
 use aster_ports::host::{CommandId, Completion, HostCommand, HostOp, HostStatus};
 use aster_units::Lpn;
 

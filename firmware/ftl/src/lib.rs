@@ -61,21 +61,20 @@ mod root;
 mod scan;
 mod scan_metadata;
 mod slice;
-mod stats;
 mod unmap;
 mod unsettled;
 mod waits;
 mod word_line;
 mod write;
 
+pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
 pub use boot::BootError;
 pub use config::{
     Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS, Refresh,
     WearLevelling,
 };
-pub use drive::{Ftl, FtlHandle, MediaState};
+pub use drive::{Ftl, FtlHandle};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};
-pub use stats::{Boot, DriveState, FlashCounts, Stats};
 
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,10 @@ use crate::boot::BootError;
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::recover::Look;
-use crate::stats::Boot;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_parties::Boot;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BlockAddr, LunIndex};
 

@@ -6,8 +6,8 @@
 
 use crate::drive::Drive;
 use crate::flash::Cause;
-use crate::stats::DriveState;
 use alloc::rc::Rc;
+use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_units::{BufferId, Duration, LunIndex, Ppa};
 

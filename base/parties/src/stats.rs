@@ -1,3 +1,6 @@
+//! What a translation has done.
+
+use crate::state::{Boot, DriveState};
 use aster_units::Ppa;
 
 /// Flash operations by the reason they were done for.
@@ -24,39 +27,9 @@ impl FlashCounts {
     }
 }
 
-/// What the drive can do.
+/// What a translation has done since power-on. What one doesn't count is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum DriveState {
-    /// Reading what it needs to know.
-    #[default]
-    Booting,
-    /// Serving.
-    Ready,
-    /// Out of spare blocks: reads go on.
-    ReadOnly,
-    /// Could not boot.
-    Failed,
-}
-
-/// How a drive came up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Boot {
-    /// It has not yet.
-    #[default]
-    None,
-    /// From the factory.
-    Fresh,
-    /// After a shutdown.
-    Clean,
-    /// After a sudden loss of power, from the stored map and the log.
-    Recovered,
-    /// After a sudden loss of power, from what stands on every page.
-    Rebuilt,
-}
-
-/// What the FTL has done since power-on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stats {
+pub struct TranslationStats {
     /// What the drive can do.
     pub state: DriveState,
     /// Commands completed.
@@ -111,7 +84,7 @@ pub struct Stats {
     pub boot_reads: u64,
 }
 
-impl Stats {
+impl TranslationStats {
     /// Write amplification: bytes programmed over bytes written by the host; 0 before the first write.
     pub fn waf(&self) -> f64 {
         if self.host_bytes_written == 0 {
