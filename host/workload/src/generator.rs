@@ -2,6 +2,7 @@ use crate::job::BlockSizes;
 use crate::placement::{Placement, Slots};
 use crate::rate::Schedule;
 use crate::{Access, Distribution, Mix, PerDirection, Plan, Request, RequestKind, Source};
+use alloc::vec::Vec;
 use aster_units::{Duration, Rng};
 use core::convert::Infallible;
 
@@ -37,6 +38,11 @@ impl Lane {
         Lane { sizes: sizes.clone(), align, slots, cursor: 0, random_percent, schedule }
     }
 
+    /// When its next request is due, counted from the start.
+    fn due(&self) -> Duration {
+        self.schedule.due().unwrap_or(Duration::ZERO)
+    }
+
     fn slots(&self) -> Slots {
         Slots { count: self.slots, align: self.align }
     }
@@ -60,7 +66,44 @@ impl Direction {
     }
 }
 
-/// The requests of a [`Plan`], one after the other: a function of the plan alone, in constant memory.
+/// Which requests of a mix were reads, a bit each.
+#[derive(Clone, Debug, Default)]
+struct Choices {
+    words: Vec<u64>,
+    length: u64,
+}
+
+impl Choices {
+    fn push(&mut self, is_read: bool) {
+        let bit = self.length % 64;
+        if bit == 0 {
+            self.words.push(0);
+        }
+        if let Some(word) = self.words.last_mut() {
+            *word |= u64::from(is_read) << bit;
+        }
+        self.length += 1;
+    }
+
+    fn get(&self, index: u64) -> Option<bool> {
+        let word = self.words.get(usize::try_from(index / 64).ok()?)?;
+        (index < self.length).then(|| word >> (index % 64) & 1 == 1)
+    }
+}
+
+/// The direction of a mix's requests where a direction has a rate.
+#[derive(Clone, Debug)]
+enum Rated {
+    /// No direction has one: the percentage alone says.
+    No,
+    /// Whichever is due goes. With `kept` what was chosen is noted, for those who read it back.
+    Chosen { kept: Option<Choices> },
+    /// As it was chosen before; so many requests have followed it.
+    Again { chosen: Choices, followed: u64 },
+}
+
+/// The requests of a [`Plan`], one after the other: a function of the plan, and of a mix with rates also of the times at
+/// which it is asked, in constant memory (of such a mix that is read back, a bit a request more).
 ///
 /// A loop ends when its requests add up to the plan's `io_bytes` (both directions together; a trim before a write is
 /// not counted), so the last request may go a little beyond. With a random map and several block sizes, starts are
@@ -90,7 +133,7 @@ pub struct Generator {
     loops_done: u64,
     issued: u64,
     writes_since_flush: u64,
-    last_at: Duration,
+    rated: Rated,
     write_after_trim: Option<Request>,
 }
 
@@ -115,7 +158,13 @@ impl Generator {
         };
         let of = PerDirection { read: read.slots(), write: write.slots(), trim: trim.slots() };
         let placement = Placement::new(&job.distribution, job.center, map, slots, plan.bytes, &of, plan.seed);
+        let both = job.mix == Mix::ReadWrite && (1..100).contains(&job.read_percent);
+        let rated = match both && (read.schedule.is_limited() || write.schedule.is_limited()) {
+            false => Rated::No,
+            true => Rated::Chosen { kept: (job.verify && job.read_back).then(Choices::default) },
+        };
         Generator {
+            rated,
             access: job.access,
             mix: job.mix,
             read_percent: u64::from(job.read_percent),
@@ -139,7 +188,6 @@ impl Generator {
             loops_done: 0,
             issued: 0,
             writes_since_flush: 0,
-            last_at: Duration::ZERO,
             write_after_trim: None,
         }
     }
@@ -149,8 +197,30 @@ impl Generator {
         self.issued
     }
 
-    /// The next data request; `None` when the job's amount is done.
-    fn next_data(&mut self) -> Option<Request> {
+    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio: where the one that the
+    /// percentage says is not due, the other goes if it is, and of two that are not the one that is due first.
+    fn reads_next(&mut self, elapsed: Duration) -> bool {
+        let drawn = self.rng.below(100) < self.read_percent;
+        let kept = match &mut self.rated {
+            Rated::No => return drawn,
+            Rated::Again { chosen, followed } => {
+                *followed += 1;
+                return chosen.get(*followed - 1).unwrap_or(drawn);
+            }
+            Rated::Chosen { kept } => kept,
+        };
+        let (read, write) = (self.read.due(), self.write.due());
+        let (own, other) = if drawn { (read, write) } else { (write, read) };
+        let stays = own <= elapsed || (other > elapsed && own <= other);
+        let reads = stays == drawn;
+        if let Some(kept) = kept {
+            kept.push(reads);
+        }
+        reads
+    }
+
+    /// The next data request as of `elapsed`; `None` when the job's amount is done.
+    fn next_data(&mut self, elapsed: Duration) -> Option<Request> {
         if self.issued == self.number_ios {
             return None;
         }
@@ -170,12 +240,14 @@ impl Generator {
                 lane.cursor = 0;
             }
         }
+        let reads = match self.mix {
+            Mix::ReadWrite => self.reads_next(elapsed),
+            mix => mix == Mix::Read,
+        };
         let kind = match self.mix {
-            Mix::Read => RequestKind::Read,
-            Mix::Write | Mix::TrimWrite => self.write_kind,
             Mix::Trim => RequestKind::Trim,
-            Mix::ReadWrite if self.rng.below(100) < self.read_percent => RequestKind::Read,
-            Mix::ReadWrite => self.write_kind,
+            _ if reads => RequestKind::Read,
+            _ => self.write_kind,
         };
         let request = self.place(kind);
         self.loop_bytes += u64::from(request.length);
@@ -212,8 +284,7 @@ impl Generator {
         lane.cursor = inside + length;
         // The length came from a u32 and only shrank.
         let length = length as u32;
-        let at = lane.schedule.next(length).map(|due| due.max(self.last_at));
-        self.last_at = at.unwrap_or(self.last_at);
+        let at = lane.schedule.next(length);
         let fua = self.fua && is_write(kind);
         Request { kind, offset: self.start + inside, length, fua, at }
     }
@@ -222,12 +293,17 @@ impl Generator {
 impl Source for Generator {
     type Error = Infallible;
 
+    /// As of the time at which the earlier direction is due: the requests of a host whose drive keeps up.
     fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
+        self.next_request_at(self.read.due().min(self.write.due()))
+    }
+
+    fn next_request_at(&mut self, elapsed: Duration) -> Result<Option<Request>, Infallible> {
         if self.flush_every > 0 && self.writes_since_flush == self.flush_every {
             self.writes_since_flush = 0;
             return Ok(Some(Request::FLUSH));
         }
-        let request = self.next_data();
+        let request = self.next_data(elapsed);
         if request.is_some_and(|r| is_write(r.kind)) {
             self.writes_since_flush += 1;
         }
@@ -248,9 +324,13 @@ pub struct WrittenBlocks {
 }
 
 impl WrittenBlocks {
-    /// The writes among the first `issued` data requests of `plan` ([`Generator::issued`] of the run).
-    pub fn new(plan: &Plan, issued: u64) -> Self {
-        WrittenBlocks { again: Generator::new(plan), until: issued }
+    /// The writes among the data requests that `generator`, which is one of `plan`, has given so far.
+    pub fn new(plan: &Plan, generator: &Generator) -> Self {
+        let mut again = Generator::new(plan);
+        if let Rated::Chosen { kept: Some(chosen) } = &generator.rated {
+            again.rated = Rated::Again { chosen: chosen.clone(), followed: 0 };
+        }
+        WrittenBlocks { again, until: generator.issued }
     }
 }
 
@@ -259,7 +339,7 @@ impl Source for WrittenBlocks {
 
     fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
         while self.again.issued < self.until {
-            match self.again.next_data() {
+            match self.again.next_data(Duration::ZERO) {
                 Some(request) if is_write(request.kind) => {
                     return Ok(Some(Request { kind: RequestKind::Read, fua: false, at: None, ..request }));
                 }

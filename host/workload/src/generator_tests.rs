@@ -149,9 +149,69 @@ fn written_blocks_are_the_writes_in_their_order() {
             written.push(r.offset);
         }
     }
-    let back = all(&mut WrittenBlocks::new(&plan(&job), generator.issued()));
+    let back = all(&mut WrittenBlocks::new(&plan(&job), &generator));
     assert!(back.iter().all(|r| r.kind == RequestKind::Read));
     assert_eq!(back.iter().map(|r| r.offset).collect::<Vec<_>>(), written);
+}
+
+/// What a job with both rates asks for in a second of a drive that answers at once.
+fn of_a_second(lines: &str) -> (Generator, Plan, Vec<Request>) {
+    let job = crate::fio::parse(&in_a_section(lines)).unwrap().remove(0);
+    let plan = plan(&job);
+    let mut issuer = crate::Issuer::new(Generator::new(&plan), plan.pace());
+    let (mut now, mut got) = (Duration::ZERO, Vec::new());
+    while now < Duration::from_secs(1) {
+        let Ok(step) = issuer.step(now);
+        match step {
+            crate::Step::Issue(request) => {
+                got.push(request);
+                // What has no rate would go without end.
+                now += Duration::from_micros(100);
+                issuer.completed(now);
+            }
+            crate::Step::WaitUntil(at) => now = at,
+            other => panic!("{other:?}"),
+        }
+    }
+    (issuer.source().clone(), plan, got)
+}
+
+fn bytes_of(all: &[Request], kind: RequestKind) -> u64 {
+    all.iter().filter(|r| r.kind == kind).map(|r| u64::from(r.length)).sum()
+}
+
+#[test]
+fn each_direction_of_a_mix_keeps_to_its_own_rate() {
+    for (rates, read, write) in [
+        ("rate=20m,5m", 20 * MIB, 5 * MIB),
+        ("rate=5m,20m", 5 * MIB, 20 * MIB),
+        ("rwmixread=10\nrate=20m,5m", 20 * MIB, 5 * MIB),
+        ("rate_iops=100,1000", 100 * 4096, 1000 * 4096),
+    ] {
+        let (_, _, got) = of_a_second(&alloc::format!("rw=randrw\n{rates}"));
+        for (kind, wanted) in [(RequestKind::Read, read), (RequestKind::Write, write)] {
+            let bytes = bytes_of(&got, kind);
+            assert!((wanted..wanted + 3 * 4096).contains(&bytes), "{rates}: {kind:?} {bytes} of {wanted}");
+        }
+    }
+    // One without a rate goes on while the other waits: 10,000 requests fit the second.
+    let (_, _, got) = of_a_second("rw=randrw\nrate_iops=100,0");
+    assert_eq!(got.iter().filter(|r| r.kind == RequestKind::Read).count(), 100);
+    assert!(got.len() > 9_900, "{}", got.len());
+    // A drive that falls behind both sees the mix.
+    let (_, _, got) = of_a_second("rw=randrw\nrwmixread=80\nrate_iops=100000,50000");
+    let reads = got.iter().filter(|r| r.kind == RequestKind::Read).count() * 100 / got.len();
+    assert!((78..=82).contains(&reads), "{reads} %");
+}
+
+#[test]
+fn what_a_rated_mix_wrote_is_what_is_read_back() {
+    let (generator, plan, got) = of_a_second("rw=randrw\nrate=20m,5m\nverify=crc32c");
+    let written: Vec<_> = got.iter().filter(|r| r.kind == RequestKind::Write).map(|r| r.offset).collect();
+    let back: Vec<_> = all(&mut WrittenBlocks::new(&plan, &generator)).iter().map(|r| r.offset).collect();
+    // The last one was given, but its time had not come.
+    assert!(written.len() > 1000 && back.len() <= written.len() + 1);
+    assert!(back[..written.len()] == written[..], "other blocks are read back");
 }
 
 #[test]

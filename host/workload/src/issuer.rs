@@ -112,6 +112,17 @@ impl<S: Source> Issuer<S> {
         Some(saturating_sum(saturating_sum(at, self.slipped), self.moved))
     }
 
+    /// `elapsed` as the source counts.
+    fn source_time(&self, elapsed: Duration) -> Duration {
+        let before = saturating_sum(saturating_sum(self.pace.start_delay, self.slipped), self.moved);
+        elapsed.saturating_sub(before)
+    }
+
+    /// True when the source gives nothing more, because it is through or its time is over.
+    pub fn is_dry(&self) -> bool {
+        self.dry
+    }
+
     /// How much later than their times requests go because of [`Pace::keep_gaps`].
     pub fn slipped(&self) -> Duration {
         self.slipped
@@ -167,9 +178,14 @@ impl<S: Source> Issuer<S> {
             self.end();
         }
         if !self.dry && self.next.is_none() {
+            // What goes next may depend on when there is room for it.
+            if self.in_flight >= pace.queue_depth {
+                self.stalled = true;
+                return Ok(Step::WaitForCompletion);
+            }
             // A failed source is not asked again.
             self.dry = true;
-            self.next = self.source.next_request()?;
+            self.next = self.source.next_request_at(self.source_time(elapsed))?;
             self.dry = self.next.is_none();
         }
         if self.dry && !self.closed {

@@ -21,6 +21,7 @@ extern crate alloc;
 
 pub mod content;
 pub mod fio;
+mod floor;
 mod generator;
 mod issuer;
 mod job;
@@ -35,13 +36,15 @@ mod skew;
 mod steady;
 pub mod trace;
 
+pub use floor::FloorMissed;
 pub use generator::{Generator, WrittenBlocks};
 pub use issuer::{Issuer, Pace, Step};
-pub use job::{Access, BlockSizes, Distribution, ExitWhat, Extent, Job, Mix, PerDirection, RateFloor, Zone};
+pub use job::{
+    Access, BlockSizes, Distribution, ExitWhat, Extent, Job, Mix, PerDirection, RateFloor, Zone,
+};
 pub use oracle::{Oracle, ReadToken, Unexpected, WriteToken};
 pub use permutation::Permutation;
 pub use plan::{Plan, PlanError};
-pub use rate::FloorMissed;
 pub use request::{Drive, Request, RequestKind, Source, TIME_MAX};
 pub use skew::{Normal, Pareto, Zipf};
 pub use steady::{Figure, SteadyOutcome, SteadyState};

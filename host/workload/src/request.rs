@@ -61,6 +61,15 @@ pub trait Source {
     /// A source that reads text fails on the first line that it cannot take; it gives nothing afterwards.
     fn next_request(&mut self) -> Result<Option<Request>, Self::Error>;
 
+    /// The next request as of `elapsed`, counted as [`Request::at`] is: what a source gives may depend on which of its
+    /// requests are due. Times never go back between calls.
+    ///
+    /// # Errors
+    /// Those of [`Source::next_request`].
+    fn next_request_at(&mut self, _elapsed: Duration) -> Result<Option<Request>, Self::Error> {
+        self.next_request()
+    }
+
     /// The request that closes the work, asked for once when no more are going to be issued, whether the source ran
     /// dry or time ran out.
     fn closing_request(&mut self) -> Option<Request> {

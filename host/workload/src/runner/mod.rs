@@ -326,7 +326,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             (self.in_flight, self.next_wake) = (0, None);
             for task in &self.tasks {
                 self.in_flight += u64::from(task.in_flight());
-                self.next_wake = [self.next_wake, task.wake_at].into_iter().flatten().min();
+                self.next_wake = [self.next_wake, task.wakes_at()].into_iter().flatten().min();
                 match task.stage {
                     Stage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
                     Stage::Main | Stage::ReadBack => busy = true,

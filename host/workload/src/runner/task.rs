@@ -1,7 +1,7 @@
 use super::contents::Token;
 use super::statistics::{Failure, LatencySink, Statistics};
 use super::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
-use crate::rate::FloorWatch;
+use crate::floor::FloorWatch;
 use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
 use crate::{
@@ -91,14 +91,18 @@ enum AnySource {
 impl Source for AnySource {
     type Error = TraceError;
 
-    #[inline]
     fn next_request(&mut self) -> Result<Option<Request>, TraceError> {
+        self.next_request_at(Duration::ZERO)
+    }
+
+    #[inline]
+    fn next_request_at(&mut self, elapsed: Duration) -> Result<Option<Request>, TraceError> {
         match self {
             AnySource::Plan(generator) => {
-                let Ok(next) = generator.next_request();
+                let Ok(next) = generator.next_request_at(elapsed);
                 Ok(next)
             }
-            AnySource::Trace(trace) => trace.next_request(),
+            AnySource::Trace(trace) => trace.next_request_at(elapsed),
             AnySource::ReadBack(written) => {
                 let Ok(next) = written.next_request();
                 Ok(next)
@@ -190,7 +194,7 @@ impl Running {
     pub(super) fn new(index: usize, task: Task, queue: QueueId) -> Self {
         let depth = task.pace.queue_depth;
         let job = task.plan.as_ref().map(|plan| &plan.job);
-        let floor = job.and_then(|job| FloorWatch::new(job.rate_floor));
+        let floor = job.and_then(FloorWatch::new);
         let steady = job.and_then(|job| job.steady_state);
         let steady = steady.map(|criterion| SteadyWatch::new(criterion, task.pace.start_delay));
         Running {
@@ -303,6 +307,9 @@ impl Running {
         if !matches!(self.stage, Stage::Main | Stage::ReadBack) {
             return;
         }
+        if self.floor.is_some() {
+            self.look_at_floor(shared.on_failure, now);
+        }
         loop {
             if self.stopping {
                 return self.end_if_drained(now);
@@ -340,7 +347,7 @@ impl Running {
         });
         self.statistics.steady_state = self.steady.as_ref().map(SteadyWatch::outcome);
         let written = match (read_back, self.issuer.source()) {
-            (Some(plan), AnySource::Plan(generator)) => WrittenBlocks::new(plan, generator.issued()),
+            (Some(plan), AnySource::Plan(generator)) => WrittenBlocks::new(plan, generator),
             _ => {
                 self.stage = Stage::Done;
                 self.statistics.ended = Some(now);
@@ -481,6 +488,33 @@ impl Running {
         }
         if self.steady.as_mut().is_some_and(|s| s.completed(request.length, latency, elapsed)) {
             self.issuer.end();
+        }
+    }
+
+    /// When it must be pumped next although nothing completes.
+    pub(super) fn wakes_at(&self) -> Option<Instant> {
+        let floor = self.floor.as_ref().filter(|_| self.is_watched());
+        let look = floor.map(|floor| {
+            let picos = self.stage_began.as_picos().saturating_add(floor.look_at().as_picos());
+            Instant::from_picos(picos)
+        });
+        [self.wake_at, look].into_iter().flatten().min()
+    }
+
+    /// Whether its rate still counts: of requests that are through nobody expects more.
+    fn is_watched(&self) -> bool {
+        self.stage == Stage::Main && !self.stopping && !self.issuer.is_dry()
+    }
+
+    /// Whether it has become too slow because nothing completes.
+    fn look_at_floor(&mut self, on_failure: OnFailure, now: Instant) {
+        let elapsed = now.since(self.stage_began);
+        let floor = self.floor.as_mut().filter(|floor| floor.look_at() <= elapsed);
+        let Some(floor) = floor else { return };
+        if let Err(missed) = floor.look(elapsed)
+            && self.is_watched()
+        {
+            self.fail(Failure::TooSlow(missed), on_failure);
         }
     }
 
