@@ -1,7 +1,7 @@
 //! How many commands the host may have outstanding for some work, and what the work asks for beyond that.
 
 use aster_device::profile::Profile;
-use aster_workload::Job;
+use aster_workload::{Job, Unmet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -60,6 +60,8 @@ struct Ask<'a> {
     depth: u64,
     copies: u32,
     largest: u32,
+    /// What it asks for in vain on any drive.
+    unmet: &'a [Unmet],
 }
 
 impl<'a> Asks<'a> {
@@ -70,14 +72,14 @@ impl<'a> Asks<'a> {
         for (i, job) in jobs.iter().enumerate() {
             wave += u32::from(job.after_previous && i > 0);
             let (largest, depth) = (job.largest_data_block(), job.queue_depth.into());
-            all.push(Ask { job: &job.name, wave, depth, copies: job.copies, largest });
+            all.push(Ask { job: &job.name, wave, depth, copies: job.copies, largest, unmet: &job.unmet });
         }
         Asks { option: "iodepth", all }
     }
 
     /// Those of a trace.
     pub fn of_trace(name: &'a str, queue_depth: u32) -> Self {
-        let ask = Ask { job: name, wave: 0, depth: queue_depth.into(), copies: 1, largest: 0 };
+        let ask = Ask { job: name, wave: 0, depth: queue_depth.into(), copies: 1, largest: 0, unmet: &[] };
         Asks { option: "--queue-depth", all: vec![ask] }
     }
 }
@@ -105,6 +107,13 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
         let shared = (next..next + ask.copies).map(|i| together[&(ask.wave, i % pairs)]).max().unwrap_or(0);
         next += ask.copies;
         depth_limit(&mut limits, option, ask, shared, most, profile);
+        limits.extend(ask.unmet.iter().map(|unmet| Limit {
+            job: ask.job.to_owned(),
+            option: unmet.option,
+            asked: unmet.asked,
+            given: unmet.given,
+            because: unmet.because.to_owned(),
+        }));
         let parts = u64::from(ask.largest.div_ceil(transfer_bytes));
         if parts > 1 {
             limits.push(Limit {
@@ -222,6 +231,15 @@ mod tests {
         assert_eq!(of("cosmos-plus", "[j]\nrw=read\nbs=64k,1m\n").limits, Vec::new(), "only reads count");
         let zeroes = of("cosmos-plus", "[j]\nrw=write\nbs=1m\nwrite_mode=zeroes\n");
         assert_eq!(zeroes.limits, Vec::new(), "no data moves");
+    }
+
+    #[test]
+    fn what_a_job_asks_for_in_vain_on_any_drive_is_told() {
+        let queues = of("tiny", "[j]\nioengine=psync\niodepth=8\nthinktime_spin=70\n");
+        let told: Vec<_> = queues.limits.iter().map(|l| (l.option, l.asked, l.given)).collect();
+        assert_eq!(told, [("iodepth", 8, 1), ("thinktime_spin", 70, 0)]);
+        let note = queues.limits[0].note();
+        assert!(note.starts_with("\"j\": iodepth is 8, but 1 is what there is: its ioengine is"), "{note}");
     }
 
     #[test]

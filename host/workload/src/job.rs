@@ -85,6 +85,19 @@ impl Default for RateFloor {
     }
 }
 
+/// An option that a job gives and that, beside its others, changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unmet {
+    /// The option, in fio's words.
+    pub option: &'static str,
+    /// What it says, in its own unit.
+    pub asked: u64,
+    /// What there is, in the same.
+    pub given: u64,
+    /// Why, and what would change it.
+    pub because: &'static str,
+}
+
 /// A place or a length on a drive whose size is not known yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
@@ -281,6 +294,8 @@ pub struct Job {
     pub new_group: bool,
     /// Reports show the jobs of its reporting group together.
     pub group_reporting: bool,
+    /// What its file asks for in vain; nothing here follows it.
+    pub unmet: Vec<Unmet>,
 }
 
 impl Default for Job {
@@ -331,6 +346,7 @@ impl Default for Job {
             after_previous: false,
             new_group: false,
             group_reporting: false,
+            unmet: Vec::new(),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use floor::FloorMissed;
 pub use generator::{Generator, WrittenBlocks};
 pub use issuer::{Issuer, Pace, Step};
 pub use job::{
-    Access, BlockSizes, Distribution, ExitWhat, Extent, Job, Mix, PerDirection, RateFloor, Zone,
+    Access, BlockSizes, Distribution, ExitWhat, Extent, Job, Mix, PerDirection, RateFloor, Unmet, Zone,
 };
 pub use oracle::{Oracle, ReadToken, Unexpected, WriteToken};
 pub use permutation::Permutation;

@@ -1,13 +1,67 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
-/// Why a job file is not taken.
+/// Why a job file is not taken: its mistakes, in the order in which they are found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobFileError {
+    /// At least one, and not more than anybody reads at a time.
+    pub mistakes: Vec<Mistake>,
+    /// Mistakes beyond those.
+    pub more: usize,
+}
+
+/// One mistake in a job file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mistake {
     /// The line, from 1; for an error of the whole file, its last.
     pub line: usize,
     /// What is wrong there.
     pub problem: Problem,
+    /// The job in which it shows, where that is not the section of the line.
+    pub job: Option<String>,
+}
+
+impl Mistake {
+    pub(super) fn at(line: usize, problem: Problem) -> Self {
+        Mistake { line, problem, job: None }
+    }
+}
+
+/// Mistakes of a file that are told.
+const TOLD_MAX: usize = 20;
+
+/// Mistakes as they are found.
+#[derive(Default)]
+pub(super) struct Mistakes {
+    found: Vec<Mistake>,
+    more: usize,
+}
+
+impl Mistakes {
+    pub(super) fn add(&mut self, mistake: Mistake) {
+        if self.found.len() < TOLD_MAX {
+            self.found.push(mistake);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.found.len() + self.more
+    }
+
+    /// Nothing, when there are none.
+    ///
+    /// # Errors
+    /// All of them.
+    pub(super) fn verdict(self) -> Result<(), JobFileError> {
+        match self.found.is_empty() {
+            true => Ok(()),
+            false => Err(JobFileError { mistakes: self.found, more: self.more }),
+        }
+    }
 }
 
 /// What can be wrong with a job file.
@@ -61,8 +115,34 @@ pub enum Problem {
 
 impl fmt::Display for JobFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
-        match &self.problem {
+        if let ([mistake], 0) = (&self.mistakes[..], self.more) {
+            return mistake.fmt(f);
+        }
+        write!(f, "{} mistakes", self.mistakes.len() + self.more)?;
+        for mistake in &self.mistakes {
+            write!(f, "\n  {mistake}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
+    }
+}
+impl core::error::Error for JobFileError {}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.problem)?;
+        match &self.job {
+            Some(job) => write!(f, " (in job \"{job}\")"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Problem::OutsideSection { option } => {
                 write!(
                     f,
@@ -76,7 +156,7 @@ impl fmt::Display for JobFileError {
                 write!(f, "unknown option \"{option}\"; did you mean \"{nearest}\"?")
             }
             Problem::UnknownOption { option, nearest: None } => {
-                write!(f, "option \"{option}\" is not one of those that Aster takes")
+                write!(f, "unknown option \"{option}\": fio has none of that name")
             }
             Problem::Refused { option, reason } => write!(f, "option \"{option}\" is refused: {reason}"),
             Problem::BadValue { option, value: Some(value), allowed } => {
@@ -91,4 +171,3 @@ impl fmt::Display for JobFileError {
         }
     }
 }
-impl core::error::Error for JobFileError {}

@@ -13,19 +13,20 @@ mod section;
 mod shapes;
 mod values;
 
-pub use error::{JobFileError, Problem};
+pub use error::{JobFileError, Mistake, Problem};
 pub use option::{FioOption, Treatment};
 pub use options::options;
 
 use crate::Job;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use error::Mistakes;
 use section::Section;
 
 /// The jobs of a job file, in their order.
 ///
 /// # Errors
-/// The first line that cannot be taken, with what is wrong and what would be right.
+/// Each line that cannot be taken, with what is wrong and what would be right.
 ///
 /// ```
 /// let jobs = aster_workload::fio::parse("[global]\nbs=16k\n[scan]\nrw=read\n[update]\nrw=randwrite\niodepth=32\n")?;
@@ -35,14 +36,16 @@ use section::Section;
 pub fn parse(text: &str) -> Result<Vec<Job>, JobFileError> {
     let mut reader = Reader::default();
     let mut last_line = 1;
-    for (index, raw) in text.lines().enumerate() {
+    // Some editors begin a file with a byte order mark.
+    for (index, raw) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
         last_line = index + 1;
-        reader.line(raw, last_line)?;
+        reader.line(raw, last_line);
     }
-    reader.close()?;
-    if reader.jobs.is_empty() {
-        return Err(JobFileError { line: last_line, problem: Problem::NoJobs });
+    reader.close();
+    if reader.jobs.is_empty() && reader.mistakes.count() == 0 {
+        reader.mistakes.add(Mistake::at(last_line, Problem::NoJobs));
     }
+    reader.mistakes.verdict()?;
     Ok(reader.jobs)
 }
 
@@ -64,20 +67,27 @@ struct Reader<'a> {
     global: Section,
     open: Option<Open<'a>>,
     jobs: Vec<Job>,
+    mistakes: Mistakes,
+    /// A section has begun, be it a bad one: what stands outside is told once.
+    inside: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, raw: &'a str, line: usize) -> Result<(), JobFileError> {
+    fn line(&mut self, raw: &'a str, line: usize) {
         let content = raw.split([';', '#']).next().unwrap_or("").trim();
         if content.is_empty() {
-            return Ok(());
+            return;
         }
         if let Some(header) = content.strip_prefix('[') {
+            self.close();
+            self.inside = true;
             let name = header.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            let name = name.ok_or(JobFileError { line, problem: Problem::BadHeader })?;
-            self.close()?;
-            self.open = Some(Open { name, line, options: Vec::new() });
-            return Ok(());
+            if name.is_none() {
+                self.mistakes.add(Mistake::at(line, Problem::BadHeader));
+            }
+            // What follows a bad name is read, too, as a job's.
+            self.open = Some(Open { name: name.unwrap_or("?"), line, options: Vec::new() });
+            return;
         }
         // `include FILE` has no equals sign.
         let (name, value) = match content.split_once('=').or_else(|| content.split_once(char::is_whitespace))
@@ -87,31 +97,46 @@ impl<'a> Reader<'a> {
         };
         match &mut self.open {
             Some(open) => open.options.push(OptionLine { line, name, value }),
+            None if self.inside => {}
             None => {
+                self.inside = true;
                 let problem = Problem::OutsideSection { option: name.to_string() };
-                return Err(JobFileError { line, problem });
+                self.mistakes.add(Mistake::at(line, problem));
             }
         }
-        Ok(())
     }
 
     /// Ends the section that is open, if any.
-    fn close(&mut self) -> Result<(), JobFileError> {
-        let Some(open) = self.open.take() else { return Ok(()) };
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let before = self.mistakes.count();
         let mut section = self.global.clone();
         section.begin(open.name, open.line);
-        for base_first in [true, false] {
-            for option in open.options.iter().filter(|option| (option.name == "kb_base") == base_first) {
-                let applied = section.apply(option.name, option.value, option.line);
-                applied.map_err(|problem| JobFileError { line: option.line, problem })?;
-            }
+        for option in open.options.iter().filter(|option| option.name == "kb_base") {
+            self.apply(&mut section, option);
+        }
+        for option in open.options.iter().filter(|option| option.name != "kb_base") {
+            self.apply(&mut section, option);
         }
         if open.name.eq_ignore_ascii_case("global") {
+            section.is_faulty |= self.mistakes.count() > before;
             self.global = section;
-        } else {
-            self.jobs.push(section.into_job()?);
+            return;
         }
-        Ok(())
+        // What is wrong already would make wrong what it stands beside.
+        if section.is_faulty || self.mistakes.count() > before {
+            return;
+        }
+        match section.into_job() {
+            Ok(job) => self.jobs.push(job),
+            Err(mistakes) => mistakes.into_iter().for_each(|mistake| self.mistakes.add(mistake)),
+        }
+    }
+
+    fn apply(&mut self, section: &mut Section, option: &OptionLine<'_>) {
+        if let Err(problem) = section.apply(option.name, option.value, option.line) {
+            self.mistakes.add(Mistake::at(option.line, problem));
+        }
     }
 }
 

@@ -303,9 +303,10 @@ pub fn find(name: &str) -> Option<&'static FioOption> {
     options().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
-/// The taken option whose name is nearest to `name`, if one is near enough to have been meant: at most a third of
-/// the letters differ.
+/// The taken option whose name is nearest to `name`, whose case doesn't count, if one is near enough to have been meant:
+/// at most a third of the letters differ.
 pub fn nearest(name: &str) -> Option<&'static str> {
+    let name = &name.to_ascii_lowercase();
     let taken = options().filter(|option| option.treatment != Treatment::Refused);
     taken
         .flat_map(|option| core::iter::once(option.name).chain(option.aliases.iter().copied()))
@@ -364,6 +365,7 @@ mod tests {
     fn nothing_near_means_no_suggestion() {
         assert_eq!(nearest("block_size"), Some("blocksize"));
         assert_eq!(nearest("xyzzy"), None);
+        assert_eq!((nearest("BS"), nearest("IODepth")), (Some("bs"), Some("iodepth")));
         assert_eq!(nearest(&"long".repeat(50)), None);
     }
 

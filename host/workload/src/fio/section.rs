@@ -1,11 +1,13 @@
-use super::error::{JobFileError, Problem};
+use super::error::{Mistake, Problem};
 use super::option::{FioOption, Treatment};
 use super::options;
-use super::shapes::{Criterion, DISTRIBUTIONS, STEADY, criterion, distribution};
+use super::shapes::{Criterion, STEADY, criterion, distribution, distribution_meant};
 use super::values::{self, KbBase, TimeUnit};
 use crate::steady::INTERVALS_MAX;
-use crate::{Access, ExitWhat, Job, Mix, SteadyState};
+use crate::{Access, ExitWhat, Job, Mix, SteadyState, Unmet};
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use aster_units::Duration;
 
 /// Engines that submit one request and wait for it: fio caps their depth at 1.
@@ -62,10 +64,12 @@ pub(super) struct Section {
     job: Job,
     kb_base: KbBase,
     synchronous: bool,
-    time_based_at: usize,
     /// The line of the section's name.
     line: usize,
-    think_blocks_given: bool,
+    /// The options that were given, in this section or a global one before it, each with its last line.
+    given: BTreeMap<&'static str, usize>,
+    /// A line of a global section could not be taken.
+    pub(super) is_faulty: bool,
     think_spin: Duration,
     steady: Option<Criterion>,
     steady_duration: Duration,
@@ -79,9 +83,9 @@ impl Default for Section {
             job: Job::default(),
             kb_base: KbBase::Binary,
             synchronous: false,
-            time_based_at: 0,
             line: 0,
-            think_blocks_given: false,
+            given: BTreeMap::new(),
+            is_faulty: false,
             think_spin: Duration::ZERO,
             steady: None,
             steady_duration: Duration::ZERO,
@@ -100,9 +104,6 @@ impl Section {
     pub(super) fn begin(&mut self, name: &str, line: usize) {
         self.job.name = name.to_string();
         self.line = line;
-        if self.time_based_at > 0 {
-            self.time_based_at = line;
-        }
     }
 
     /// Takes one line.
@@ -117,9 +118,7 @@ impl Section {
             }
             Treatment::Effect { .. } => {}
         }
-        if option.name == "time_based" {
-            self.time_based_at = line;
-        }
+        self.given.insert(option.name, line);
         let (taken, allowed) = if matches!(option.treatment, Treatment::Effect { example: None }) {
             (self.set_flag(option, value), BOOLEAN)
         } else {
@@ -196,7 +195,7 @@ impl Section {
             }
             "random_distribution" => {
                 let taken = distribution(value, base).map(|(d, c)| (job.distribution, job.center) = (d, c));
-                (taken, DISTRIBUTIONS)
+                (taken, distribution_meant(value))
             }
             "percentage_random" => (put(&mut job.random_percent, value, percent), PERCENTS),
             "randseed" => (values::integer(value).map(|n| job.seed = n), COUNT),
@@ -210,9 +209,7 @@ impl Section {
             "startdelay" => (values::time(value, TimeUnit::Seconds).map(|t| job.start_delay = t), TIME),
             "thinktime" => (values::time(value, TimeUnit::Microseconds).map(|t| job.think_time = t), TIME),
             "thinktime_blocks" => {
-                let taken = above_0(value, u64::MAX).map(|n| job.think_time_blocks = n);
-                self.think_blocks_given |= taken.is_some();
-                (taken, COUNT_ABOVE_0)
+                (above_0(value, u64::MAX).map(|n| job.think_time_blocks = n), COUNT_ABOVE_0)
             }
             "thinktime_spin" => {
                 (values::time(value, TimeUnit::Microseconds).map(|t| self.think_spin = t), TIME)
@@ -313,41 +310,96 @@ impl Section {
         }
     }
 
+    /// A mistake that shows when all lines are read: at the last line of the options that it is about.
+    fn mistake(&self, options: &[&str], problem: Problem) -> Mistake {
+        let line = options.iter().filter_map(|option| self.given.get(option)).max();
+        let line = line.copied().unwrap_or(self.line);
+        Mistake { line, problem, job: (line < self.line).then(|| self.job.name.clone()) }
+    }
+
     /// The job, once its last line is read.
-    pub(super) fn into_job(self) -> Result<Job, JobFileError> {
-        let mut job = self.job;
-        if job.time_based && job.run_time.is_none() {
-            let problem = Problem::Needs { option: "time_based", needs: "runtime" };
-            return Err(JobFileError { line: self.time_based_at, problem });
+    ///
+    /// # Errors
+    /// What its options, each of which is right, can't be together.
+    pub(super) fn into_job(mut self) -> Result<Job, Vec<Mistake>> {
+        let mut mistakes = self.contradictions();
+        match self.steady_state() {
+            Ok(steady) => self.job.steady_state = steady,
+            Err(mistake) => mistakes.push(mistake),
         }
-        if job.think_time_every.is_some() && !self.think_blocks_given {
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        let unmet = self.unmet();
+        let mut job = self.job;
+        job.unmet = unmet;
+        if job.think_time_every.is_some() && !self.given.contains_key("thinktime_blocks") {
             job.think_time_blocks = u64::MAX;
         }
         if !job.think_time.is_zero() {
             job.think_time = job.think_time.max(self.think_spin);
         }
-        let fail = |problem| Err(JobFileError { line: self.line, problem });
-        if let Some(what) = contradiction(&job) {
-            return fail(Problem::Contradiction { what });
-        }
-        if let Some(Criterion { figure, slope, limit, percent }) = self.steady {
-            let (duration, interval) = (self.steady_duration, self.steady_interval);
-            if duration.is_zero() {
-                return fail(Problem::Needs { option: "steadystate", needs: "steadystate_duration" });
-            }
-            let intervals = duration.as_picos() / interval.as_picos();
-            let whole = duration.as_picos().is_multiple_of(interval.as_picos());
-            if !whole || !(2..=INTERVALS_MAX).contains(&intervals) {
-                let what = "steadystate_duration must be a multiple of steadystate_check_interval, from 2 to 100000 of them";
-                return fail(Problem::Contradiction { what });
-            }
-            let ramp = self.steady_ramp;
-            job.steady_state = Some(SteadyState { figure, slope, limit, percent, duration, ramp, interval });
-        }
         if self.synchronous {
             job.queue_depth = 1;
         }
         Ok(job)
+    }
+
+    fn contradictions(&self) -> Vec<Mistake> {
+        let job = &self.job;
+        let mut mistakes = Vec::new();
+        if job.time_based && job.run_time.is_none() {
+            let problem = Problem::Needs { option: "time_based", needs: "runtime" };
+            mistakes.push(self.mistake(&["time_based"], problem));
+        }
+        for (options, what) in contradictions(job) {
+            mistakes.push(self.mistake(options, Problem::Contradiction { what }));
+        }
+        mistakes
+    }
+
+    fn steady_state(&self) -> Result<Option<SteadyState>, Mistake> {
+        let Some(Criterion { figure, slope, limit, percent }) = self.steady else { return Ok(None) };
+        let (duration, interval) = (self.steady_duration, self.steady_interval);
+        if duration.is_zero() {
+            let problem = Problem::Needs { option: "steadystate", needs: "steadystate_duration" };
+            return Err(self.mistake(&["steadystate", "steadystate_duration"], problem));
+        }
+        let intervals = duration.as_picos() / interval.as_picos();
+        let whole = duration.as_picos().is_multiple_of(interval.as_picos());
+        if !whole || !(2..=INTERVALS_MAX).contains(&intervals) {
+            let what = "steadystate_duration must be a multiple of steadystate_check_interval, from 2 to 100000 of them";
+            let options = ["steadystate_duration", "steadystate_check_interval"];
+            return Err(self.mistake(&options, Problem::Contradiction { what }));
+        }
+        let ramp = self.steady_ramp;
+        Ok(Some(SteadyState { figure, slope, limit, percent, duration, ramp, interval }))
+    }
+
+    /// What is asked for in vain, as it is by fio.
+    fn unmet(&self) -> Vec<Unmet> {
+        let mut unmet = Vec::new();
+        if self.synchronous && self.job.queue_depth > 1 {
+            unmet.push(Unmet {
+                option: "iodepth",
+                asked: self.job.queue_depth.into(),
+                given: 1,
+                because: "its ioengine is synchronous, which waits for each request; libaio and io_uring don't",
+            });
+        }
+        let whole = |time: Duration, unit: Duration| time.as_picos() / unit.as_picos();
+        let every = self.job.think_time_every.unwrap_or(Duration::ZERO);
+        for (option, asked) in [
+            ("thinktime_spin", whole(self.think_spin, Duration::from_micros(1))),
+            ("thinktime_blocks", self.job.think_time_blocks),
+            ("thinktime_iotime", whole(every, Duration::from_secs(1))),
+        ] {
+            if self.job.think_time.is_zero() && self.given.contains_key(option) && asked > 0 {
+                let because = "it is about the pauses of thinktime, and none is given";
+                unmet.push(Unmet { option, asked, given: 0, because });
+            }
+        }
+        unmet
     }
 }
 
@@ -374,22 +426,38 @@ fn pattern(value: &str) -> Option<(Access, Mix)> {
     Some((access, mix))
 }
 
-/// What can't be true together.
-fn contradiction(job: &Job) -> Option<&'static str> {
+/// What can't be true together, with the options that it is about.
+fn contradictions(job: &Job) -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     let any =
         |of: &crate::PerDirection<Option<u64>>| [of.read, of.write, of.trim].into_iter().any(|n| n.is_some());
-    if any(&job.rate) && any(&job.rate_iops) {
-        return Some("rate and rate_iops exclude each other; give one of them");
-    }
-    if any(&job.rate_floor.bytes) && any(&job.rate_floor.requests) {
-        return Some("rate_min and rate_iops_min exclude each other; give one of them");
-    }
     let above = |least: Option<u64>, most: Option<u64>| matches!((least, most), (Some(least), Some(most)) if least > most);
-    let pairs = [(job.rate_floor.bytes, job.rate), (job.rate_floor.requests, job.rate_iops)];
-    let over = pairs.iter().any(|(least, most)| {
+    let over = |least: &crate::PerDirection<Option<u64>>, most: &crate::PerDirection<Option<u64>>| {
         above(least.read, most.read) || above(least.write, most.write) || above(least.trim, most.trim)
-    });
-    over.then_some("the least rate (rate_min, rate_iops_min) is above the largest (rate, rate_iops)")
+    };
+    let floor = &job.rate_floor;
+    let all: [(bool, &[&str], &str); 4] = [
+        (
+            any(&job.rate) && any(&job.rate_iops),
+            &["rate", "rate_iops"],
+            "rate and rate_iops exclude each other; give one of them",
+        ),
+        (
+            any(&floor.bytes) && any(&floor.requests),
+            &["rate_min", "rate_iops_min"],
+            "rate_min and rate_iops_min exclude each other; give one of them",
+        ),
+        (
+            over(&floor.bytes, &job.rate),
+            &["rate", "rate_min"],
+            "the least rate (rate_min) is above the largest (rate)",
+        ),
+        (
+            over(&floor.requests, &job.rate_iops),
+            &["rate_iops", "rate_iops_min"],
+            "the least rate (rate_iops_min) is above the largest (rate_iops)",
+        ),
+    ];
+    all.into_iter().filter(|(wrong, ..)| *wrong).map(|(_, options, what)| (options, what))
 }
 
 fn percent(value: &str) -> Option<u8> {

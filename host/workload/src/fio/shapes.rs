@@ -4,9 +4,25 @@ use super::values::{self, KbBase, TimeUnit};
 use crate::{Distribution, Extent, Figure, PerDirection, Zone};
 use alloc::vec::Vec;
 
-pub(super) const DISTRIBUTIONS: &str = "random, zipf[:theta[:center]] with theta above 0 and up to 100, pareto[:h[:center]] with h between 0 \
-    and 1, normal[:deviation[:center]] with a deviation from 0 to below 100, zoned:requests/size:... in percent or \
-    zoned_abs:requests/bytes:..., whose percentages of requests add up to 100, [,write][,trim]; a center is from 0 to 1";
+/// What `value` should have been: the grammar of the distribution that it names, or the names there are.
+pub(super) fn distribution_meant(value: &str) -> &'static str {
+    match value.split(':').next().unwrap_or_default() {
+        "random" => "random, which has no parameter",
+        "zipf" => "zipf[:theta[:center]], with a theta above 0 and up to 100 and a center from 0 to 1",
+        "pareto" => "pareto[:h[:center]], with an h between 0 and 1 and a center from 0 to 1",
+        "normal" => {
+            "normal[:deviation[:center]], with a deviation from 0 to below 100 and a center from 0 to 1"
+        }
+        "zoned" => {
+            "zoned:requests/size:..., [,write][,trim], in percent: those of requests add up to 100, those of sizes to 100 at \
+             most"
+        }
+        "zoned_abs" => {
+            "zoned_abs:requests/bytes:..., [,write][,trim], whose percentages of requests add up to 100"
+        }
+        _ => "random, zipf, pareto, normal, zoned or zoned_abs",
+    }
+}
 pub(super) const STEADY: &str =
     "iops, bw or lat, also with _slope, and a limit: iops:0.5%, bw_slope:1m, lat:20us";
 

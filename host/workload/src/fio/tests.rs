@@ -124,7 +124,7 @@ fn errors_name_line_option_and_remedy() {
         message("[a]\nrw=read\niodpeth=4"),
         "line 3: unknown option \"iodpeth\"; did you mean \"iodepth\"?"
     );
-    assert_eq!(message("[a]\nquux=4"), "line 2: option \"quux\" is not one of those that Aster takes");
+    assert_eq!(message("[a]\nquux=4"), "line 2: unknown option \"quux\": fio has none of that name");
     assert!(message("[a]\ninclude other.fio").starts_with("line 2: option \"include\" is refused: "));
     assert_eq!(
         message("bs=4k\n[a]"),
@@ -143,6 +143,65 @@ fn errors_name_line_option_and_remedy() {
     assert!(message("[a\nbs=4k").contains("brackets"));
     assert!(message("[a]\nsize=${SIZE}").starts_with("line 2: size=${SIZE}: expected "));
     assert!(message("[a]\nsize=99999999999999t").contains("expected"));
+}
+
+#[test]
+fn every_mistake_of_a_file_is_told_at_its_own_line() {
+    let text = "[global]\nBS=4k\n[a]\nrw=randreed\niodpeth=4\n[b]\nzonemode=zbd\nbs=8k\n";
+    assert_eq!(
+        message(text),
+        "4 mistakes\n  \
+         line 2: unknown option \"BS\"; did you mean \"bs\"?\n  \
+         line 4: rw=randreed: expected read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, \
+         trimwrite or randtrimwrite\n  \
+         line 5: unknown option \"iodpeth\"; did you mean \"iodepth\"?\n  \
+         line 7: option \"zonemode\" is refused: the drive has no zones"
+    );
+    // What follows from a mistake alone is none of its own.
+    assert_eq!(message("[a]\ntime_based\nruntime=soon").lines().count(), 1);
+    assert_eq!(message("[global]\nruntime=soon\n[a]\ntime_based").lines().count(), 1);
+    assert_eq!(message("bs=4k\nrw=read\n[a]\nrw=read").lines().count(), 1);
+    assert!(message("[a\nrw=x\n[b]\nrw=y").starts_with("3 mistakes\n"));
+    let many = message(&format!("[a]\n{}", "quux=1\n".repeat(50)));
+    assert!(many.starts_with("50 mistakes\n") && many.ends_with("\n  and 30 more"), "{many}");
+}
+
+#[test]
+fn options_that_contradict_each_other_are_told_at_the_last_of_their_lines() {
+    let contradiction = "rate and rate_iops exclude each other; give one of them";
+    assert_eq!(message("[a]\nrate=1m\nbs=4k\nrate_iops=5\nrw=read"), format!("line 4: {contradiction}"));
+    assert_eq!(message("[global]\nrate=1m\n[a]\nbs=4k\nrate_iops=5"), format!("line 5: {contradiction}"));
+    assert_eq!(
+        message("[global]\ntime_based\n[a]\nruntime=4\n[b]\nrw=read"),
+        "line 2: time_based needs runtime (in job \"b\")"
+    );
+    assert!(message("[a]\nrw=read\nss=iops:1%").starts_with("line 3: steadystate needs "));
+    assert!(
+        message("[a]\nrw=read\nrate=1m\nratemin=2m\nbs=8k").starts_with("line 4: the least rate (rate_min)")
+    );
+    let two = message("[a]\ntime_based\nrate=1m\nrate_iops=5");
+    assert!(two.contains("\n  line 2: time_based needs runtime\n  line 4: rate and"), "{two}");
+}
+
+#[test]
+fn a_file_may_begin_with_a_byte_order_mark() {
+    assert_eq!(parse("\u{feff}[a]\nbs=8k\n"), parse("[a]\nbs=8k\n"));
+}
+
+#[test]
+fn what_is_asked_for_in_vain_is_noted() {
+    let unmet = |lines: &str| {
+        let unmet = one(lines).unmet.into_iter();
+        unmet.map(|u| (u.option, u.asked, u.given)).collect::<Vec<_>>()
+    };
+    assert_eq!(unmet("ioengine=sync\niodepth=8"), [("iodepth", 8, 1)]);
+    assert_eq!(unmet("iodepth=8\nioengine=sync\nioengine=libaio"), []);
+    assert_eq!(unmet("ioengine=sync"), []);
+    assert_eq!(
+        unmet("thinktime_spin=70\nthinktime_blocks=4\nthinktime_iotime=2s"),
+        [("thinktime_spin", 70, 0), ("thinktime_blocks", 4, 0), ("thinktime_iotime", 2, 0)]
+    );
+    assert_eq!(unmet("thinktime=5\nthinktime_spin=70\nthinktime_blocks=4\nthinktime_iotime=2s"), []);
 }
 
 #[test]
@@ -173,7 +232,14 @@ fn distributions_check_their_parameter() {
         "gauss:1",
         "sequence:2,0,1",
     ] {
-        assert!(message(&format!("[a]\nrandom_distribution={bad}")).contains("zipf[:theta"), "{bad}");
+        let told = message(&format!("[a]\nrandom_distribution={bad}"));
+        let meant = match bad.split(':').next().unwrap() {
+            known @ ("zipf" | "pareto" | "normal") => format!("expected {known}[:"),
+            "random" => "expected random, which".to_owned(),
+            _ => "expected random, zipf, pareto, normal, zoned or zoned_abs".to_owned(),
+        };
+        assert!(told.contains(&meant), "{bad}: {told}");
+        assert!(!told.contains("zoned:"), "no other one's: {told}");
     }
 }
 
@@ -201,7 +267,11 @@ fn zones_are_shares_of_requests_and_of_the_region_for_each_direction() {
         "zoned_abs:100",
         "zoned_abs=100/1g",
     ] {
-        assert!(message(&format!("[a]\nrandom_distribution={bad}")).contains("zoned_abs:"), "{bad}");
+        let told = message(&format!("[a]\nrandom_distribution={bad}"));
+        let names = bad.contains('=').then_some("zoned or zoned_abs");
+        let wanted =
+            names.unwrap_or(if bad.contains("abs") { "expected zoned_abs:" } else { "expected zoned:" });
+        assert!(told.contains(wanted), "{bad}: {told}");
     }
 }
 
