@@ -1,0 +1,120 @@
+//! The command line: a file for each command.
+
+mod bench_channel;
+mod content;
+mod demo;
+mod image;
+mod lifetime;
+mod profiles;
+mod replay;
+mod reproduce;
+mod run;
+mod serve;
+mod torture;
+
+pub(crate) use bench_channel::BenchChannelArgs;
+pub(crate) use content::ContentArg;
+pub(crate) use demo::DemoArgs;
+pub(crate) use image::{ImageCheckArgs, ImageCommand};
+pub(crate) use lifetime::LifetimeArgs;
+pub(crate) use profiles::{CheckArgs, ProfilesArgs};
+pub(crate) use replay::{LoopArg, ReplayArgs};
+pub(crate) use reproduce::{Experiment, ReproduceArgs};
+pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
+pub(crate) use serve::ServeArgs;
+pub(crate) use torture::TortureArgs;
+
+use clap::{Parser, Subcommand};
+
+/// An open SSD in software: runs whole drives in deterministic virtual time.
+#[derive(Debug, Parser)]
+#[command(name = "aster", version, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  aster demo                                 copy this folder through a drive and back, then measure the drive
+  aster run tiny --job mixed.fio             run a fio job file
+  aster run ideal --trace usr_0.csv --json   replay a trace, report as JSON
+  aster bench-channel --luns 4               measure one channel without FTL
+  aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
+  aster torture tiny --cuts 1000             take a drive's power away a thousand times
+  aster lifetime tiny --svg life.svg         write a drive to its end
+  aster profiles                             the drives that come along";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Copy a folder through a whole drive and back, then measure the drive
+    ///
+    /// Boots cosmos-plus restricted to 64 GiB, writes the folder as a tar stream through NVMe, shuts down, rebuilds the
+    /// drive from its image alone, reads everything back and compares checksums. Then fills a second drive and measures
+    /// random and sequential reads and writes on it.
+    #[command(after_help = demo::DEMO_EXAMPLES)]
+    Demo(DemoArgs),
+    /// Run a fio job file or a trace on a drive
+    ///
+    /// Times are simulated times; the same profile, work and seed give the same run on every machine.
+    #[command(after_help = run::RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// Run work as `aster run` does, and tell one command's life: what happened when, and where each microsecond went
+    ///
+    /// Without --command it is the slowest. Commands are numbered from 1 in the order in which the drive fetched them.
+    #[command(after_help = run::EXPLAIN_EXAMPLES)]
+    Explain(Box<ExplainArgs>),
+    /// Serve a drive to a virtual machine: an NVMe drive on PCIe that stock Linux uses
+    ///
+    /// QEMU 10.1 or later attaches to the socket with vfio-user-pci; see docs/serve.md for its command line. One client at a
+    /// time; when it has gone the next may come. Ctrl-C shuts the drive down in order.
+    #[command(after_help = serve::SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Look at, check or copy a drive's image
+    #[command(after_help = image::IMAGE_EXAMPLES)]
+    Image {
+        /// What to do
+        #[command(subcommand)]
+        command: ImageCommand,
+    },
+    /// Measure one channel: requests injected at its controller, with no FTL and no host above
+    ///
+    /// Takes package, bus and controller from a profile. Pages that are read have been programmed before, and are checked;
+    /// bad blocks are left out. Times are simulated times.
+    #[command(after_help = bench_channel::BENCH_CHANNEL_EXAMPLES)]
+    BenchChannel(Box<BenchChannelArgs>),
+    /// List the shipped profiles, or print one
+    #[command(after_help = profiles::PROFILES_EXAMPLES)]
+    Profiles(ProfilesArgs),
+    /// Check a profile: boot the drive that it makes, and say what drive it is
+    #[command(after_help = profiles::CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Take a drive's power away at any moment, again and again, and check everything that it holds
+    ///
+    /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's events, or right behind
+    /// a flush; recovery loses its power now and then, too. What was flushed must be there, every other block hold one of its
+    /// versions, whole. After 12 losses a drive is written full once more and a new one begins, with the next seed.
+    #[command(after_help = torture::TORTURE_EXAMPLES)]
+    Torture(TortureArgs),
+    /// Write a drive to its end, without wear levelling and with either kind, and show how its blocks wore
+    ///
+    /// The drive is filled, then a part of it is written over and over until it takes no more writes. Everything is read back
+    /// then, before and after a loss of power. Blocks last as long as package.wear_out_percent says; where the profile doesn't, for
+    /// their endurance. Pages keep a tag a 4 KiB sector.
+    #[command(after_help = lifetime::LIFETIME_EXAMPLES)]
+    Lifetime(LifetimeArgs),
+    /// Put what a paper measured beside what comes out here
+    #[command(after_help = reproduce::REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

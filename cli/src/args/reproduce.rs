@@ -1,0 +1,48 @@
+//! `aster reproduce`.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+pub(super) const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  aster reproduce babol --out figures
+  aster reproduce babol --quick
+  aster reproduce cosmos --quick
+  aster reproduce cosmos --set cores.frequency_mhz=666
+  aster reproduce cosmos --calibrate
+  aster reproduce babol-area --json";
+
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// What to reproduce
+    pub(crate) what: Experiment,
+    /// Print the report as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the figures to this folder, each as SVG and its numbers beside it as CSV; it is made when there is none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// The shapes in seconds: a part of the requests and of the points
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Of cosmos: find the numbers that costs/cosmos.toml says are fitted, each by its own cell of Table 7
+    #[arg(long, conflicts_with_all = ["out", "quick", "set"])]
+    pub(crate) calibrate: bool,
+    /// Of cosmos: override a key of its profiles, such as host.auto_completion=false; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The folder with the channel controller's SystemVerilog
+    #[arg(long, value_name = "DIR", default_value = "rtl")]
+    pub(crate) rtl: PathBuf,
+}
+
+/// What `aster reproduce` knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Experiment {
+    /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
+    Babol,
+    /// Tables 5 to 7 and Figures 21, 22, 24 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
+    Cosmos,
+    /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
+    BabolArea,
+}

@@ -1,0 +1,58 @@
+//! `aster torture`.
+
+use super::ContentArg;
+use clap::Args;
+use std::path::PathBuf;
+
+pub(super) const TORTURE_EXAMPLES: &str = "\
+Examples:
+  aster torture tiny --cuts 10000
+  aster torture cosmos-plus --set restrict.blocks_per_lun=64 --content fingerprint --minutes 60
+  aster torture tiny --seed 7 --rounds 3,9 --depth 1        repeat what a failure has told
+
+Exit status: 0 when nothing was lost, 1 when something was, 2 for mistakes in the command line or in a profile of which no new
+drive comes up, 130 when it was interrupted, also where somebody else ended the process of a life.";
+
+#[derive(Args, Debug)]
+pub(crate) struct TortureArgs {
+    /// A shipped profile (see `aster profiles`) or a TOML file; small drives see more
+    pub(crate) profile: PathBuf,
+    /// Losses of power during work; those of recovery come on top
+    #[arg(long, value_name = "N", default_value_t = 120, conflicts_with = "minutes",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) cuts: u64,
+    /// Go on for so many minutes
+    #[arg(long, value_name = "N")]
+    pub(crate) minutes: Option<u32>,
+    /// The first drive's seed; the others' follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What pages keep: every byte, or a tag a 4 KiB sector [default: what the profile says]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) content: Option<ContentArg>,
+    /// Print the report as JSON on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Override a key of the profile; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) case: CaseArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Repeating one drive's life")]
+pub(crate) struct CaseArgs {
+    /// Live these rounds of the seed's drive, and no others
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["cuts", "minutes"])]
+    pub(crate) rounds: Vec<u32>,
+    /// Commands in flight [default: 12]
+    #[arg(long, value_name = "N", requires = "rounds", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) depth: Option<u16>,
+    /// Let recovery keep its power
+    #[arg(long, requires = "rounds")]
+    pub(crate) recovery_uncut: bool,
+    // One life in this process, told to the parent line by line.
+    #[arg(long, requires = "rounds", hide = true)]
+    pub(crate) child: bool,
+}
