@@ -139,9 +139,11 @@ fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Fail
     };
     // Of several for the same key the last counts.
     if let Some(change) = overrides.iter().rev().find(at_fault) {
-        let elsewhere = elsewhere(&change.path, profile, &error.reason);
-        let meant = elsewhere.map_or(String::new(), |key| format!("did you mean '{key}'? "));
-        return Failure::usage(format!("--set {}: {meant}{}", change.argument, error.reason));
+        let reason = match elsewhere(&change.path, profile, &error.reason) {
+            Some(key) => format!("unknown key; did you mean '{key}'?"),
+            None => error.reason,
+        };
+        return Failure::usage(format!("--set {}: {reason}", change.argument));
     }
     let all: Vec<_> = overrides.iter().map(|o| format!("--set {}", o.argument)).collect();
     let key = error.key.map_or(String::new(), |key| format!("{key}: "));
@@ -222,7 +224,7 @@ mod tests {
         for (argument, expected) in [
             ("ftl.bufer_entries=64", "did you mean 'buffer_entries'?"),
             ("ftll.buffer_entries=64", "did you mean 'ftl'?"),
-            ("buffer_entries=64", "did you mean 'ftl.buffer_entries'?"),
+            ("buffer_entries=64", "--set buffer_entries=64: unknown key; did you mean 'ftl.buffer_entries'?"),
             ("bufer_entries=64", "did you mean 'ftl.buffer_entries'?"),
             ("ftl.queue_pairs=64", "did you mean 'host.queue_pairs'?"),
             (

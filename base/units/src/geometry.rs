@@ -125,6 +125,21 @@ impl Geometry {
         )
     }
 
+    /// The number in the field of this name, as a [`GeometryError`] says it; 0 where there is none of that name.
+    pub fn number(&self, field: &str) -> u64 {
+        match field {
+            "channels" => self.channels.into(),
+            "ways" => self.ways.into(),
+            "luns" => self.luns.into(),
+            "planes" => self.planes.into(),
+            "blocks_per_lun" => self.blocks_per_lun.into(),
+            "pages_per_block" => self.pages_per_block.into(),
+            "page_bytes" => self.page_bytes.into(),
+            "spare_bytes" => self.spare_bytes.into(),
+            _ => 0,
+        }
+    }
+
     /// LUNs of the whole drive.
     pub const fn total_luns(&self) -> u32 {
         self.channels as u32 * self.ways as u32 * self.luns as u32

@@ -3,7 +3,7 @@
 use super::package::{coupling, numbers};
 use super::schema::{ContentKind, DataModeName, Profile, SchedulerPolicy};
 use super::words::unit_of;
-use aster_units::{CellMode, Geometry};
+use aster_units::{CellMode, Geometry, GeometryError};
 
 /// The key, and what is wrong with its value.
 type Refused = (&'static str, String);
@@ -33,14 +33,17 @@ impl Profile {
     fn check_geometry(&self) -> Result<(), Refused> {
         let g = &self.geometry;
         let full = Geometry { channels: g.channels, ways: g.ways, ..self.array_geometry() };
-        full.validate().map_err(|e| (geometry_key(e.field), format!("must be {}", e.must)))?;
+        let refused = |key: &'static str, g: &Geometry, e: GeometryError| {
+            (key, format!("must be {}, but is {}", e.must, g.number(e.field)))
+        };
+        full.validate().map_err(|e| refused(geometry_key(e.field), &full, e))?;
         let r = &self.restrict;
         if r.lsb_pages && self.cell_mode() == CellMode::Slc {
             let reason = "must stay false with package.cells = \"slc\": all their pages are LSB pages";
             return Err(("restrict.lsb_pages", reason.to_owned()));
         }
         let used = self.used_geometry();
-        used.validate().map_err(|e| (restrict_key(e.field), format!("must be {}", e.must)))?;
+        used.validate().map_err(|e| refused(restrict_key(e.field), &used, e))?;
         let at_most = |key, used: Option<u32>, all: u32, what: &str| match used {
             Some(used) if used > all => {
                 Err((key, format!("must be at most {all}, as many as {what}, but is {used}")))
@@ -73,8 +76,9 @@ impl Profile {
                     format!("must give {types} times, one a page type, but gives {}", times.len()),
                 ));
             }
-            if times.iter().any(|t| !(t.is_finite() && *t > 0.0 && *t < 1e6)) {
-                return Err((key, "must be times above 0 and below one second".to_owned()));
+            if let Some(time) = times.iter().find(|t| !(t.is_finite() && **t > 0.0 && **t < 1e6)) {
+                let reason = format!("must be times above 0 and below one second, but one is {time} µs");
+                return Err((key, reason));
             }
         }
         let p = &self.package;
@@ -153,7 +157,7 @@ impl Profile {
         }
         range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;
         if ![1, 2, 4, 8, 16].contains(&self.link.lanes) {
-            return Err(("link.lanes", "must be 1, 2, 4, 8 or 16".to_owned()));
+            return Err(("link.lanes", format!("must be 1, 2, 4, 8 or 16, but is {}", self.link.lanes)));
         }
         range("link.packet_payload", f64::from(self.link.packet_payload), 64.0, 4096.0)?;
         range("link.packet_overhead", f64::from(self.link.packet_overhead), 0.0, 1024.0)?;
@@ -249,8 +253,11 @@ impl Profile {
             )?;
             needs(!self.restrict.lsb_pages, "the upper pages that restrict.lsb_pages leaves out")?;
             if !self.used_geometry().pages_per_block.is_multiple_of(3) {
-                let reason = "must be a multiple of 3, whole word lines, with scheduler.one_shot";
-                return Err(("restrict.pages_per_block", reason.to_owned()));
+                let pages = self.used_geometry().pages_per_block;
+                let reason = format!(
+                    "must be a multiple of 3, whole word lines, with scheduler.one_shot, but is {pages}"
+                );
+                return Err(("restrict.pages_per_block", reason));
             }
             needs(self.ftl.gc_depth >= 3, "ftl.gc_depth of at least 3, the pages of a word line")?;
         }
@@ -276,14 +283,15 @@ impl Profile {
         if !h.transfer_bytes_max.is_power_of_two() || !(8192..=1 << 21).contains(&h.transfer_bytes_max) {
             return Err((
                 "host.transfer_bytes_max",
-                "must be a power of two from 8192 to 2097152".to_owned(),
+                format!("must be a power of two from 8192 to 2097152, but is {}", h.transfer_bytes_max),
             ));
         }
         if ![512, 4096].contains(&h.block_bytes) {
-            return Err(("host.block_bytes", "must be 512 or 4096".to_owned()));
+            return Err(("host.block_bytes", format!("must be 512 or 4096, but is {}", h.block_bytes)));
         }
         if h.block_bytes != 4096 && self.content == ContentKind::Fingerprint {
-            return Err(("host.block_bytes", "must be 4096 on a drive that keeps fingerprints".to_owned()));
+            let reason = format!("must be 4096 on a drive that keeps fingerprints, but is {}", h.block_bytes);
+            return Err(("host.block_bytes", reason));
         }
         Ok(())
     }

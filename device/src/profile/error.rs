@@ -38,9 +38,18 @@ impl ProfileError {
             Some((number, _)) => {
                 format!("whole numbers are from {} to {}, but this is {number}", i64::MIN, i64::MAX)
             }
-            None => message.to_owned(),
+            None => {
+                let found = line.and_then(|l| text.lines().nth(l - 1)).map_or("", str::trim);
+                let shown: String = found.chars().take(SHOWN_CHARS_MAX).collect();
+                let cut = if shown.len() < found.len() { "..." } else { "" };
+                match found.is_empty() {
+                    true => in_words(message).to_owned(),
+                    false => format!("{}: {shown}{cut}", in_words(message)),
+                }
+            }
         };
-        ProfileError { file: file.to_owned(), line, key: line.and_then(|l| key_at(text, l)), reason }
+        let key = line.and_then(|l| key_at(text, l)).filter(|key| !key.is_empty());
+        ProfileError { file: file.to_owned(), line, key, reason }
     }
 
     /// A key is unknown, missing, or has a value that it doesn't take, of which `unfit` says what it must be. `path` is where serde had
@@ -86,6 +95,26 @@ impl ProfileError {
     pub(super) fn of_value(file: &str, text: &str, key: &str, reason: String) -> Self {
         ProfileError { file: file.to_owned(), line: find_key(text, key), key: Some(key.to_owned()), reason }
     }
+}
+
+/// Longest piece of a line that an error repeats.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// What the parser of TOML says, for a person: it speaks of its grammar, and of the letter that it was at.
+fn in_words(message: &str) -> &str {
+    const WORDS: [(&str, &str); 9] = [
+        ("string values must be quoted", "not a number, true or false, a text in quotes or a list"),
+        ("invalid boolean", "not a number, true or false, a text in quotes or a list"),
+        ("integer number overflowed", "not a number"),
+        ("invalid basic string", "the text has no closing \""),
+        ("invalid multi-line basic string", "the text has no closing \"\"\""),
+        ("invalid literal string", "the text has no closing '"),
+        ("unquoted keys cannot be empty", "a key or a table without a name"),
+        ("unclosed array", "the list has no closing ], or no comma between two values"),
+        ("key with no value", "a key without = and a value"),
+    ];
+    let known = WORDS.iter().find(|(begins, _)| message.starts_with(begins));
+    known.map_or(message, |(_, words)| words)
 }
 
 /// The key that serde had come to, without places in lists.

@@ -304,13 +304,13 @@ pub(super) fn coupling(p: &PackageProfile) -> Result<(), (&'static str, String)>
     if is_on && e.level_width_mv == 0.0 {
         return refuse(
             "package.errors.coupling_mv",
-            "must be 0 without level_width_mv, which it is measured by".to_owned(),
+            format!("must be 0 without level_width_mv, which it is measured by, but is {}", e.coupling_mv),
         );
     }
     if is_on && e.neighbour > 0.0 {
         return refuse(
             "package.errors.coupling_mv",
-            "must be 0 beside neighbour, whose place it takes".to_owned(),
+            format!("must be 0 beside neighbour, whose place it takes, but is {}", e.coupling_mv),
         );
     }
     if e.lifted.len() != if is_on { levels } else { 0 } {

@@ -124,10 +124,16 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
     for (i, line) in file.lines().enumerate() {
         let line = line.map_err(|why| format!("line {}, column 1: {why}", i + 1))?;
         if !line.trim().is_empty() {
-            return Format::detect(&line).ok_or_else(|| {
-                "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by its first line; \
-                 --trace-format takes it as one of them and says what is wrong"
-                    .into()
+            let unknown = "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by its first line";
+            return Format::detect(&line).ok_or_else(|| match Format::nearest(&line) {
+                Some((format, wrong)) => {
+                    format!(
+                        "{unknown}; as {}, which it comes nearest to: line {}: {wrong}",
+                        format.name(),
+                        i + 1
+                    )
+                }
+                None => format!("{unknown}; --trace-format takes it as one of them and says what is wrong"),
             });
         }
     }

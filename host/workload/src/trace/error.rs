@@ -48,8 +48,14 @@ pub enum TraceProblem {
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: ", self.line, self.column)?;
-        match &self.problem {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.problem)
+    }
+}
+impl core::error::Error for TraceError {}
+
+impl fmt::Display for TraceProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             TraceProblem::Expected { what, found } if found.is_empty() => {
                 write!(f, "expected {what}, found the end of the line")
             }
@@ -69,7 +75,6 @@ impl fmt::Display for TraceError {
         }
     }
 }
-impl core::error::Error for TraceError {}
 
 /// A problem at a byte of a line, before it is known which line.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,14 @@
-use super::error::At;
+use super::error::{At, TraceProblem};
 use super::record::Line;
 use super::{blkparse, iolog, mqsim, msr};
+
+/// Of seven fields a line may have lost some, or got one more.
+const MSR_COMMAS_MIN: usize = 4;
+/// A line of a request has ten and more.
+const BLKPARSE_WORDS_MIN: usize = 6;
+/// Five fields.
+const MQSIM_WORDS_MIN: usize = 4;
+const MQSIM_WORDS_MAX: usize = 6;
 
 /// How a trace is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +41,23 @@ impl Format {
         } else {
             None
         }
+    }
+
+    /// What a first line of no format ([`Format::detect`]) comes nearest to, by how it is parted, and what is wrong with
+    /// it as that; `None` where nobody could say.
+    pub fn nearest(first_line: &str) -> Option<(Format, TraceProblem)> {
+        let (commas, words) = (first_line.matches(',').count(), first_line.split_whitespace());
+        let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let (numbers, words) = (words.clone().filter(is_number).count(), words.count());
+        let is_iolog = first_line.trim_start().to_ascii_lowercase().starts_with("fio version");
+        let nearest = match (commas, words) {
+            _ if is_iolog => Format::Iolog,
+            (MSR_COMMAS_MIN.., _) => Format::Msr,
+            (1, n) if n >= BLKPARSE_WORDS_MIN => Format::Blkparse,
+            (_, MQSIM_WORDS_MIN..=MQSIM_WORDS_MAX) if numbers + 1 >= words => Format::Mqsim,
+            _ => return None,
+        };
+        Parser::new(nearest).line(first_line).err().map(|at| (nearest, at.problem))
     }
 
     /// A word for reports.

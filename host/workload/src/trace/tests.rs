@@ -263,6 +263,30 @@ fn formats_are_told_by_their_first_line() {
     );
     assert_eq!(Format::detect("11413000 0 657728 16 1"), Some(Format::Mqsim));
     assert_eq!(Format::detect("[global]"), None);
+    for (line, format, wrong) in [
+        (
+            "128166372003061629,usr,0,Raed,7014609920,24576,41286",
+            Format::Msr,
+            "expected Read or Write, found \"Raed\"",
+        ),
+        (
+            "128166372003061629,usr,0,Read,7014609920",
+            Format::Msr,
+            "a size in bytes, found the end of the line",
+        ),
+        ("11413000 0 657728 16 2", Format::Mqsim, "expected 0 for a write or 1 for a read, found \"2\""),
+        ("11413000 0 657728 16 x", Format::Mqsim, "found \"x\""),
+        ("fio version 4 iolog", Format::Iolog, "\"fio version 3 iolog\" as the first line"),
+        ("  8,0 1 11 x 697 Q WS 223490 + 8 [a]", Format::Blkparse, "found \"x\""),
+    ] {
+        assert_eq!(Format::detect(line), None, "{line}");
+        let (nearest, problem) = Format::nearest(line).unwrap_or_else(|| panic!("{line}"));
+        assert_eq!(nearest, format, "{line}");
+        assert!(problem.to_string().contains(wrong), "{line}: {problem}");
+    }
+    for line in ["[global]", "Dear Aster,", "", "a b c d e"] {
+        assert_eq!(Format::nearest(line), None, "{line}");
+    }
     assert_eq!(Format::detect(""), None);
 }
 
