@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use aster_device::DamagedPage;
-use aster_device::profile::Profile;
+use crate::words::count;
+use aster_device::profile::{Profile, SHIPPED};
+use aster_device::{DamagedPage, DamagedRecord};
 use aster_run_virtual::{
     CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, Stage, check_image, clone_image, image_info,
     kept_profile,
@@ -23,19 +24,18 @@ use std::path::Path;
 /// When there is none, or it isn't what it should be.
 pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
     match command {
-        ImageCommand::Info { image, json } => info(image, *json),
+        ImageCommand::Info { image, profile: true, .. } => print_profile(image),
+        ImageCommand::Info { image, json, .. } => info(image, *json),
         ImageCommand::Check(args) => check(args),
         ImageCommand::Clone { image, to, keep_serial, check, set } => {
             let serial = if *keep_serial { CloneSerial::Kept } else { CloneSerial::New };
             let interrupt = Interrupt::listen()?;
-            match check {
-                Some(profile) => {
-                    let Named { profile, .. } = profiles::find_or_kept(profile.as_deref(), Some(image), set)?;
-                    checked(image, &profile, &interrupt)?;
-                }
-                None => console::note(
-                    "blocks and pages are copied as they are; --check looks before whether they are sound",
-                ),
+            if let Some(profile) = check {
+                let Named { profile, .. } = profiles::find_or_kept(profile.as_deref(), Some(image), set)?;
+                let found = checked(image, &profile, &interrupt)?;
+                // The drive is none the worse for them, and a copy neither.
+                let faults = found.faults().into_iter();
+                faults.for_each(|fault| console::note(&format!("{}: {fault}", image.display())));
             }
             let mut progress = Progress::new();
             progress.begin("copying");
@@ -43,8 +43,16 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
                 progress.set(share);
                 !interrupt.asked()
             });
-            copied.map_err(Failure::from)?;
-            progress.end();
+            match copied {
+                Ok(()) => progress.end(),
+                Err(_) => drop(progress),
+            }
+            copied?;
+            if check.is_none() {
+                console::note(
+                    "blocks and pages were copied as they are; --check looks before whether they are sound",
+                );
+            }
             Ok(())
         }
     }
@@ -79,10 +87,15 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     } else {
         Ok(())
     };
-    let kept = kept_profile(image).unwrap_or_else(|error| {
-        console::note(&error.to_string());
-        None
-    });
+    let kept = match kept_profile(image) {
+        Ok(kept) => kept,
+        // Told by itself.
+        Err(ImageError::Truncated { .. }) => None,
+        Err(error) => {
+            console::note(&error.to_string());
+            None
+        }
+    };
     if json {
         let profile = kept.as_ref().and_then(|KeptProfile { name, text }| {
             Some(JsonProfile { name, keys: toml::from_str(text).ok()? })
@@ -109,16 +122,59 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     console::line("made with")?;
     made_with.iter().try_for_each(|(key, value)| console::line(&format!("  {key} = {value}")))?;
     match kept {
-        Some(KeptProfile { name, text }) => {
-            console::line(&format!("profile {name}, which it keeps, with every default in its place"))?;
-            let lines = text.lines().skip(1).filter(|line| !line.is_empty());
-            lines.map(|line| format!("  {line}")).try_for_each(|line| console::line(&line))?;
-        }
+        Some(kept) => profile_in_words(&kept).iter().try_for_each(|line| console::line(line))?,
+        None if cut_short => {}
         None => console::line(
             "keeps no profile: `aster run` and `aster serve` let it keep the one that they are given",
         )?,
     }
     whole
+}
+
+/// Prints the profile that an image keeps, as a file that makes the same drive.
+fn print_profile(image: &Path) -> Result<(), Failure> {
+    match kept_profile(image)? {
+        Some(KeptProfile { text, .. }) => console::print(&text),
+        None => Err(Failure::file(image, "keeps no profile: it was made by an older aster")),
+    }
+}
+
+/// The profile that an image keeps: its name, and what it has otherwise than the shipped one of that name.
+fn profile_in_words(kept: &KeptProfile) -> Vec<String> {
+    let KeptProfile { name, text } = kept;
+    let all = "image info --profile prints all of it";
+    let shipped = SHIPPED.iter().find(|(shipped, _)| shipped == name);
+    let keys_of = |text: &str| {
+        let profile = Profile::parse(name, text).ok()?;
+        let mut keys = BTreeMap::new();
+        collect(&toml::from_str(&profile.to_toml().ok()?).ok()?, "", &mut keys);
+        Some(keys)
+    };
+    let (Some(here), Some(there)) = (keys_of(text), shipped.and_then(|(_, text)| keys_of(text))) else {
+        return vec![format!("keeps its profile, {name}; {all}")];
+    };
+    let other: Vec<_> = here.iter().filter(|(key, value)| there.get(*key) != Some(value)).collect();
+    let gone = there.keys().filter(|key| !here.contains_key(*key));
+    let mut lines = vec![match other.is_empty() {
+        true => format!("keeps its profile, {name}, as it is shipped; {all}"),
+        false => {
+            format!("keeps its profile, {name}, which differs from the shipped one in what follows; {all}")
+        }
+    }];
+    lines.extend(other.into_iter().map(|(key, value)| format!("  {key} = {value}")));
+    lines.extend(gone.map(|key| format!("  {key} is not given")));
+    lines
+}
+
+/// The keys of a table and of those in it, each with its tables, and their values.
+fn collect(table: &toml::Table, within: &str, keys: &mut BTreeMap<String, toml::Value>) {
+    for (key, value) in table {
+        let full = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
+        match value {
+            toml::Value::Table(inner) => collect(inner, &full, keys),
+            value => _ = keys.insert(full, value.clone()),
+        }
+    }
 }
 
 /// What `aster image check --json` prints. What isn't known of a damaged image is null.
@@ -133,6 +189,18 @@ struct JsonCheck {
     /// What is wrong, and where.
     reason: Option<String>,
     damaged_pages: Vec<JsonDamage>,
+    /// Records that are damaged and that the drive does without, as by the other of two copies.
+    damaged_records: Vec<JsonRecord>,
+    /// Bytes of the file behind the image's end.
+    bytes_beyond: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct JsonRecord {
+    /// In the file.
+    byte: u64,
+    what: &'static str,
+    instead: &'static str,
 }
 
 #[derive(Serialize)]
@@ -207,21 +275,36 @@ fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
             return Err(error.into());
         }
     };
+    let faults = found.faults();
+    let verdict = match &faults[..] {
+        [] => Ok(()),
+        faults => Err(Failure::run(format!("{}: {}", args.image.display(), faults.join("; ")))),
+    };
     if args.json {
-        return console::json(&JsonCheck {
-            sound: true,
+        let record = |r: &DamagedRecord| JsonRecord {
+            byte: ImageCheck::place_of(r),
+            what: r.what,
+            instead: r.instead,
+        };
+        console::json(&JsonCheck {
+            sound: faults.is_empty(),
+            reason: (!faults.is_empty()).then(|| faults.join("; ")),
+            damaged_records: found.damaged_records.iter().map(record).collect(),
+            bytes_beyond: Some(found.bytes_beyond),
             blocks: Some(found.blocks),
             program_erase_cycles: Some(found.erases),
             pages: Some(found.pages),
             recovery: found.recovery,
             ..JsonCheck::default()
-        });
+        })?;
+        return verdict;
     }
     if let Some(recovery) = &found.recovery {
         console::line(recovery)?;
     }
-    console::line(&format!(
-        "sound: {} blocks, {} program/erase cycles, {} pages; the drive comes up",
-        found.blocks, found.erases, found.pages
-    ))
+    let held = [(found.blocks, "block"), (found.erases, "program/erase cycle"), (found.pages, "page")];
+    let held = held.map(|(n, thing)| count(n, thing)).join(", ");
+    let sound = if faults.is_empty() { "sound" } else { "blocks and pages are sound" };
+    console::line(&format!("{sound}: {held}; the drive comes up"))?;
+    verdict
 }

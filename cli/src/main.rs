@@ -26,6 +26,7 @@ mod sideband;
 mod torture;
 mod traces;
 mod window;
+mod words;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};

@@ -29,6 +29,7 @@ pub use check::{check, namespace};
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::media_keys;
+pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
 pub use pieces::{MakeArbiter, Pieces, ServeCommands};
 pub use profile::{Profile, ProfileError};

@@ -2,6 +2,7 @@
 
 use crate::media::NVRAM_BYTES;
 use aster_codec::checksum::crc32c;
+use aster_ftl::damaged_root_copies;
 use aster_hostif::{BlockSize, History};
 use aster_ports::medium::SharedNvram;
 
@@ -22,6 +23,13 @@ impl Life {
         let mut bytes = [0; RECORD_BYTES];
         nvram.read(RECORD_AT, &mut bytes);
         Self::decode(&bytes).unwrap_or_default()
+    }
+
+    /// Whether there is a record that isn't whole, which is then taken for none.
+    pub(crate) fn is_damaged(nvram: &SharedNvram) -> bool {
+        let mut bytes = [0; RECORD_BYTES];
+        nvram.read(RECORD_AT, &mut bytes);
+        bytes != [0; RECORD_BYTES] && Self::decode(&bytes).is_none()
     }
 
     pub(crate) fn store(&self, nvram: &SharedNvram) {
@@ -83,6 +91,34 @@ impl Life {
         };
         Some(Life { history, block_size })
     }
+}
+
+/// A record in NVRAM that is damaged, while the drive does without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DamagedRecord {
+    /// Its first byte in NVRAM.
+    pub at: usize,
+    /// Which record it is.
+    pub what: &'static str,
+    /// What the drive does instead.
+    pub instead: &'static str,
+}
+
+/// The records in `nvram` that are damaged. Those that were never written are not.
+pub fn damaged_records(nvram: &SharedNvram) -> Vec<DamagedRecord> {
+    let copies = damaged_root_copies(nvram);
+    let instead = match copies.iter().all(|(_, is_damaged)| *is_damaged) {
+        true => "neither is whole: the drive recovers from its NAND alone",
+        false => "the other is used",
+    };
+    let names = ["copy 1 of 2 of the root record", "copy 2 of 2 of the root record"];
+    let of_root = copies.into_iter().zip(names).filter(|((_, is_damaged), _)| *is_damaged);
+    let mut damaged: Vec<_> = of_root.map(|((at, _), what)| DamagedRecord { at, what, instead }).collect();
+    if Life::is_damaged(nvram) {
+        let instead = "SMART's counters begin anew, and the block size is the profile's";
+        damaged.push(DamagedRecord { at: RECORD_AT, what: "the record of the drive's life", instead });
+    }
+    damaged
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 pub(super) const IMAGE_EXAMPLES: &str = "\
 Examples:
   aster image info drive.aster
+  aster image info drive.aster --profile > same-drive.toml
   aster image check drive.aster
   aster image check made-long-ago.aster cosmos-plus
   aster image clone drive.aster before-the-experiment.aster --check
 
-Exit status: 0 when the image is sound, 1 when blocks or pages of it are damaged, 2 when it is no whole image, is in use or
+Exit status: 0 when the image is sound, 1 when a part of it is damaged, 2 when it is no whole image, is in use or
 another profile's, and for mistakes in the command line or profile, 130 when it was interrupted.";
 
 #[derive(Debug, Subcommand)]
@@ -19,9 +20,12 @@ pub(crate) enum ImageCommand {
     Info {
         /// The image
         image: PathBuf,
-        /// Print it as JSON on standard output
+        /// Print it as JSON on standard output, with every key of the profile that it keeps
         #[arg(long)]
         json: bool,
+        /// Print the profile that it keeps, every key, and nothing else
+        #[arg(long, conflicts_with = "json")]
+        profile: bool,
     },
     /// Check an image: the checksums of its header, of all blocks and pages, and whether the drive comes up from it
     ///

@@ -67,6 +67,92 @@ fn a_damaged_image_is_not_copied_when_it_is_to_be_checked_and_else_a_note_says_t
 }
 
 #[test]
+fn a_record_that_another_stands_in_for_is_told_and_so_is_what_lies_behind_the_end() {
+    let place = with_image();
+    let check = |more: &[&str]| place.aster(&[&["image", "check", "d.aster"], more].concat());
+    let length = place.path("d.aster").metadata().unwrap().len();
+    let at = 4096 + 100;
+    damage(&place, |_| at);
+    let file = OpenOptions::new().write(true).open(place.path("d.aster")).unwrap();
+    file.set_len(length + 3).unwrap();
+    let run = check(&[]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(
+        run.out.contains("blocks and pages are sound: ") && run.out.contains("the drive comes up"),
+        "{}",
+        run.out
+    );
+    for said in [
+        "byte 4096: copy 1 of 2 of the root record is damaged; the other is used",
+        "; 3 bytes behind its end",
+    ] {
+        assert!(run.err.contains(said), "{said}: {}", run.err);
+    }
+    let run = check(&["--json"]);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert!(run.code == 1 && found["sound"] == false && found["bytes_beyond"] == 3, "{found}");
+    assert_eq!(found["damaged_records"][0]["byte"], 4096, "{found}");
+    // Its drive is none the worse, and mends it.
+    let copied = place.aster(&["image", "clone", "d.aster", "copy.aster", "--check"]);
+    assert!(copied.code == 0 && copied.err.contains("copy 1 of 2"), "{}", copied.err);
+    file.set_len(length).unwrap();
+    assert_eq!(place.aster(&["run", "--job", "write.fio", "--image", "d.aster"]).code, 0);
+    let run = check(&[]);
+    assert!(run.code == 0 && run.out.contains("sound: "), "{}{}", run.out, run.err);
+}
+
+#[test]
+fn an_image_says_of_its_profile_what_differs_and_all_of_it_when_asked() {
+    let place = with_image();
+    let info = |image: &str, more: &[&str]| place.aster(&[&["image", "info", image], more].concat());
+    let run = info("d.aster", &[]);
+    assert!(
+        run.out.contains("\nkeeps its profile, tiny, as it is shipped; image info --profile"),
+        "{}",
+        run.out
+    );
+    assert!(run.out.lines().count() < 35, "{}", run.out);
+    let set = ["--set", "ftl.buffer_entries=48", "--image", "e.aster"];
+    assert_eq!(place.aster(&[&["run", "tiny", "--job", "write.fio"], &set[..]].concat()).code, 0);
+    let run = info("e.aster", &[]);
+    let told = run.out.split_once("which differs from the shipped one").unwrap().1;
+    assert_eq!(told.lines().skip(1).collect::<Vec<_>>(), ["  ftl.buffer_entries = 48"], "{}", run.out);
+    let run = info("e.aster", &["--profile"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    place.write("kept.toml", &run.out);
+    let checked = place.report(&["check", "kept.toml", "--json"]);
+    assert_eq!(checked["profile"]["ftl"]["buffer_entries"], 48);
+    place.write("own.toml", &run.out);
+    assert_eq!(place.aster(&["run", "own.toml", "--job", "write.fio", "--image", "f.aster"]).code, 0);
+    assert!(
+        info("f.aster", &[]).out.ends_with("keeps its profile, own; image info --profile prints all of it\n")
+    );
+}
+
+#[test]
+fn a_truncated_image_is_told_as_that_whoever_opens_it() {
+    let place = with_image();
+    for cut in [100_000, 2000] {
+        let file = OpenOptions::new().write(true).open(place.path("d.aster")).unwrap();
+        file.set_len(cut).unwrap();
+        for arguments in [
+            &["run", "--job", "write.fio", "--image", "d.aster"][..],
+            &["run", "tiny", "--job", "write.fio", "--image", "d.aster"],
+            &["image", "check", "d.aster"],
+            &["image", "info", "d.aster"],
+            &["image", "clone", "d.aster", "copy.aster"],
+        ] {
+            let error = place.refused(2, arguments);
+            assert!(
+                error.contains(&format!("d.aster: truncated: {cut} bytes, but its drive has")),
+                "{error}"
+            );
+            assert!(!error.contains("copied"), "nothing was: {error}");
+        }
+    }
+}
+
+#[test]
 fn an_image_that_is_cut_short_is_not_called_fine() {
     let place = with_image();
     let info = |more: &[&str]| place.aster(&[&["image", "info", "d.aster"], more].concat());
@@ -87,6 +173,7 @@ fn a_copy_goes_to_a_file_that_is_not_there() {
     assert_eq!(clone().code, 0);
     let run = clone();
     assert_eq!(run.code, 2);
+    assert!(!run.err.contains("copied"), "{}", run.err);
     assert!(
         run.err.contains(
             "copy.aster: there is a file of that name, which is not overwritten: name another, or remove it"
@@ -110,7 +197,7 @@ fn what_the_system_refuses_is_told_in_words_and_without_its_numbers() {
         refused(&[&run[..], &[option, "."]].concat(), ".: is a folder; name a file");
         refused(&[&run[..], &[option, "nowhere/x"]].concat(), "nowhere/x: its folder is not there");
     }
-    refused(&[&run[..], &["--image", "."]].concat(), ".: Is a directory");
+    refused(&[&run[..], &["--image", "."]].concat(), ".: is a folder; name a file");
     refused(&["image", "info", "afile/x"], "afile/x: Not a directory");
     refused(&["image", "clone", "d.aster", "nowhere/x"], "nowhere/x: No such file or directory");
     refused(

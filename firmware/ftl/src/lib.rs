@@ -75,6 +75,7 @@ pub use config::{
 };
 pub use drive::{Ftl, FtlHandle};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};
+pub use root::damaged_root_copies;
 
 #[cfg(test)]
 mod tests;

@@ -85,6 +85,16 @@ impl Root {
         copies.chunks_exact(ROOT_BYTES).find_map(Root::decode).map_or(Stored::Damaged, Stored::Root)
     }
 
+    /// Each copy with its place in NVRAM, and whether it is damaged: neither a whole record nor one that was never written.
+    pub(crate) fn damaged_copies(nvram: &Nvram) -> [(usize, bool); 2] {
+        let mut bytes = vec![0; ROOT_BYTES];
+        [0, ROOT_BYTES].map(|at| {
+            nvram.read(at, &mut bytes);
+            let is_empty = bytes.iter().all(|&b| b == 0);
+            (at, !is_empty && Root::decode(&bytes).is_none())
+        })
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; ROOT_BYTES];
         let Root { clean, sequence, shape, stored, log } = self;
@@ -146,6 +156,12 @@ impl Root {
     }
 }
 
+/// The two copies of the root record in `nvram`, each with its place there and whether it is damaged. A drive uses the first that is
+/// whole, and recovers from its NAND alone where neither is.
+pub fn damaged_root_copies(nvram: &Nvram) -> [(usize, bool); 2] {
+    Root::damaged_copies(nvram)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +187,9 @@ mod tests {
 
     #[test]
     fn an_empty_nvram_says_nothing() {
-        assert_eq!(Root::load(&Nvram::volatile(2 * ROOT_BYTES)), Stored::Empty);
+        let nvram = Nvram::volatile(2 * ROOT_BYTES);
+        assert_eq!(Root::load(&nvram), Stored::Empty);
+        assert!(Root::damaged_copies(&nvram).iter().all(|(_, damaged)| !damaged));
     }
 
     #[test]
@@ -179,8 +197,11 @@ mod tests {
         let nvram = Nvram::volatile(2 * ROOT_BYTES);
         for lost in 0..2 {
             root().store(&nvram);
+            assert!(Root::damaged_copies(&nvram).iter().all(|(_, damaged)| !damaged));
             nvram.write(lost * ROOT_BYTES + 60, &[0xEE]);
             assert_eq!(Root::load(&nvram), Stored::Root(root()));
+            let damaged = Root::damaged_copies(&nvram);
+            assert_eq!((damaged[lost], damaged[1 - lost].1), ((lost * ROOT_BYTES, true), false));
         }
         nvram.write(60, &[0xEE]);
         assert_eq!(Root::load(&nvram), Stored::Damaged);

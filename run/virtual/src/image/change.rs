@@ -27,6 +27,7 @@ pub(super) fn in_words(error: &io::Error) -> String {
         Some(Errno::NOSPC) => "no space left on the disk".into(),
         Some(Errno::DQUOT) => "the disk quota is used up".into(),
         Some(Errno::FBIG) => "the file would outgrow what the system's limits allow (ulimit -f)".into(),
+        Some(Errno::ISDIR) => "is a folder; name a file".into(),
         Some(Errno::IO) => "the disk failed (input/output error)".into(),
         _ => {
             let text = error.to_string();

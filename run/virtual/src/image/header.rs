@@ -1,6 +1,6 @@
 //! What an image says of itself: the file's first page.
 
-use super::{ImageError, NVRAM_AT};
+use super::{ImageError, NAND_AT, NVRAM_AT};
 use aster_codec::checksum::crc32c;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
@@ -63,8 +63,29 @@ pub(super) fn new_serial() -> io::Result<String> {
 
 /// The serial number out of a header's `text`.
 pub(super) fn serial(text: &str, path: &Path) -> Result<String, ImageError> {
-    let serial = value(text, SERIAL_KEY).map(str::to_owned);
-    serial.ok_or_else(|| ImageError::Header { path: path.to_owned() })
+    let serial = value(text, SERIAL_KEY).ok_or_else(|| ImageError::Header { path: path.to_owned() })?;
+    if is_serial(serial) {
+        return Ok(serial.to_owned());
+    }
+    let reason = format!(
+        "its header's serial number, \"{}\", is no 1 to {SERIAL_CHARS_MAX} printable ASCII characters: something else \
+         has written there; use a copy that is whole",
+        serial.escape_debug()
+    );
+    Err(ImageError::Damaged { path: path.to_owned(), reason })
+}
+
+/// Characters of a serial number (NVMe 1.4 §5.15.2.2).
+const SERIAL_CHARS_MAX: usize = 20;
+
+/// Whether a drive may have this serial number.
+pub fn is_serial(text: &str) -> bool {
+    (1..=SERIAL_CHARS_MAX).contains(&text.len()) && text.bytes().all(|b| matches!(b, b' '..=b'~'))
+}
+
+/// How long the file was made, as its header's `text` says.
+pub(super) fn length_of(text: &str) -> Option<u64> {
+    value(text, LENGTH_KEY).and_then(|value| value.parse().ok())
 }
 
 /// A key's value in a header's `text`.
@@ -88,6 +109,12 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
         }
         let found = name_of(&header[..MAGIC.len()]);
         return Err(ImageError::Format { path: path.to_owned(), found });
+    }
+    if bytes < NVRAM_AT {
+        // What is left of it may say how long it was.
+        let text = String::from_utf8_lossy(&header[MAGIC.len()..]);
+        let needed = length_of(&text).unwrap_or(NAND_AT);
+        return Err(ImageError::Truncated { path: path.to_owned(), found: bytes, needed });
     }
     let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
     // It stays that of the format in which the image was made.

@@ -2,10 +2,10 @@
 
 use super::change::failed;
 use super::disk::{Disk, FileMedium};
-use super::header::{LENGTH_KEY, SERIAL_KEY, made_with, serial, value};
+use super::header::{LENGTH_KEY, SERIAL_KEY, length_of, made_with, serial};
 use super::{ImageError, NAND_AT, NVRAM_AT, check_file, lock};
 use aster_device::profile::Profile;
-use aster_device::{Device, Media, NVRAM_BYTES};
+use aster_device::{DamagedRecord, Device, Media, NVRAM_BYTES, damaged_records};
 use aster_events::Recorder;
 use aster_ports::medium::{Medium, MediumError, Nvram};
 use aster_units::{BlockAddr, Content, Duration, LunIndex};
@@ -34,7 +34,13 @@ pub struct ImageInfo {
 }
 
 pub(super) fn open(path: &Path) -> Result<File, ImageError> {
-    File::open(path).map_err(|error| ImageError::Io { path: path.to_owned(), error })
+    let io_error = |error| ImageError::Io { path: path.to_owned(), error };
+    let file = File::open(path).map_err(io_error)?;
+    // A folder can be opened, but not read.
+    match file.metadata().map_err(io_error)?.is_dir() {
+        true => Err(io_error(rustix::io::Errno::ISDIR.into())),
+        false => Ok(file),
+    }
 }
 
 impl ImageInfo {
@@ -54,7 +60,7 @@ pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
     let metadata = file.metadata().map_err(io_error)?;
     let text = made_with(&file, path)?;
     let keys = text.lines().filter_map(|line| line.split_once(" = "));
-    let length = value(&text, LENGTH_KEY).and_then(|value| value.parse().ok());
+    let length = length_of(&text);
     Ok(ImageInfo {
         bytes_when_made: length.ok_or_else(|| ImageError::Header { path: path.to_owned() })?,
         serial: serial(&text, path)?.escape_debug().to_string(),
@@ -166,6 +172,38 @@ pub struct ImageCheck {
     pub pages: u64,
     /// What coming back from a sudden loss of power took, in words, if that was how it lost it.
     pub recovery: Option<String>,
+    /// Records that are damaged and that the drive does without.
+    pub damaged_records: Vec<DamagedRecord>,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes behind the image's end.
+    pub bytes_beyond: u64,
+}
+
+impl ImageCheck {
+    /// Where a record begins in the file.
+    pub fn place_of(record: &DamagedRecord) -> u64 {
+        NVRAM_AT + record.at as u64
+    }
+
+    /// What isn't as it was written although the drive is none the worse, and what to do.
+    pub fn faults(&self) -> Vec<String> {
+        let records = self.damaged_records.iter().map(|record| {
+            let DamagedRecord { what, instead, .. } = record;
+            let at = ImageCheck::place_of(record);
+            format!(
+                "byte {at}: {what} is damaged; {instead}. A drive that is used and shut down writes it anew"
+            )
+        });
+        let beyond = (self.bytes_beyond > 0).then(|| {
+            format!(
+                "{} bytes behind its end, which its drive doesn't have: `truncate -s {}` takes them away",
+                self.bytes_beyond,
+                self.bytes - self.bytes_beyond
+            )
+        });
+        records.chain(beyond).collect()
+    }
 }
 
 /// Checks the image at `path` as the drive of `profile`: file, header, every block entry, page record and page, and then whether a
@@ -183,6 +221,7 @@ pub fn check_image(
     let file = open(path)?;
     lock(&file, path)?;
     let nand_bytes = check_file(&file, path, profile, content)?;
+    let bytes = file.metadata().map_err(|error| ImageError::Io { path: path.to_owned(), error })?.len();
     let disk = Disk::written_through(Rc::new(file));
     let window = |base, size| Overlay {
         below: FileMedium { disk: Rc::clone(&disk), base, size },
@@ -190,6 +229,7 @@ pub fn check_image(
     };
     let nvram = Nvram::on_medium(Box::new(window(NVRAM_AT, NVRAM_BYTES as u64)), 0, NVRAM_BYTES)
         .map_err(|error| ImageError::Medium { path: path.to_owned(), error })?;
+    let damaged_records = damaged_records(&nvram);
     let media = Media::on_image(Box::new(window(NAND_AT, nand_bytes)), nvram);
     let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
     let device = Device::power_on("check", profile, content, media, &Recorder::default())
@@ -214,7 +254,15 @@ pub fn check_image(
     let erases = device.stats().erases;
     let blocks = u64::from(g.total_luns()) * u64::from(g.blocks_per_lun);
     let erases = (erases.mean * blocks as f64).round() as u64;
-    Ok(ImageCheck { blocks, erases, pages, recovery: device.recovery() })
+    Ok(ImageCheck {
+        blocks,
+        erases,
+        pages,
+        recovery: device.recovery(),
+        damaged_records,
+        bytes,
+        bytes_beyond: bytes.saturating_sub(NAND_AT + nand_bytes),
+    })
 }
 
 /// Reads every page of a drive that has its power but has not begun to boot. Gives how many there are.
@@ -245,6 +293,7 @@ mod tests {
     use super::*;
     use crate::open_image;
     use std::fs::OpenOptions;
+    use std::os::unix::fs::FileExt;
 
     #[test]
     fn an_image_says_what_it_was_made_with_and_how_little_it_takes() {
@@ -288,6 +337,40 @@ mod tests {
         assert!(matches!(check_image(&path, &profile, None, |_, _| true), Err(ImageError::Truncated { .. })));
         let info = image_info(&path).unwrap();
         assert!(info.is_cut_short() && info.bytes_when_made == before.len() as u64, "{info:?}");
+    }
+
+    #[test]
+    fn a_check_tells_records_that_the_drive_does_without_and_what_lies_behind_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(folder.path());
+        let check = || check_image(&path, &profile, None, |_, _| true).unwrap();
+        let sound = check();
+        assert_eq!((sound.faults(), sound.bytes_beyond), (vec![], 0));
+        let whole = std::fs::read(&path).unwrap();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let life = NVRAM_AT + NVRAM_BYTES as u64 - 128;
+        let copies = [NVRAM_AT, NVRAM_AT + (24 << 10)];
+        for (at, says) in [
+            (copies[0], "copy 1 of 2 of the root record is damaged; the other is used"),
+            (copies[1], "copy 2 of 2 of the root record is damaged; the other is used"),
+            (life, "the record of the drive's life is damaged; SMART's counters begin anew"),
+        ] {
+            file.write_all_at(&[!whole[at as usize + 60]], at + 60).unwrap();
+            let [fault] = &check().faults()[..] else { panic!("{at}: {:?}", check().faults()) };
+            assert!(fault.starts_with(&format!("byte {at}: {says}")), "{fault}");
+            file.write_all_at(&[whole[at as usize + 60]], at + 60).unwrap();
+        }
+        for at in copies {
+            file.write_all_at(&[!whole[at as usize + 60]], at + 60).unwrap();
+        }
+        assert!(check().faults().iter().all(|fault| fault.contains("recovers from its NAND alone")));
+        file.write_all_at(&whole, 0).unwrap();
+        file.set_len(whole.len() as u64 + 9).unwrap();
+        let [fault] = &check().faults()[..] else { panic!("{:?}", check().faults()) };
+        assert!(
+            fault.starts_with("9 bytes behind") && fault.contains(&format!("-s {}`", whole.len())),
+            "{fault}"
+        );
     }
 
     #[test]

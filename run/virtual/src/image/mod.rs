@@ -11,6 +11,7 @@ mod replica;
 mod reserve;
 mod state;
 
+pub use header::is_serial;
 pub use live::open_image_live;
 pub use look::{ImageCheck, ImageInfo, Stage, check_image, image_info};
 pub use own_profile::{KeptProfile, keep_profile, kept_profile};
@@ -357,6 +358,43 @@ mod tests {
         }
         file.write_all_at(b"X", 100).unwrap();
         assert!(matches!(open_image(&path, &profile, None), Err(ImageError::Header { .. })));
+    }
+
+    #[test]
+    fn a_serial_number_that_no_drive_may_have_is_told_as_the_headers() {
+        assert!(is_serial("A 1") && !is_serial("") && !is_serial("µ") && !is_serial(&"x".repeat(21)));
+        let dir = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(dir.path());
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let text = made_with(&file, &path).unwrap();
+        let serial = serial(&text, &path).unwrap();
+        header::write_header(&file, &text.replace(&serial, "\u{e9}t\u{e9}")).unwrap();
+        let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
+        let text = error.to_string();
+        assert!(text.contains("d.aster: its header's serial number, \"été\", is no 1 to 20"), "{text}");
+    }
+
+    #[test]
+    fn an_image_cut_anywhere_is_told_as_truncated() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(dir.path());
+        let whole = path.metadata().unwrap().len();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        for (cut, needed) in
+            [(NAND_AT + 100, whole), (NAND_AT, whole), (5000, whole), (4095, whole), (30, NAND_AT)]
+        {
+            file.set_len(cut).unwrap();
+            let Err(ImageError::Truncated { found, needed: told, .. }) = open_image(&path, &profile, None)
+            else {
+                panic!("cut at {cut}")
+            };
+            assert_eq!((found, told), (cut, needed));
+            assert!(matches!(
+                check_image(&path, &profile, None, |_, _| true),
+                Err(ImageError::Truncated { .. })
+            ));
+            assert!(matches!(kept_profile(&path), Err(ImageError::Truncated { .. })), "{cut}");
+        }
     }
 
     #[test]

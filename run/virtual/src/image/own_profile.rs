@@ -5,7 +5,7 @@
 //! were made by them have zeroes there.
 
 use super::change::{in_words, is_out_of_room};
-use super::header::made_with;
+use super::header::{length_of, made_with};
 use super::look::open;
 use super::{ImageError, NAND_AT, NVRAM_AT};
 use aster_codec::checksum::crc32c;
@@ -87,7 +87,7 @@ fn write(file: &File, text: &str) -> io::Result<()> {
 /// When there is no image, or what it keeps is damaged.
 pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
     let file = open(path)?;
-    made_with(&file, path)?;
+    let text = made_with(&file, path)?;
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     let damaged = || ImageError::Damaged {
         path: path.to_owned(),
@@ -95,9 +95,10 @@ pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
             "the profile that it keeps (byte {KEPT_AT}) is damaged: name the profile that it was made with"
         ),
     };
-    // One that has lost its end keeps none that could be of use.
-    if file.metadata().map_err(io_error)?.len() < NAND_AT {
-        return Ok(None);
+    // The profile may have gone with the end: that is no image that keeps none.
+    let (found, needed) = (file.metadata().map_err(io_error)?.len(), length_of(&text));
+    if let Some(needed) = needed.filter(|&needed| found < needed) {
+        return Err(ImageError::Truncated { path: path.to_owned(), found, needed });
     }
     let mut head = [0; HEAD_BYTES];
     file.read_exact_at(&mut head, KEPT_AT).map_err(io_error)?;
