@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::operation::OperationArg;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use crate::words::count;
 use aster_device::bench::{Work, set_rate};
 use aster_device::wave::{WaveFilter, WaveTap};
 use aster_lab::channel::{self, ChannelReport, Setup, Stage};
@@ -92,12 +93,14 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
     let behind = profile.geometry.luns;
     let most = u16::from(behind) * u16::from(Geometry::WAYS_MAX);
     if u16::from(args.luns) > most || !args.luns.is_multiple_of(behind) {
-        return Err(Failure::usage(format!(
-            "--luns {}: a chip enable of {name} has {behind} LUNs and a channel has {} chip enables at most: it must be a \
-             multiple of {behind} up to {most}",
-            args.luns,
-            Geometry::WAYS_MAX
-        )));
+        let enables = format!("a channel has at most {} chip enables", Geometry::WAYS_MAX);
+        let must = match behind {
+            1 => format!("must be from 1 to {most} on {name}: {enables}, each of one LUN"),
+            _ => format!(
+                "must be a multiple of {behind} up to {most} on {name}: {enables}, each of {behind} LUNs"
+            ),
+        };
+        return Err(Failure::usage(format!("--luns {}: {must}", args.luns)));
     }
     let sectors_of_page = profile.array_geometry().sectors_per_page();
     if args.sectors.is_some_and(|sectors| sectors > sectors_of_page) {
@@ -153,7 +156,7 @@ fn verdict(report: &ChannelReport) -> Result<(), Failure> {
     match (report.failures, &report.first_failure) {
         (0, _) => Ok(()),
         (n, first) => {
-            let requests = if n == 1 { "1 request".to_owned() } else { format!("{n} requests") };
+            let requests = count(n, "request");
             let first = first.as_ref().map_or(String::new(), |first| format!("; the first: a {first}"));
             Err(Failure::run(format!("{requests} failed{first}")))
         }

@@ -10,18 +10,32 @@ use std::path::Path;
 /// The longest profile or job file that is read. Both are written by hand.
 pub(crate) const HAND_WRITTEN_MAX: u64 = 1 << 20;
 
-/// The text of a file of at most `bytes_max` bytes.
+/// What standard input is called.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
+
+/// Whether a path stands for standard input.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The text of a file of at most `bytes_max` bytes, or of standard input where `path` stands for that.
 ///
 /// # Errors
 /// Names the file, and what is wrong with it.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> {
+    let stands_for = |path| if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
+    let (source, path) = (path, stands_for(path));
     let fail = |error: std::io::Error| Failure::file(path, error);
-    let file = File::open(path).map_err(fail)?;
-    if file.metadata().map_err(fail)?.is_dir() {
-        return Err(Failure::file(path, "is a folder; name a file"));
-    }
     let mut bytes = Vec::new();
-    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    if is_standard_input(source) {
+        std::io::stdin().take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    } else {
+        let file = File::open(path).map_err(fail)?;
+        if file.metadata().map_err(fail)?.is_dir() {
+            return Err(Failure::file(path, "is a folder; name a file"));
+        }
+        file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    }
     if bytes.len() as u64 > bytes_max {
         return Err(Failure::file(path, format!("is longer than {bytes_max} bytes; is it the right file?")));
     }

@@ -1,6 +1,7 @@
-//! Numbers on the command line that can't be: what they must be, in words.
+//! Mistakes on the command line of which clap says too little or too much: numbers that can't be, and what stands beside `--again`.
 //!
-//! The parsers of the arguments speak of Rust's ranges (`0 is not in 1..=128`) and types (`number too large to fit in target type`).
+//! The parsers of the arguments speak of Rust's ranges (`0 is not in 1..=128`) and types (`number too large to fit in target type`). A usage
+//! line is made of what was given, and takes it for right.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
@@ -8,6 +9,10 @@ use std::ffi::OsString;
 
 /// `error`, which came of parsing `arguments`, with what a number must be in words.
 pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Error) -> Error {
+    if let Some(other) = beside_again(&error) {
+        let text = format!("{other} beside --again REPORT, whose run is repeated as it was: leave it out\n");
+        return Error::raw(ErrorKind::ArgumentConflict, text).with_cmd(command);
+    }
     let (Some(argument), Some(value)) =
         (text_of(&error, ContextKind::InvalidArg), text_of(&error, ContextKind::InvalidValue))
     else {
@@ -33,6 +38,20 @@ pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Err
     };
     let text = format!("invalid value '{value}' for '{argument}': must be {must}\n");
     Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+}
+
+/// What was given beside `--again` and can't be.
+fn beside_again(error: &Error) -> Option<String> {
+    let of = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) if error.kind() == ErrorKind::ArgumentConflict => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) if error.kind() == ErrorKind::ArgumentConflict => texts.clone(),
+        _ => Vec::new(),
+    };
+    let (is_again, others): (Vec<_>, Vec<_>) = [of(ContextKind::InvalidArg), of(ContextKind::PriorArg)]
+        .concat()
+        .into_iter()
+        .partition(|name| name.starts_with("--again"));
+    (!is_again.is_empty() && !others.is_empty()).then(|| others.join(" and "))
 }
 
 fn text_of(error: &Error, kind: ContextKind) -> Option<String> {

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
+use crate::words::count;
 use aster_device::profile::{PACKAGES, Profile, SHIPPED};
 use aster_device::{FreshErrors, Media, least_command};
 use aster_lab::measure::drive_of;
@@ -48,9 +49,12 @@ pub(crate) fn find_or_kept(
     if !image.exists() {
         return Err(Failure::file(image, "no such image; name a profile, and it is made as that drive"));
     }
+    if image.is_dir() {
+        return Err(Failure::file(image, "is a folder; name a file"));
+    }
     let Some(KeptProfile { name, text }) = kept_profile(image)? else {
-        let problem = "keeps no profile, as it was made by an older aster: name the one that it was made with, which \
-                       `aster run` and `aster serve` let it keep from then on";
+        let problem = "keeps no profile, as those don't that were made by an older aster: name the one that it was made \
+                       with, which `aster run` and `aster serve` let it keep from then on";
         return Err(Failure::file(image, problem));
     };
     let profile = set::parse_with(&format!("{}'s profile", image.display()), &text, overrides)?;
@@ -129,17 +133,13 @@ fn shape(profile: &Profile) -> String {
     let used = profile.used_geometry();
     format!(
         "{} × {} × {}, {} of {} pages of {}",
-        plural(used.channels.into(), "channel"),
-        plural(used.ways.into(), "way"),
-        plural(used.luns.into(), "LUN"),
-        plural(used.blocks_per_lun.into(), "block"),
+        count(used.channels.into(), "channel"),
+        count(used.ways.into(), "way"),
+        count(used.luns.into(), "LUN"),
+        count(used.blocks_per_lun.into(), "block"),
         used.pages_per_block,
         capacity(used.page_bytes.into()),
     )
-}
-
-fn plural(n: u64, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Bytes in binary units, with at most one decimal.
@@ -296,7 +296,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
         fresh.corrected,
         fresh.bits,
         fresh.expected,
-        plural(found.factory_bad_blocks, "block"),
+        count(found.factory_bad_blocks, "block"),
     )
 }
 

@@ -4,13 +4,14 @@ use crate::again::{Again, build};
 use crate::args::{ExplainArgs, HardwareArg, RunArgs};
 use crate::console;
 use crate::failure::Failure;
-use crate::files::{HAND_WRITTEN_MAX, keep_apart, read_text};
+use crate::files::{HAND_WRITTEN_MAX, STANDARD_INPUT, is_standard_input, keep_apart, read_text};
 use crate::image::content_of;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
 use crate::traces::{self, Traced};
+use crate::words::count;
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::limits::Limit;
@@ -48,11 +49,11 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         None => setup(args)?,
     };
     let hardware = hardware(args.hardware)?;
-    let is_file = |path: &&Path| !traces::is_standard_input(path);
+    let is_file = |path: &&Path| !is_standard_input(path);
     keep_apart(
         &[
             args.profile.as_deref(),
-            args.source.job.as_deref(),
+            args.source.job.as_deref().filter(is_file),
             args.source.trace.as_deref().filter(is_file),
             args.source.again.as_deref(),
         ],
@@ -237,8 +238,8 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
         )?;
     }
     if checked > 0 {
-        let blocks = if checked == 1 { "1 block was" } else { &format!("{checked} blocks were") };
-        console::line(&format!("{blocks} checked."))?;
+        let were = if checked == 1 { "was" } else { "were" };
+        console::line(&format!("{} {were} checked.", count(checked, "block")))?;
     }
     for task in &report.tasks {
         if let Some(steady) = &task.steady_state {
@@ -254,10 +255,10 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An error when requests failed: how many, and the first of them.
+/// An error when requests failed, or a job fell below its least rate: how often, and the first of them.
 ///
 /// # Errors
-/// When a request failed.
+/// When anything failed.
 pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clone) -> Result<(), Failure> {
     let failures: u64 = reports.clone().into_iter().map(RunReport::failures).sum();
     if failures == 0 {
@@ -265,10 +266,14 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
     }
     let first = reports.into_iter().flat_map(|r| &r.tasks).find_map(|task| {
         let failure = task.first_failure.as_ref()?;
-        Some(format!("; the first, of \"{}\": {failure}", task.name))
+        Some(format!("of \"{}\": {failure}", task.name))
     });
-    let requests = if failures == 1 { "1 request" } else { &format!("{failures} requests") };
-    Err(Failure::run(format!("{requests} failed{}", first.unwrap_or_default())))
+    let told = match (failures, first) {
+        (n, None) => count(n, "failure"),
+        (1, Some(first)) => format!("1 failure, {first}"),
+        (n, Some(first)) => format!("{n} failures; the first, {first}"),
+    };
+    Err(Failure::run(told))
 }
 
 /// The work that the user named.
@@ -295,6 +300,7 @@ fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<Asked, Fa
 }
 
 fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
+    let path = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let work = Work::jobs(&path.display().to_string(), text, args.verify);
     let work = work.map_err(|error| Failure::file(path, error))?;
     let wrong = |error| Failure::file(path, error);

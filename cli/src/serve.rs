@@ -7,6 +7,7 @@ use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
+use crate::words::count;
 use aster_device::{Backlog, Device, FreshErrors, Media};
 use aster_lab::report::rate_text;
 use aster_run_live::{Lateness, ServeError, Server, Status};
@@ -111,9 +112,10 @@ fn check_all_written(image: &Path, backlog: &dyn Backlog) -> Result<(), Failure>
     };
     Err(Failure::run(format!(
         "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is there, \
-         {} bytes that the drive had not promised to keep are not; {what_to_do}",
+         {} that the drive had not promised to keep {} not; {what_to_do}",
         image.display(),
-        backlog.owed()
+        count(backlog.owed(), "byte"),
+        if backlog.owed() == 1 { "is" } else { "are" }
     )))
 }
 
@@ -200,7 +202,7 @@ fn text(status: &Status) -> String {
     if let Some(waf) = status.write_amplification {
         text += &format!(", WAF {waf:.2}");
     }
-    text += &format!(", GC {} blocks", status.gc_runs);
+    text += &format!(", GC {}", count(status.gc_runs, "block"));
     if let Some(lateness) = &status.lateness {
         text += &format!(", late by {}", late(lateness));
     }

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use crate::words::count;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
 use children::Children;
 use std::ops::ControlFlow;
@@ -114,7 +115,7 @@ fn quoted(arguments: impl IntoIterator<Item = String>) -> String {
 
 fn said(report: &Report) -> String {
     let seen = &report.seen;
-    let drives = if report.drives == 1 { "1 drive".to_owned() } else { format!("{} drives", report.drives) };
+    let drives = count(report.drives, "drive");
     let verdict = match (&report.failure, report.stopped) {
         (Some(_), _) => "",
         (None, true) => "; nothing that was flushed was lost by then",
@@ -123,8 +124,9 @@ fn said(report: &Report) -> String {
     let losses = if seen.cuts == 1 { "1 loss".to_owned() } else { format!("{} losses", seen.cuts) };
     let recovery = if seen.recovery_ms_max > 0.0 {
         format!(
-            "The longest recovery took {:.3} ms, simulated, and {} page reads at most.",
-            seen.recovery_ms_max, seen.recovery_reads_max
+            "The longest recovery took {:.3} ms, simulated, and {} at most.",
+            seen.recovery_ms_max,
+            count(seen.recovery_reads_max, "page read")
         )
     } else {
         "No drive came back: there was no recovery.".to_owned()

@@ -3,14 +3,14 @@
 
 use crate::args::{LoopArg, ReplayArgs};
 use crate::failure::Failure;
+use crate::files::{STANDARD_INPUT, is_standard_input};
+use crate::words::count;
 use aster_lab::own::Work;
 use aster_lab::run::workload::Drive;
 use aster_lab::run::workload::trace::{Beyond, Times, Unaligned};
 use aster_lab::traces::{Asked, Choice, Survey, TraceFile, survey};
 use std::path::Path;
 
-/// What stands for standard input.
-const STANDARD_INPUT: &str = "-";
 /// What stands for all devices.
 const ALL_DEVICES: &str = "all";
 
@@ -21,11 +21,6 @@ pub(crate) struct Traced {
     pub(crate) notes: Vec<String>,
     /// Bytes that it writes.
     pub(crate) written_bytes: u64,
-}
-
-/// Whether a path stands for standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_INPUT
 }
 
 /// Reads the whole of the trace at `path` as it will be replayed on `drive`.
@@ -40,11 +35,11 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
         )));
     }
     let file = if is_standard_input(path) {
-        TraceFile::read_once("standard input".into(), std::io::stdin().lock())
+        TraceFile::read_once(STANDARD_INPUT.into(), std::io::stdin().lock())
     } else {
         TraceFile::open(path)
     };
-    let name = if is_standard_input(path) { Path::new("standard input") } else { path };
+    let name = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let fail = |problem: String| Failure::file(name, problem);
     let file = file.map_err(fail)?;
     let choice = match &args.trace_device[..] {
@@ -81,6 +76,11 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
 /// Devices of a trace that a note tells of at most, each by itself.
 const TOLD_MAX: usize = 20;
 
+/// The requests to devices that are not replayed, and their verb.
+fn others(requests: u64) -> String {
+    format!("{} to other devices {}", count(requests, "request"), if requests == 1 { "is" } else { "are" })
+}
+
 /// Which devices are replayed where, and which are left out.
 fn notes(name: &str, survey: &Survey) -> Vec<String> {
     let replayed: Vec<_> =
@@ -94,10 +94,10 @@ fn notes(name: &str, survey: &Survey) -> Vec<String> {
         && all > kept
     {
         notes.push(format!(
-            "{name}: replaying the {kept} requests to \"{}\"; {} to other devices are left out (--trace-device names \
-             another, or all)",
+            "{name}: replaying {} to \"{}\"; {} left out (--trace-device names another, or all)",
+            count(kept, "request"),
             device.name,
-            all - kept
+            others(all - kept)
         ));
     }
     if replayed.len() > 1 {
@@ -106,17 +106,17 @@ fn notes(name: &str, survey: &Survey) -> Vec<String> {
             .take(TOLD_MAX)
             .map(|(device, region)| {
                 let (first, end) = (region.offset, region.offset + region.bytes);
-                format!("\"{}\" ({} requests) at bytes {first} to {end}", device.name, device.requests)
+                format!(
+                    "\"{}\" ({}) at bytes {first} to {end}",
+                    device.name,
+                    count(device.requests, "request")
+                )
             })
             .collect();
         if replayed.len() > TOLD_MAX {
-            told.push(format!("{} devices more", replayed.len() - TOLD_MAX));
+            told.push(format!("{} more", count((replayed.len() - TOLD_MAX) as u64, "device")));
         }
-        let left = if all > kept {
-            format!("; {} requests to other devices are left out", all - kept)
-        } else {
-            String::new()
-        };
+        let left = if all > kept { format!("; {} left out", others(all - kept)) } else { String::new() };
         notes.push(format!("{name}: replaying {}{left}", told.join(", ")));
     }
     notes

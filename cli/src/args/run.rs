@@ -117,7 +117,7 @@ pub(crate) struct SourceArgs {
           "keep_going", "verify", "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
           "trace_round", "queue_depth"])]
     pub(crate) again: Option<PathBuf>,
-    /// A fio job file
+    /// A fio job file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "again"])]
     pub(crate) job: Option<PathBuf>,
     /// A trace: blkparse text, MSR Cambridge CSV, a fio iolog or MQSim's ASCII, plain or packed by gzip or zstd; - is

@@ -1,6 +1,7 @@
 //! `aster serve`.
 
 use crate::monitor::ModulesArgs;
+use aster_run_virtual::is_serial;
 use clap::{ArgGroup, Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "image")]
     pub(crate) sync: bool,
     /// The serial number of a drive in memory, up to 20 printable characters; an image has its own [default: from the seed]
-    #[arg(long, value_name = "TEXT", conflicts_with = "image")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "image", value_parser = serial)]
     pub(crate) serial: Option<String>,
     /// Where clients connect: a UNIX socket that is made here
     #[arg(long, value_name = "SOCKET")]
@@ -65,5 +66,13 @@ impl From<PaceArg> for aster_run_live::Pace {
             PaceArg::Real => aster_run_live::Pace::Real,
             PaceArg::Fast => aster_run_live::Pace::Fast,
         }
+    }
+}
+
+/// Takes `--serial` apart.
+fn serial(text: &str) -> Result<String, String> {
+    match is_serial(text) {
+        true => Ok(text.to_owned()),
+        false => Err("must be 1 to 20 printable ASCII characters".into()),
     }
 }

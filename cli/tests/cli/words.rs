@@ -1,7 +1,7 @@
 //! What `aster` says: help, lists, and errors for every kind of mistake.
 
 use crate::place::Place;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 
 #[test]
@@ -229,6 +229,44 @@ fn a_wrong_job_file_is_told_with_its_line() {
 }
 
 #[test]
+fn a_job_file_comes_from_standard_input_too() {
+    let place = Place::new();
+    let fed = |text: &str, more: &[&str]| {
+        let mut child = place.command(&[&["run", "tiny", "--job", "-"], more].concat());
+        let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let run = fed("\u{feff}[a]\nrw=write\nbs=16k\nsize=64k\nioengine=sync\niodepth=8\n", &["--json"]);
+    let error = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.success() && error.contains("iodepth is 8, but 1 is what there is"), "{error}");
+    let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(report["provenance"]["work"]["name"], "standard input", "{}", report["provenance"]);
+    assert!(report["limits"].as_array().unwrap().iter().any(|limit| limit["option"] == "iodepth"));
+    // The report has all of it.
+    place.write("r.json", &run.stdout);
+    assert_eq!(place.aster(&["run", "--again", "r.json"]).code, 0);
+    let run = fed("[a]\nrw=raed\nBS=4k\n", &[]);
+    let error = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(
+        error.starts_with("error: standard input: 2 mistakes\n  line 2: rw=raed: expected read"),
+        "{error}"
+    );
+    assert!(error.contains("\n  line 3: unknown option \"BS\"; did you mean \"bs\"?"), "{error}");
+}
+
+#[test]
+fn a_job_below_its_least_rate_says_what_fell_below_what() {
+    let place = Place::new();
+    let slow = "[slow]\nrw=read\nbs=16k\nthinktime=500ms\ntime_based\nruntime=20\nrate_min=1m\n";
+    place.write("slow.fio", slow);
+    let error = place.refused(1, &["run", "tiny", "--job", "slow.fio"]);
+    let said = "error: 1 failure, of \"slow\": rate_min: reads fell to 32.0 KiB/s from 2.000 s to ";
+    assert!(error.contains(said) && error.contains("and 1024.0 KiB/s are the least"), "{error}");
+}
+
+#[test]
 fn files_that_are_none_are_told_by_name() {
     let place = Place::new();
     place.write("empty", "");
@@ -311,6 +349,32 @@ fn mistakes_on_the_command_line_are_refused() {
         (&["run", "tiny"], "--job"),
         (&["run", "tiny", "--job", "job.fio", "--trace", "t"], "cannot be used with"),
         (&["run", "tiny", "--job", "job.fio", "--queue-depth", "4"], "cannot be used with"),
+        (
+            &["run", "tiny", "--again", "r.json"],
+            "error: [PROFILE] beside --again REPORT, whose run is repeated as it was: leave it out\n",
+        ),
+        (
+            &["run", "--again", "r.json", "--job", "job.fio"],
+            "error: --job <FILE> beside --again REPORT, whose",
+        ),
+        (&["run", "--again", "r.json", "--seed", "4", "--verify"], " beside --again REPORT, whose run"),
+        (
+            &["serve", "tiny", "--vfio-user", "s", "--serial", ""],
+            "'--serial <TEXT>': must be 1 to 20 printable ASCII characters",
+        ),
+        (
+            &["bench-channel", "--luns", "20"],
+            "--luns 20: must be from 1 to 16 on cosmos-plus: a channel has at most 16 chip enables, each of one LUN\n",
+        ),
+        (
+            &["bench-channel", "--luns", "7", "--profile", "tiny"],
+            "--luns 7: must be a multiple of 2 up to 32 on tiny: a channel has at most 16 chip enables, each of 2 LUNs\n",
+        ),
+        (&["run", "tiny", "--job", "job.fio", "--image", "."], ".: is a folder; name a file\n"),
+        (&["run", "--job", "job.fio", "--image", "."], ".: is a folder; name a file\n"),
+        (&["image", "info", "."], ".: is a folder; name a file\n"),
+        (&["image", "check", ".", "tiny"], ".: is a folder; name a file\n"),
+        (&["image", "clone", ".", "x"], ".: is a folder; name a file\n"),
         (
             &["run", "tiny", "--job", "job.fio", "--set", "ftl.bufer_entries=3"],
             "--set ftl.bufer_entries=3: unknown key",
