@@ -11,6 +11,7 @@ use crate::words::count;
 use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
 use aster_lab::watch::WaveFile;
+use aster_lab::words::counted;
 use std::cell::RefCell;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};

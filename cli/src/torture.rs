@@ -10,6 +10,7 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::words::count;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
+use aster_lab::words::counted;
 use children::Children;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -133,11 +134,11 @@ fn said(report: &Report) -> String {
     };
     format!(
         "{}: {losses} of power on {drives}, and {} more during recovery{verdict}.\n\
-         {} commands, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\
+         {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\
          {recovery}\n",
         report.profile,
         seen.cuts_in_recovery,
-        seen.commands,
+        counted(seen.commands, "command"),
         seen.durable,
         seen.torn_programs,
         seen.torn_erases,

@@ -25,6 +25,7 @@ mod tree;
 pub mod warning;
 pub mod watch;
 pub mod wave;
+pub mod words;
 
 pub use aster_device as device;
 pub use aster_run_virtual as run;

@@ -2,6 +2,7 @@
 
 use super::bus::{is_right, reads};
 use super::{BabolError, Plan};
+use crate::words::counted;
 use aster_device::bench::Bench;
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::Content;
@@ -127,7 +128,8 @@ pub(super) fn measure(
                 let mut points = Vec::new();
                 for luns in 1..=plan.throughput.luns_max[at] {
                     told(done as f64 / total as f64)?;
-                    let name = || format!("{package}, {rate_mt_s} MT/s, {controller}, {luns} LUNs");
+                    let name =
+                        || format!("{package}, {rate_mt_s} MT/s, {controller}, {}", counted(luns, "LUN"));
                     points.push(point(plan, &profile, luns, &name)?);
                     done += 1;
                 }

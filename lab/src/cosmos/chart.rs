@@ -4,6 +4,7 @@ use super::drive::Mode;
 use super::text::row_name;
 use super::{CosmosReport, GridPoint, Plan};
 use crate::figure::{Figure, Panel, Series, Source};
+use crate::words::counted;
 
 /// Every figure of the report.
 pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
@@ -54,7 +55,7 @@ fn grid(
         let mut channels: Vec<u16> = here.iter().map(|p| p.channels).collect();
         channels.dedup();
         let series = channels.into_iter().map(|channels| Series {
-            name: format!("{channels} channels"),
+            name: counted(channels, "channel"),
             points: here
                 .iter()
                 .filter(|p| p.channels == channels)
@@ -118,7 +119,7 @@ fn clock(report: &CosmosReport, plan: &Plan) -> Figure {
         let series = squares.iter().flat_map(|&square| {
             let here = report.clock.iter().filter(move |p| (p.write, p.square) == (write, square));
             let points: Vec<_> = here.map(|p| (f64::from(p.mhz), p.found.mb_per_s)).collect();
-            let name = format!("{square} channels of {square} ways");
+            let name = format!("{} of {}", counted(square, "channel"), counted(square, "way"));
             let paper = paper_loss(plan, square, write).and_then(|percent| {
                 let fastest = points.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
                 let slowest = points.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;

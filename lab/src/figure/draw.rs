@@ -161,8 +161,8 @@ fn draw(panel: &Panel, axes: &Axes) -> Group {
         .add(said(panel.title.as_str(), (corner.0, corner.1 - 22.0), "start", ""))
         .add(said(panel.y, (corner.0 - 6.0, corner.1 - 8.0), "end", "small"))
         .add(said(panel.x, (right, bottom + 28.0), "end", "small"));
-    // Steps below one have a digit behind the point.
-    let digits = usize::from(axes.step < 1.0);
+    // As many digits behind the point as the step has.
+    let digits = (-axes.step.log10().floor()).clamp(0.0, 9.0) as usize;
     for nth in 0..=(axes.top / axes.step).round() as u32 {
         let at = f64::from(nth) * axes.step;
         let class = if nth == 0 { "axis" } else { "grid" };
@@ -175,7 +175,7 @@ fn draw(panel: &Panel, axes: &Axes) -> Group {
         ));
     }
     for &place in &axes.places {
-        group = group.add(said(format!("{place:.0}"), (axes.x(place), bottom + 15.0), "middle", "small"));
+        group = group.add(said(place_name(place), (axes.x(place), bottom + 15.0), "middle", "small"));
     }
     for (series, Entry { colour, dashes, .. }) in panel.series.iter().zip(entries(panel)) {
         let points = series.points.iter().map(|p| format!("{:.1},{:.1}", axes.x(p.0), axes.y(p.1)));
@@ -197,8 +197,43 @@ fn draw(panel: &Panel, axes: &Axes) -> Group {
     group
 }
 
+/// A place on the axis in as few digits as tell it.
+fn place_name(place: f64) -> String {
+    let digits = (0..6).find(|digits| {
+        let scale = 10f64.powi(*digits);
+        ((place * scale).round() / scale - place).abs() <= 1e-9 * place.abs()
+    });
+    format!("{place:.0$}", digits.unwrap_or(6) as usize)
+}
+
 /// The least of 1, 2 and 5 times a power of ten that is at least `value`.
 fn level(value: f64) -> f64 {
     let power = 10f64.powf(value.max(1e-9).log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= value).unwrap_or(10.0 * power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_as_exact_as_their_steps() {
+        let panel = |x: f64, y: f64| {
+            let points = vec![(1.0, 0.0), (x, y)];
+            let series = Series { name: "s".into(), source: Source::Ours, points };
+            Panel { title: "t".into(), x: "x", y: "y", series: vec![series] }
+        };
+        let drawn = |x, y| {
+            let figure = Figure { name: "f", label: "l", columns: 1, panels: vec![panel(x, y)] };
+            let mut out = Vec::new();
+            figure.write_svg(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let low = drawn(1.5, 0.23);
+        for tick in ["\n0.05\n", "\n0.15\n", "\n0.25\n", "\n1.5\n"] {
+            assert!(low.contains(tick), "no {tick:?} in {low}");
+        }
+        assert!(drawn(8.0, 1000.0).contains("\n400\n") && drawn(8.0, 3.0).contains("\n2\n"));
+        assert_eq!([0.3, 0.1 + 0.2, 1000.0, 12.25].map(place_name), ["0.3", "0.3", "1000", "12.25"]);
+    }
 }

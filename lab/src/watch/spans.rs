@@ -1,5 +1,6 @@
 //! Where the work's commands spent their time, and how long flash operations took.
 
+use crate::words::counted;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{
     CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Spans,
@@ -223,7 +224,9 @@ impl SpanReport {
             line(&format!("flash {}", row.durations.name), row.durations.cells());
         }
         for row in self.flash.iter().filter(|row| row.unsuccessful > 0) {
-            let _ = writeln!(out, "{} flash {}s were unsuccessful.", row.unsuccessful, row.durations.name);
+            let were = if row.unsuccessful == 1 { "was" } else { "were" };
+            let operations = counted(row.unsuccessful, &format!("flash {}", row.durations.name));
+            let _ = writeln!(out, "{operations} {were} unsuccessful.");
         }
         if !self.firmware.is_empty() {
             let _ = writeln!(out, "\n{:<22}  {:>10}  {:>10}  {:>6}", "firmware", "count", "ms", "%");
@@ -236,8 +239,11 @@ impl SpanReport {
             let _ = writeln!(out, "{:<22}  {:>10}  {:>10.3}  {:>6.1}", "in all", "", all.0, all.1);
         }
         if self.lost > 0 {
-            let _ =
-                writeln!(out, "{} spans are not in the table: one of their ends was not seen.", self.lost);
+            let text = match self.lost {
+                1 => "1 span is not in the table: one of its ends was not seen.",
+                lost => &format!("{lost} spans are not in the table: one of their ends was not seen."),
+            };
+            let _ = writeln!(out, "{text}");
         }
         out
     }
