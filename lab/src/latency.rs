@@ -5,7 +5,7 @@ use crate::report::{Bucket, LatencyReport};
 use aster_device::{Device, DriveStats};
 use aster_units::{Duration, Instant};
 use aster_workload::RequestKind;
-use aster_workload::runner::{LatencySink, Statistics};
+use aster_workload::runner::{Arrived, LatencySink, Statistics};
 use hdrhistogram::Histogram;
 use std::rc::Rc;
 
@@ -123,8 +123,8 @@ impl LatencySink for Latencies {
         self.spreads[task][Statistics::index(kind)].get_or_insert_default().record(latency);
     }
     #[inline]
-    fn arrived(&mut self, task: usize, arrival: Duration, late: Duration) {
-        self.lateness[task].get_or_insert_default().record(arrival, late);
+    fn arrived(&mut self, task: usize, arrived: &Arrived) {
+        self.lateness[task].get_or_insert_default().record(arrived);
     }
     #[inline]
     fn record_from_arrival(&mut self, task: usize, kind: RequestKind, latency: Duration) {

@@ -1,15 +1,25 @@
 //! How late the requests of a trace went that is replayed by the clock.
 
 use aster_units::Duration;
+use aster_workload::runner::Arrived;
+use aster_workload::{HeldBy, RequestKind};
 use serde::Serialize;
 
 /// Lateness of a trace's requests: from their recorded time of arrival to their issue.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LatenessReport {
-    /// Requests that were to go at a time of their own.
+    /// Requests that were to go at a time of their own. Flushes, which go behind all that is before them, are counted apart.
     pub requests: u64,
     /// Those that went later.
     pub late: u64,
+    /// Of those, the ones that waited for room in the queue, or came behind one that did.
+    pub late_for_depth: u64,
+    /// Those that waited for a flush, or came behind one that did.
+    pub late_for_flush: u64,
+    /// Flushes that were to go at a time of their own.
+    pub flushes: u64,
+    /// Those that went later, because something before them was still in flight.
+    pub flushes_late: u64,
     /// Their share.
     pub late_share: f64,
     /// Mean over all requests, those in time included.
@@ -79,6 +89,10 @@ impl Interval {
 /// Counts late requests in memory that doesn't grow: when there are too many intervals, pairs of them become one.
 pub(crate) struct Lateness {
     all: Interval,
+    late_for_depth: u64,
+    late_for_flush: u64,
+    flushes: u64,
+    flushes_late: u64,
     max_at: Duration,
     first_at: Option<Duration>,
     last_arrival: Duration,
@@ -91,6 +105,10 @@ impl Default for Lateness {
     fn default() -> Self {
         Lateness {
             all: Interval::default(),
+            late_for_depth: 0,
+            late_for_flush: 0,
+            flushes: 0,
+            flushes_late: 0,
             max_at: Duration::ZERO,
             first_at: None,
             last_arrival: Duration::ZERO,
@@ -102,8 +120,18 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// A request has gone `late` after `arrival`.
-    pub(crate) fn record(&mut self, arrival: Duration, late: Duration) {
+    /// A request has gone.
+    pub(crate) fn record(&mut self, &Arrived { kind, at: arrival, late, held_by }: &Arrived) {
+        if kind == RequestKind::Flush {
+            self.flushes += 1;
+            self.flushes_late += u64::from(!late.is_zero());
+            return;
+        }
+        match held_by {
+            Some(HeldBy::Depth) => self.late_for_depth += 1,
+            Some(HeldBy::Flush) => self.late_for_flush += 1,
+            None => {}
+        }
         if late > self.all.max {
             self.max_at = arrival;
         }
@@ -143,6 +171,10 @@ impl Lateness {
         LatenessReport {
             requests: self.all.requests,
             late: self.all.late,
+            late_for_depth: self.late_for_depth,
+            late_for_flush: self.late_for_flush,
+            flushes: self.flushes,
+            flushes_late: self.flushes_late,
             late_share: self.all.late as f64 / self.all.requests.max(1) as f64,
             mean_us: self.all.mean_us(),
             max_us: self.all.max.as_micros_f64(),
@@ -173,8 +205,13 @@ impl LatenessReport {
         let percent = self.late_share * 100.0;
         let percent = if percent < 0.1 { "under 0.1".into() } else { format!("{percent:.1}") };
         let requests = if self.requests == 1 { "request" } else { "requests" };
+        let why = match (self.late_for_depth, self.late_for_flush) {
+            (_, 0) => "for room in the queue".to_owned(),
+            (0, _) => "for a flush before them".to_owned(),
+            (depth, flush) => format!("({depth} for room in the queue, {flush} for a flush before them)"),
+        };
         Some(format!(
-            "the replay fell behind: {} of {} {requests} ({percent} %) waited in the host for room in the queue, {} in the mean \
+            "the replay fell behind: {} of {} {requests} ({percent} %) waited in the host {why}, {} in the mean \
              over all and {} at most, at {} of the trace; the last one came at {} and went at {}. Latencies count from issue, \
              those of the rows \"from arrival\" from the recorded time",
             self.late,
@@ -201,10 +238,14 @@ fn time(us: f64) -> String {
 mod tests {
     use super::*;
 
+    fn arrived(kind: RequestKind, at: u64, late: u64, held_by: HeldBy) -> Arrived {
+        let (at, late) = (Duration::from_micros(at), Duration::from_micros(late));
+        Arrived { kind, at, late, held_by: Some(held_by).filter(|_| !late.is_zero()) }
+    }
     fn of(requests: &[(u64, u64)]) -> LatenessReport {
         let mut lateness = Lateness::default();
         for &(arrival, late) in requests {
-            lateness.record(Duration::from_micros(arrival), Duration::from_micros(late));
+            lateness.record(&arrived(RequestKind::Read, arrival, late, HeldBy::Depth));
         }
         lateness.report()
     }
@@ -222,6 +263,28 @@ mod tests {
         }
         let in_time = of(&[(0, 0), (10, 0)]);
         assert_eq!((in_time.first_at_s, in_time.warning()), (None, None));
+    }
+
+    #[test]
+    fn what_waited_for_a_flush_did_not_wait_for_room_and_flushes_are_counted_apart() {
+        let report = |all: &[(RequestKind, u64, HeldBy)]| {
+            let mut lateness = Lateness::default();
+            all.iter().for_each(|&(kind, late, why)| lateness.record(&arrived(kind, 10, late, why)));
+            lateness.report()
+        };
+        let flush = (RequestKind::Flush, 7, HeldBy::Flush);
+        let behind = (RequestKind::Write, 3, HeldBy::Flush);
+        let of_three = report(&[flush, behind, (RequestKind::Read, 0, HeldBy::Depth)]);
+        assert_eq!((of_three.requests, of_three.late, of_three.flushes, of_three.flushes_late), (2, 1, 1, 1));
+        assert_eq!((of_three.max_us, of_three.late_for_depth, of_three.late_for_flush), (3.0, 0, 1));
+        let warning = of_three.warning().unwrap();
+        assert!(
+            warning.contains("1 of 2 requests (50.0 %) waited in the host for a flush before them"),
+            "{warning}"
+        );
+        let both = report(&[behind, (RequestKind::Read, 1, HeldBy::Depth)]).warning().unwrap();
+        assert!(both.contains("(1 for room in the queue, 1 for a flush before them)"), "{both}");
+        assert_eq!(report(&[flush]).warning(), None, "a flush alone delays nobody");
     }
 
     #[test]

@@ -42,6 +42,15 @@ impl Pace {
     }
 }
 
+/// What holds back a request whose time has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HeldBy {
+    /// As many requests are in flight as may be.
+    Depth,
+    /// A flush, which waits for everything before it and lets nothing pass.
+    Flush,
+}
+
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -78,6 +87,8 @@ pub struct Issuer<S> {
     last_issue: Duration,
     /// The next request has found no room since the last one went.
     stalled: bool,
+    /// What held requests back last.
+    held_by: Option<HeldBy>,
     slipped: Duration,
 }
 
@@ -102,6 +113,7 @@ impl<S: Source> Issuer<S> {
             last_completion: Duration::ZERO,
             last_issue: Duration::ZERO,
             stalled: false,
+            held_by: None,
             slipped: Duration::ZERO,
         }
     }
@@ -121,6 +133,16 @@ impl<S: Source> Issuer<S> {
     /// True when the source gives nothing more, because it is through or its time is over.
     pub fn is_dry(&self) -> bool {
         self.dry
+    }
+
+    /// What has held requests back last, and those behind them; `None` when nothing ever did.
+    pub fn held_by(&self) -> Option<HeldBy> {
+        self.held_by
+    }
+
+    /// Requests are held back by something that the issuer doesn't see.
+    pub fn hold(&mut self, by: HeldBy) {
+        self.held_by = Some(by);
     }
 
     /// How much later than their times requests go because of [`Pace::keep_gaps`].
@@ -167,6 +189,7 @@ impl<S: Source> Issuer<S> {
         let pace = self.pace;
         if self.flushing {
             self.stalled = true;
+            self.held_by = Some(HeldBy::Flush);
             return Ok(Step::WaitForCompletion);
         }
         if elapsed < pace.start_delay {
@@ -198,6 +221,7 @@ impl<S: Source> Issuer<S> {
         let is_flush = request.kind == RequestKind::Flush;
         if self.in_flight >= pace.queue_depth || (is_flush && self.in_flight > 0) {
             self.stalled = true;
+            self.held_by = Some(if is_flush { HeldBy::Flush } else { HeldBy::Depth });
             return Ok(Step::WaitForCompletion);
         }
         if core::mem::take(&mut self.stalled) && pace.keep_gaps {

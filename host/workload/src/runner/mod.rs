@@ -19,7 +19,7 @@ mod tests;
 
 pub use contents::Contents;
 pub use precondition::{Precondition, precondition};
-pub use statistics::{Failure, KindStatistics, LatencySink, Statistics};
+pub use statistics::{Arrived, Failure, KindStatistics, LatencySink, Statistics};
 pub use task::Task;
 
 use crate::{Drive, ExitWhat, Job};

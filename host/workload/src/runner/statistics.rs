@@ -1,5 +1,5 @@
 use crate::trace::TraceError;
-use crate::{FloorMissed, RequestKind, SteadyOutcome, Unexpected, content};
+use crate::{FloorMissed, HeldBy, RequestKind, SteadyOutcome, Unexpected, content};
 use alloc::string::String;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::Status;
@@ -9,13 +9,25 @@ use aster_wire::nvme::Status;
 pub trait LatencySink {
     /// A request of the task with this index has completed.
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration);
-    /// A measured request of a trace has been issued `late` after `arrival`, its recorded time counted from the task's
-    /// beginning. Only those that arrive by the clock (open loop) do.
-    fn arrived(&mut self, _task: usize, _arrival: Duration, _late: Duration) {}
+    /// A measured request of a trace has been issued. Only those that arrive by the clock (open loop) do.
+    fn arrived(&mut self, _task: usize, _arrived: &Arrived) {}
     /// Such a request has completed: the time since its arrival.
     fn record_from_arrival(&mut self, _task: usize, _kind: RequestKind, _latency: Duration) {}
     /// The tasks of a wave begin now. Nothing of the waves before is in flight, nothing of this one has been issued.
     fn wave_begins(&mut self, _wave: u32, _now: Instant) {}
+}
+
+/// A request of a trace that is replayed by the clock, when it is issued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// What it asks for.
+    pub kind: RequestKind,
+    /// Its recorded time, counted from the task's beginning.
+    pub at: Duration,
+    /// How much later it has been issued.
+    pub late: Duration,
+    /// What held it back, if it is late.
+    pub held_by: Option<HeldBy>,
 }
 
 impl LatencySink for () {

@@ -1,12 +1,12 @@
 use super::contents::Token;
-use super::statistics::{Failure, LatencySink, Statistics};
+use super::statistics::{Arrived, Failure, LatencySink, Statistics};
 use super::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use crate::floor::FloorWatch;
 use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
 use crate::{
-    Drive, ExitWhat, Generator, Issuer, Job, Mix, Pace, Plan, PlanError, Request, RequestKind, Source, Step,
-    WrittenBlocks,
+    Drive, ExitWhat, Generator, HeldBy, Issuer, Job, Mix, Pace, Plan, PlanError, Request, RequestKind,
+    Source, Step, WrittenBlocks,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -316,6 +316,7 @@ impl Running {
             }
             while let Some(&index) = self.unsent.front() {
                 if !self.send(index, shared) {
+                    self.issuer.hold(HeldBy::Depth);
                     return;
                 }
                 self.unsent.pop_front();
@@ -378,8 +379,10 @@ impl Running {
         let by_the_clock = matches!(self.issuer.source(), AnySource::Trace(_)) && !self.pace.keep_gaps;
         let arrival = self.issuer.arrival(&request).filter(|_| by_the_clock);
         let arrived = arrival.map(|arrival| self.stage_began + arrival);
-        if let (Some(arrival), Some(arrived), true) = (arrival, arrived, measured) {
-            shared.sink.arrived(self.index, arrival, now.since(arrived));
+        if let (Some(at), Some(arrived), true) = (arrival, arrived, measured) {
+            let late = now.since(arrived);
+            let held_by = self.issuer.held_by().filter(|_| !late.is_zero());
+            shared.sink.arrived(self.index, &Arrived { kind: request.kind, at, late, held_by });
         }
         self.statistics.slipped = self.issuer.slipped();
         self.flights[index as usize] =

@@ -31,8 +31,8 @@ impl LatencySink for Latencies {
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration) {
         self.0.push((task, kind, latency));
     }
-    fn arrived(&mut self, _: usize, arrival: Duration, late: Duration) {
-        self.1.push((arrival, late));
+    fn arrived(&mut self, _: usize, arrived: &Arrived) {
+        self.1.push((arrived.at, arrived.late));
     }
     fn record_from_arrival(&mut self, _: usize, _: RequestKind, latency: Duration) {
         self.2.push(latency);
