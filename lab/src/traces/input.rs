@@ -2,7 +2,7 @@ use super::zstd::Frames;
 use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek};
 use std::os::unix::fs::FileExt;
@@ -25,6 +25,17 @@ pub enum Compression {
     Gzip,
     /// Zstandard (RFC 8878), of one or several frames.
     Zstd,
+}
+
+impl Compression {
+    /// Its name, and the program that unpacks to standard output.
+    const fn in_words(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Compression::None => None,
+            Compression::Gzip => Some(("gzip", "gzip -dc")),
+            Compression::Zstd => Some(("zstd", "zstd -dc")),
+        }
+    }
 }
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -130,33 +141,39 @@ impl TraceFile {
 
     /// Its lines from the first on.
     pub fn lines(&self) -> Lines {
-        self.lines_of(FileReader { file: Rc::clone(&self.file), at: 0, seen: None })
+        self.lines_of(FileReader::new(&self.file, 0, None))
     }
 
     /// The same, while the file's bytes are counted and summed up.
     pub(super) fn summed_lines(&self) -> (Lines, Sum) {
         let sum = Sum(Rc::new(RefCell::new((Sha256::new(), 0))));
-        let reader = FileReader { file: Rc::clone(&self.file), at: 0, seen: Some(sum.clone()) };
+        let reader = FileReader::new(&self.file, 0, Some(sum.clone()));
         (self.lines_of(reader), sum)
     }
 
     /// Sums up what `lines` have left unread, as what stands behind a compressed stream.
     pub(super) fn finish(&self, sum: Sum) -> io::Result<(String, u64)> {
         let at = sum.0.borrow().1;
-        let mut rest = FileReader { file: Rc::clone(&self.file), at, seen: Some(sum.clone()) };
+        let mut rest = FileReader::new(&self.file, at, Some(sum.clone()));
         io::copy(&mut rest, &mut io::sink())?;
         let (sha256, bytes) = sum.0.borrow().clone();
         Ok((sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), bytes))
     }
 
     fn lines_of(&self, reader: FileReader) -> Lines {
+        let packed = self.compression.in_words().map(|(kind, program)| Packed {
+            kind,
+            program,
+            path: self.path.clone(),
+            seen: Rc::clone(&reader.ends),
+        });
         let reader = BufReader::with_capacity(READ_BYTES, reader);
         let from: Box<dyn BufRead> = match self.compression {
             Compression::None => Box::new(reader),
             Compression::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(reader))),
             Compression::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, Frames::new(reader))),
         };
-        Lines { from, compressed: self.compression != Compression::None, bytes: Vec::new(), over: false }
+        Lines { from, packed, bytes: Vec::new(), over: false }
     }
 }
 
@@ -176,16 +193,37 @@ fn not_copied(folder: &Path, error: &io::Error) -> String {
 #[derive(Clone)]
 pub(super) struct Sum(Rc<RefCell<(Sha256, u64)>>);
 
-/// Reads a file that others read, too, from its beginning on.
+/// How reading a file ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// It has not.
+    Open,
+    /// Somebody wanted more than its so many bytes.
+    After(u64),
+    /// The system could not read on.
+    Failed,
+}
+
+/// Reads a file that others read, too, from some byte on.
 struct FileReader {
     file: Rc<File>,
     at: u64,
     seen: Option<Sum>,
+    ends: Rc<Cell<Ending>>,
+}
+
+impl FileReader {
+    fn new(file: &Rc<File>, at: u64, seen: Option<Sum>) -> Self {
+        FileReader { file: Rc::clone(file), at, seen, ends: Rc::new(Cell::new(Ending::Open)) }
+    }
 }
 
 impl Read for FileReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read_at(into, self.at)?;
+        let n = self.file.read_at(into, self.at).inspect_err(|_| self.ends.set(Ending::Failed))?;
+        if n == 0 && !into.is_empty() {
+            self.ends.set(Ending::After(self.at));
+        }
         self.at += n as u64;
         if let Some(sum) = &self.seen {
             let (sha256, bytes) = &mut *sum.0.borrow_mut();
@@ -196,10 +234,45 @@ impl Read for FileReader {
     }
 }
 
+/// What is known of a packed file when it can't be unpacked.
+struct Packed {
+    kind: &'static str,
+    program: &'static str,
+    path: Option<PathBuf>,
+    seen: Rc<Cell<Ending>>,
+}
+
+impl Packed {
+    /// What is wrong and what to do, instead of the decoder's words.
+    fn problem(&self, error: &io::Error) -> String {
+        let kind = self.kind;
+        let what = match self.seen.get() {
+            Ending::Failed => return error.to_string(),
+            Ending::After(bytes) => {
+                format!(
+                    "the {kind} file is cut off: it ends after {bytes} bytes, in the middle of what is packed"
+                )
+            }
+            Ending::Open => {
+                format!("the {kind} file is damaged: what is packed can't be unpacked from here on")
+            }
+        };
+        let rest = self.path.as_ref().map(|path| {
+            // The last line that comes out of it may be torn.
+            format!(
+                ", or replay what can be had of it: {} {} | sed '$d' | aster run … --trace -",
+                self.program,
+                path.display()
+            )
+        });
+        format!("{what}; take a whole copy{}", rest.unwrap_or_default())
+    }
+}
+
 /// The lines of a trace, without their ends. An error is the last.
 pub struct Lines {
     from: Box<dyn BufRead>,
-    compressed: bool,
+    packed: Option<Packed>,
     /// The line that is read, kept to be reused.
     bytes: Vec<u8>,
     over: bool,
@@ -208,15 +281,16 @@ pub struct Lines {
 impl Lines {
     #[cfg(test)]
     pub(super) fn of(from: &'static [u8]) -> Self {
-        Lines { from: Box::new(from), compressed: false, bytes: Vec::new(), over: false }
+        Lines { from: Box::new(from), packed: None, bytes: Vec::new(), over: false }
     }
 
     fn read(&mut self) -> Result<Option<String>, String> {
         self.bytes.clear();
         let read = (&mut self.from).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut self.bytes);
-        read.map_err(
-            |error| if self.compressed { format!("unpacking: {error}") } else { error.to_string() },
-        )?;
+        read.map_err(|error| match &self.packed {
+            Some(packed) => packed.problem(&error),
+            None => error.to_string(),
+        })?;
         if self.bytes.is_empty() {
             return Ok(None);
         }

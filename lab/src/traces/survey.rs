@@ -1,7 +1,8 @@
 use super::input::TraceFile;
 use super::report::DeviceReport;
+use crate::words::counted;
 use aster_workload::trace::{
-    Beyond, Device, Devices, Format, Place, Region, Replay, Times, Trace, Unaligned,
+    Beyond, Device, Devices, Format, Place, Region, Replay, Times, Trace, TraceError, TraceProblem, Unaligned,
 };
 use aster_workload::{Drive, RequestKind, Source};
 
@@ -96,7 +97,7 @@ pub fn survey(file: &TraceFile, asked: &Asked, drive: Drive) -> Result<Survey, S
     let (lines, sum) = file.summed_lines();
     let mut trace = Trace::new(lines, format, drive, replay.clone());
     let (mut requests, mut all, mut written_bytes) = (0, 0u64, 0u64);
-    while let Some(request) = trace.next_request().map_err(|error| error.to_string())? {
+    while let Some(request) = trace.next_request().map_err(|error| in_words(&error, all))? {
         all += 1;
         requests += u64::from(request.kind != RequestKind::Flush);
         if request.kind == RequestKind::Write {
@@ -122,7 +123,8 @@ pub fn survey(file: &TraceFile, asked: &Asked, drive: Drive) -> Result<Survey, S
 
 fn detect(file: &TraceFile) -> Result<Format, String> {
     for (i, line) in file.lines().enumerate() {
-        let line = line.map_err(|why| format!("line {}, column 1: {why}", i + 1))?;
+        let unreadable = |why| TraceError { line: i + 1, column: 1, problem: TraceProblem::Unreadable(why) };
+        let line = line.map_err(|why| in_words(&unreadable(why), 0))?;
         if !line.trim().is_empty() {
             let unknown = "neither blkparse text, MSR Cambridge CSV, a fio iolog nor MQSim's ASCII, going by its first line";
             return Format::detect(&line).ok_or_else(|| match Format::nearest(&line) {
@@ -140,6 +142,19 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
     Err("is empty".into())
 }
 
+/// An error behind so many requests: where a trace can't be read on, that matters.
+fn in_words(error: &TraceError, before: u64) -> String {
+    match (&error.problem, before) {
+        (TraceProblem::Unreadable(why), 0) => {
+            format!("line {}, column {}, before any request: {why}", error.line, error.column)
+        }
+        (TraceProblem::Unreadable(why), n) => {
+            format!("line {}, column {}, behind {}: {why}", error.line, error.column, counted(n, "request"))
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// Whether the trace has a request for each device that was named.
 fn known(names: &[String], devices: &[Device]) -> Result<(), String> {
     if let Some((i, twice)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
@@ -151,17 +166,16 @@ fn known(names: &[String], devices: &[Device]) -> Result<(), String> {
     if devices.is_empty() {
         return Err(format!("holds no request to \"{unknown}\", nor to any other device"));
     }
-    let listed =
-        devices.iter().take(LISTED_MAX).map(|d| format!("\"{}\" ({})", d.name, requests(d.requests)));
+    let listed = devices
+        .iter()
+        .take(LISTED_MAX)
+        .map(|d| format!("\"{}\" ({})", d.name, counted(d.requests, "request")));
     let mut list = listed.collect::<Vec<_>>().join(", ");
-    if devices.len() > LISTED_MAX {
-        list += &format!(" and {} devices more", devices.len() - LISTED_MAX);
+    match devices.len().saturating_sub(LISTED_MAX) {
+        0 => {}
+        more => list += &format!(" and {} more", counted(more as u64, "device")),
     }
     Err(format!("holds no request to \"{unknown}\"; it has {list}"))
-}
-
-fn requests(n: u64) -> String {
-    if n == 1 { "1 request".into() } else { format!("{n} requests") }
 }
 
 /// Where each device that is replayed goes.

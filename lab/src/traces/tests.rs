@@ -83,10 +83,54 @@ fn a_packed_trace_is_the_trace() {
         }
         let half = self::file(&packed[..packed.len() - 9]).unwrap();
         let error = survey(&half, &asked(Choice::All), DRIVE).unwrap_err();
-        assert!(error.starts_with("line ") && error.contains("unpacking: "), "{error}");
+        let kind = if kind == Compression::Gzip { "gzip" } else { "zstd" };
+        let cut =
+            format!("the {kind} file is cut off: it ends after {} bytes, in the middle", packed.len() - 9);
+        assert!(error.starts_with("line ") && error.contains(&cut), "{error}");
+        assert!(error.ends_with("take a whole copy"), "what came by a pipe can't be named: {error}");
     }
     let error = file(b"BZh91AY").unwrap_err();
     assert!(error.contains("bzip2 -dc t.csv | aster run"), "{error}");
+}
+
+#[test]
+fn a_packed_trace_that_is_torn_or_damaged_says_how_far_it_went_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv.gz");
+    let many: String = (0..5_000).map(|i| format!("{i},h,{},Read,0,512,{}\n", i % 7, i * 31)).collect();
+    let told = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        survey(&TraceFile::open(&path).unwrap(), &asked(Choice::All), DRIVE).unwrap_err()
+    };
+    let whole = gzipped(&many);
+    let error = told(&whole[..whole.len() / 2]);
+    let line: usize = error["line ".len()..].split(',').next().unwrap().parse().unwrap();
+    assert!(
+        line > 100 && error.contains(&format!(", behind {} requests: the gzip file is cut off", line - 1)),
+        "{error}"
+    );
+    assert!(
+        error.contains("take a whole copy, or replay what can be had of it: gzip -dc ")
+            && error.contains("| sed '$d' |")
+    );
+    // Its checksum, and then its first block.
+    for (at, place) in [
+        (whole.len() - 8, "line 5001, column 1, behind 5000 requests"),
+        (12, "line 1, column 1, before any request"),
+    ] {
+        let mut damaged = whole.clone();
+        damaged[at..][..4].fill(0xff);
+        let error = told(&damaged);
+        assert!(error.starts_with(place) && error.contains(": the gzip file is damaged: "), "{error}");
+    }
+    let mut damaged = zstd_packed(&many);
+    let end = damaged.len();
+    damaged[end - 4] ^= 1;
+    let error = told(&damaged);
+    assert!(error.contains("the zstd file is damaged: ") && error.contains("zstd -dc "), "{error}");
+    for words in ["deflate", "Error", "kind:", "parse"] {
+        assert!(!error.contains(words), "a library's words: {error}");
+    }
 }
 
 #[test]
@@ -138,7 +182,7 @@ fn a_device_that_is_not_there_is_answered_with_those_that_are() {
     let twice = read(TWO_DISKS, &asked(named(&["usr,0", "usr,0"]))).unwrap_err();
     assert!(twice.contains("named twice"), "{twice}");
     let many: String = (0..30).map(|i| format!("1,h,{i},Read,0,512,1\n")).collect();
-    assert!(read(&many, &asked(named(&["x"]))).unwrap_err().ends_with("and 10 devices more"));
+    assert!(read(&many, &asked(named(&["x"]))).unwrap_err().ends_with(" and 10 devices more"));
 }
 
 #[test]
