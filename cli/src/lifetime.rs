@@ -7,10 +7,11 @@ use crate::files::{beside, create, keep_apart};
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use aster_lab::lifetime::{self, LifetimeError, Plan, Report};
+use aster_lab::lifetime::{self, Age, LifetimeError, Plan, Report};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// Writes one form of a report to a file.
 type Writer = fn(&mut BufWriter<File>, &Report) -> io::Result<()>;
@@ -39,13 +40,16 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
-    let mut stage = "";
-    let report = lifetime::run(&plan, &mut |life, share| {
+    let (mut stage, mut began) = ("", Instant::now());
+    let report = lifetime::run(&plan, &mut |life, age| {
         if stage != life {
-            stage = life;
+            (stage, began) = (life, Instant::now());
             progress.begin(life);
         }
-        progress.set(share);
+        match age.share() {
+            Some(share) => progress.set(share),
+            None => progress.tell(&used(age, began.elapsed())),
+        }
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let report = report.map_err(|error| match error {
@@ -53,11 +57,52 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         error => Failure::run(error),
     })?;
     progress.end();
+    // Before the picture: one that can't be written takes no figures away.
+    if args.json {
+        console::json(&report)?;
+    } else {
+        console::print(&lifetime::table(&report))?;
+    }
     let writers: [Writer; 2] =
         [|file, report| lifetime::svg(file, report), |file, report| lifetime::csv(file, report)];
     for ((mut file, path), write) in files.into_iter().zip(writers) {
         write(&mut file, &report).map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
         console::note(&format!("wrote {}", path.display()));
     }
-    if args.json { console::json(&report) } else { console::print(&lifetime::table(&report)) }
+    Ok(())
+}
+
+/// What a life has used up, and how fast: when it ends nobody knows.
+fn used(age: &Age, elapsed: Duration) -> String {
+    let (mean, most, spare) = (age.mean_percent(), age.most_percent(), age.now.available_spare);
+    let rate = match elapsed.as_secs_f64() {
+        seconds if seconds >= 1.0 => format!(", {:.2} % a second", mean / seconds),
+        _ => String::new(),
+    };
+    format!(
+        "blocks have used {mean:.1} % of their cycles in the mean{rate}, {most:.1} % at most; spare {spare} %"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_lab::lifetime::Sample;
+
+    #[test]
+    fn a_life_tells_what_it_has_used_and_how_fast() {
+        let now = Sample {
+            drive_writes: 3.0,
+            erases_min: 0,
+            erases_mean: 12.5,
+            erases_max: 40,
+            available_spare: 98,
+            percentage_used: 12,
+            grown_bad_blocks: 1,
+        };
+        let age = Age { now, cycles: 100, drive_writes_max: None };
+        let told = "blocks have used 12.5 % of their cycles in the mean, 2.50 % a second, 40.0 % at most; spare 98 %";
+        assert_eq!(used(&age, Duration::from_secs(5)), told);
+        assert_eq!(used(&age, Duration::ZERO), told.replace(", 2.50 % a second", ""));
+    }
 }

@@ -10,6 +10,8 @@ const PARTS: u64 = 1000;
 /// A bar while its stage lasts, and once it is over.
 const GOING: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}{prefix}";
 const OVER: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}";
+/// A stage whose end nobody knows.
+const OPEN: &str = "  {msg:36} {elapsed}  {prefix}";
 /// Between two lines of a stage that lasts, where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -71,6 +73,23 @@ impl Progress {
             }
             Some(Stage::Lines(lines)) => {
                 if let Some(line) = lines.at(share, Instant::now()) {
+                    say(&line);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// How far the stage has come, in words, where nobody knows how far that is from its end.
+    pub(crate) fn tell(&mut self, words: &str) {
+        match &mut self.stage {
+            Some(Stage::Bar { bar, .. }) => {
+                bar.set_style(style(OPEN));
+                bar.set_prefix(words.to_owned());
+                bar.tick();
+            }
+            Some(Stage::Lines(lines)) => {
+                if let Some(line) = lines.with(words, Instant::now()) {
                     say(&line);
                 }
             }
@@ -144,13 +163,24 @@ impl Lines {
     fn at(&mut self, share: f64, now: Instant) -> Option<String> {
         let elapsed = now.duration_since(self.began);
         self.estimate.note(elapsed, share);
-        if now.duration_since(self.said) < LINE_EVERY {
-            return None;
+        self.is_due(now).then(|| {
+            let left = self.estimate.left(elapsed).map_or(String::new(), said);
+            let (stage, seconds) = (&self.stage, elapsed.as_secs_f64());
+            format!("  {stage}: {:.0} %, {seconds:.0} s{left}", share * 100.0)
+        })
+    }
+    /// What is to be said of a stage that has come as far as `words` say `now`; mostly nothing.
+    fn with(&mut self, words: &str, now: Instant) -> Option<String> {
+        let seconds = now.duration_since(self.began).as_secs_f64();
+        self.is_due(now).then(|| format!("  {}: {seconds:.0} s, {words}", self.stage))
+    }
+    /// True once when it is time for a line.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = now.duration_since(self.said) >= LINE_EVERY;
+        if is_due {
+            self.said = now;
         }
-        self.said = now;
-        let left = self.estimate.left(elapsed).map_or(String::new(), said);
-        let (stage, seconds) = (&self.stage, elapsed.as_secs_f64());
-        Some(format!("  {stage}: {:.0} %, {seconds:.0} s{left}", share * 100.0))
+        is_due
     }
     fn over(&self, now: Instant) -> String {
         format!("  {}: {:.1} s", self.stage, now.duration_since(self.began).as_secs_f64())
@@ -185,6 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_without_a_known_end_tells_how_far_it_is_and_no_more() {
+        let start = Instant::now();
+        let mut lines = Lines::new("life", start);
+        assert_eq!(lines.with("3 % used", start), None);
+        let line = lines.with("4 % used", start + LINE_EVERY);
+        assert_eq!(line.as_deref(), Some("  life: 10 s, 4 % used"));
+    }
+
+    #[test]
     fn parts_are_as_wide_and_each_has_its_own_share() {
         assert_eq!(
             [0.0, 0.25, 0.5, 0.75, 1.0, f64::NAN].map(|share| part_of(share, 2)),
@@ -207,8 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn both_templates_are_such() {
+    fn the_templates_are_such() {
         style(GOING);
+        style(OPEN);
         style(OVER);
     }
 }

@@ -1,6 +1,6 @@
 //! One drive's life.
 
-use super::{Life, LifetimeError, Plan, Sample};
+use super::{Age, Life, LifetimeError, Plan, Sample};
 use aster_device::profile::Profile;
 use aster_device::{DriveState, Media};
 use aster_run_virtual::driver::{Config, Driver, DriverError, QueueId};
@@ -178,7 +178,7 @@ pub(super) fn live(
     plan: &Plan,
     profile: &Profile,
     cycles: u64,
-    follow: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    follow: &mut dyn FnMut(&Age) -> ControlFlow<()>,
 ) -> Result<Life, LifetimeError> {
     let machine = power_on(plan, profile, Media::fresh())?;
     let blocks = machine.driver().namespace().blocks;
@@ -204,7 +204,8 @@ pub(super) fn live(
         (written, refused) = (written + more, end);
         let now = sample(&machine, written)?;
         samples.push(now);
-        if follow(share_gone(&samples[0], &now, cycles)).is_break() {
+        let age = Age { now, cycles, drive_writes_max: plan.drive_writes_max };
+        if follow(&age).is_break() {
             return Err(LifetimeError::Stopped);
         }
         if plan.drive_writes_max.is_some_and(|most| now.drive_writes >= most) {
@@ -256,14 +257,6 @@ fn same_lost(before: &[u64], after: &[u64], is_unsure: &dyn Fn(u64) -> bool) -> 
         (None, None) => return Ok(()),
     };
     Err(LifetimeError::Wrong(wrong))
-}
-
-/// The share of a life that has gone, by its cycles and by the spare that it began with.
-fn share_gone(first: &Sample, now: &Sample, cycles: u64) -> f64 {
-    let worn = now.erases_mean / (1.125 * cycles.max(1) as f64);
-    let lost = f64::from(first.available_spare.saturating_sub(now.available_spare))
-        / f64::from(first.available_spare.max(1));
-    worn.max(lost).min(1.0)
 }
 
 /// The drive after a loss of power, which has changed nothing about whether it takes writes.

@@ -115,8 +115,34 @@ pub enum LifetimeError {
     Stopped,
 }
 
-/// Follows a life: its name, and the share of the expected one that has gone.
-pub type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
+/// How far a life is. When it ends nobody knows before: that depends on how unevenly its blocks wear.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Age {
+    /// The drive now.
+    pub now: Sample,
+    /// Cycles that its blocks last for at least.
+    pub cycles: u64,
+    /// It is written no further than to so many drive writes, if that was asked for.
+    pub drive_writes_max: Option<f64>,
+}
+
+impl Age {
+    /// Erases in the mean over blocks, in percent of the cycles that they last for.
+    pub fn mean_percent(&self) -> f64 {
+        100.0 * self.now.erases_mean / self.cycles.max(1) as f64
+    }
+    /// The same of the block that is worn most.
+    pub fn most_percent(&self) -> f64 {
+        100.0 * f64::from(self.now.erases_max) / self.cycles.max(1) as f64
+    }
+    /// The share of what was asked for that is written; `None` where the drive is written to its end.
+    pub fn share(&self) -> Option<f64> {
+        self.drive_writes_max.map(|most| (self.now.drive_writes / most.max(f64::MIN_POSITIVE)).min(1.0))
+    }
+}
+
+/// Follows a life by its name.
+pub type Follow<'a> = &'a mut dyn FnMut(&'static str, &Age) -> ControlFlow<()>;
 
 /// Lives the lives.
 ///
@@ -137,7 +163,7 @@ pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, LifetimeError> {
         ("with static levelling", LevellingName::Static),
     ] {
         profile.ftl.wear_levelling = levelling;
-        lives.push(life::live(plan, &profile, wear_out_cycles, &mut |share| follow(name, share))?);
+        lives.push(life::live(plan, &profile, wear_out_cycles, &mut |age| follow(name, age))?);
     }
     Ok(Report {
         profile: plan.name.clone(),

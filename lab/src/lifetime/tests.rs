@@ -128,3 +128,19 @@ fn the_caller_may_stop_it() {
     let stopped = run(&plan(), &mut |_, _| ControlFlow::Break(()));
     assert!(matches!(stopped, Err(LifetimeError::Stopped)));
 }
+
+#[test]
+fn how_far_a_life_is_is_told_by_what_its_blocks_have_used_and_promises_no_end() {
+    let mut ages = Vec::new();
+    run(&Plan { drive_writes_max: Some(3.0), ..plan() }, &mut |name, age| {
+        ages.push((name, *age));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let first: Vec<Age> = ages.iter().filter(|(name, _)| *name == ages[0].0).map(|(_, age)| *age).collect();
+    assert!(first.len() > 2 && first.is_sorted_by(|a, b| a.mean_percent() <= b.mean_percent()));
+    let last = first.last().unwrap();
+    assert!(last.share() == Some(1.0) && last.most_percent() > last.mean_percent(), "{last:?}");
+    assert!((last.mean_percent() - last.now.erases_mean / 60.0 * 100.0).abs() < 1e-9);
+    assert_eq!(Age { drive_writes_max: None, ..*last }.share(), None);
+}
