@@ -24,6 +24,10 @@ fn pieces_of_a_readers_own_go_in_without_touching_aster() {
     assert!(said.contains("own job: 400 requests, 0 failed, "), "{said}");
     let read = said.split("0 failed, ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
     assert!(read.parse::<u64>().unwrap() > 0, "it was filled before: {said}");
+    assert!(
+        said.contains("own report: 400 requests, on \"own\""),
+        "its own profile, and JSON from its own program: {said}"
+    );
     assert_eq!(said.matches("3 operations at once at most").count(), 2, "{said}");
     let moved = said.split("own monitor module: ").nth(1).and_then(|s| s.split(' ').next()).unwrap();
     assert!(moved.parse::<u64>().unwrap() > 0, "{said}");
@@ -34,6 +38,33 @@ fn pieces_of_a_readers_own_go_in_without_touching_aster() {
 fn the_page_shows_the_example_as_it_is() {
     let page = include_str!("../../docs/schedulers.md");
     let example = include_str!("../../examples/own-pieces/src/main.rs");
-    let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    assert!(example.contains(code), "docs/schedulers.md shows other code than examples/own-pieces");
+    let traits =
+        [include_str!("../../firmware/sched/src/tasks.rs"), include_str!("../../base/ports/src/order.rs")];
+    let sources = traits.map(without_comments);
+    for code in blocks(page, "rust") {
+        let is_there = example.contains(code) || sources.iter().any(|source| source.contains(code));
+        assert!(is_there, "docs/schedulers.md shows code that stands in no source:\n{code}");
+    }
+    assert!(blocks(page, "rust").count() >= 5, "the traits, an operation, a profile of one's own, and JSON");
+    // The crates that another repository depends on are there by these names.
+    let lines = blocks(page, "toml").flat_map(str::lines);
+    let crates: Vec<_> = lines.filter_map(|line| line.split_once(" = { git = ")).collect();
+    let manifests = include_str!("../../Cargo.toml");
+    for (name, _) in &crates {
+        assert!(manifests.contains(&format!("{name} = ")), "no crate {name}");
+    }
+    assert_eq!(crates.len(), 3);
+}
+
+/// The code blocks of a page that are in some language.
+fn blocks<'a>(page: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
+    let begin = format!("```{language}\n");
+    let parts: Vec<&str> = page.split(begin.as_str()).skip(1).collect();
+    parts.into_iter().filter_map(|rest| rest.split("```").next())
+}
+
+/// A source's code alone, without empty lines.
+fn without_comments(source: &str) -> String {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    source.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
 }
