@@ -1,15 +1,16 @@
 //! `aster run --again REPORT`: the run that a report is of, from the report alone.
 
 use crate::args::{Cli, Command, HardwareArg, RunArgs};
-use crate::console;
 use crate::failure::Failure;
 use crate::files::read_text;
 use aster_device::profile::read;
 use aster_lab::own::{Setup, Work, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
+use aster_lab::warning::Warning;
 use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::error::Category;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 const REPORT_MAX: u64 = 256 << 20;
 /// What isn't the simulation's in a report.
 const NOT_FIGURES: [&str; 6] = ["provenance", "wall_s", "name", "spans", "warnings", "interrupted"];
+/// Whole numbers up to here stand for themselves as floating point.
+const WHOLE_MAX: f64 = (1_u64 << 53) as f64;
 /// Figures that a message names.
 const NAMED_MAX: usize = 3;
 
@@ -46,8 +49,8 @@ impl Again {
     /// # Errors
     /// When it is no report, or one of a run that can't be repeated.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let report: Value = serde_json::from_str(&read_text(path, REPORT_MAX)?)
-            .map_err(|error| Failure::file(path, format!("is no report as --json prints it: {error}")))?;
+        let report =
+            of_text(&read_text(path, REPORT_MAX)?).map_err(|problem| Failure::file(path, problem))?;
         if report.get("provenance").is_none() {
             let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from version 0.1 on";
             return Err(Failure::file(path, problem));
@@ -66,19 +69,21 @@ impl Again {
                     .to_owned(),
             );
         }
+        if let Some(Value::String(error)) = report.get("error") {
+            return refuse(format!(
+                "its run was broken off ({error}): where that was can't be repeated, and neither can its figures"
+            ));
+        }
         Ok(Again { path: path.to_owned(), report, provenance })
     }
 
     /// What is to be said before the run.
-    pub(crate) fn notes(&self) -> Option<String> {
+    pub(crate) fn notes(&self) -> Option<Warning> {
         let (then, now) = (&self.provenance.aster, build());
         (*then != now).then(|| {
-            format!(
-                "{}: made by aster {}, and this is {}: figures may differ",
-                self.path.display(),
-                in_words(then),
-                in_words(&now)
-            )
+            let (path, then, now) = (self.path.display(), in_words(then), in_words(&now));
+            let message = format!("{path}: made by aster {then}, and this is {now}: figures may differ");
+            Warning::new("other-program", message)
         })
     }
 
@@ -231,23 +236,75 @@ impl Again {
         provenance.arguments.clone_from(&self.provenance.arguments);
     }
 
-    /// Says whether `report`, as it would be printed, has the same figures.
+    /// Whether `report`, as it would be printed, has the same figures.
     ///
     /// # Errors
-    /// When some differ although the program is the same.
-    pub(crate) fn compare(&self, report: &impl Serialize) -> Result<(), Failure> {
+    /// When it can't be told.
+    pub(crate) fn compare(&self, report: &impl Serialize) -> Result<Compared, Failure> {
         let now = serde_json::to_value(report).map_err(Failure::run)?;
-        let is_same_program = self.provenance.aster == build();
-        console::note(&verdict(&self.path, &self.report, &now, is_same_program)?);
-        Ok(())
+        Ok(verdict(&self.path, &self.report, &now, self.provenance.aster == build()))
+    }
+}
+
+/// What became of the figures of a run that was repeated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Compared {
+    /// All are what they were: in words.
+    Same(String),
+    /// Some are not, as another program's may: in words.
+    Other(String),
+    /// Some are not, although the program is the same: in words.
+    Wrong(String),
+}
+
+impl Compared {
+    /// What the list of all that is to be said of the run has of it.
+    pub(crate) fn warning(&self) -> Option<Warning> {
+        match self {
+            Compared::Same(_) => None,
+            Compared::Other(text) | Compared::Wrong(text) => Some(Warning::new("figures-differ", text)),
+        }
+    }
+}
+
+/// A report from its text.
+///
+/// # Errors
+/// Why it is none, in words for the user.
+fn of_text(text: &str) -> Result<Value, String> {
+    let again = "make it anew with `aster run … --json`";
+    if text.trim().is_empty() {
+        return Err(format!("is empty and no report: {again}"));
+    }
+    let report = serde_json::from_str(text).map_err(|error| match error.classify() {
+        Category::Eof => format!(
+            "is only the beginning of a report: it is cut off in line {}; take the whole file, or {again}",
+            error.line()
+        ),
+        _ => format!(
+            "is no report as --json prints it: line {}, column {} is no JSON; take the file as it was printed, or {again}",
+            error.line(),
+            error.column()
+        ),
+    })?;
+    Ok(plain_numbers(report))
+}
+
+/// Whole numbers as such: other programs write 1 as 1.0 and 1.0 as 1, and mean the same.
+fn plain_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(n) => match n.as_f64() {
+            Some(x) if n.is_f64() && x.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&x) => (x as u64).into(),
+            _ => Value::Number(n),
+        },
+        Value::Array(all) => all.into_iter().map(plain_numbers).collect(),
+        Value::Object(all) => all.into_iter().map(|(key, value)| (key, plain_numbers(value))).collect(),
+        other => other,
     }
 }
 
 /// What is to be said of the figures `then`, which stand in the file at `path`, and `now`.
-///
-/// # Errors
-/// When some differ although the program is the same.
-fn verdict(path: &Path, then: &Value, now: &Value, is_same_program: bool) -> Result<String, Failure> {
+fn verdict(path: &Path, then: &Value, now: &Value, is_same_program: bool) -> Compared {
     let figures = |report: &Value| {
         let mut figures = report.clone();
         if let Value::Object(keys) = &mut figures {
@@ -261,11 +318,11 @@ fn verdict(path: &Path, then: &Value, now: &Value, is_same_program: bool) -> Res
     let named = differences[..differences.len().min(NAMED_MAX)].join("; ");
     let more = if differences.len() > NAMED_MAX { ", and others" } else { "" };
     let text = match differences.len() {
-        0 => return Ok(format!("every figure is as in {path}")),
+        0 => return Compared::Same(format!("every figure is as in {path}")),
         1 => format!("a figure differs from {path}: {named}"),
         many => format!("{many} figures differ from {path}: {named}{more}"),
     };
-    if is_same_program { Err(Failure::run(text)) } else { Ok(text) }
+    if is_same_program { Compared::Wrong(text) } else { Compared::Other(text) }
 }
 
 fn in_words(build: &Build) -> String {
@@ -295,6 +352,8 @@ fn differ(place: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
         (Value::Array(a), Value::Array(b)) => {
             found.push(format!("{place} was a list of {} and is one of {}", a.len(), b.len()));
         }
+        // 1 and 1.0 are the same number, whoever wrote it.
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
         _ if then == now => {}
         _ => {
             let short = |value: &Value| match value {
@@ -326,8 +385,9 @@ mod tests {
     #[test]
     fn a_figure_that_only_one_report_has_is_a_difference() {
         let whole = json!({"name": "a", "wall_s": 1, "tasks": [{"iops": 1}], "total": {"all": 2}});
-        let judge = |then: &Value, now: &Value| {
-            verdict(Path::new("r.json"), then, now, true).map_err(|error| error.to_string())
+        let judge = |then: &Value, now: &Value| match verdict(Path::new("r.json"), then, now, true) {
+            Compared::Same(text) => Ok(text),
+            Compared::Other(text) | Compared::Wrong(text) => Err(text),
         };
         let same = "every figure is as in r.json".to_owned();
         assert_eq!(judge(&whole, &whole), Ok(same.clone()));
@@ -350,6 +410,32 @@ mod tests {
         let error = judge(&json!({}), &whole).unwrap_err();
         assert!(error.starts_with("2 figures differ from r.json: tasks is missing there; total"), "{error}");
         let other_program = verdict(Path::new("r.json"), &json!({}), &whole, false);
-        assert!(other_program.is_ok_and(|text| text.starts_with("2 figures differ")));
+        assert!(matches!(other_program, Compared::Other(text) if text.starts_with("2 figures differ")));
+    }
+
+    #[test]
+    fn numbers_are_compared_as_numbers_however_they_are_written() {
+        let (ours, theirs) = (r#"{"a": 1.0, "b": 100, "c": 0.1}"#, r#"{"a": 1, "b": 1e2, "c": 0.10}"#);
+        let [ours, theirs] = [ours, theirs].map(|text| serde_json::from_str::<Value>(text).unwrap());
+        assert!(matches!(verdict(Path::new("r"), &theirs, &ours, true), Compared::Same(_)));
+        let other = json!({"a": 1, "b": 100, "c": 0.11});
+        assert!(matches!(verdict(Path::new("r"), &other, &ours, true), Compared::Wrong(_)));
+        // A count that came back as 100.0 is one, and a key of a profile that is none by nature takes it, too.
+        let read =
+            of_text(r#"{"count": 100.0, "clock": 1e3, "share": 0.5, "big": 1e300, "low": -2.0}"#).unwrap();
+        assert_eq!(read, json!({"count": 100, "clock": 1000, "share": 0.5, "big": 1e300, "low": -2.0}));
+    }
+
+    #[test]
+    fn a_report_that_is_cut_off_or_none_is_told_in_plain_words() {
+        let problem = |text: &str| of_text(text).unwrap_err();
+        assert!(problem(" \n").starts_with("is empty and no report: make it anew"));
+        let cut = problem("{\n \"tasks\": [[1, 2],\n [3");
+        assert!(
+            cut.starts_with("is only the beginning of a report: it is cut off in line 3; take the whole"),
+            "{cut}"
+        );
+        let none = problem("Dear Aster,");
+        assert!(none.starts_with("is no report as --json prints it: line 1, column 1 is no JSON"), "{none}");
     }
 }

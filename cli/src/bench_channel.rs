@@ -13,6 +13,7 @@ use aster_device::bench::{Work, set_rate};
 use aster_device::wave::{WaveFilter, WaveTap};
 use aster_lab::channel::{self, ChannelReport, Setup, Stage};
 use aster_lab::watch::{Tell, WaveFile};
+use aster_lab::words::counted;
 use aster_run_virtual::events::Recorder;
 use aster_units::{ChannelId, Geometry};
 use clap::ValueEnum;
@@ -65,14 +66,15 @@ pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
         },
     )?;
     progress.end();
+    match args.json {
+        true => console::json(&report)?,
+        false => console::print(&report.table())?,
+    }
+    // Behind the figures, which a waveform that can't be written must not take away.
     if let Some(wave) = wave
         && let Some(note) = wave.finish_with(&tap)?
     {
         console::note(&note);
-    }
-    match args.json {
-        true => console::json(&report)?,
-        false => console::print(&report.table())?,
     }
     if interrupt.asked() {
         console::note("interrupted: the report covers what was done by then");
@@ -156,7 +158,7 @@ fn verdict(report: &ChannelReport) -> Result<(), Failure> {
     match (report.failures, &report.first_failure) {
         (0, _) => Ok(()),
         (n, first) => {
-            let requests = count(n, "request");
+            let requests = counted(n, "request");
             let first = first.as_ref().map_or(String::new(), |first| format!("; the first: a {first}"));
             Err(Failure::run(format!("{requests} failed{first}")))
         }

@@ -10,6 +10,7 @@ use crate::words::count;
 use aster_device::profile::{PACKAGES, Profile, SHIPPED};
 use aster_device::{FreshErrors, Media, least_command};
 use aster_lab::measure::drive_of;
+use aster_lab::warning::Warning;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{KeptProfile, Machine, RunError, kept_profile};
@@ -255,7 +256,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         console::print(&in_words(&found, &fresh, ready))?;
     }
     if let Some(text) = doubt(&fresh) {
-        console::note(&text);
+        console::note(&text.message);
     }
     Ok(())
 }
@@ -304,14 +305,15 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
 const LOSS_WORTH_A_WORD: f64 = 1e-6;
 
 /// What is to be said when the profile's code hardly carries its cells even when they are new.
-pub(crate) fn doubt(fresh: &FreshErrors) -> Option<String> {
+pub(crate) fn doubt(fresh: &FreshErrors) -> Option<Warning> {
     (fresh.lost > LOSS_WORTH_A_WORD).then(|| {
-        format!(
+        let message = format!(
             "package.errors.fresh: in the worst pages of a new block one chunk in {:.0} has more than the {} wrong bits that \
              ecc.corrected allows: expect reads to fail",
             1.0 / fresh.lost,
             fresh.corrected
-        )
+        );
+        Warning::new("fresh-errors", message).with([("lost_share", fresh.lost)])
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::profiles::capacity;
 use aster_device::profile::Profile;
+use aster_lab::warning::Warning;
 use aster_units::Content;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ pub(crate) fn check(
     content: Content,
     page_bytes: u64,
     image: Option<&Path>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<Warning>, Failure> {
     let available = match image {
         Some(image) => on_disk(image),
         None => in_memory(),
@@ -63,7 +64,7 @@ fn judge(
     page_bytes: u64,
     image: Option<&Path>,
     available: u64,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<Warning>, Failure> {
     let certain = Need::kept(need.certain, content, page_bytes);
     let likely = Need::kept(need.certain.saturating_add(need.written), content, page_bytes);
     if likely <= available {
@@ -90,11 +91,13 @@ fn judge(
             capacity(available)
         )));
     }
-    Ok(Some(format!(
+    let message = format!(
         "this run may keep up to {} {place}, where {} are left: {ways}",
         capacity(likely),
         capacity(available)
-    )))
+    );
+    let values = [("bytes", likely as f64), ("available_bytes", available as f64)];
+    Ok(Some(Warning::new("little-room", message).with(values)))
 }
 
 /// Bytes of memory that programs may still take, as Linux estimates it.
@@ -144,7 +147,7 @@ mod tests {
         let need = Need { certain: 1 << 30, written: 1 << 30 };
         let judged = |content, available| judge(&need, content, PAGE, None, available);
         assert!(judged(Content::Full, 3 << 30).unwrap().is_none());
-        let may = judged(Content::Full, 3 << 29).unwrap().unwrap();
+        let may = judged(Content::Full, 3 << 29).unwrap().unwrap().message;
         assert!(may.starts_with("this run may keep up to 2 GiB in memory, where 1.5 GiB are left"), "{may}");
         let refused = judged(Content::Full, 1 << 29).unwrap_err().to_string();
         for way in ["--content fingerprint", "--image FILE", "--set restrict.blocks_per_lun"] {

@@ -1,6 +1,6 @@
 //! `aster run`: the user's own work on a drive.
 
-use crate::again::{Again, build};
+use crate::again::{Again, Compared, build};
 use crate::args::{ExplainArgs, HardwareArg, RunArgs};
 use crate::console;
 use crate::failure::Failure;
@@ -14,11 +14,13 @@ use crate::traces::{self, Traced};
 use crate::words::count;
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
-use aster_lab::limits::Limit;
 use aster_lab::own::{self, LostPage, Outcome, Phase, Place, Setup, Work, WorkError};
-use aster_lab::report::{RunReport, table};
+use aster_lab::provenance::Provenance;
+use aster_lab::report::{RunReport, TaskReport, table};
 use aster_lab::run::workload::Drive;
-use aster_lab::watch::{MonitorWatch, SpanReport, Watch, Watchers};
+use aster_lab::warning::Warning;
+use aster_lab::watch::{Heard, MonitorWatch, SpanReport, Watch, Watchers};
+use aster_lab::words::counted;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +70,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     // Everything that is read is read and checked before anything is written.
     let place = Place::new(&setup, args.image.as_deref())?;
     // Only --json prints where a report comes from; to sum up a large image takes a while.
-    let place = if args.json && which.is_none() { place } else { place.without_provenance() };
+    let place = if args.json { place } else { place.without_provenance() };
     let drive = place.drive();
     let Asked { mut work, mut notes, written_bytes } = work(args, again.as_ref(), drive)?;
     if let Some(again) = &again {
@@ -79,13 +81,14 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let kept = setup.content.unwrap_or(setup.profile.content.into());
     let need = Need::of(&setup.profile, drive.bytes, setup.precondition_percent, written_bytes);
     notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), args.image.as_deref())?);
-    notes.extend(own::queues(&setup, &work).limits.iter().map(Limit::note));
+    notes.extend(profiles::doubt(&FreshErrors::of(&setup.profile)?));
+    let said = own::said_before(&setup, &work, drive).map_err(|error| match &args.source.job {
+        Some(path) => Failure::file(path, error),
+        None => Failure::usage(error),
+    })?;
     let watchers = Watchers::new(&watch(args, which)?)?;
 
-    notes.iter().for_each(|note| console::note(note));
-    if let Some(doubt) = profiles::doubt(&FreshErrors::of(&setup.profile)?) {
-        console::note(&doubt);
-    }
+    notes.iter().chain(&said).for_each(|note| console::note(&note.message));
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut at = if setup.precondition_percent.is_some() { Phase::Before } else { Phase::Work };
@@ -102,7 +105,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         progress.set(share);
         !interrupt.asked()
     });
-    let Outcome { mut report, heard, recovery, first_lost_page: lost } =
+    let Outcome { mut report, heard, problems, first_lost_page: lost } =
         outcome.map_err(|error| match error {
             WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
             error => error.into(),
@@ -118,35 +121,74 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
             }
         }
     }
-
-    heard.notes.iter().chain(&recovery).for_each(|note| console::note(note));
-    match which {
-        None => {
-            print(args, &JsonReport { run: &report, first_lost_page: lost, spans: heard.spans.as_ref() })?
+    let problems: Vec<Failure> = problems.into_iter().map(|problem| of_problem(args, problem)).collect();
+    let compared = match &again {
+        Some(again) if !report.interrupted && report.error.is_none() => {
+            Some(again.compare(&JsonReport { run: &report, first_lost_page: lost, spans: None })?)
         }
-        Some(which) => tell(args, heard.explanation.as_ref(), which)?,
-    }
-    report.lateness_notes().iter().for_each(|note| console::note(note));
-    for warning in &report.warnings {
+        _ => None,
+    };
+    // One list for the terminal and for programs: what has been said before the run stands in front.
+    let behind = report.warnings.split_off(said.len());
+    report.warnings.splice(0..0, notes);
+    report.warnings.extend(behind.iter().cloned());
+    report.warnings.extend(compared.as_ref().and_then(Compared::warning));
+
+    let printed = match which {
+        None => print(args, &JsonReport { run: &report, first_lost_page: lost, spans: heard.spans.as_ref() }),
+        Some(which) => tell(args, &heard, &report, which),
+    };
+    for warning in &behind {
         let help = match (warning.code, setup.precondition_percent) {
             ("reads-unmapped", None) => " (--precondition 0 fills the drive first)",
+            // These are errors, and said as such.
+            ("file-not-written" | "run-broken-off", _) => continue,
             _ => "",
         };
         console::note(&format!("{}{help}", warning.message));
     }
-    if interrupt.asked() {
-        console::note("interrupted: the report covers what was done by then");
-        return Err(Failure::Interrupted);
+    // All of what went wrong is said; the last of it ends the command.
+    let mut failures: Vec<Failure> = problems.into_iter().chain(printed.err()).collect();
+    match compared {
+        Some(Compared::Same(text) | Compared::Other(text)) => console::note(&text),
+        Some(Compared::Wrong(text)) => failures.push(Failure::run(text)),
+        None => {}
     }
-    if let Some(again) = &again {
-        again.compare(&JsonReport { run: &report, first_lost_page: lost, spans: None })?;
+    failures.extend(match verdict([&report]) {
+        _ if report.interrupted => Some(Failure::Interrupted),
+        Err(failure) => Some(match lost {
+            Some(page) => Failure::run(format!(
+                "{failure}; the first page of flash that could not be corrected is {page}"
+            )),
+            None => failure,
+        }),
+        Ok(()) => None,
+    });
+    said_all(failures)
+}
+
+/// Says all but the one that the command ends with: the first that is news to the user, as a closed output and an interruption are not.
+///
+/// # Errors
+/// That one, where there is any.
+fn said_all(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    let is_news = |failure: &Failure| matches!(failure, Failure::Usage(_) | Failure::Run(_));
+    if failures.is_empty() {
+        return Ok(());
     }
-    verdict([&report]).map_err(|failure| match lost {
-        Some(page) => {
-            Failure::run(format!("{failure}; the first page of flash that could not be corrected is {page}"))
-        }
-        None => failure,
-    })
+    let last = failures.remove(failures.iter().position(is_news).unwrap_or(0));
+    for failure in failures.iter().filter(|failure| is_news(failure)) {
+        console::note(&format!("error: {failure}"));
+    }
+    Err(last)
+}
+
+/// What went wrong behind the beginning of the work: the work itself was in order.
+fn of_problem(args: &RunArgs, problem: WorkError) -> Failure {
+    match problem {
+        WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
+        error => error.into(),
+    }
 }
 
 /// How the command line says to run.
@@ -187,10 +229,24 @@ fn watch(args: &RunArgs, which: Option<Which>) -> Result<Watch, Failure> {
 }
 
 /// Prints an explanation.
-fn tell(args: &RunArgs, explanation: Option<&Explanation>, which: Which) -> Result<(), Failure> {
-    match (explanation, which) {
-        (Some(explanation), _) if args.json => console::json(explanation),
+fn tell(args: &RunArgs, heard: &Heard, report: &RunReport, which: Which) -> Result<(), Failure> {
+    match (&heard.explanation, which) {
+        (Some(explanation), _) if args.json => console::json(&JsonExplanation {
+            explanation,
+            interrupted: report.interrupted,
+            error: report.error.as_deref(),
+            warnings: &report.warnings,
+            provenance: report.provenance.as_ref(),
+        }),
         (Some(explanation), _) => console::print(&explanation.table()),
+        (None, Which::Slowest) if args.window.from.is_some() || args.window.until.is_some() => {
+            let ends = [("--from", args.window.from), ("--until", args.window.until)];
+            let ends = ends.into_iter().filter_map(|(name, at)| Some(format!("{name} {}", at?)));
+            let ends = ends.collect::<Vec<_>>().join(" ");
+            Err(Failure::run(format!(
+                "there is nothing to explain: no command of the work began within {ends} and ended"
+            )))
+        }
         (None, Which::Slowest) => {
             Err(Failure::run("there is nothing to explain: no command of the work has ended"))
         }
@@ -225,28 +281,50 @@ struct JsonReport<'a> {
     spans: Option<&'a SpanReport>,
 }
 
+/// What `aster explain --json` prints.
+#[derive(Serialize)]
+struct JsonExplanation<'a> {
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+    interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    warnings: &'a [Warning],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<&'a Provenance>,
+}
+
 fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if args.json {
-        return console::json(printed);
+        return console::json(printed).inspect_err(|failure| {
+            // A full disk, say: the figures took their time, and this much of them can still be had.
+            if !matches!(failure, Failure::Closed) {
+                console::note(&table(std::slice::from_ref(printed.run)));
+            }
+        });
     }
     let JsonReport { run: report, spans, .. } = printed;
     console::print(&table(std::slice::from_ref(*report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
     if report.went_in_time() {
-        console::line(
-            "Every request went at its recorded time: latencies from arrival are those from issue.",
-        )?;
+        let late = |task: &TaskReport| task.lateness.as_ref().map_or(0, |lateness| lateness.flushes_late);
+        let but = match report.tasks.iter().map(late).sum::<u64>() {
+            0 => "",
+            1 => " but a flush, which waited for what was before it",
+            _ => " but flushes, which waited for what was before them",
+        };
+        console::line(&format!(
+            "Every request{but} went at its recorded time: latencies from arrival are those from issue."
+        ))?;
     }
     if checked > 0 {
         let were = if checked == 1 { "was" } else { "were" };
         console::line(&format!("{} {were} checked.", count(checked, "block")))?;
     }
     for task in &report.tasks {
-        if let Some(steady) = &task.steady_state {
+        // Of one that never was the warnings tell.
+        if let Some(steady) = task.steady_state.as_ref().filter(|steady| steady.attained_s.is_some()) {
             console::line(&format!("{}.", steady.note(&task.name)))?;
-        }
-        if task.ended_by_another {
-            console::line(&format!("{}: ended before its time, by exitall.", task.name))?;
         }
     }
     if let Some(spans) = spans {
@@ -280,7 +358,7 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
 struct Asked {
     work: Work,
     /// What is to be said about it.
-    notes: Vec<String>,
+    notes: Vec<Warning>,
     /// Bytes that it writes, as far as that can be told.
     written_bytes: u64,
 }
@@ -305,7 +383,6 @@ fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<Asked, 
     let work = work.map_err(|error| Failure::file(path, error))?;
     let wrong = |error| Failure::file(path, error);
     let jobs = work.as_jobs();
-    let notes = own::check_jobs(jobs, drive, args.seed).map_err(wrong)?;
     let written_bytes = own::written_bytes(jobs, drive, args.seed).map_err(wrong)?;
-    Ok(Asked { work, notes, written_bytes })
+    Ok(Asked { work, notes: Vec::new(), written_bytes })
 }

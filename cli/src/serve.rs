@@ -10,6 +10,7 @@ use crate::sideband::{SideBand, Wanted};
 use crate::words::count;
 use aster_device::{Backlog, Device, FreshErrors, Media};
 use aster_lab::report::rate_text;
+use aster_lab::words::counted;
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::open_image_live;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let modules = args.monitor_modules.chosen(false)?;
     // What a host sends are bytes: tags would lose them.
     let content = Some(Content::Full);
-    let doubt = profiles::doubt(&FreshErrors::of(&profile)?);
+    let doubt = profiles::doubt(&FreshErrors::of(&profile)?).map(|warning| warning.message);
     let interrupt = Interrupt::listen()?;
     let new_image = args.image.as_deref().filter(|path| !path.exists());
     let (media, not_kept) = match &args.image {
@@ -202,7 +203,7 @@ fn text(status: &Status) -> String {
     if let Some(waf) = status.write_amplification {
         text += &format!(", WAF {waf:.2}");
     }
-    text += &format!(", GC {}", count(status.gc_runs, "block"));
+    text += &format!(", GC {}", counted(status.gc_runs, "block"));
     if let Some(lateness) = &status.lateness {
         text += &format!(", late by {}", late(lateness));
     }

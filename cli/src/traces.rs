@@ -9,6 +9,8 @@ use aster_lab::own::Work;
 use aster_lab::run::workload::Drive;
 use aster_lab::run::workload::trace::{Beyond, Times, Unaligned};
 use aster_lab::traces::{Asked, Choice, Survey, TraceFile, survey};
+use aster_lab::warning::Warning;
+use aster_lab::words::counted;
 use std::path::Path;
 
 /// What stands for all devices.
@@ -18,7 +20,7 @@ const ALL_DEVICES: &str = "all";
 pub(crate) struct Traced {
     pub(crate) work: Work,
     /// What is to be said about it.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Warning>,
     /// Bytes that it writes.
     pub(crate) written_bytes: u64,
 }
@@ -82,7 +84,7 @@ fn others(requests: u64) -> String {
 }
 
 /// Which devices are replayed where, and which are left out.
-fn notes(name: &str, survey: &Survey) -> Vec<String> {
+fn notes(name: &str, survey: &Survey) -> Vec<Warning> {
     let replayed: Vec<_> =
         survey.devices.iter().filter_map(|device| Some((device, device.region?))).collect();
     let (kept, all) = (
@@ -93,12 +95,13 @@ fn notes(name: &str, survey: &Survey) -> Vec<String> {
     if let [(device, _)] = replayed[..]
         && all > kept
     {
-        notes.push(format!(
+        let message = format!(
             "{name}: replaying {} to \"{}\"; {} left out (--trace-device names another, or all)",
-            count(kept, "request"),
+            counted(kept, "request"),
             device.name,
             others(all - kept)
-        ));
+        );
+        notes.push(devices(message, kept, all - kept));
     }
     if replayed.len() > 1 {
         let mut told: Vec<_> = replayed
@@ -109,15 +112,20 @@ fn notes(name: &str, survey: &Survey) -> Vec<String> {
                 format!(
                     "\"{}\" ({}) at bytes {first} to {end}",
                     device.name,
-                    count(device.requests, "request")
+                    counted(device.requests, "request")
                 )
             })
             .collect();
         if replayed.len() > TOLD_MAX {
-            told.push(format!("{} more", count((replayed.len() - TOLD_MAX) as u64, "device")));
+            told.push(format!("{} more", counted((replayed.len() - TOLD_MAX) as u64, "device")));
         }
         let left = if all > kept { format!("; {} left out", others(all - kept)) } else { String::new() };
-        notes.push(format!("{name}: replaying {}{left}", told.join(", ")));
+        notes.push(devices(format!("{name}: replaying {}{left}", told.join(", ")), kept, all - kept));
     }
     notes
+}
+
+fn devices(message: String, replayed: u64, left_out: u64) -> Warning {
+    let values = [("requests", replayed as f64), ("requests_left_out", left_out as f64)];
+    Warning::new("trace-devices", message).with(values)
 }

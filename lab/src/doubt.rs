@@ -1,5 +1,6 @@
-//! Doubts about the figures of a run.
+//! What is to be said of the figures of a run: what casts doubt on them, and what became of what the work asked for.
 
+use crate::lateness::LatenessReport;
 use crate::report::{DriveReport, TaskReport, thousands};
 use crate::warning::Warning;
 
@@ -7,8 +8,67 @@ use crate::warning::Warning;
 /// stands on.
 pub const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
+/// Everything that is to be said of a run, in the order of importance.
+pub(crate) fn of_run(drive: &DriveReport, tasks: &[TaskReport], interrupted: bool) -> Vec<Warning> {
+    let late = tasks.iter().filter_map(|task| late(task.lateness.as_ref()?, &task.name));
+    let slipped = tasks.iter().filter_map(|task| Some(slipped(task.slipped_s?, &task.name)));
+    let unsteady = tasks.iter().filter_map(|task| {
+        let steady = task.steady_state.as_ref().filter(|steady| steady.attained_s.is_none())?;
+        let values = steady.value.map(|value| ("value", value)).into_iter().collect();
+        Some(Warning { values, ..Warning::new("not-steady", steady.note(&task.name)).of_task(&task.name) })
+    });
+    let ended = tasks.iter().filter(|task| task.ended_by_another).map(|task| {
+        let message = format!("{}: ended before its time, by exitall", task.name);
+        Warning::new("ended-by-another", message).of_task(&task.name)
+    });
+    let stopped = interrupted
+        .then(|| Warning::new("interrupted", "interrupted: the report covers what was done by then"));
+    late.chain(slipped)
+        .chain(unsteady)
+        .chain(ended)
+        .chain(of_reads(drive, tasks))
+        .chain(of_writes(drive, tasks))
+        .chain(stopped)
+        .collect()
+}
+
+fn late(lateness: &LatenessReport, task: &str) -> Option<Warning> {
+    let values = [
+        ("requests", lateness.requests as f64),
+        ("late", lateness.late as f64),
+        ("late_share", lateness.late_share),
+        ("max_us", lateness.max_us),
+    ];
+    Some(Warning::new("late", lateness.warning()?).of_task(task).with(values))
+}
+
+fn slipped(seconds: f64, task: &str) -> Warning {
+    let message = format!(
+        "the time between requests was kept: waiting for completions moved the last one {seconds:.6} s behind its recorded time"
+    );
+    Warning::new("slipped", message).of_task(task).with([("slipped_s", seconds)])
+}
+
+/// Writes of which none has reached flash: of the whole run, or of the first task by itself of which that is true.
+fn of_writes(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
+    let by_task = || tasks.iter().find_map(|task| buffered(task.drive.as_ref()?, Some(&task.name)));
+    buffered(drive, None).or_else(by_task)
+}
+
+fn buffered(drive: &DriveReport, task: Option<&str>) -> Option<Warning> {
+    let programs = drive.firmware.programs.host;
+    (drive.waf == Some(0.0) && programs == 0).then(|| {
+        let of = task.map_or_else(String::new, |task| format!(" by \"{task}\""));
+        let message = format!(
+            "all that was written{of} stayed in the drive's data buffer (ftl.buffer_entries): no page was programmed for it, so WAF \
+             is 0.00, and latencies and rates are the buffer's; more data, or end_fsync=1, reaches flash"
+        );
+        Warning { task: task.map(str::to_owned), ..Warning::new("writes-buffered", message) }
+    })
+}
+
 /// Reads of what holds nothing: of the whole run, or of the first task by itself of which so many are.
-pub(crate) fn of_reads(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
+fn of_reads(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
     let by_task = || {
         let told = |task: &TaskReport| unmapped(task.drive.as_ref()?, Some(&task.name));
         tasks.iter().find_map(told)
@@ -52,20 +112,33 @@ mod tests {
     use super::*;
     use crate::report::FirmwareReport;
 
+    fn idle() -> DriveReport {
+        DriveReport {
+            waf: None,
+            channel_utilisation: Some(0.0),
+            pages_read: 0,
+            pages_read_unmapped: 0,
+            flash_reads: 0,
+            flash_programs: 0,
+            flash_erases: 0,
+            firmware: FirmwareReport::default(),
+            simulated_s: 1.0,
+        }
+    }
+
+    #[test]
+    fn writes_that_never_left_the_buffer_are_told_and_those_that_did_are_not() {
+        let told = |waf| of_run(&DriveReport { waf, ..idle() }, &[], false).pop();
+        let warning = told(Some(0.0)).unwrap();
+        assert_eq!(warning.code, "writes-buffered");
+        assert!(warning.message.contains("no page was programmed for it, so WAF is 0.00"), "{warning:?}");
+        assert_eq!([told(None), told(Some(0.5))], [None, None]);
+    }
+
     #[test]
     fn one_page_is_told_as_one() {
         let told = |pages_read, pages_read_unmapped| {
-            let drive = DriveReport {
-                waf: None,
-                channel_utilisation: Some(0.0),
-                pages_read,
-                pages_read_unmapped,
-                flash_reads: 0,
-                flash_programs: 0,
-                flash_erases: 0,
-                firmware: FirmwareReport::default(),
-                simulated_s: 1.0,
-            };
+            let drive = DriveReport { pages_read, pages_read_unmapped, ..idle() };
             unmapped(&drive, None).unwrap().message
         };
         assert!(told(1, 1).starts_with("the only page that was read holds nothing, "));

@@ -3,6 +3,7 @@
 mod holders;
 mod shares;
 
+use crate::words::counted;
 use aster_driver::{CommandName, QueueId};
 use aster_run_virtual::events::{Activity, CommandSpan, Function, Holder, Piece, Stage};
 use aster_units::{Geometry, Instant, LunIndex};
@@ -19,6 +20,12 @@ pub enum Which {
     Slowest,
     /// The n-th of the work, from 1, in the order in which the front end fetched them.
     Number(u64),
+}
+
+/// The number of a command, from 1, that was the `fetched`-th of a run from 0; `first` is the first of the work. `None` when it came
+/// before that.
+pub(crate) fn in_work(fetched: u64, first: u64) -> Option<u64> {
+    fetched.checked_sub(first).map(|before| before + 1)
 }
 
 /// Pieces that are kept of one command; what is beyond is counted.
@@ -76,8 +83,8 @@ impl Collector {
     /// Takes a piece that has ended.
     pub fn hear(&mut self, piece: &Piece) {
         self.histories.hear(piece);
-        let Some(number) = piece.command.and_then(|command| command.checked_sub(self.first)) else { return };
-        if matches!(self.which, Which::Number(wanted) if wanted != number + 1) {
+        let Some(number) = piece.command.and_then(|command| in_work(command, self.first)) else { return };
+        if matches!(self.which, Which::Number(wanted) if wanted != number) {
             return;
         }
         if let Activity::Command(span) = piece.activity {
@@ -88,7 +95,7 @@ impl Collector {
             }
             let longer = |best: &CommandSpan| span.total() > best.total();
             if self.found.as_ref().is_none_or(|(_, best, _)| longer(best)) {
-                self.found = Some((number + 1, span, kept));
+                self.found = Some((number, span, kept));
             }
             return;
         }
@@ -208,7 +215,8 @@ impl Explanation {
                 writeln!(out, "{:>12.3}  {:>12.3}  {:indent$}{}", step.at_us, step.took_us, "", step.what);
         }
         if self.left_out > 0 {
-            let _ = writeln!(out, "{} more steps are left out.", self.left_out);
+            let are = if self.left_out == 1 { "is" } else { "are" };
+            let _ = writeln!(out, "{} more {are} left out.", counted(self.left_out, "step"));
         }
         let _ = writeln!(out, "\n{:>12}  {:>7}  where the time went", "µs", "%");
         for Share { what, us, percent } in &self.shares {
@@ -328,7 +336,7 @@ pub(crate) fn described(activity: &Activity, geometry: &Geometry) -> (u8, String
                 _ => ", error",
             };
             if corrected > 0 {
-                let _ = write!(what, ", {corrected} bits corrected");
+                let _ = write!(what, ", {} corrected", counted(corrected, "bit"));
             }
             (2, what)
         }

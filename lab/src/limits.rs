@@ -1,5 +1,6 @@
 //! How many commands the host may have outstanding for some work, and what the work asks for beyond that.
 
+use crate::warning::Warning;
 use aster_device::profile::Profile;
 use aster_workload::{Job, Unmet};
 use serde::Serialize;
@@ -25,6 +26,12 @@ impl Limit {
     pub fn note(&self) -> String {
         let Limit { job, option, asked, given, because } = self;
         format!("\"{job}\": {option} is {asked}, but {given} is what there is: {because}")
+    }
+
+    /// The same for the list of all that is to be said of a run.
+    pub fn warning(&self) -> Warning {
+        let values = [("asked", self.asked as f64), ("given", self.given as f64)];
+        Warning::new("limit", self.note()).of_task(&self.job).with(values)
     }
 }
 

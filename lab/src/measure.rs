@@ -10,7 +10,7 @@ use aster_device::DriveStats;
 use aster_run_virtual::{Machine, RunError};
 use aster_units::Duration;
 use aster_workload::runner::{Contents, OnFailure, Runner, Statistics, Task};
-use aster_workload::{Drive, SteadyOutcome};
+use aster_workload::{Drive, Figure, SteadyOutcome, SteadyState};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -35,17 +35,32 @@ pub fn measure(
     on_failure: OnFailure,
     progress: Progress<'_>,
 ) -> Result<(RunReport, Contents), RunError> {
+    match measure_what_is_done(machine, name, tasks, contents, on_failure, progress) {
+        (report, contents, Ok(())) => Ok((report, contents)),
+        (_, _, Err(error)) => Err(error),
+    }
+}
+
+/// As [`measure`], and gives what was measured by then when the run can't go on. It is in the report, too ([`RunReport::error`]).
+pub(crate) fn measure_what_is_done(
+    machine: &Machine,
+    name: &str,
+    tasks: Vec<Task>,
+    contents: Contents,
+    on_failure: OnFailure,
+    progress: Progress<'_>,
+) -> (RunReport, Contents, Result<(), RunError>) {
     let count = tasks.len();
     let (before, started, wall) = (machine.device().stats(), machine.now(), Instant::now());
     let sink = Latencies::new(count, machine.device());
     let mut runner = Runner::new(machine.driver(), tasks, contents, sink, on_failure);
     let mut interrupted = false;
-    machine.run(&mut runner, |runner| {
+    let ran = machine.run(&mut runner, |runner| {
         let (done, total) = runner.progress();
         let goes_on = progress(done as f64 / total.max(1) as f64);
         interrupted |= !goes_on;
         goes_on
-    })?;
+    });
     let wall_s = wall.elapsed().as_secs_f64();
     let (ended, after) = (machine.now(), machine.device().stats());
     let (statistics, contents, latencies) = runner.finish();
@@ -79,17 +94,18 @@ pub fn measure(
     let report = RunReport {
         name: name.to_owned(),
         total: Merged::of(0..count, &statistics, &latencies).total(),
-        warnings: doubt::of_reads(&drive, &tasks).into_iter().collect(),
+        warnings: doubt::of_run(&drive, &tasks, interrupted),
         tasks,
         drive,
         erases: EraseReport { min: after.erases.min, mean: after.erases.mean, max: after.erases.max },
         wall_s,
         interrupted,
+        error: ran.as_ref().err().map(ToString::to_string),
         provenance: None,
         trace: None,
         limits: Vec::new(),
     };
-    Ok((report, contents))
+    (report, contents, ran)
 }
 
 /// The tasks that share a row, in their order: those of one reporting group, or one by itself.
@@ -159,7 +175,23 @@ fn firmware_report(before: &DriveStats, after: &DriveStats) -> FirmwareReport {
 }
 
 fn steady_report(outcome: SteadyOutcome) -> SteadyReport {
+    let SteadyState { figure, slope, percent, .. } = outcome.criterion;
+    let mean_unit = match figure {
+        Figure::Iops => "requests/s",
+        Figure::Bandwidth => "bytes/s",
+        Figure::Latency => "ns",
+    };
+    let value_unit = match (percent, slope, figure) {
+        (true, false, _) => "%",
+        (true, true, _) => "% per check interval",
+        (false, false, _) => mean_unit,
+        (false, true, Figure::Iops) => "requests/s per check interval",
+        (false, true, Figure::Bandwidth) => "bytes/s per check interval",
+        (false, true, Figure::Latency) => "ns per check interval",
+    };
     SteadyReport {
+        value_unit,
+        mean_unit,
         criterion: outcome.criterion.to_string(),
         duration_s: outcome.criterion.duration.as_secs_f64(),
         attained_s: outcome.attained.map(Duration::as_secs_f64),

@@ -6,10 +6,11 @@ mod whole;
 pub use origin::{record_of, setup_of};
 pub use whole::{LostPage, Outcome, Phase, Place, run};
 
-use crate::limits::{self, Asks, Queues};
-use crate::measure::{Progress, drive_of, measure};
+use crate::limits::{self, Asks, Limit, Queues};
+use crate::measure::{Progress, drive_of, measure, measure_what_is_done};
 use crate::report::RunReport;
 use crate::traces::{Loop, Survey, TraceFile, TraceReport};
+use crate::warning::Warning;
 use crate::watch::WatchError;
 use aster_device::profile::Profile;
 use aster_device::{BuildError, Media, Pieces};
@@ -160,9 +161,29 @@ pub fn run_on(
     work: Work,
     media: Media,
     recorder: &Recorder,
-    mut look: impl FnMut(&Machine, Moment),
+    look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
 ) -> Result<(RunReport, Machine), WorkError> {
+    match run_as_far_as_it_goes(setup, pieces, work, media, recorder, look, progress)? {
+        (report, machine, Ok(())) => Ok((report, machine)),
+        (_, machine, Err(error)) => {
+            let _ = machine.shut_down();
+            Err(error.into())
+        }
+    }
+}
+
+/// As [`run_on`], and gives what was measured by then when the work can't go on. What the report says before its warnings of the run
+/// itself is what [`said_before`] gives.
+fn run_as_far_as_it_goes(
+    setup: &Setup,
+    pieces: impl Into<Pieces>,
+    work: Work,
+    media: Media,
+    recorder: &Recorder,
+    mut look: impl FnMut(&Machine, Moment),
+    progress: Progress<'_>,
+) -> Result<(RunReport, Machine, Result<(), RunError>), WorkError> {
     let queues = queues(setup, &work);
     let machine = Machine::power_on_with(
         pieces,
@@ -178,8 +199,12 @@ pub fn run_on(
         error => error.into(),
     })?;
     look(&machine, Moment::Booted);
+    let said = said_before(setup, &work, drive_of(&machine))?;
     match carry_out(setup, &machine, work, look, progress) {
-        Ok(report) => Ok((RunReport { limits: queues.limits, ..report }, machine)),
+        Ok((report, ran)) => {
+            let warnings = said.into_iter().chain(report.warnings).collect();
+            Ok((RunReport { limits: queues.limits, warnings, ..report }, machine, ran))
+        }
         Err(error) => {
             // The drive is not to blame: its image may be used again. If it can't be shut down either, the first error
             // says more.
@@ -195,7 +220,7 @@ fn carry_out(
     work: Work,
     mut look: impl FnMut(&Machine, Moment),
     progress: Progress<'_>,
-) -> Result<RunReport, WorkError> {
+) -> Result<(RunReport, Result<(), RunError>), WorkError> {
     let drive = drive_of(machine);
     let mut trace = None;
     let (name, tasks) = match work {
@@ -236,8 +261,8 @@ fn carry_out(
     }
     look(machine, Moment::Work);
     let on_failure = if setup.keep_going { OnFailure::Continue } else { OnFailure::EndTask };
-    let (report, _) = measure(machine, &name, tasks, contents, on_failure, progress)?;
-    Ok(RunReport { trace, ..report })
+    let (report, _, ran) = measure_what_is_done(machine, &name, tasks, contents, on_failure, progress);
+    Ok((RunReport { trace, ..report }, ran))
 }
 
 /// What a report says of a trace and how it was replayed.
@@ -268,7 +293,7 @@ fn trace_report(file: &TraceFile, survey: &Survey, keep_gaps: bool, queue_depth:
 ///
 /// # Errors
 /// The first job that doesn't fit.
-pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<String>, PlanError> {
+pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>, PlanError> {
     let mut notes = Vec::new();
     for job in jobs {
         let plans = job.plans(drive, seed)?;
@@ -276,15 +301,26 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<String>, 
         // As many as there can be, if all were of the smallest block.
         let most = plan.io_bytes.saturating_mul(job.loops.into()).div_ceil(job.smallest_block().into());
         if wanted > most && !job.time_based {
-            notes.push(format!(
+            let message = format!(
                 "job \"{}\": number_ios={wanted} is more than its size allows, as in fio: it ends after {} bytes; \
                  io_size, loops or time_based make it go on",
                 job.name,
                 plan.io_bytes.saturating_mul(job.loops.into())
-            ));
+            );
+            notes.push(Warning::new("number-ios", message).of_task(&job.name));
         }
     }
     Ok(notes)
+}
+
+/// What is to be said of `work` on `drive` before it runs; the report has it, too.
+///
+/// # Errors
+/// The first job that doesn't fit.
+pub fn said_before(setup: &Setup, work: &Work, drive: Drive) -> Result<Vec<Warning>, PlanError> {
+    let mut said = check_jobs(work.as_jobs(), drive, setup.seed)?;
+    said.extend(queues(setup, work).limits.iter().map(Limit::warning));
+    Ok(said)
 }
 
 /// Bytes that `jobs` write on `drive`, as far as that can be told before: of what goes by time, one loop.

@@ -148,10 +148,14 @@ pub struct SteadyReport {
     pub duration_s: f64,
     /// When it was reached, simulated seconds from the job's start; absent when it was not.
     pub attained_s: Option<f64>,
-    /// The last full window's slope or largest difference from the mean, in the criterion's unit; absent when no window was full.
+    /// The last full window's slope or largest difference from the mean, in `value_unit`; absent when no window was full.
     pub value: Option<f64>,
-    /// The last full window's mean: requests or bytes a second, or nanoseconds.
+    /// `%` of the mean where the criterion is in percent, else what `mean_unit` says; of a slope per check interval.
+    pub value_unit: &'static str,
+    /// The last full window's mean, in `mean_unit`.
     pub mean: Option<f64>,
+    /// `requests/s`, `bytes/s` or `ns`.
+    pub mean_unit: &'static str,
 }
 
 impl SteadyReport {
@@ -161,8 +165,9 @@ impl SteadyReport {
         match (self.attained_s, self.value) {
             (Some(at), _) => format!("{job}: steady after {at:.2} s, {criterion} over {} s", self.duration_s),
             (None, Some(value)) => {
+                let unit = self.value_unit;
                 format!(
-                    "{job}: not steady: {criterion} over {} s was at {value:.3} when the job ended",
+                    "{job}: not steady: {criterion} over {} s was at {value:.3} {unit} when the job ended",
                     self.duration_s
                 )
             }
@@ -227,7 +232,10 @@ pub struct RunReport {
     pub wall_s: f64,
     /// It was stopped before its end: the figures are of what was done by then.
     pub interrupted: bool,
-    /// What casts doubt on the figures.
+    /// What ended it early when it could not go on: the figures are of what was done by then. Absent when nothing did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What is to be known beside the figures: everything that the terminal is told of them.
     pub warnings: Vec<Warning>,
     /// Where the figures come from, and how to get them again; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,17 +257,6 @@ pub struct TotalReport {
 }
 
 impl RunReport {
-    /// What is to be said of tasks whose requests went later than recorded.
-    pub fn lateness_notes(&self) -> Vec<String> {
-        let late = self.tasks.iter().filter_map(|task| task.lateness.as_ref()?.warning());
-        let slipped = self.tasks.iter().filter_map(|task| task.slipped_s).map(|slipped| {
-            format!(
-                "the time between requests was kept: waiting for completions moved the last one {slipped:.6} s behind its \
-                 recorded time"
-            )
-        });
-        late.chain(slipped).collect()
-    }
     /// True when requests were to go at times of their own, and none was late.
     pub fn went_in_time(&self) -> bool {
         let mut timed = self.tasks.iter().filter_map(|task| task.lateness.as_ref()).peekable();
@@ -526,6 +523,7 @@ mod tests {
             erases: EraseReport { min: 0, mean: 1.0, max: 3 },
             wall_s: 1.0,
             interrupted: false,
+            error: None,
             warnings: vec![],
             provenance: None,
             trace: None,

@@ -1,9 +1,9 @@
-//! What casts doubt on the figures of a run, for people and for programs.
+//! What is to be known beside the figures of a run, for people and for programs.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A doubt.
+/// Something that is to be known: what casts doubt on the figures, what the work asked for in vain, what happened on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Warning {
     /// What it is, for programs: it stays the same from version to version.
@@ -15,4 +15,23 @@ pub struct Warning {
     pub task: Option<String>,
     /// The numbers behind it.
     pub values: BTreeMap<&'static str, f64>,
+}
+
+impl Warning {
+    /// Of the whole run, without numbers.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Warning { code, message: message.into(), task: None, values: BTreeMap::new() }
+    }
+
+    /// The same of one task.
+    #[must_use]
+    pub fn of_task(self, task: &str) -> Self {
+        Warning { task: Some(task.to_owned()), ..self }
+    }
+
+    /// The same with the numbers behind it.
+    #[must_use]
+    pub fn with<const N: usize>(self, values: [(&'static str, f64); N]) -> Self {
+        Warning { values: values.into(), ..self }
+    }
 }

@@ -10,7 +10,7 @@ use std::process::Stdio;
 /// What the simulation gave.
 fn figures(report: &Value) -> Value {
     let mut figures = report.clone();
-    for other in ["wall_s", "provenance", "spans"] {
+    for other in ["wall_s", "provenance", "spans", "warnings"] {
         figures.as_object_mut().unwrap().remove(other);
     }
     figures

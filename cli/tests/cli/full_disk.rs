@@ -444,6 +444,42 @@ fn one_that_is_stopped_while_its_disk_is_full_still_shuts_down_with_everything()
 }
 
 #[test]
+fn a_run_whose_image_finds_no_room_gives_the_figures_that_it_had() {
+    on_a_small_disk(|place, disk| {
+        place.write("fill.fio", "[fill]\nrw=randwrite\nbs=16k\nsize=24m\niodepth=8\n");
+        let image = place.path("disk/d.aster");
+        let run = [
+            "run",
+            "tiny",
+            "--job",
+            "fill.fio",
+            "--json",
+            "--content",
+            "full",
+            "--image",
+            image.to_str().unwrap(),
+        ];
+        let mut command = disk.command(place, &run);
+        command.current_dir(place.path(""));
+        let ran = command.output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert!(said.contains("d.aster: ") && said.contains("o space left"), "{said}");
+        let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+        assert!(report["total"]["all"]["requests"].as_u64().is_some_and(|n| n > 100), "{said}");
+        assert!(
+            report["error"].as_str().is_some_and(|error| error.contains("space left")),
+            "{}",
+            report["error"]
+        );
+        // Where it broke off can't be repeated.
+        place.write("r.json", &ran.stdout);
+        let error = place.refused(2, &["run", "--again", "r.json"]);
+        assert!(error.contains("its run was broken off"), "{error}");
+    });
+}
+
+#[test]
 fn an_image_that_keeps_no_profile_is_served_without_room_for_one() {
     let place = Place::new();
     place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");

@@ -7,6 +7,7 @@ mod full_disk;
 mod grouped;
 mod guest;
 mod images;
+mod kept;
 mod killed;
 mod larger;
 mod lifetime;

@@ -578,7 +578,7 @@ fn a_steady_state_and_an_early_end_are_told() {
     place.write("steady.fio", format!("{steady}[b]\nrw=randread\ntime_based\nruntime=1\nsize=1m\n"));
     let ran = place.aster(&["run", "ideal", "--job", "steady.fio"]);
     assert!(ran.out.contains("a: steady after 0.00 s, iops:3% over 0.004 s."), "{}", ran.out);
-    assert!(ran.out.contains("b: ended before its time, by exitall."), "{}", ran.out);
+    assert!(ran.err.contains("b: ended before its time, by exitall"), "{}", ran.err);
     let report = place.report(&["run", "ideal", "--job", "steady.fio", "--json"]);
     assert!(report["tasks"][0]["steady_state"]["attained_s"].as_f64().is_some_and(|at| at < 0.1), "{report}");
     assert_eq!(report["tasks"][1]["ended_by_another"].as_bool(), Some(true), "{report}");

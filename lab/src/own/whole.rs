@@ -1,9 +1,10 @@
 //! Everything that `aster run` does, as one call: an image, what listens, the work, the report.
 
 use super::origin::provenance_of;
-use super::{Moment, Setup, Work, WorkError, run_on};
+use super::{Moment, Setup, Work, WorkError, run_as_far_as_it_goes};
 use crate::provenance::{ImageRecord, absolute, hex};
 use crate::report::RunReport;
+use crate::warning::Warning;
 use crate::watch::{Heard, Watchers};
 use aster_device::{Device, Media, Pieces};
 use aster_run_virtual::{image_state, keep_profile, open_image};
@@ -101,12 +102,13 @@ pub enum Phase {
 
 /// What came of a run.
 pub struct Outcome {
-    /// What was measured.
+    /// What was measured. Its warnings are all that is to be said.
     pub report: RunReport,
     /// What listeners heard.
     pub heard: Heard,
-    /// What coming back from a sudden loss of power took, in words, if that was how the drive lost it.
-    pub recovery: Option<String>,
+    /// What went wrong, the first thing first: what ended the work before its time, a drive that could not be shut down, files that
+    /// could not be written. The figures are of what was done.
+    pub problems: Vec<WorkError>,
     /// The first page of flash that could not be corrected, if there was one.
     pub first_lost_page: Option<LostPage>,
 }
@@ -137,10 +139,11 @@ impl fmt::Display for LostPage {
 
 /// Runs `work` as `aster run` does, on a drive built with `pieces`: boots it from `place`, fills and ages it as `setup` says, lets
 /// `watchers` listen, measures, and shuts a drive that has an image down. `progress` is called with what the run is at and the share of
-/// that which is done; `false` ends the work early, and the report covers what was done by then.
+/// that which is done; `false` ends the work early, and the report covers what was done by then. What goes wrong from the work's beginning
+/// on takes no figures away: [`Outcome::problems`].
 ///
 /// # Errors
-/// When the run can't go on, or a file can't be written.
+/// When the work can't begin.
 pub fn run(
     setup: &Setup,
     pieces: impl Into<Pieces>,
@@ -157,7 +160,7 @@ pub fn run(
     let media = place.media(setup)?;
     let recorder = watchers.recorder().clone();
     let (mut recovery, phase, progress) = (None, Cell::new(Phase::Before), RefCell::new(progress));
-    let (mut report, machine) = run_on(
+    let (mut report, machine, ran) = run_as_far_as_it_goes(
         setup,
         pieces,
         work,
@@ -181,13 +184,24 @@ pub fn run(
         },
     )?;
     let first_lost_page = LostPage::first_of(machine.device());
-    let heard = watchers.finish(machine, |machine| match has_image {
+    let (heard, behind) = watchers.finish(machine, |machine| match has_image {
         true => machine.shut_down().map(drop).map_err(WorkError::from),
         // Nobody will see the drive again: its power may go as it is.
         false => Ok(()),
-    })?;
+    });
     report.provenance = provenance;
-    Ok(Outcome { report, heard, recovery, first_lost_page })
+    let recovery = recovery.map(|words| Warning::new("recovered", words));
+    report.warnings.splice(0..0, recovery);
+    report.warnings.extend(heard.notes.iter().cloned());
+    let mut problems: Vec<WorkError> = ran.err().map(WorkError::from).into_iter().collect();
+    // What ended the run keeps the drive from being shut down as well, and says it better.
+    let is_known = |error: &WorkError| report.error.is_some() && matches!(error, WorkError::Run(_));
+    problems.extend(behind.into_iter().filter(|error| !is_known(error)));
+    report.warnings.extend(problems.iter().map(|error| {
+        let code = if matches!(error, WorkError::Watch(_)) { "file-not-written" } else { "run-broken-off" };
+        Warning::new(code, error.to_string())
+    }));
+    Ok(Outcome { report, heard, problems, first_lost_page })
 }
 
 #[cfg(test)]

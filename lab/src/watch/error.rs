@@ -34,12 +34,35 @@ impl WatchError {
     }
 }
 
+/// What stands for standard output elsewhere.
+const STANDARD_OUTPUT: &str = "-";
+
 /// A file to write; what it held is gone.
 pub(super) fn create(path: &Path) -> Result<BufWriter<File>, WatchError> {
+    if path.as_os_str() == STANDARD_OUTPUT {
+        return Err(WatchError::file(
+            path,
+            "standard output carries the report, and can't carry this beside it: name a file, or a pipe that another program \
+             reads (mkfifo makes one); a file of this very name is ./-",
+        ));
+    }
     let words = |error: io::Error| match error.kind() {
         io::ErrorKind::IsADirectory => WatchError::file(path, "is a folder; name a file"),
         io::ErrorKind::NotFound => WatchError::file(path, "its folder is not there"),
         _ => WatchError::file(path, error),
     };
     File::create(path).map(BufWriter::new).map_err(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_output_is_refused_and_a_file_of_its_name_is_not() {
+        let refused = create(Path::new("-")).unwrap_err().to_string();
+        assert!(refused.starts_with("-: standard output carries the report"), "{refused}");
+        let folder = tempfile::tempdir().unwrap();
+        assert!(create(&folder.path().join("-")).is_ok());
+    }
 }

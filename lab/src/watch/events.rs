@@ -1,6 +1,7 @@
 //! The events of a run, one JSON object a line: every one from power-on, those of a window, or those of the slowest commands.
 
 use super::error::{WatchError, create};
+use super::numbers::Numbers;
 use super::slowest::Slowest;
 use super::spans::{SLOTS, add};
 use super::window::Window;
@@ -18,11 +19,13 @@ struct Lines<W: Write>(Rc<RefCell<Output<W>>>);
 
 struct Output<W: Write> {
     into: W,
+    numbers: Numbers,
     error: Option<io::Error>,
 }
 
-/// One event as a JSON object with its time in picoseconds, its name, and its fields by name.
-fn write_line(into: &mut impl Write, at: Instant, event: &Event) -> io::Result<()> {
+/// One event as a JSON object with its time in picoseconds, its name, its fields by name, and the number of the command whose slot it
+/// names.
+fn write_line(into: &mut impl Write, at: Instant, event: &Event, number: Option<u64>) -> io::Result<()> {
     write!(into, "{{\"at_ps\":{},\"event\":\"{}\"", at.as_picos(), event.kind().name())?;
     let mut result = Ok(());
     event.for_each_field(|name, value| {
@@ -31,19 +34,29 @@ fn write_line(into: &mut impl Write, at: Instant, event: &Event) -> io::Result<(
         }
     });
     result?;
+    if let Some(number) = number {
+        write!(into, ",\"number\":{number}")?;
+    }
     into.write_all(b"}\n")
 }
 
 impl<W: Write> EventSink for Lines<W> {
     fn event(&mut self, at: Instant, event: &Event) {
-        self.0.borrow_mut().write(at, event);
+        self.0.borrow_mut().hear(at, event, |_| true);
     }
 }
 
 impl<W: Write> Output<W> {
-    fn write(&mut self, at: Instant, event: &Event) {
+    /// Takes the next event, and writes it if it is one that `counts` at that time.
+    fn hear(&mut self, at: Instant, event: &Event, counts: impl FnOnce(Instant) -> bool) {
+        self.numbers.hear(event);
+        if self.error.is_none() && counts(at) {
+            self.write(at, event, self.numbers.of(event));
+        }
+    }
+    fn write(&mut self, at: Instant, event: &Event, number: Option<u64>) {
         if self.error.is_none() {
-            self.error = write_line(&mut self.into, at, event).err();
+            self.error = write_line(&mut self.into, at, event, number).err();
         }
     }
 }
@@ -60,13 +73,11 @@ struct OfSlowest {
     window: Window,
     spans: Spans<Ended>,
     ended: Rc<Cell<Option<CommandSpan>>>,
-    fetched: u64,
-    /// By command slot.
-    commands: BTreeMap<u64, u64>,
+    numbers: Numbers,
     /// By firmware task.
     tasks: BTreeMap<u64, u64>,
     operations: BTreeMap<Operation, u64>,
-    slowest: Slowest<(Instant, Event)>,
+    slowest: Slowest<(Instant, Event, Option<u64>)>,
 }
 
 impl OfSlowest {
@@ -74,11 +85,10 @@ impl OfSlowest {
         let ended = Rc::new(Cell::new(None));
         let sink = Rc::clone(&ended);
         OfSlowest {
+            numbers: Numbers::new(window.clone()),
             window,
             spans: Spans::new(SLOTS, Box::new(move |span| sink.set(Some(*span)))),
             ended,
-            fetched: 0,
-            commands: BTreeMap::new(),
             tasks: BTreeMap::new(),
             operations: BTreeMap::new(),
             slowest: Slowest::new(most, usize::from(SLOTS)),
@@ -98,13 +108,8 @@ impl OfSlowest {
         });
         let operation = || Some((lun?, kind?, row?));
         match (event, slot, task) {
-            (Event::CommandFetched { .. } | Event::CommandResumed { .. }, Some(slot), _) => {
-                self.fetched += 1;
-                self.commands.insert(slot, self.fetched);
-                Some(self.fetched)
-            }
             (Event::SliceStarted { .. }, Some(slot), Some(task)) => {
-                let command = self.commands.get(&slot).copied()?;
+                let command = self.numbers.of_slot(slot)?;
                 self.tasks.insert(task, command);
                 Some(command)
             }
@@ -115,7 +120,7 @@ impl OfSlowest {
                 Some(command)
             }
             (Event::FlashFinished { .. }, ..) => self.operations.remove(&operation()?),
-            (_, Some(slot), _) => self.commands.get(&slot).copied(),
+            (_, Some(slot), _) => self.numbers.of_slot(slot),
             (_, _, Some(task)) => self.tasks.get(&task).copied(),
             _ => self.operations.get(&operation()?).copied(),
         }
@@ -125,17 +130,18 @@ impl OfSlowest {
 impl EventSink for OfSlowest {
     fn event(&mut self, at: Instant, event: &Event) {
         self.spans.event(at, event);
+        self.numbers.hear(event);
         let command = self.command_of(event);
         if self.window.ends().is_none() {
             return;
         }
         if let Some(command) = command {
-            self.slowest.hear(command, (at, *event));
+            self.slowest.hear(command, (at, *event, self.numbers.of(event)));
         }
         if let Some(span) = self.ended.take()
-            && let Some(command) = self.commands.get(&span.command.into())
+            && let Some(command) = self.numbers.of_slot(span.command.into())
         {
-            self.slowest.ended(*command, span.total(), self.window.has(span.ends().0));
+            self.slowest.ended(command, span.total(), self.window.has(span.ends().0));
         }
     }
 }
@@ -145,9 +151,7 @@ struct Windowed<W: Write>(Window, Rc<RefCell<Output<W>>>);
 
 impl<W: Write> EventSink for Windowed<W> {
     fn event(&mut self, at: Instant, event: &Event) {
-        if self.0.has(at) {
-            self.1.borrow_mut().write(at, event);
-        }
+        self.1.borrow_mut().hear(at, event, |at| self.0.has(at));
     }
 }
 
@@ -167,7 +171,8 @@ impl EventFile {
     /// When the file can't be made.
     pub fn create(path: &Path, recorder: &Recorder, window: &Window) -> Result<Self, WatchError> {
         let into: Box<dyn Write> = Box::new(create(path)?);
-        let output = Rc::new(RefCell::new(Output { into, error: None }));
+        let numbers = Numbers::new(window.clone());
+        let output = Rc::new(RefCell::new(Output { into, numbers, error: None }));
         if !window.chosen {
             recorder.attach(Lines(Rc::clone(&output)));
         }
@@ -212,7 +217,7 @@ impl EventFile {
         if let Some(slowest) = self.slowest.take() {
             let empty = Slowest::new(0, 0);
             let kept = std::mem::replace(&mut slowest.borrow_mut().slowest, empty);
-            kept.finish().for_each(|(at, event)| output.write(at, &event));
+            kept.finish().for_each(|(at, event, number)| output.write(at, &event, number));
         }
         let result = match output.error.take() {
             Some(error) => Err(error),
@@ -231,11 +236,37 @@ mod tests {
     fn a_line_names_time_event_and_fields() {
         let mut line = Vec::new();
         let event = Event::DoorbellWritten { queue: 3, completion: true, value: 7 };
-        write_line(&mut line, Instant::from_picos(12_345), &event).unwrap();
+        write_line(&mut line, Instant::from_picos(12_345), &event, None).unwrap();
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "{\"at_ps\":12345,\"event\":\"DoorbellWritten\",\"queue\":3,\"completion\":1,\"value\":7}\n"
         );
+    }
+
+    #[test]
+    fn a_command_is_numbered_from_the_beginning_of_the_work_on_in_every_line_that_names_it() {
+        let window = Window::new(Part::default());
+        let into = Rc::new(RefCell::new(Output {
+            into: Vec::new(),
+            numbers: Numbers::new(window.clone()),
+            error: None,
+        }));
+        let mut lines = Lines(Rc::clone(&into));
+        let fetched = |command| Event::CommandFetched { command, queue: 1, opcode: 2, host_id: 9 };
+        let mut hear = |event: Event| lines.event(Instant::ZERO, &event);
+        // Two before the work; one of them ends behind its beginning.
+        (hear(fetched(4)), hear(fetched(5)));
+        window.begin(Instant::ZERO);
+        (hear(fetched(4)), hear(fetched(7)));
+        hear(Event::CommandFinished { command: 7 });
+        hear(Event::CommandFinished { command: 5 });
+        hear(Event::SliceEnded { task: 7 });
+        hear(fetched(5));
+        let text = String::from_utf8(into.borrow().into.clone()).unwrap();
+        let numbers =
+            text.lines().map(|line| line.split("\"number\":").nth(1).map(|n| n.trim_end_matches('}')));
+        let expected = [None, None, Some("1"), Some("2"), Some("2"), None, None, Some("3")];
+        assert_eq!(numbers.collect::<Vec<_>>(), expected, "{text}");
     }
 
     #[test]
@@ -251,7 +282,8 @@ mod tests {
         }
         let into: Box<dyn Write> = Box::new(Full);
         let recorder = Recorder::default();
-        let output = Rc::new(RefCell::new(Output { into, error: None }));
+        let numbers = Numbers::new(Window::new(Part::default()));
+        let output = Rc::new(RefCell::new(Output { into, numbers, error: None }));
         recorder.attach(Lines(Rc::clone(&output)));
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 1, ppa: 0 });
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 2, ppa: 0 });

@@ -4,7 +4,7 @@ use super::error::{WatchError, create};
 use super::slowest::Slowest;
 use super::spans::{SLOTS, add};
 use super::window::Window;
-use crate::explain::{Collector, Explanation, Which};
+use crate::explain::{Collector, Explanation, Which, in_work};
 use crate::perfetto::PerfettoTrace;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{Activity, Lives, Piece, Tee};
@@ -18,7 +18,8 @@ use std::rc::Rc;
 pub struct Followers {
     perfetto: Option<Perfetto>,
     collector: Option<Rc<RefCell<Collector>>>,
-    at_work: Rc<Cell<bool>>,
+    /// Commands of the run that were fetched before the work; `None` outside of it.
+    at_work: Rc<Cell<Option<u64>>>,
     window: Window,
     lives: RefCell<Option<Rc<RefCell<dyn Fetched>>>>,
 }
@@ -89,16 +90,15 @@ impl Followers {
         let (collector, at_work, window) =
             (self.collector.clone(), Rc::clone(&self.at_work), self.window.clone());
         let mut lives = Lives::new(geometry, SLOTS, move |piece: &Piece| {
-            if !at_work.get() {
-                return;
-            }
+            let Some(first) = at_work.get() else { return };
+            let numbered = Piece { command: piece.command.and_then(|n| in_work(n, first)), ..*piece };
             if let Some(slowest) = &slowest {
-                keep(&mut slowest.borrow_mut(), piece, &window);
+                keep(&mut slowest.borrow_mut(), &numbered, &window);
             } else if let Some(trace) = &trace
                 && (!window.chosen || window.meets(piece.from, piece.to))
                 && let Some(trace) = trace.borrow_mut().as_mut()
             {
-                trace.hear(piece);
+                trace.hear(&numbered);
             }
             if let Some(collector) = &collector {
                 collector.borrow_mut().hear(piece);
@@ -115,32 +115,30 @@ impl Followers {
 
     /// The work begins.
     pub fn begin(&self) {
-        self.at_work.set(true);
-        let lives = self.lives.borrow();
-        if let (Some(collector), Some(lives)) = (&self.collector, &*lives) {
-            collector
-                .borrow_mut()
-                .begin(lives.borrow().fetched(), self.window.ends().filter(|_| self.window.chosen));
+        let first = self.lives.borrow().as_ref().map_or(0, |lives| lives.borrow().fetched());
+        self.at_work.set(Some(first));
+        if let Some(collector) = &self.collector {
+            collector.borrow_mut().begin(first, self.window.ends().filter(|_| self.window.chosen));
         }
     }
 
     /// The work has ended: ends what was written, and explains.
     ///
     /// # Errors
-    /// When the file could not be written.
-    pub fn finish(&self, machine: &Machine) -> Result<Option<Explanation>, WatchError> {
-        self.at_work.set(false);
-        if let Some(perfetto) = &self.perfetto
-            && let Some(mut trace) = perfetto.trace.borrow_mut().take()
-        {
-            if let Some(slowest) = &perfetto.slowest {
-                slowest.replace(Slowest::new(0, 0)).finish().for_each(|piece| trace.hear(&piece));
-            }
-            trace.finish().map_err(|error| WatchError::write(&perfetto.path, error))?;
+    /// Beside the explanation: why the file could not be written.
+    pub fn finish(&self, machine: &Machine) -> (Option<Explanation>, Result<(), WatchError>) {
+        self.at_work.set(None);
+        let explain =
+            |collector: &Rc<RefCell<Collector>>| collector.borrow().explanation(machine.device().geometry());
+        (self.collector.as_ref().and_then(explain), self.finish_trace())
+    }
+
+    fn finish_trace(&self) -> Result<(), WatchError> {
+        let Some(perfetto) = &self.perfetto else { return Ok(()) };
+        let Some(mut trace) = perfetto.trace.borrow_mut().take() else { return Ok(()) };
+        if let Some(slowest) = &perfetto.slowest {
+            slowest.replace(Slowest::new(0, 0)).finish().for_each(|piece| trace.hear(&piece));
         }
-        let geometry = *machine.device().geometry();
-        let Some(collector) = &self.collector else { return Ok(None) };
-        let explanation = collector.borrow().explanation(&geometry);
-        Ok(explanation)
+        trace.finish().map(drop).map_err(|error| WatchError::write(&perfetto.path, error))
     }
 }

@@ -4,6 +4,7 @@ mod error;
 mod events;
 mod follow;
 mod monitor;
+mod numbers;
 mod slowest;
 mod spans;
 mod watchers;

@@ -8,6 +8,7 @@ use super::spans::{SpanReport, SpanSink};
 use super::wave::WaveFile;
 use super::window::{Part, Window};
 use crate::explain::{Explanation, Which};
+use crate::warning::Warning;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::events::monitor::ShippedModule;
@@ -70,7 +71,7 @@ pub struct Heard {
     /// One command's life, if that was asked for and there was such a command.
     pub explanation: Option<Explanation>,
     /// What is to be said about it.
-    pub notes: Vec<String>,
+    pub notes: Vec<Warning>,
 }
 
 impl Watchers {
@@ -142,27 +143,26 @@ impl Watchers {
         }
     }
 
-    /// The work has ended; `shut_down` ends the machine, of which only events hear.
-    ///
-    /// # Errors
-    /// Of the first file that could not be written, or of `shut_down`.
+    /// The work has ended; `shut_down` ends the machine, of which only events hear. What can't be written takes nothing of the rest away.
     pub fn finish<E: From<WatchError>>(
         self,
         machine: Machine,
         shut_down: impl FnOnce(Machine) -> Result<(), E>,
-    ) -> Result<Heard, E> {
+    ) -> (Heard, Vec<E>) {
         let spans = self.spans.map(|spans| spans.report(&machine));
         let empty = self.window.end(machine.now());
-        let explanation = self.followers.finish(&machine)?;
-        if let Some((monitor, _)) = self.monitor {
-            monitor.finish(&machine)?;
-        }
-        let note = self.wave.map(WaveFile::finish).transpose()?.flatten();
+        let (explanation, followed) = self.followers.finish(&machine);
+        let monitored = self.monitor.map_or(Ok(()), |(monitor, _)| monitor.finish(&machine));
+        let (note, drawn) = match self.wave.map(WaveFile::finish) {
+            Some(Ok(note)) => (note, Ok(())),
+            Some(Err(error)) => (None, Err(error)),
+            None => (None, Ok(())),
+        };
         let ended = shut_down(machine);
-        if let Some(events) = self.events {
-            events.finish()?;
-        }
-        ended?;
-        Ok(Heard { spans, explanation, notes: note.into_iter().chain(empty).collect() })
+        let told = self.events.map_or(Ok(()), EventFile::finish);
+        let files = [followed, monitored, drawn, told].into_iter().filter_map(Result::err).map(E::from);
+        let problems = ended.err().into_iter().chain(files).collect();
+        let note = note.map(|words| Warning::new("waveform-empty", words));
+        (Heard { spans, explanation, notes: note.into_iter().chain(empty).collect() }, problems)
     }
 }

@@ -1,5 +1,6 @@
 //! Which part of a run is written down.
 
+use crate::warning::Warning;
 use aster_units::{Duration, Instant};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -46,12 +47,14 @@ impl Window {
     }
 
     /// The work has ended at `now`. Gives what is to be said when it had before the window began.
-    pub(super) fn end(&self, now: Instant) -> Option<String> {
+    pub(super) fn end(&self, now: Instant) -> Option<Warning> {
         let (first, _) = self.open.take()?;
         let began = first.as_picos().checked_sub(self.from.as_picos())?;
         (first >= now && !self.from.is_zero()).then(|| {
             let took = Duration::from_picos(now.as_picos().saturating_sub(began));
-            format!("--from {}: the work had ended after {took}, so nothing of it was kept", self.from)
+            let (from, values) = (self.from, [("took_s", took.as_secs_f64())]);
+            let message = format!("--from {from} is behind the end of the work, which took {took}: there is nothing from there on");
+            Warning::new("window-empty", message).with(values)
         })
     }
 
@@ -91,6 +94,7 @@ mod tests {
         assert_eq!(window.end(at(20)), None);
         assert!(!window.has(at(13)));
         window.begin(at(10));
-        assert!(window.end(at(11)).unwrap().contains("ended after 1"));
+        let behind = window.end(at(11)).unwrap();
+        assert!(behind.message.contains("which took 1"), "{behind:?}");
     }
 }

@@ -1,0 +1,51 @@
+//! The number of a command in the work: the same in events, in Perfetto's trace, and for whoever asks to have it explained.
+
+use super::window::Window;
+use crate::explain::in_work;
+use aster_run_virtual::events::Event;
+use std::collections::BTreeMap;
+
+/// Numbers the commands of the work by the slots that they are in. What the front end fetched before the work began has no number.
+pub(super) struct Numbers {
+    work: Window,
+    /// Commands of the work that were fetched so far.
+    fetched: u64,
+    by_slot: BTreeMap<u64, u64>,
+}
+
+impl Numbers {
+    /// Of the work during which `work` is open. Nothing of it may have been fetched yet.
+    pub(super) fn new(work: Window) -> Self {
+        Numbers { work, fetched: 0, by_slot: BTreeMap::new() }
+    }
+
+    /// Takes the next event.
+    pub(super) fn hear(&mut self, event: &Event) {
+        // One that was parked goes on as if it had just been fetched.
+        let (Event::CommandFetched { command, .. } | Event::CommandResumed { command, .. }) = *event else {
+            return;
+        };
+        if self.work.ends().is_none() {
+            self.by_slot.remove(&command.into());
+            return;
+        }
+        self.by_slot.extend(in_work(self.fetched, 0).map(|number| (command.into(), number)));
+        self.fetched += 1;
+    }
+
+    /// The number of the command in a slot.
+    pub(super) fn of_slot(&self, slot: u64) -> Option<u64> {
+        self.by_slot.get(&slot).copied()
+    }
+
+    /// The number of the command whose slot an event names.
+    pub(super) fn of(&self, event: &Event) -> Option<u64> {
+        let mut slot = None;
+        event.for_each_field(|name, value| {
+            if name == "command" {
+                slot = Some(value);
+            }
+        });
+        self.of_slot(slot?)
+    }
+}
