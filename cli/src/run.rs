@@ -72,7 +72,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     // Only --json prints where a report comes from; to sum up a large image takes a while.
     let place = if args.json { place } else { place.without_provenance() };
     let drive = place.drive();
-    let Asked { mut work, mut notes, written_bytes } = work(args, again.as_ref(), drive)?;
+    let UserWork { mut work, mut notes, written_bytes } = work(args, again.as_ref(), drive)?;
     if let Some(again) = &again {
         again.check(&work, || Ok(place.state(&setup)?.map(str::to_owned)))?;
         again.rename(&mut work);
@@ -355,7 +355,7 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
 }
 
 /// The work that the user named.
-struct Asked {
+struct UserWork {
     work: Work,
     /// What is to be said about it.
     notes: Vec<Warning>,
@@ -363,7 +363,7 @@ struct Asked {
     written_bytes: u64,
 }
 
-fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<Asked, Failure> {
+fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<UserWork, Failure> {
     match (&args.source.job, &args.source.trace) {
         (Some(path), _) => match again.and_then(Again::job_text) {
             Some(text) => jobs(path, text, args, drive),
@@ -371,18 +371,18 @@ fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<Asked, Fa
         },
         (None, Some(path)) => {
             let Traced { work, notes, written_bytes } = traces::work(path, &args.replay, args.verify, drive)?;
-            Ok(Asked { work, notes, written_bytes })
+            Ok(UserWork { work, notes, written_bytes })
         }
         (None, None) => Err(Failure::usage("name a job file with --job or a trace with --trace")),
     }
 }
 
-fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<Asked, Failure> {
+fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<UserWork, Failure> {
     let path = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let work = Work::jobs(&path.display().to_string(), text, args.verify);
     let work = work.map_err(|error| Failure::file(path, error))?;
     let wrong = |error| Failure::file(path, error);
     let jobs = work.as_jobs();
     let written_bytes = own::written_bytes(jobs, drive, args.seed).map_err(wrong)?;
-    Ok(Asked { work, notes: Vec::new(), written_bytes })
+    Ok(UserWork { work, notes: Vec::new(), written_bytes })
 }

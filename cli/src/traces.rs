@@ -8,7 +8,7 @@ use crate::words::count;
 use aster_lab::own::Work;
 use aster_lab::run::workload::Drive;
 use aster_lab::run::workload::trace::{Beyond, Times, Unaligned};
-use aster_lab::traces::{Asked, Choice, Survey, TraceFile, survey};
+use aster_lab::traces::{Choice, Survey, TraceFile, TraceOptions, survey};
 use aster_lab::warning::Warning;
 use aster_lab::words::counted;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
         }
         names => Choice::Named(names.to_vec()),
     };
-    let asked = Asked {
+    let asked = TraceOptions {
         format: args.trace_format.map(Into::into),
         choice,
         placing: args.trace_place.into(),

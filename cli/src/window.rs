@@ -1,7 +1,7 @@
 //! Which part of a run goes into `--events`, `--perfetto` and explanations.
 
 use crate::failure::Failure;
-use aster_lab::watch::Part;
+use aster_lab::watch::WindowOptions;
 use aster_units::Duration;
 use clap::Args;
 
@@ -51,8 +51,8 @@ impl WindowArgs {
     }
 
     /// The part.
-    pub(crate) fn part(&self) -> Part {
-        Part { from: self.from, until: self.until, slowest: self.slowest.map(|n| n as usize) }
+    pub(crate) fn part(&self) -> WindowOptions {
+        WindowOptions { from: self.from, until: self.until, slowest: self.slowest.map(|n| n as usize) }
     }
 }
 

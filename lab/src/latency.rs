@@ -1,6 +1,6 @@
 //! Latencies of a phase, by kind of request, and what the drive had done when each wave of tasks began.
 
-use crate::lateness::{Lateness, LatenessReport};
+use crate::lateness::{LatenessCount, LatenessReport};
 use crate::report::{Bucket, LatencyReport};
 use aster_device::{Device, DriveStats};
 use aster_units::{Duration, Instant};
@@ -86,7 +86,7 @@ pub(crate) struct Latencies {
     spreads: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
     /// The same from the recorded times of arrival, of tasks that have such, and how late they went.
     from_arrival: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
-    lateness: Vec<Option<Lateness>>,
+    lateness: Vec<Option<LatenessCount>>,
     device: Rc<Device>,
     pub(crate) waves: Vec<WaveStart>,
 }
@@ -113,7 +113,7 @@ impl Latencies {
     }
     /// How late a task's requests went; `None` when none was to go at a time of its own.
     pub(crate) fn lateness(&self, task: usize) -> Option<LatenessReport> {
-        self.lateness[task].as_ref().map(Lateness::report)
+        self.lateness[task].as_ref().map(LatenessCount::report)
     }
 }
 

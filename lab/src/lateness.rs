@@ -87,7 +87,7 @@ impl Interval {
 }
 
 /// Counts late requests in memory that doesn't grow: when there are too many intervals, pairs of them become one.
-pub(crate) struct Lateness {
+pub(crate) struct LatenessCount {
     all: Interval,
     late_for_depth: u64,
     late_for_flush: u64,
@@ -101,9 +101,9 @@ pub(crate) struct Lateness {
     intervals: Vec<Interval>,
 }
 
-impl Default for Lateness {
+impl Default for LatenessCount {
     fn default() -> Self {
-        Lateness {
+        LatenessCount {
             all: Interval::default(),
             late_for_depth: 0,
             late_for_flush: 0,
@@ -119,7 +119,7 @@ impl Default for Lateness {
     }
 }
 
-impl Lateness {
+impl LatenessCount {
     /// A request has gone.
     pub(crate) fn record(&mut self, &Arrived { kind, at: arrival, late, held_by }: &Arrived) {
         if kind == RequestKind::Flush {
@@ -243,7 +243,7 @@ mod tests {
         Arrived { kind, at, late, held_by: Some(held_by).filter(|_| !late.is_zero()) }
     }
     fn of(requests: &[(u64, u64)]) -> LatenessReport {
-        let mut lateness = Lateness::default();
+        let mut lateness = LatenessCount::default();
         for &(arrival, late) in requests {
             lateness.record(&arrived(RequestKind::Read, arrival, late, HeldBy::Depth));
         }
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn what_waited_for_a_flush_did_not_wait_for_room_and_flushes_are_counted_apart() {
         let report = |all: &[(RequestKind, u64, HeldBy)]| {
-            let mut lateness = Lateness::default();
+            let mut lateness = LatenessCount::default();
             all.iter().for_each(|&(kind, late, why)| lateness.record(&arrived(kind, 10, late, why)));
             lateness.report()
         };

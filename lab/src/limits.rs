@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Something that the work asks for and the drive's host interface, or the driver, does not give. The work runs nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Limit {
+pub struct HostLimit {
     /// The job or the trace.
     pub job: String,
     /// The option, in the words of the user.
@@ -21,10 +21,10 @@ pub struct Limit {
     pub because: String,
 }
 
-impl Limit {
+impl HostLimit {
     /// All of it in a sentence.
     pub fn note(&self) -> String {
-        let Limit { job, option, asked, given, because } = self;
+        let HostLimit { job, option, asked, given, because } = self;
         format!("\"{job}\": {option} is {asked}, but {given} is what there is: {because}")
     }
 
@@ -45,7 +45,7 @@ pub struct Queues {
     /// Bytes of a command at most.
     pub transfer_bytes: u32,
     /// What the work asks for beyond that.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<HostLimit>,
 }
 
 /// Commands outstanding in a queue pair at most: the driver's own bound.
@@ -114,7 +114,7 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
         let shared = (next..next + ask.copies).map(|i| together[&(ask.wave, i % pairs)]).max().unwrap_or(0);
         next += ask.copies;
         depth_limit(&mut limits, option, ask, shared, most, profile);
-        limits.extend(ask.unmet.iter().map(|unmet| Limit {
+        limits.extend(ask.unmet.iter().map(|unmet| HostLimit {
             job: ask.job.to_owned(),
             option: unmet.option,
             asked: unmet.asked,
@@ -123,7 +123,7 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
         }));
         let parts = u64::from(ask.largest.div_ceil(transfer_bytes));
         if parts > 1 {
-            limits.push(Limit {
+            limits.push(HostLimit {
                 job: ask.job.to_owned(),
                 option: "bs",
                 asked: ask.largest.into(),
@@ -139,7 +139,7 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
         let of_wave = || asks.iter().filter(|a| a.wave == wave);
         let count: u32 = of_wave().map(|a| a.copies).fold(0, u32::saturating_add);
         if let Some(widest) = of_wave().max_by_key(|a| a.copies).filter(|_| count > pairs) {
-            limits.push(Limit {
+            limits.push(HostLimit {
                 job: widest.job.to_owned(),
                 option: "numjobs",
                 asked: count.into(),
@@ -156,7 +156,7 @@ pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
 }
 
 fn depth_limit(
-    limits: &mut Vec<Limit>,
+    limits: &mut Vec<HostLimit>,
     option: &'static str,
     ask: &Ask<'_>,
     shared: u64,
@@ -176,7 +176,7 @@ fn depth_limit(
         true => format!("{whose}, and tasks that share a queue ask for {shared} together"),
         false => whose,
     };
-    limits.push(Limit {
+    limits.push(HostLimit {
         job: ask.job.to_owned(),
         option,
         asked: ask.depth,

@@ -6,7 +6,7 @@ mod whole;
 pub use origin::{record_of, setup_of};
 pub use whole::{LostPage, Outcome, Phase, Place, run};
 
-use crate::limits::{self, Asks, Limit, Queues};
+use crate::limits::{self, Asks, HostLimit, Queues};
 use crate::measure::{Progress, drive_of, measure, measure_what_is_done};
 use crate::report::RunReport;
 use crate::traces::{Loop, Survey, TraceFile, TraceReport};
@@ -319,7 +319,7 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
 /// The first job that doesn't fit.
 pub fn said_before(setup: &Setup, work: &Work, drive: Drive) -> Result<Vec<Warning>, PlanError> {
     let mut said = check_jobs(work.as_jobs(), drive, setup.seed)?;
-    said.extend(queues(setup, work).limits.iter().map(Limit::warning));
+    said.extend(queues(setup, work).limits.iter().map(HostLimit::warning));
     Ok(said)
 }
 

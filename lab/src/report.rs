@@ -1,7 +1,7 @@
 //! What a measurement found, as a table for people and as JSON for programs.
 
 use crate::lateness::LatenessReport;
-use crate::limits::Limit;
+use crate::limits::HostLimit;
 use crate::provenance::Provenance;
 use crate::traces::TraceReport;
 use crate::warning::Warning;
@@ -244,7 +244,7 @@ pub struct RunReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceReport>,
     /// What the work asked for and the host interface did not give.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<HostLimit>,
 }
 
 /// All tasks of a run together, from the first measured request of any to the last.

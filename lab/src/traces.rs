@@ -12,4 +12,4 @@ mod zstd;
 
 pub use input::{Compression, Lines, TraceFile};
 pub use report::{DeviceReport, Loop, TraceReport};
-pub use survey::{Asked, Choice, Placing, Survey, survey};
+pub use survey::{Choice, Placing, Survey, TraceOptions, survey};

@@ -28,7 +28,7 @@ pub enum Placing {
 
 /// What the user has asked for.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct TraceOptions {
     /// How the trace is written; `None` has it recognised.
     pub format: Option<Format>,
     /// Its devices.
@@ -80,7 +80,7 @@ const LISTED_MAX: usize = 20;
 /// # Errors
 /// When the format isn't known, a line can't be read, a request or a device doesn't fit the drive, or there is nothing to
 /// replay; in words for the user, without the file's name.
-pub fn survey(file: &TraceFile, asked: &Asked, drive: Drive) -> Result<Survey, String> {
+pub fn survey(file: &TraceFile, asked: &TraceOptions, drive: Drive) -> Result<Survey, String> {
     let format = match asked.format {
         Some(format) => format,
         None => detect(file)?,
@@ -179,7 +179,7 @@ fn known(names: &[String], devices: &[Device]) -> Result<(), String> {
 }
 
 /// Where each device that is replayed goes.
-fn places(devices: &[Device], asked: &Asked, drive: Drive) -> Result<Vec<Place>, String> {
+fn places(devices: &[Device], asked: &TraceOptions, drive: Drive) -> Result<Vec<Place>, String> {
     let replayed: Vec<&Device> = match &asked.choice {
         Choice::Named(names) => {
             names.iter().filter_map(|name| devices.iter().find(|d| d.name == *name)).collect()

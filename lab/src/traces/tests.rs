@@ -13,8 +13,8 @@ const TWO_DISKS: &str = "128166372003061629,usr,0,Read,4096,4096,41286\n\
 fn file(bytes: &[u8]) -> Result<TraceFile, String> {
     TraceFile::read_once("t.csv".into(), bytes)
 }
-fn asked(choice: Choice) -> Asked {
-    Asked {
+fn asked(choice: Choice) -> TraceOptions {
+    TraceOptions {
         format: None,
         choice,
         placing: Placing::Apart,
@@ -26,7 +26,7 @@ fn asked(choice: Choice) -> Asked {
 fn named(names: &[&str]) -> Choice {
     Choice::Named(names.iter().map(|&name| name.to_owned()).collect())
 }
-fn read(text: &str, asked: &Asked) -> Result<Survey, String> {
+fn read(text: &str, asked: &TraceOptions) -> Result<Survey, String> {
     survey(&file(text.as_bytes())?, asked, DRIVE)
 }
 fn regions(survey: &Survey) -> Vec<(u64, u64)> {
@@ -157,7 +157,7 @@ fn several_devices_lie_one_behind_the_other_or_share_their_addresses() {
     assert_eq!((apart.requests, regions(&apart)), (3, vec![(0, 65_536), (65_536, 65_536)]));
     let turned = read(TWO_DISKS, &asked(named(&["usr,1", "usr,0"]))).unwrap();
     assert_eq!(regions(&turned), [(65_536, 65_536), (0, 65_536)], "in the order in which they are named");
-    let same = read(TWO_DISKS, &Asked { placing: Placing::Same, ..all }).unwrap();
+    let same = read(TWO_DISKS, &TraceOptions { placing: Placing::Same, ..all }).unwrap();
     assert_eq!(regions(&same), [(0, 1 << 20), (0, 1 << 20)]);
 }
 
@@ -169,7 +169,7 @@ fn devices_that_do_not_fit_are_refused_or_shrunk_alike() {
     for words in ["need 2097152 bytes", "\"usr,0\" 1048576", "the drive has 1048576", "--trace-wrap"] {
         assert!(error.contains(words), "{error}");
     }
-    let wrapped = Asked { beyond: Beyond::Wrap, ..all };
+    let wrapped = TraceOptions { beyond: Beyond::Wrap, ..all };
     assert_eq!(regions(&read(&far, &wrapped).unwrap()), [(0, 524_288), (524_288, 524_288)]);
     let long = far.replace("Read,4096,4096", "Read,0,1044480");
     assert!(read(&long, &wrapped).unwrap_err().contains("requests of 1044480 bytes"));
@@ -202,7 +202,7 @@ fn a_bad_line_is_named() {
     assert!(error.starts_with("line 2, column "), "{error}");
     let error = read(&TWO_DISKS.replace("Write,8192,", "Write,81920000,"), &first).unwrap_err();
     assert!(error.starts_with("line 3, column "), "{error}");
-    let mqsim = Asked { format: Some(Format::Mqsim), ..first };
+    let mqsim = TraceOptions { format: Some(Format::Mqsim), ..first };
     assert!(read(TWO_DISKS, &mqsim).unwrap_err().starts_with("line 1, column 1: expected a time"));
 }
 

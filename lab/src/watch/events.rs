@@ -4,7 +4,7 @@ use super::error::{WatchError, create};
 use super::numbers::Numbers;
 use super::slowest::Slowest;
 use super::spans::{SLOTS, add};
-use super::window::Window;
+use super::window::WorkWindow;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{CommandSpan, Event, EventSink, Recorder, Spans, Tee};
 use aster_units::Instant;
@@ -70,7 +70,7 @@ type Operation = (u64, u64, u64);
 /// Keeps the events of the slowest commands: those that name a command, the firmware task that carries out a slice of it, or
 /// a flash operation that such a task has asked for.
 struct OfSlowest {
-    window: Window,
+    window: WorkWindow,
     spans: Spans<Ended>,
     ended: Rc<Cell<Option<CommandSpan>>>,
     numbers: Numbers,
@@ -81,7 +81,7 @@ struct OfSlowest {
 }
 
 impl OfSlowest {
-    fn new(most: usize, window: Window) -> Self {
+    fn new(most: usize, window: WorkWindow) -> Self {
         let ended = Rc::new(Cell::new(None));
         let sink = Rc::clone(&ended);
         OfSlowest {
@@ -147,7 +147,7 @@ impl EventSink for OfSlowest {
 }
 
 /// Writes the events of a window.
-struct Windowed<W: Write>(Window, Rc<RefCell<Output<W>>>);
+struct Windowed<W: Write>(WorkWindow, Rc<RefCell<Output<W>>>);
 
 impl<W: Write> EventSink for Windowed<W> {
     fn event(&mut self, at: Instant, event: &Event) {
@@ -159,7 +159,7 @@ impl<W: Write> EventSink for Windowed<W> {
 pub struct EventFile {
     path: PathBuf,
     recorder: Recorder,
-    window: Window,
+    window: WorkWindow,
     output: Rc<RefCell<Output<Box<dyn Write>>>>,
     slowest: RefCell<Option<Rc<RefCell<OfSlowest>>>>,
 }
@@ -169,7 +169,7 @@ impl EventFile {
     ///
     /// # Errors
     /// When the file can't be made.
-    pub fn create(path: &Path, recorder: &Recorder, window: &Window) -> Result<Self, WatchError> {
+    pub fn create(path: &Path, recorder: &Recorder, window: &WorkWindow) -> Result<Self, WatchError> {
         let into: Box<dyn Write> = Box::new(create(path)?);
         let numbers = Numbers::new(window.clone());
         let output = Rc::new(RefCell::new(Output { into, numbers, error: None }));
@@ -229,7 +229,7 @@ impl EventFile {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::Part;
+    use super::super::window::WindowOptions;
     use super::*;
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_command_is_numbered_from_the_beginning_of_the_work_on_in_every_line_that_names_it() {
-        let window = Window::new(Part::default());
+        let window = WorkWindow::new(WindowOptions::default());
         let into = Rc::new(RefCell::new(Output {
             into: Vec::new(),
             numbers: Numbers::new(window.clone()),
@@ -255,9 +255,9 @@ mod tests {
         let fetched = |command| Event::CommandFetched { command, queue: 1, opcode: 2, host_id: 9 };
         let mut hear = |event: Event| lines.event(Instant::ZERO, &event);
         // Two before the work; one of them ends behind its beginning.
-        (hear(fetched(4)), hear(fetched(5)));
+        [4, 5].into_iter().for_each(|slot| hear(fetched(slot)));
         window.begin(Instant::ZERO);
-        (hear(fetched(4)), hear(fetched(7)));
+        [4, 7].into_iter().for_each(|slot| hear(fetched(slot)));
         hear(Event::CommandFinished { command: 7 });
         hear(Event::CommandFinished { command: 5 });
         hear(Event::SliceEnded { task: 7 });
@@ -282,7 +282,7 @@ mod tests {
         }
         let into: Box<dyn Write> = Box::new(Full);
         let recorder = Recorder::default();
-        let numbers = Numbers::new(Window::new(Part::default()));
+        let numbers = Numbers::new(WorkWindow::new(WindowOptions::default()));
         let output = Rc::new(RefCell::new(Output { into, numbers, error: None }));
         recorder.attach(Lines(Rc::clone(&output)));
         recorder.emit(Instant::ZERO, || Event::PageMoved { lpn: 1, ppa: 0 });
@@ -290,7 +290,7 @@ mod tests {
         let file = EventFile {
             path: "events.jsonl".into(),
             recorder: recorder.clone(),
-            window: Window::new(Part::default()),
+            window: WorkWindow::new(WindowOptions::default()),
             output,
             slowest: RefCell::default(),
         };

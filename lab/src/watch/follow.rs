@@ -3,7 +3,7 @@
 use super::error::{WatchError, create};
 use super::slowest::Slowest;
 use super::spans::{SLOTS, add};
-use super::window::Window;
+use super::window::WorkWindow;
 use crate::explain::{Collector, Explanation, Which, in_work};
 use crate::perfetto::PerfettoTrace;
 use aster_run_virtual::Machine;
@@ -20,7 +20,7 @@ pub struct Followers {
     collector: Option<Rc<RefCell<Collector>>>,
     /// Commands of the run that were fetched before the work; `None` outside of it.
     at_work: Rc<Cell<Option<u64>>>,
-    window: Window,
+    window: WorkWindow,
     lives: RefCell<Option<Rc<RefCell<dyn Fetched>>>>,
 }
 
@@ -34,7 +34,7 @@ struct Perfetto {
 }
 
 /// Keeps a piece where only the slowest commands are drawn.
-fn keep(slowest: &mut Slowest<Piece>, piece: &Piece, window: &Window) {
+fn keep(slowest: &mut Slowest<Piece>, piece: &Piece, window: &WorkWindow) {
     let Some(command) = piece.command else { return };
     slowest.hear(command, *piece);
     if let Activity::Command(span) = piece.activity {
@@ -58,7 +58,11 @@ impl Followers {
     ///
     /// # Errors
     /// When the file can't be made.
-    pub fn new(perfetto: Option<&Path>, explain: Option<Which>, window: &Window) -> Result<Self, WatchError> {
+    pub fn new(
+        perfetto: Option<&Path>,
+        explain: Option<Which>,
+        window: &WorkWindow,
+    ) -> Result<Self, WatchError> {
         let perfetto = match perfetto {
             Some(path) => Some(Perfetto {
                 path: path.to_owned(),

@@ -18,4 +18,4 @@ pub use monitor::{MonitorFile, insert, object};
 pub use spans::{SpanReport, SpanSink, add};
 pub use watchers::{Heard, MonitorWatch, Watch, Watchers};
 pub use wave::{Tell, WaveFile};
-pub use window::{Part, Window};
+pub use window::{WindowOptions, WorkWindow};

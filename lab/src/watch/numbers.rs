@@ -1,13 +1,13 @@
 //! The number of a command in the work: the same in events, in Perfetto's trace, and for whoever asks to have it explained.
 
-use super::window::Window;
+use super::window::WorkWindow;
 use crate::explain::in_work;
 use aster_run_virtual::events::Event;
 use std::collections::BTreeMap;
 
 /// Numbers the commands of the work by the slots that they are in. What the front end fetched before the work began has no number.
 pub(super) struct Numbers {
-    work: Window,
+    work: WorkWindow,
     /// Commands of the work that were fetched so far.
     fetched: u64,
     by_slot: BTreeMap<u64, u64>,
@@ -15,7 +15,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Of the work during which `work` is open. Nothing of it may have been fetched yet.
-    pub(super) fn new(work: Window) -> Self {
+    pub(super) fn new(work: WorkWindow) -> Self {
         Numbers { work, fetched: 0, by_slot: BTreeMap::new() }
     }
 

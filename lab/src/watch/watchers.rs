@@ -6,7 +6,7 @@ use super::follow::Followers;
 use super::monitor::MonitorFile;
 use super::spans::{SpanReport, SpanSink};
 use super::wave::WaveFile;
-use super::window::{Part, Window};
+use super::window::{WindowOptions, WorkWindow};
 use crate::explain::{Explanation, Which};
 use crate::warning::Warning;
 use aster_run_virtual::Machine;
@@ -32,7 +32,7 @@ pub struct Watch {
     /// One command's life.
     pub explain: Option<Which>,
     /// Of events, Perfetto's trace and what may be explained, a part.
-    pub part: Part,
+    pub part: WindowOptions,
 }
 
 /// The operation monitor's samples in a file: a table when it ends in `.csv`, else JSON lines.
@@ -55,7 +55,7 @@ pub struct Watchers {
     spans: Option<SpanSink>,
     monitor: Option<(MonitorFile, Duration)>,
     followers: Followers,
-    window: Window,
+    window: WorkWindow,
     recorder: Recorder,
     hook: Cell<Option<Hook>>,
 }
@@ -82,7 +82,7 @@ impl Watchers {
     pub fn new(watch: &Watch) -> Result<Self, WatchError> {
         let recorder = Recorder::default();
         let wave = watch.wave.as_deref().map(WaveFile::create).transpose()?;
-        let window = Window::new(watch.part);
+        let window = WorkWindow::new(watch.part);
         let event_file = |path| EventFile::create(path, &recorder, &window);
         let events = watch.events.as_deref().map(event_file).transpose()?;
         let spans = watch.spans.then(SpanSink::default);

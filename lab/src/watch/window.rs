@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 /// Which part of a run goes into the files of events and of Perfetto's trace, and may be explained. By default the whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Part {
+pub struct WindowOptions {
     /// Nothing before this time of the work.
     pub from: Option<Duration>,
     /// Nothing from this time of the work on.
@@ -18,7 +18,7 @@ pub struct Part {
 
 /// A part of the work, in the drive's time; shut until the work begins.
 #[derive(Clone)]
-pub struct Window {
+pub struct WorkWindow {
     from: Duration,
     until: Option<Duration>,
     /// How many commands are kept; `None` keeps everything.
@@ -29,13 +29,13 @@ pub struct Window {
     open: Rc<Cell<Option<(Instant, Instant)>>>,
 }
 
-impl Window {
-    pub(super) fn new(part: Part) -> Self {
-        Window {
+impl WorkWindow {
+    pub(super) fn new(part: WindowOptions) -> Self {
+        WorkWindow {
             from: part.from.unwrap_or(Duration::ZERO),
             until: part.until,
             slowest: part.slowest,
-            chosen: part != Part::default(),
+            chosen: part != WindowOptions::default(),
             open: Rc::default(),
         }
     }
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn a_window_is_open_between_its_ends_while_the_work_goes_on() {
-        let args = Part {
+        let args = WindowOptions {
             from: Some(Duration::from_micros(2)),
             until: Some(Duration::from_micros(4)),
             slowest: None,
         };
-        let window = Window::new(args);
+        let window = WorkWindow::new(args);
         let at = |micros: u64| Instant::ZERO + Duration::from_micros(micros);
         assert!(!window.has(at(3)));
         window.begin(at(10));
