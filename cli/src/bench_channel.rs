@@ -8,7 +8,6 @@ use crate::interrupt::Interrupt;
 use crate::operation::OperationArg;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::words::count;
 use aster_device::bench::{Work, set_rate};
 use aster_device::wave::{WaveFilter, WaveTap};
 use aster_lab::channel::{self, ChannelReport, Setup, Stage};

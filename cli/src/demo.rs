@@ -7,7 +7,6 @@ use crate::interrupt::Interrupt;
 use crate::profiles::capacity;
 use crate::progress::Progress;
 use crate::run::verdict;
-use crate::words::count;
 use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
 use aster_lab::watch::WaveFile;
@@ -119,7 +118,7 @@ fn said(copy: &CopyReport) -> String {
     let result = if copy.is_identical() { "came back identical" } else { "came back DIFFERENT" };
     let mut text = format!(
         "Copy: {}, {:.1} MB, {result}; {:.2} s to write and {:.2} s to read, simulated.\n  SHA-256 in   {}",
-        count(copy.files as u64, "file"),
+        counted(copy.files as u64, "file"),
         copy.bytes as f64 / 1e6,
         copy.write_simulated_s,
         copy.read_simulated_s,

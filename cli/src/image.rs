@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::words::count;
 use aster_device::profile::{Profile, SHIPPED};
 use aster_device::{DamagedPage, DamagedRecord};
+use aster_lab::words::counted;
 use aster_run_virtual::{
     CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, Stage, check_image, clone_image, image_info,
     kept_profile,
@@ -303,7 +303,7 @@ fn check(args: &ImageCheckArgs) -> Result<(), Failure> {
         console::line(recovery)?;
     }
     let held = [(found.blocks, "block"), (found.erases, "program/erase cycle"), (found.pages, "page")];
-    let held = held.map(|(n, thing)| count(n, thing)).join(", ");
+    let held = held.map(|(n, thing)| counted(n, thing)).join(", ");
     let sound = if faults.is_empty() { "sound" } else { "blocks and pages are sound" };
     console::line(&format!("{sound}: {held}; the drive comes up"))?;
     verdict

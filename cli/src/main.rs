@@ -26,7 +26,6 @@ mod sideband;
 mod torture;
 mod traces;
 mod window;
-mod words;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::files::{HAND_WRITTEN_MAX, read_text};
 use crate::interrupt::Interrupt;
 use crate::set;
-use crate::words::count;
 use aster_device::profile::{PACKAGES, Profile, SHIPPED};
 use aster_device::{FreshErrors, Media, least_command};
 use aster_lab::measure::drive_of;
 use aster_lab::warning::Warning;
+use aster_lab::words::counted;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{KeptProfile, Machine, RunError, kept_profile};
@@ -134,10 +134,10 @@ fn shape(profile: &Profile) -> String {
     let used = profile.used_geometry();
     format!(
         "{} × {} × {}, {} of {} pages of {}",
-        count(used.channels.into(), "channel"),
-        count(used.ways.into(), "way"),
-        count(used.luns.into(), "LUN"),
-        count(used.blocks_per_lun.into(), "block"),
+        counted(used.channels, "channel"),
+        counted(used.ways, "way"),
+        counted(used.luns, "LUN"),
+        counted(used.blocks_per_lun, "block"),
         used.pages_per_block,
         capacity(used.page_bytes.into()),
     )
@@ -297,7 +297,7 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
         fresh.corrected,
         fresh.bits,
         fresh.expected,
-        count(found.factory_bad_blocks, "block"),
+        counted(found.factory_bad_blocks, "block"),
     )
 }
 

@@ -11,7 +11,6 @@ use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use crate::room::{self, Need};
 use crate::traces::{self, Traced};
-use crate::words::count;
 use aster_device::{ChannelHardware, FreshErrors};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, LostPage, Outcome, Phase, Place, Setup, Work, WorkError};
@@ -319,7 +318,7 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     }
     if checked > 0 {
         let were = if checked == 1 { "was" } else { "were" };
-        console::line(&format!("{} {were} checked.", count(checked, "block")))?;
+        console::line(&format!("{} {were} checked.", counted(checked, "block")))?;
     }
     for task in &report.tasks {
         // Of one that never was the warnings tell.
@@ -347,7 +346,7 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
         Some(format!("of \"{}\": {failure}", task.name))
     });
     let told = match (failures, first) {
-        (n, None) => count(n, "failure"),
+        (n, None) => counted(n, "failure"),
         (1, Some(first)) => format!("1 failure, {first}"),
         (n, Some(first)) => format!("{n} failures; the first, {first}"),
     };

@@ -7,7 +7,6 @@ use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
-use crate::words::count;
 use aster_device::{Backlog, Device, FreshErrors, Media};
 use aster_lab::report::rate_text;
 use aster_lab::words::counted;
@@ -115,7 +114,7 @@ fn check_all_written(image: &Path, backlog: &dyn Backlog) -> Result<(), Failure>
         "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is there, \
          {} that the drive had not promised to keep {} not; {what_to_do}",
         image.display(),
-        count(backlog.owed(), "byte"),
+        counted(backlog.owed(), "byte"),
         if backlog.owed() == 1 { "is" } else { "are" }
     )))
 }

@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::words::count;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report};
 use aster_lab::words::counted;
 use children::Children;
@@ -116,7 +115,7 @@ fn quoted(arguments: impl IntoIterator<Item = String>) -> String {
 
 fn said(report: &Report) -> String {
     let seen = &report.seen;
-    let drives = count(report.drives, "drive");
+    let drives = counted(report.drives, "drive");
     let verdict = match (&report.failure, report.stopped) {
         (Some(_), _) => "",
         (None, true) => "; nothing that was flushed was lost by then",
@@ -127,7 +126,7 @@ fn said(report: &Report) -> String {
         format!(
             "The longest recovery took {:.3} ms, simulated, and {} at most.",
             seen.recovery_ms_max,
-            count(seen.recovery_reads_max, "page read")
+            counted(seen.recovery_reads_max, "page read")
         )
     } else {
         "No drive came back: there was no recovery.".to_owned()

@@ -4,7 +4,6 @@
 use crate::args::{LoopArg, ReplayArgs};
 use crate::failure::Failure;
 use crate::files::{STANDARD_INPUT, is_standard_input};
-use crate::words::count;
 use aster_lab::own::Work;
 use aster_lab::run::workload::Drive;
 use aster_lab::run::workload::trace::{Beyond, Times, Unaligned};
@@ -80,7 +79,7 @@ const TOLD_MAX: usize = 20;
 
 /// The requests to devices that are not replayed, and their verb.
 fn others(requests: u64) -> String {
-    format!("{} to other devices {}", count(requests, "request"), if requests == 1 { "is" } else { "are" })
+    format!("{} to other devices {}", counted(requests, "request"), if requests == 1 { "is" } else { "are" })
 }
 
 /// Which devices are replayed where, and which are left out.
