@@ -91,7 +91,9 @@ impl Pause {
     /// before it.
     #[inline]
     pub(crate) fn parks(&mut self, id: u16, command: &HostCommand) -> bool {
-        self.backlog.is_some() && command.op == HostOp::Write && self.parks_write(id)
+        let may_park = self.backlog.is_some() && command.op == HostOp::Write;
+        // Without a pause so far there is nothing else to look at.
+        may_park && (self.tickets > 0 || self.is_full()) && self.parks_write(id)
     }
     #[cold]
     fn parks_write(&mut self, id: u16) -> bool {

@@ -84,6 +84,8 @@ fn outstanding_commands_end_by_whatever_ends_them_and_event_requests_are_none() 
             (0, fetched(0, 1, 0x0c)),
             (0, fetched(1, 1, 2)),
             (0, completed(9)),
+            (1, Event::CommandParked { command: 1 }),
+            (1, Event::CommandResumed { command: 1, queue: 1, opcode: 2, host_id: 0 }),
             (5, Event::CommandDropped { command: 1 }),
             (10, completed(7)),
             (10, Event::CommandDropped { command: 0 }),

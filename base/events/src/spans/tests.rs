@@ -158,6 +158,24 @@ fn what_has_no_beginning_or_no_end_is_counted_as_lost() {
 }
 
 #[test]
+fn a_command_that_was_parked_takes_no_doorbell_of_another() {
+    let mut drive = Drive::new(2);
+    drive.spans.queue_created(1, 8);
+    drive.ring(1, 1, 1);
+    drive.fetch(2, 0, 1);
+    drive.tell(3, Event::CommandParked { command: 0 });
+    drive.ring(4, 1, 2);
+    drive.tell(5, Event::CommandResumed { command: 1, queue: 1, opcode: 1, host_id: 100 });
+    drive.fetch(6, 0, 1);
+    drive.complete(7, 1);
+    drive.complete(8, 0);
+    assert_eq!(drive.doorbells(), [None, Some(us(4))]);
+    let kept = drive.kept.borrow();
+    assert_eq!((kept[0].host_id, kept[0].total()), (100, Duration::from_micros(2)));
+    assert_eq!(drive.spans.lost(), 1, "nobody knows how long it was parked");
+}
+
+#[test]
 fn histograms_tell_where_commands_spend_their_time() {
     let histograms = Rc::new(RefCell::new(StageHistograms::default()));
     let into = histograms.clone();
