@@ -309,6 +309,36 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_told_with_the_room_that_is_missing() {
+        let mut status = Status {
+            seconds: 1.0,
+            simulated: aster_units::Instant::ZERO,
+            connected: true,
+            paused: true,
+            missing_bytes: Some(4_200_001),
+            read_iops: 0.0,
+            write_iops: 0.0,
+            read_bytes_per_second: 0.0,
+            write_bytes_per_second: 0.0,
+            write_amplification: None,
+            gc_runs: 0,
+            queue_depth: 40.0,
+            lateness: None,
+        };
+        assert!(
+            text(&status).ends_with(", paused: no room for the image, 4.3 MB are missing"),
+            "{}",
+            text(&status)
+        );
+        let json = serde_json::to_value(JsonStatus::from(&status)).unwrap();
+        assert_eq!((&json["paused"], &json["missing_bytes"]), (&true.into(), &4_200_001.into()));
+        (status.paused, status.missing_bytes) = (false, None);
+        assert!(!text(&status).contains("paused"));
+        let json = serde_json::to_value(JsonStatus::from(&status)).unwrap();
+        assert_eq!((&json["paused"], json["missing_bytes"].is_null()), (&false.into(), true));
+    }
+
+    #[test]
     fn lateness_is_told_in_the_unit_in_which_it_is_read() {
         let told = |p50_us, p99_us| late(&Lateness { p50_us, p99_us });
         assert_eq!(told(12.34, 999.9), "12.3 µs (p50), 999.9 µs (p99)");
