@@ -6,12 +6,16 @@
 //! requests a second of the wall clock, of which a machine with fewer free cores has less.
 
 use crate::clock::cpu_seconds;
-use aster_device::plug::{CommandPort, Completion, Core, HostStatus};
+use aster_device::plug::{
+    Completion, DriveState, Function, HostStatus, MediaFacts, MediaState, PieceError, Translation,
+    TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
+};
 use aster_device::{Pieces, Profile};
 use aster_run_live::Pace;
 use aster_tests::live::{Here, Host, Memory, Queue, Ring, Running, transfer};
 use aster_tests::profile;
-use aster_units::Rng;
+use aster_units::{Lpn, Ppa, Rng};
+use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -78,30 +82,81 @@ impl Polled {
     }
 }
 
-fn ideal() -> Profile {
-    profile("ideal", |p| p.host.block_bytes = BLOCK_BYTES as u32)
+/// `ideal` with this translation.
+fn ideal(kind: &str) -> Profile {
+    profile("ideal", |p| {
+        p.host.block_bytes = BLOCK_BYTES as u32;
+        p.ftl.kind = kind.to_owned();
+    })
 }
 
-/// A backend that does nothing.
-fn null() -> Pieces {
-    let commands = Box::new(|core: &Core, port: Rc<CommandPort>| {
-        core.spawn(async move {
+/// A translation that completes every command at once and touches neither data nor flash.
+struct Null {
+    capacity_bytes: u64,
+}
+
+/// Commands that it has completed.
+#[derive(Default)]
+struct NullView {
+    commands: Cell<u64>,
+}
+
+impl Translation for Null {
+    fn needs(&self) -> TranslationNeeds {
+        TranslationNeeds::default()
+    }
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+    fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
+        let view = Rc::new(NullView::default());
+        let (counted, commands) = (Rc::clone(&view), ports.commands);
+        ports.core.spawn(async move {
             loop {
-                let command = port.next_command().await;
-                port.complete(Completion {
-                    id: command.id,
-                    status: HostStatus::Success,
-                    result: 0,
-                    failed_at: None,
-                });
+                let id = commands.next_command().await.id;
+                counted.commands.set(counted.commands.get() + 1);
+                commands.complete(Completion { id, status: HostStatus::Success, result: 0, failed_at: None });
             }
         });
-    });
-    Pieces { commands: Some(commands), ..Pieces::default() }
+        Ok(view)
+    }
 }
 
-fn in_turns(pieces: Pieces) -> f64 {
-    let mut drive = Here::start(pieces, &ideal(), Pace::Fast);
+impl TranslationView for NullView {
+    fn state(&self) -> DriveState {
+        DriveState::Ready
+    }
+    fn boot_error(&self) -> Option<String> {
+        None
+    }
+    fn stats(&self) -> TranslationStats {
+        let commands = self.commands.get();
+        TranslationStats { state: DriveState::Ready, commands, ..TranslationStats::default() }
+    }
+    fn watch_media(&self, _: Box<dyn Fn(MediaState)>) {}
+    fn location_of(&self, _: Lpn) -> Option<Ppa> {
+        None
+    }
+    fn functions(&self) -> Vec<Function> {
+        Vec::new()
+    }
+}
+
+/// The name under which [`Null`] is chosen.
+const NULL: &str = "null";
+/// The name of our own FTL.
+const WHOLE: &str = "page-mapping";
+
+/// Ours, and [`Null`].
+fn pieces() -> Pieces {
+    Pieces::default().translation(NULL, |_, facts: &MediaFacts| {
+        let pages = facts.geometry.total_pages();
+        Ok(Box::new(Null { capacity_bytes: pages * u64::from(facts.geometry.page_bytes) }))
+    })
+}
+
+fn in_turns(kind: &str) -> f64 {
+    let mut drive = Here::start(pieces(), &ideal(kind), Pace::Fast);
     let mut host = drive.meet(Polled::connect);
     drive.serve(|| host.turn(true, BLOCKS));
     let began = cpu_seconds();
@@ -111,7 +166,7 @@ fn in_turns(pieces: Pieces) -> f64 {
 
 /// As [`in_turns`], by the kind of the client's memory.
 fn in_memory(memory: Memory) -> Option<f64> {
-    let mut drive = Here::start(Pieces::default(), &ideal(), Pace::Fast);
+    let mut drive = Here::start(Pieces::default(), &ideal(WHOLE), Pace::Fast);
     let mut host = drive.meet(move |socket| Polled::connect_in(socket, memory))?;
     drive.serve(|| host.turn(true, BLOCKS));
     let began = cpu_seconds();
@@ -119,8 +174,8 @@ fn in_memory(memory: Memory) -> Option<f64> {
     Some(READS as f64 / (cpu_seconds() - began))
 }
 
-fn on_two_cores(make: fn() -> Pieces) -> f64 {
-    let drive = Running::start_with(make, &ideal(), Pace::Fast, None);
+fn on_two_cores(kind: &str) -> f64 {
+    let drive = Running::start_with(pieces, &ideal(kind), Pace::Fast, None);
     let mut host = Polled::connect(&drive.socket());
     // Whoever has nothing to do lets others have the core: there may be one for both.
     let mut turn = |write, requests| {
@@ -157,8 +212,8 @@ fn measure_memory() {
 /// Prints requests a second.
 pub fn measure() {
     println!("live: a polled client on the vfio-user socket, 4 KiB random reads, QD {DEPTH}");
-    for (what, make) in [("null backend", null as fn() -> Pieces), ("whole drive", Pieces::default)] {
-        let (core, wall) = (in_turns(make()), on_two_cores(make));
+    for (what, kind) in [("null backend", NULL), ("whole drive", WHOLE)] {
+        let (core, wall) = (in_turns(kind), on_two_cores(kind));
         println!(
             "  {what:<13} {core:>9.0} requests/CPU s, client and server on one core   {wall:>9.0} requests/s on two"
         );

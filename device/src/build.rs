@@ -17,6 +17,7 @@ use aster_nand::{
     ArrayTiming, BusConfig, ErrorModel, FactoryMarks, FailureModel, Identity, LEVELS_MAX, NandConfig,
     NandError, PerType, Variant,
 };
+use aster_parties::{MediaFacts, PieceError};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::link::LinkOp;
 use aster_ports::package::{DataMode, Interface};
@@ -59,9 +60,12 @@ pub enum BuildError {
     /// The FTL's configuration.
     #[error("ftl: {0}")]
     Ftl(#[from] aster_ftl::ConfigError),
+    /// A party that could not be started.
+    #[error(transparent)]
+    Piece(#[from] PieceError),
 }
 
-fn value(key: &'static str, reason: impl ToString) -> BuildError {
+pub(crate) fn value(key: &'static str, reason: impl ToString) -> BuildError {
     BuildError::Value { key, reason: reason.to_string() }
 }
 
@@ -486,18 +490,34 @@ pub(crate) fn host(
     }
 }
 
-pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> FtlConfig {
+/// What a translation may know of a profile's media.
+pub(crate) fn media_facts(profile: &Profile, content: Content) -> MediaFacts {
+    // Of a word line whose upper pages are left out, none can take the others along.
+    let takes_along =
+        !profile.restrict.lsb_pages && (profile.package.pair_loss || profile.scheduler.one_shot);
+    MediaFacts {
+        geometry: profile.used_geometry(),
+        restriction: profile.restriction(),
+        content,
+        lost_together: if takes_along { CellMode::from(profile.package.cells).bits() as u16 } else { 1 },
+        whole_lines: profile.scheduler.one_shot,
+        correctable: profile.ecc.corrected.min(u8::MAX.into()) as u8,
+    }
+}
+
+/// The page-mapping FTL of a profile; of its front end it hears when it starts.
+pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
     let f = &profile.ftl;
     let c = &profile.costs;
     FtlConfig {
-        geometry: profile.used_geometry(),
-        restriction: Some(profile.restriction()),
-        content,
+        geometry: facts.geometry,
+        restriction: Some(facts.restriction),
+        content: facts.content,
         capacity: Capacity::OverProvisioning(f.over_provisioning_percent),
         buffer_entries: f.buffer_entries,
         slice_workers: f.slice_workers,
-        command_slots,
-        auto_completion: profile.host.auto_completion,
+        command_slots: 1,
+        auto_completion: false,
         partial_reads: f.partial_reads,
         assigner: match f.assigner {
             AssignerName::ChannelFirst => Assigner::ChannelFirst,
@@ -507,22 +527,15 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         gc_depth: f.gc_depth,
-        // Of a word line whose upper pages are left out, none can take the others along.
-        pages_per_word_line: if profile.restrict.lsb_pages {
-            1
-        } else if profile.package.pair_loss || profile.scheduler.one_shot {
-            CellMode::from(profile.package.cells).bits() as u16
-        } else {
-            1
-        },
-        whole_lines: profile.scheduler.one_shot,
+        pages_per_word_line: facts.lost_together,
+        whole_lines: facts.whole_lines,
         checkpoint_pages: f.checkpoint_pages,
         wear_levelling: match f.wear_levelling {
             LevellingName::None => WearLevelling::None,
             LevellingName::Dynamic => WearLevelling::Dynamic,
             LevellingName::Static => WearLevelling::Static { spread: f.wear_spread },
         },
-        refresh: refresh(profile),
+        refresh: refresh(profile, facts.correctable),
         scan_interval: Duration::from_micros(f.scan_us.into()),
         background_gap: Duration::from_micros(f.background_gap_us.into()),
         costs: FtlCosts {
@@ -538,8 +551,7 @@ pub(crate) fn ftl(profile: &Profile, content: Content, command_slots: u16) -> Ft
     }
 }
 
-fn refresh(profile: &Profile) -> Refresh {
-    let correctable = profile.ecc.corrected.min(u8::MAX.into()) as u8;
+fn refresh(profile: &Profile, correctable: u8) -> Refresh {
     // A share of few bits is one bit at least.
     let corrected = (u32::from(correctable) * profile.ftl.refresh_corrected_percent).div_ceil(100) as u8;
     Refresh { corrected, correctable, reads: profile.ftl.refresh_reads }
@@ -553,15 +565,6 @@ pub(crate) fn block_size(profile: &Profile, content: Content, kept: Option<Block
         (Content::Full, None, 512) => BlockSize::Bytes512,
         (Content::Full, None, _) => BlockSize::Bytes4096,
     }
-}
-
-/// Flash requests in flight: as many as the firmware's workers can send at once, since the order in which requests are
-/// queued is the order of pages in a block.
-pub(crate) fn flash_depth(profile: &Profile) -> u16 {
-    let g = profile.used_geometry();
-    let workers =
-        u32::from(profile.ftl.slice_workers) + g.total_luns() * (u32::from(profile.ftl.gc_depth) + 4);
-    workers.min(u32::from(u16::MAX)) as u16
 }
 
 /// The big loop of a profile that has one.

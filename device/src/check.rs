@@ -3,6 +3,7 @@
 use crate::build::{self, BuildError};
 use crate::life::Life;
 use crate::media::Media;
+use crate::pieces::Pieces;
 use crate::profile::{Profile, geometry_key};
 use aster_ftl::ConfigError as FtlError;
 use aster_hostif::{BlockSize, ConfigError as HostError};
@@ -15,16 +16,23 @@ use aster_units::{BlockAddr, Content, LunIndex};
 /// # Errors
 /// What [`Device::power_on`](crate::Device::power_on) would say about the profile.
 pub fn check(profile: &Profile, content: Option<Content>) -> Result<(), BuildError> {
+    check_with(&Pieces::default(), profile, content)
+}
+
+/// As [`check`], of a drive with a reader's own `pieces`.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) -> Result<(), BuildError> {
     let content = content.unwrap_or(profile.content.into());
     build::nand(profile, content)?.validate()?;
-    let ftl = build::ftl(profile, content, 1);
-    ftl.validate().map_err(|error| match error {
-        FtlError::Capacity { needed, available, .. } => {
-            FtlError::Capacity { needed, available, enough: blocks_that_do(profile, content) }
+    let translation = pieces.make_translation(profile, content).map_err(|error| match error {
+        BuildError::Ftl(FtlError::Capacity { needed, available, .. }) => {
+            FtlError::Capacity { needed, available, enough: blocks_that_do(profile, content) }.into()
         }
         error => error,
     })?;
-    let bytes = ftl.logical_pages() * u64::from(ftl.geometry.page_bytes);
+    let bytes = translation.capacity_bytes();
     build::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;
     build::frequency(profile)?;
     build::flash(profile)?;
@@ -60,7 +68,7 @@ fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
 fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let used = profile.used_geometry();
     let Ok(nand) = build::nand(profile, content) else { return false };
-    let ftl = build::ftl(profile, content, 1);
+    let ftl = build::ftl(profile, &build::media_facts(profile, content));
     // The cheapest first: thousands of numbers may be tried.
     let is_drive =
         used.validate().is_ok() && ftl.has_blocks() && nand.validate().is_ok() && ftl.validate().is_ok();
@@ -83,12 +91,24 @@ pub fn namespace(
     content: Option<Content>,
     media: Option<&Media>,
 ) -> Result<(u64, u32), BuildError> {
-    check(profile, content)?;
+    namespace_with(&Pieces::default(), profile, content, media)
+}
+
+/// As [`namespace`], of a drive with a reader's own `pieces`.
+///
+/// # Errors
+/// As [`check`].
+pub fn namespace_with(
+    pieces: &Pieces,
+    profile: &Profile,
+    content: Option<Content>,
+    media: Option<&Media>,
+) -> Result<(u64, u32), BuildError> {
+    check_with(pieces, profile, content)?;
     let content = content.unwrap_or(profile.content.into());
-    let ftl = build::ftl(profile, content, 1);
+    let bytes = pieces.make_translation(profile, content)?.capacity_bytes();
     let kept = media.and_then(|media| Life::load(&media.nvram).block_size);
-    let block_size = build::block_size(profile, content, kept);
-    Ok((ftl.logical_pages() * u64::from(ftl.geometry.page_bytes), 1 << block_size.log2()))
+    Ok((bytes, 1 << build::block_size(profile, content, kept).log2()))
 }
 
 impl BuildError {
@@ -98,6 +118,7 @@ impl BuildError {
             BuildError::Profile(error) => {
                 return (error.key.clone().unwrap_or_default(), error.reason.clone());
             }
+            BuildError::Piece(error) => return (error.key.to_owned(), error.reason.clone()),
             BuildError::Value { key, reason } => return ((*key).to_owned(), reason.clone()),
             BuildError::Nand(NandError::Geometry(error)) => (geometry_key(error.field), error.to_string()),
             BuildError::Nand(NandError::Layout { .. }) => ("ecc", self.to_string()),

@@ -12,9 +12,9 @@ use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats, Exec};
-use aster_ftl::{Boot, Ftl, FtlHandle};
 use aster_hostif::{DoorbellBuffer, FrontEnd, History, MediaHealth, QueueDoorbell};
 use aster_nand::{EraseSpread, NandArray, NandCells, NandInspect, Totals};
+use aster_parties::{Boot, DriveState, TranslationPorts, TranslationStats, TranslationView};
 use aster_ports::channel::BusTap;
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
@@ -45,7 +45,7 @@ pub struct Device {
     arrivals: Rc<Arrivals>,
     channels: Channels,
     cores: Vec<Core>,
-    ftl: FtlHandle,
+    translation: Rc<dyn TranslationView>,
     big_loop: Option<Rc<RefCell<LoopStats>>>,
     firmware: Firmware,
     cells: NandCells,
@@ -58,8 +58,8 @@ pub struct Device {
 /// What the parts of a drive have done so far.
 #[derive(Clone, Debug)]
 pub struct DriveStats {
-    /// The FTL's counters.
-    pub ftl: aster_ftl::Stats,
+    /// The translation's counters.
+    pub ftl: TranslationStats,
     /// Reads, programs and erases of the cells.
     pub nand: Totals,
     /// How the erases spread.
@@ -103,7 +103,7 @@ impl Device {
         media: Media,
         recorder: &Recorder,
     ) -> Result<Self, BuildError> {
-        let mut pieces: Pieces = pieces.into();
+        let pieces: Pieces = pieces.into();
         let content = content.unwrap_or(profile.content.into());
         let exec = Exec::new();
         let Media { nand, nvram, serial, backlog } = media;
@@ -117,12 +117,12 @@ impl Device {
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
         let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
 
+        let translation = pieces.make_translation(profile, content)?;
+        let needs = translation.needs();
         if !profile.board.nvram_kept {
-            nvram.keep_only_saved(aster_ftl::NVRAM_BYTES);
+            nvram.keep_only_saved(needs.nvram_bytes);
         }
-        let mut ftl_config = build::ftl(profile, content, 1);
-        ftl_config.validate()?;
-        let namespace_bytes = ftl_config.logical_pages() * u64::from(geometry.page_bytes);
+        let namespace_bytes = translation.capacity_bytes();
         let life = Life::load(&nvram);
         let block_size = build::block_size(profile, content, life.block_size);
         let mut host_config = build::host(profile, name, content, namespace_bytes, block_size);
@@ -131,13 +131,13 @@ impl Device {
             host_config.serial = serial.clone();
         }
         host_config.check()?;
-        ftl_config.command_slots = host_config.command_slots();
-        let metadata = ftl_config.metadata_buffers();
+        let command_slots = host_config.command_slots();
+        let metadata = needs.metadata_buffers;
         let dram = Dram::new(
             content,
             geometry.sectors_per_page(),
             OOB_BYTES,
-            ftl_config.data_buffers(),
+            needs.data_buffers,
             metadata + BRING_UP_BUFFERS,
             host_config.sram_bytes(),
         );
@@ -157,11 +157,10 @@ impl Device {
         }
 
         // Channels, with a worker for each LUN.
-        let serve_commands = pieces.commands.take();
         let looped = profile.scheduler.policy == SchedulerPolicy::Cosmos;
         // The big loop runs on the FTL's core.
         let above = if looped { Interrupt::default() } else { interrupt };
-        let flash_depth = build::flash_depth(profile);
+        let flash_depth = needs.flash_requests;
         let flash_port = FlashPort::new(&exec, geometry.total_luns(), flash_depth, above);
         let (host_bus, buses) = build::buses(profile, &memory);
         let control_buses = build::control_buses(profile, &memory);
@@ -185,15 +184,7 @@ impl Device {
         let link_port = LinkPort::new(&exec, host_config.link_operations());
         let link = Link::start(&exec, &link_port, build::link(profile), host_bus, recorder);
         let command_port = host_config.command_port(&exec);
-        // Where a reader's own piece serves the host, what would serve it listens to a port where nobody speaks.
-        let served_port = match serve_commands {
-            Some(serve) => {
-                serve(&ftl_core, Rc::clone(&command_port));
-                host_config.command_port(&exec)
-            }
-            None => Rc::clone(&command_port),
-        };
-        let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&served_port) };
+        let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&command_port) };
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
         if let Some(backlog) = &backlog {
@@ -209,18 +200,19 @@ impl Device {
         front.on_history(Box::new(move |history: &History| {
             Life { history: *history, ..Life::load(&kept) }.store(&kept);
         }));
-        let ftl = Ftl::start(
-            &ftl_core,
-            ftl_config,
-            dram.clone(),
-            Rc::clone(&ftl_port),
-            Rc::clone(&flash_port),
-            nvram.clone(),
-            recorder.clone(),
-        )?;
+        let translation = translation.start(TranslationPorts {
+            core: ftl_core.clone(),
+            commands: Rc::clone(&ftl_port),
+            command_slots,
+            completes_early: profile.host.auto_completion,
+            flash: Rc::clone(&flash_port),
+            buffers: dram.clone(),
+            nvram: nvram.clone(),
+            recorder: recorder.clone(),
+        })?;
         let big_loop = channels.below.as_ref().map(|controllers| {
             let ports = Ports {
-                host: served_port,
+                host: command_port,
                 ftl: ftl_port,
                 requests: flash_port,
                 controllers: Rc::clone(controllers),
@@ -239,7 +231,7 @@ impl Device {
         let (worn, opened) =
             (erases_of_blocks(&inspect, &geometry, &restriction), inspect.totals_of_drive().erases);
         let threshold = profile.host.spare_threshold_percent;
-        ftl.watch_media(move |media| {
+        translation.watch_media(Box::new(move |media| {
             let erases = worn + (inspect.totals_of_drive().erases - opened);
             let used = erases * 100 / (blocks * endurance);
             told.set_media_health(MediaHealth {
@@ -250,7 +242,7 @@ impl Device {
                 reliability_degraded: media.rebuilt,
                 ..MediaHealth::default()
             });
-        });
+        }));
         let pci = Rc::new(RefCell::new(PciFunction::new(build::pci_ids(profile), vectors)));
         let (function, target, messages) = (Rc::clone(&pci), Rc::clone(&front), Rc::clone(&link_port));
         let deliver = Box::new(move |w: Write| {
@@ -278,9 +270,9 @@ impl Device {
             arrivals,
             channels,
             cores,
-            ftl,
+            firmware: firmware::firmware(profile, &translation.functions()),
+            translation,
             big_loop,
-            firmware: firmware::firmware(profile),
             cells: array.cells(),
             nvram,
             serial,
@@ -504,7 +496,7 @@ impl Device {
     pub fn stats(&self) -> DriveStats {
         let inspect = self.cells.inspect();
         DriveStats {
-            ftl: self.ftl.stats(),
+            ftl: self.translation.stats(),
             nand: inspect.totals_of_drive(),
             erases: inspect.erase_spread(used_blocks(&self.geometry, &self.restriction)),
             channels: self.channels.engines.iter().map(|e| e.stats()).collect(),
@@ -518,17 +510,17 @@ impl Device {
     pub fn nand(&self) -> NandInspect {
         self.cells.inspect()
     }
-    /// The FTL.
-    pub fn ftl(&self) -> &FtlHandle {
-        &self.ftl
+    /// The translation.
+    pub fn translation(&self) -> &dyn TranslationView {
+        &*self.translation
     }
     /// True while the firmware reads what it needs to know: commands wait.
     pub fn is_booting(&self) -> bool {
-        self.ftl.state() == aster_ftl::DriveState::Booting
+        self.translation.state() == DriveState::Booting
     }
     /// What coming back from a sudden loss of power took, in words; `None` while the drive boots and after any other boot.
     pub fn recovery(&self) -> Option<String> {
-        let ftl = self.ftl.stats();
+        let ftl = self.translation.stats();
         let how = match ftl.boot {
             Boot::Recovered => "recovered",
             Boot::Rebuilt => {
@@ -542,7 +534,7 @@ impl Device {
     /// Why the drive can't serve: bring-up or boot failed, or its image can't be read or written any more.
     pub fn fault(&self) -> Option<String> {
         let of_bring_up = || self.channels.fault.borrow().clone();
-        let of_boot = || self.ftl.boot_error().map(|e| e.to_string());
+        let of_boot = || self.translation.boot_error();
         // The image first: what it refuses, the firmware takes for cells that fail.
         self.image_fault().or_else(of_bring_up).or_else(of_boot)
     }

@@ -20,6 +20,9 @@ impl StatisticsLog {
     pub const BYTES: usize = STATISTICS_BYTES;
 }
 
+/// Costs of translations: which of them are charged, a translation says itself.
+const TRANSLATION: [&str; 8] =
+    ["command", "slice", "translate", "buffer", "dma", "complete", "move_page", "replay"];
 /// Costs of the big loop.
 const LOOP: &str = "loop_";
 /// Costs of channel controllers in software.
@@ -30,13 +33,15 @@ fn costs(profile: &Profile) -> Table {
     Table::try_from(&profile.costs).expect("costs are a table of numbers")
 }
 
-/// The firmware of `profile`'s drive.
-pub(crate) fn firmware(profile: &Profile) -> Firmware {
+/// The firmware of `profile`'s drive, whose translation charges its core for such functions.
+pub(crate) fn firmware(profile: &Profile, of_translation: &[Function]) -> Firmware {
     let costs = costs(profile);
     let looped = profile.scheduler.policy == SchedulerPolicy::Cosmos;
     let software = profile.channel.controller == ControllerName::Software;
     let is_charged = |key: &str| {
-        let applies = (looped || !key.starts_with(LOOP)) && (software || !SOFTWARE.contains(&key));
+        let applies = (looped || !key.starts_with(LOOP))
+            && (software || !SOFTWARE.contains(&key))
+            && !TRANSLATION.contains(&key);
         applies && costs.get(key).and_then(Value::as_integer).is_some_and(|cycles| cycles > 0)
     };
     // Register accesses stall the loop.
@@ -46,7 +51,7 @@ pub(crate) fn firmware(profile: &Profile) -> Firmware {
         Function::ReadRetry => {
             looped && profile.scheduler.read_retries > 0 && (registers || is_charged("loop_issue"))
         }
-        _ => function.costs().iter().any(|key| is_charged(key)),
+        _ => of_translation.contains(&function) || function.costs().iter().any(|key| is_charged(key)),
     };
     let functions = Function::ALL.iter().copied().filter(|function| works(*function)).collect();
     Firmware { cores: 1 + u8::from(profile.cores.flash_core), functions }
@@ -56,6 +61,8 @@ pub(crate) fn firmware(profile: &Profile) -> Firmware {
 mod tests {
     use super::*;
     use crate::profile::shipped;
+    use crate::{Device, Media};
+    use aster_events::Recorder;
     use std::collections::BTreeSet;
 
     #[test]
@@ -67,7 +74,11 @@ mod tests {
 
     #[test]
     fn a_drive_has_the_functions_that_cost_it_time() {
-        let of = |name: &str| firmware(&shipped(name).unwrap());
+        let of = |name: &str| {
+            let profile = shipped(name).unwrap();
+            let media = Media::fresh();
+            Device::power_on(name, &profile, None, media, &Recorder::default()).unwrap().firmware().clone()
+        };
         assert_eq!(of("ideal"), Firmware { cores: 1, functions: Vec::new() });
         let (looped, tasks) = (of("cosmos-board").functions, of("cosmos-plus").functions);
         for function in [Function::StatusChecker, Function::Issuer, Function::ReadRetry] {

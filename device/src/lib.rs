@@ -15,24 +15,26 @@ mod life;
 mod media;
 mod pieces;
 pub mod profile;
+mod registry;
 mod wiring;
 
 pub use aster_board::BAR0_BYTES;
-pub use aster_ftl::{Boot, DriveState};
 pub use aster_hostif::{DoorbellBuffer, History, QueueDoorbell};
 pub use aster_nand::{BadBlock, DamagedPage};
+pub use aster_parties::{Boot, DriveState};
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
 pub use build::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
-pub use check::{check, namespace};
+pub use check::{check, check_with, namespace, namespace_with};
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::media_keys;
 pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
-pub use pieces::{MakeArbiter, Pieces, ServeCommands};
+pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
+pub use registry::{MakeTranslation, Registry};
 
 /// Waveforms of a channel's pins.
 pub mod wave {
@@ -53,11 +55,24 @@ pub mod big_loop {
 
 /// What goes into [`Pieces`], and what operations of a reader's own are made of ([`bench::Bench::operate`]).
 pub mod plug {
-    pub use aster_exec::Core;
+    pub use aster_events::{Event, Function, Recorder};
+    pub use aster_exec::{Core, Exec, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
+    pub use aster_parties::{
+        Boot, DriveState, FlashCounts, MediaFacts, MediaState, PieceError, Translation, TranslationNeeds,
+        TranslationPorts, TranslationStats, TranslationView,
+    };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
-    pub use aster_ports::flash::{FlashError, Phase};
-    pub use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
+    pub use aster_ports::dram::SharedDram;
+    pub use aster_ports::flash::{
+        FlashError, FlashPort, FlashRequest, FlashStatus, Outcome, Outcomes, PageCheck, PageOwner, Phase,
+        Tag, Target,
+    };
+    pub use aster_ports::host::{
+        ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, HostCommand,
+        HostOp, HostStatus,
+    };
+    pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
     pub use aster_sched::{PackageLimit, Policy, Running, Task, TaskScheduler};
     pub use aster_txn::{Descriptor, Direction, Txn};

@@ -8,7 +8,8 @@ use aster_ports::medium::SharedNvram;
 
 const MAGIC: [u8; 4] = *b"LIFE";
 const RECORD_BYTES: usize = 128;
-const RECORD_AT: usize = NVRAM_BYTES - RECORD_BYTES;
+/// Where the record lies: what is before it is the translation's.
+pub(crate) const RECORD_AT: usize = NVRAM_BYTES - RECORD_BYTES;
 
 /// The record of a drive's life: fixed fields, little-endian, with a CRC-32C. Anything else than a whole record is a new
 /// drive's.

@@ -1,18 +1,17 @@
 //! What a reader brings of their own: a drive or bench is built with it where one of ours would stand.
 
+use crate::build::{self, BuildError, value};
 use crate::channels::ChannelHardware;
-use aster_exec::Core;
-use aster_ports::host::CommandPort;
+use crate::life;
+use crate::profile::Profile;
+use crate::registry::{MakeTranslation, Registry};
+use aster_parties::{MediaFacts, Translation};
 use aster_ports::order::Arbiter;
 use aster_sched::TaskScheduler;
-use aster_units::ChannelId;
-use std::rc::Rc;
+use aster_units::{ChannelId, Content};
 
 /// Makes the arbiter of a channel of so many slots, one a LUN.
 pub type MakeArbiter = Box<dyn Fn(ChannelId, usize) -> Box<dyn Arbiter>>;
-
-/// Starts what serves the host's commands: its tasks go on that core, which is the FTL's.
-pub type ServeCommands = Box<dyn FnOnce(&Core, Rc<CommandPort>)>;
 
 /// Pieces to build with. What is absent comes from the profile.
 #[derive(Default)]
@@ -24,9 +23,47 @@ pub struct Pieces {
     /// What chooses among transactions that wait for a channel (B18); of no use under a controller that is hardware and has an
     /// arbiter of its own.
     pub arbiter: Option<MakeArbiter>,
-    /// What serves the host's commands (I5); of no use on a bench. The drive's own FTL boots and is asked nothing: counters and
-    /// faults stay its own.
-    pub commands: Option<ServeCommands>,
+    /// The translations that `ftl.kind` chooses from; of no use on a bench.
+    pub translations: Registry<MakeTranslation>,
+}
+
+impl Pieces {
+    /// Adds a translation that profiles choose by `ftl.kind`.
+    pub fn translation(
+        mut self,
+        kind: &str,
+        make: impl Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError> + 'static,
+    ) -> Self {
+        self.translations.add(kind, Box::new(make));
+        self
+    }
+
+    /// The translation of a profile's drive, which is not started yet.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is none for this drive.
+    pub(crate) fn make_translation(
+        &self,
+        profile: &Profile,
+        content: Content,
+    ) -> Result<Box<dyn Translation>, BuildError> {
+        let kind = &profile.ftl.kind;
+        let facts = build::media_facts(profile, content);
+        let translation = self.translations.find(kind)?(profile, &facts)?;
+        let (needs, capacity) = (translation.needs(), translation.capacity_bytes());
+        let refuse = |reason| Err(value("ftl.kind", reason));
+        if needs.nvram_bytes > life::RECORD_AT {
+            let (wants, has) = (needs.nvram_bytes, life::RECORD_AT);
+            return refuse(format!("\"{kind}\" must do with {has} bytes of NVRAM, but wants {wants}"));
+        }
+        let page = u64::from(facts.geometry.page_bytes);
+        if capacity == 0 || !capacity.is_multiple_of(page) {
+            return refuse(format!(
+                "\"{kind}\" must have a capacity of whole pages of {page} bytes, but has {capacity} bytes"
+            ));
+        }
+        Ok(translation)
+    }
 }
 
 impl From<ChannelHardware> for Pieces {

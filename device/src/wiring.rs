@@ -131,7 +131,7 @@ impl Channels {
         let (workers_port, workers_recorder) =
             if looped { (&between, Recorder::default()) } else { (requests, recorder.clone()) };
         let gate = Rc::new(Gate::default());
-        let Pieces { hardware, tasks, arbiter, commands: _ } = pieces;
+        let Pieces { hardware, tasks, arbiter, .. } = pieces;
         let tasks = Rc::new(build::tasks(profile, tasks));
         let solvers = build::solvers(profile);
         let (mut engines, mut ports, mut fixed) = (Vec::new(), Vec::new(), Vec::new());

@@ -117,5 +117,5 @@ fn a_full_disk_stops_the_server_before_the_host_or_the_firmware_take_it_for_bad_
     client.join().unwrap();
     let recovery = server.device().recovery().expect("it lost its power");
     assert!(recovery.contains("recovered in"), "its log is whole: {recovery}");
-    assert_eq!(server.device().ftl().stats().grown_bad_blocks, 0);
+    assert_eq!(server.device().translation().stats().grown_bad_blocks, 0);
 }

@@ -38,7 +38,7 @@ fn status_of(error: &DriverError) -> Status {
     }
 }
 fn at(m: &Machine, page: u32) -> Ppa {
-    m.device().ftl().location_of(Lpn(page)).unwrap_or_else(|| panic!("page {page} is mapped"))
+    m.device().translation().location_of(Lpn(page)).unwrap_or_else(|| panic!("page {page} is mapped"))
 }
 /// Writes a quarter of the drive over and over until a page that nobody writes has been moved.
 fn move_away(m: &Machine, page: u32) {
@@ -170,9 +170,10 @@ fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone
     assert_eq!((smart(&m), m.device().recovery()), ((0, 0), None));
     let nand = m.device().nand();
     let geometry = m.device().geometry();
+    let of_log = m.device().translation().counter("log_blocks_per_lun").expect("ours has a log");
     let bits: Vec<u32> = (0..8 * geometry.raw_page_bytes()).step_by(16).collect();
     for lun in (0..geometry.total_luns()).map(LunIndex) {
-        for block in (0..m.device().ftl().log_blocks_per_lun()).map(BlockAddr) {
+        for block in (0..of_log as u32).map(BlockAddr) {
             for page in (0..geometry.pages_per_block).map(PageInBlock) {
                 nand.flip_bits(lun, block, page, &bits);
             }

@@ -2,14 +2,21 @@
 //!
 //! | party | between | here |
 //! |---|---|---|
-//! | translation | I5 and I3 | [`TranslationStats`], [`DriveState`], [`Boot`], [`MediaState`] |
+//! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
 //!
-//! What goes from one to another crosses the ports of `aster_ports`; what a whole drive asks of a party is here.
+//! A party is a *piece*, which says what it needs and then starts, and a *view*, what is asked of it while it runs. What goes from one to
+//! another crosses the ports of `aster_ports`.
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+mod piece;
 mod state;
 mod stats;
+mod translation;
 
+pub use piece::PieceError;
 pub use state::{Boot, DriveState, MediaState};
 pub use stats::{FlashCounts, TranslationStats};
+pub use translation::{MediaFacts, Translation, TranslationNeeds, TranslationPorts, TranslationView};

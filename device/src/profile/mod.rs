@@ -13,6 +13,8 @@ mod schema;
 mod shipped;
 mod words;
 
+use crate::pieces::Pieces;
+
 pub(crate) use check::geometry_key;
 pub use error::ProfileError;
 pub use package::{
@@ -34,6 +36,14 @@ impl Profile {
     /// # Errors
     /// Names file, line and key, and says what is allowed.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
+        Profile::parse_with(&Pieces::default(), name, text)
+    }
+
+    /// As [`Profile::parse`], of a profile that may choose among a reader's own `pieces` too.
+    ///
+    /// # Errors
+    /// As [`Profile::parse`].
+    pub fn parse_with(pieces: &Pieces, name: &str, text: &str) -> Result<Self, ProfileError> {
         let syntax = |error: toml::de::Error| ProfileError::of_syntax(name, text, &error);
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
         let merged = package::with_part(name, text, &table)?;
@@ -49,7 +59,7 @@ impl Profile {
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
         profile.check().map_err(|(key, reason)| fail(key, reason))?;
         // What only shows when parts meet.
-        crate::check(&profile, None).map_err(|error| {
+        crate::check_with(pieces, &profile, None).map_err(|error| {
             let (key, reason) = error.blame();
             fail(&key, reason)
         })?;

@@ -478,6 +478,9 @@ pub enum LevellingName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FtlProfile {
+    /// What turns the host's commands into flash requests: `"page-mapping"`, or a translation of a reader's own.
+    #[serde(default = "default_kind")]
+    pub kind: String,
     /// Physical over logical capacity, minus one, in percent.
     pub over_provisioning_percent: f64,
     /// Pages in the data buffer.
@@ -521,6 +524,9 @@ pub struct FtlProfile {
     pub background_gap_us: u32,
 }
 
+fn default_kind() -> String {
+    "page-mapping".to_owned()
+}
 fn default_spread() -> u32 {
     100
 }

@@ -307,6 +307,13 @@ impl FtlConfig {
             }
         }
     }
+    /// Flash requests in flight: as many as all workers can send at once, since the order in which requests are queued is the order of
+    /// pages in a block.
+    pub fn flash_requests(&self) -> u16 {
+        let workers =
+            u32::from(self.slice_workers) + self.geometry.total_luns() * (u32::from(self.gc_depth) + 4);
+        workers.min(u32::from(u16::MAX)) as u16
+    }
     /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's, padding, the scan's.
     pub fn data_buffers(&self) -> u32 {
         self.scan_buffer() + 1

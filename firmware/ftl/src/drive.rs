@@ -126,6 +126,9 @@ impl FtlHandle {
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
         self.0.blocks.borrow().free(lun)
     }
+    pub(crate) fn config(&self) -> &FtlConfig {
+        &self.0.config
+    }
     #[cfg(test)]
     pub(crate) fn drive(&self) -> &Rc<Drive> {
         &self.0

@@ -1,7 +1,8 @@
 //! The flash translation layer: page mapping, data buffer, garbage collection, bad blocks, clean shutdown and boot.
 //!
 //! Above it stands a front end on `aster_ports::host::CommandPort` (I5), below it a channel controller on
-//! `aster_ports::flash::FlashPort` (I3); the library knows neither.
+//! `aster_ports::flash::FlashPort` (I3); the library knows neither. To a drive it is one of the translations that it can have,
+//! [`PageMapping`].
 //!
 //! A command is cut into slices of one mapping unit, a flash page (C28). Slices are carried out by a fixed number of
 //! workers, each a coroutine that reads like the algorithm: take a data buffer entry, fill what is missing, move the
@@ -54,6 +55,7 @@ mod map_stripes;
 mod metadata_round;
 mod moves;
 mod oob;
+mod piece;
 mod read;
 mod rebuild;
 mod recover;
@@ -75,6 +77,7 @@ pub use config::{
 };
 pub use drive::{Ftl, FtlHandle};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};
+pub use piece::PageMapping;
 pub use root::damaged_root_copies;
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn point(
     let (mut channels, mut ways) = (0.0, 0.0);
     for request in 0..plan.single_requests {
         let luns: Vec<LunAddr> = (request * each..(request + 1) * each)
-            .filter_map(|lpn| device.ftl().location_of(Lpn(lpn as u32)))
+            .filter_map(|lpn| device.translation().location_of(Lpn(lpn as u32)))
             .map(|ppa| geometry.lun_addr(geometry.split_ppa(ppa).0))
             .collect();
         let (c, w) = deviations(&geometry, &luns);

@@ -33,11 +33,20 @@ impl Place {
     /// # Errors
     /// When the image isn't that of such a drive, or the profile makes none.
     pub fn new(setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
+        Place::of_pieces(&Pieces::default(), setup, image)
+    }
+
+    /// As [`Place::new`], for a drive with a reader's own `pieces`.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    pub fn of_pieces(pieces: &Pieces, setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
         let existing = match image {
             Some(path) if path.exists() => Some(open_image(path, &setup.profile, setup.content)?),
             _ => None,
         };
-        let (bytes, block_bytes) = aster_device::namespace(&setup.profile, setup.content, existing.as_ref())?;
+        let (bytes, block_bytes) =
+            aster_device::namespace_with(pieces, &setup.profile, setup.content, existing.as_ref())?;
         let drive = Drive { bytes, block_bytes };
         let image = image.map(Path::to_owned);
         Ok(Place { image, existing, state: OnceCell::new(), provenance: true, drive })

@@ -2,7 +2,7 @@
 
 use super::host::{self, Host, Mix, SharedHost};
 use aster_device::profile::Profile;
-use aster_device::{BadBlock, Boot, DriveState, Media};
+use aster_device::{BadBlock, Boot, Device, DriveState, Media};
 use aster_run_virtual::driver::{Config, CriticalWarning};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
@@ -195,6 +195,11 @@ struct Life<'a> {
     seen: &'a mut Seen,
 }
 
+/// The blocks of each LUN, from the first on, that are the log's, where the translation has one. Two good ones in all are what it needs.
+pub(super) fn log_blocks(device: &Device) -> Option<u32> {
+    device.translation().counter("log_blocks_per_lun").map(|blocks| blocks as u32)
+}
+
 /// How many of the `first` blocks of each LUN are not among its bad ones.
 pub(super) fn good_of_first(first: u32, bad: &[Vec<(BlockAddr, BadBlock)>]) -> usize {
     let lost = |bad: &Vec<(BlockAddr, BadBlock)>| bad.iter().filter(|(block, _)| block.0 < first).count();
@@ -324,9 +329,9 @@ impl Life<'_> {
         let health = health.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let warned = CriticalWarning(health.critical_warning).read_only();
         let (nand, luns) = (machine.device().nand(), machine.device().geometry().total_luns());
-        let of_log = machine.device().ftl().log_blocks_per_lun();
         let bad: Vec<_> = (0..luns).map(|lun| nand.bad_blocks(LunIndex(lun))).collect();
-        let log_fails = good_of_first(of_log, &bad) < LOG_BLOCKS_MIN;
+        let of_log = log_blocks(machine.device());
+        let log_fails = of_log.is_some_and(|of_log| good_of_first(of_log, &bad) < LOG_BLOCKS_MIN);
         Ok(!lasts && warned && (health.available_spare == 0 || log_fails))
     }
     fn host(&self) -> &SharedHost {

@@ -104,7 +104,8 @@ fn a_bad_block_of_the_log_excuses_nothing_while_two_good_ones_are_left() {
     let machine = Machine::power_on("pocket", &profile, None, media, &Recorder::default(), Config::default());
     let machine = machine.expect("it is a shipped profile");
     let device = machine.device();
-    let (of_log, luns) = (device.ftl().log_blocks_per_lun(), device.geometry().total_luns() as usize);
+    let of_log = life::log_blocks(device).expect("our own has a log");
+    let (of_log, luns) = (of_log, device.geometry().total_luns() as usize);
     assert_eq!((of_log, luns), (2, 2));
     let mut bad = vec![Vec::new(); luns];
     // The next one behind the log's is not the log's.

@@ -74,7 +74,7 @@ fn microseconds(histogram: &Histogram<u64>) -> Option<Lateness> {
 impl Meter {
     pub(crate) fn start(device: &Device) -> Self {
         let now = Wall::now();
-        let ftl = device.ftl().stats();
+        let ftl = device.translation().stats();
         let histogram = || {
             Histogram::new_with_max(LATENESS_NANOS_MAX, 3)
                 .expect("three digits of a minute are no wide histogram")
@@ -115,7 +115,7 @@ impl Meter {
     pub(crate) fn status(&mut self, device: &Device, connected: bool) -> Status {
         let now = Wall::now();
         let seconds = (now - self.last).as_secs_f64().max(f64::MIN_POSITIVE);
-        let (history, ftl) = (device.history(), device.ftl().stats());
+        let (history, ftl) = (device.history(), device.translation().stats());
         let (before, host) = (self.history, ftl.host_bytes_written - self.host_bytes);
         let status = Status {
             seconds: (now - self.began).as_secs_f64(),

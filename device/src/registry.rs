@@ -1,0 +1,75 @@
+//! The pieces that a profile can choose from, by name.
+
+use crate::build::{self, BuildError, value};
+use crate::profile::Profile;
+use aster_ftl::PageMapping;
+use aster_parties::{MediaFacts, Translation};
+use std::collections::BTreeMap;
+
+/// Makes a translation of what a profile says, for such media. It starts nothing.
+pub type MakeTranslation = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError>>;
+
+/// Makers of one kind of piece: ours, and those that a reader has added.
+pub struct Registry<M> {
+    /// The profile's key that names one.
+    key: &'static str,
+    ours: BTreeMap<&'static str, M>,
+    own: BTreeMap<String, M>,
+}
+
+impl<M> Registry<M> {
+    fn of(key: &'static str, ours: impl IntoIterator<Item = (&'static str, M)>) -> Self {
+        Registry { key, ours: ours.into_iter().collect(), own: BTreeMap::new() }
+    }
+    /// Adds one of a reader's own; it takes the place of any other of that name.
+    pub(crate) fn add(&mut self, name: &str, make: M) {
+        self.own.insert(name.to_owned(), make);
+    }
+    /// Whether it is a reader's own that has this name.
+    pub fn is_own(&self, name: &str) -> bool {
+        self.own.contains_key(name)
+    }
+    /// All names.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.ours.keys().copied().chain(self.own.keys().map(String::as_str)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+    /// The maker of this name.
+    ///
+    /// # Errors
+    /// Lists those that there are.
+    pub(crate) fn find(&self, name: &str) -> Result<&M, BuildError> {
+        self.own.get(name).or_else(|| self.ours.get(name)).ok_or_else(|| {
+            let names: Vec<_> = self.names().iter().map(|name| format!("\"{name}\"")).collect();
+            value(self.key, format!("must be one of {}, but is \"{name}\"", names.join(", ")))
+        })
+    }
+}
+
+impl Default for Registry<MakeTranslation> {
+    fn default() -> Self {
+        let page_mapping: MakeTranslation =
+            Box::new(|profile, facts| Ok(Box::new(PageMapping::new(build::ftl(profile, facts))?)));
+        Registry::of("ftl.kind", [("page-mapping", page_mapping)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_lists_those_that_there_are_and_an_own_piece_goes_before_one_of_ours() {
+        let mut registry = Registry::of("ftl.kind", [("plain", 1), ("other", 2)]);
+        let error = registry.find("mine").unwrap_err().to_string();
+        assert_eq!(error, "ftl.kind: must be one of \"other\", \"plain\", but is \"mine\"");
+        registry.add("mine", 3);
+        registry.add("plain", 4);
+        assert_eq!((registry.find("mine").ok(), registry.find("plain").ok()), (Some(&3), Some(&4)));
+        assert_eq!(registry.names(), ["mine", "other", "plain"]);
+        assert!(registry.is_own("plain") && !registry.is_own("other"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The page-mapping FTL as one of the translations that a drive can have.
+
+use crate::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
+use crate::drive::{Ftl, FtlHandle};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use aster_events::Function;
+use aster_parties::{
+    DriveState, MediaState, PieceError, Translation, TranslationNeeds, TranslationPorts, TranslationStats,
+    TranslationView,
+};
+use aster_units::{Lpn, LunIndex, Ppa};
+
+/// The page-mapping FTL before it is started.
+pub struct PageMapping(FtlConfig);
+
+impl PageMapping {
+    /// An FTL of this configuration. How many commands there are at once, and whether they are completed early, it hears when it starts.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds.
+    pub fn new(config: FtlConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(PageMapping(config))
+    }
+}
+
+impl Translation for PageMapping {
+    fn needs(&self) -> TranslationNeeds {
+        let config = &self.0;
+        TranslationNeeds {
+            data_buffers: config.data_buffers(),
+            metadata_buffers: config.metadata_buffers(),
+            nvram_bytes: NVRAM_BYTES,
+            flash_requests: config.flash_requests(),
+        }
+    }
+    fn capacity_bytes(&self) -> u64 {
+        self.0.logical_pages() * u64::from(self.0.geometry.page_bytes)
+    }
+    fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
+        let TranslationPorts {
+            core,
+            commands,
+            command_slots,
+            completes_early,
+            flash,
+            buffers,
+            nvram,
+            recorder,
+        } = ports;
+        let config = FtlConfig { command_slots, auto_completion: completes_early, ..self.0 };
+        match Ftl::start(&core, config, buffers, commands, flash, nvram, recorder) {
+            Ok(handle) => Ok(Rc::new(handle)),
+            Err(error) => Err(PieceError::new("ftl", error)),
+        }
+    }
+}
+
+impl TranslationView for FtlHandle {
+    fn state(&self) -> DriveState {
+        FtlHandle::state(self)
+    }
+    fn boot_error(&self) -> Option<String> {
+        FtlHandle::boot_error(self).map(|error| error.to_string())
+    }
+    fn stats(&self) -> TranslationStats {
+        FtlHandle::stats(self)
+    }
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("log_blocks_per_lun", self.log_blocks_per_lun().into());
+        let luns = self.config().geometry.total_luns();
+        let free: usize = (0..luns).map(|lun| self.free_blocks(LunIndex(lun))).sum();
+        each("free_blocks", free as u64);
+    }
+    fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>) {
+        FtlHandle::watch_media(self, watcher);
+    }
+    fn location_of(&self, page: Lpn) -> Option<Ppa> {
+        FtlHandle::location_of(self, page)
+    }
+    fn functions(&self) -> Vec<Function> {
+        let FtlCosts { command, slice, translate, buffer, dma, complete, move_page, replay } =
+            self.config().costs;
+        let charged = [
+            (Function::NvmeManager, command + complete),
+            (Function::NvmCommandManager, slice),
+            (Function::DataBufferManager, buffer),
+            (Function::AddressTranslator, translate),
+            (Function::HostDma, dma),
+            (Function::GarbageCollector, move_page),
+            (Function::Recovery, replay),
+        ];
+        charged.into_iter().filter(|(_, cycles)| *cycles > 0).map(|(function, _)| function).collect()
+    }
+}
