@@ -117,6 +117,7 @@ impl Device {
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
         let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
 
+        pieces.check_own_keys(profile)?;
         let translation = pieces.make_translation(profile, content)?;
         let needs = translation.needs();
         if !profile.board.nvram_kept {

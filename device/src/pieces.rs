@@ -38,6 +38,20 @@ impl Pieces {
         self
     }
 
+    /// Whether some piece of `profile`'s drive is a reader's own.
+    fn has_own(&self, profile: &Profile) -> bool {
+        self.tasks.is_some() || self.arbiter.is_some() || self.translations.is_own(&profile.ftl.kind)
+    }
+
+    /// Checks that somebody reads the profile's `[own]`.
+    pub(crate) fn check_own_keys(&self, profile: &Profile) -> Result<(), BuildError> {
+        if profile.own.is_some() && !self.has_own(profile) {
+            let reason = "must go: only a piece of your own reads it, and this drive has none";
+            return Err(value("own", reason));
+        }
+        Ok(())
+    }
+
     /// The translation of a profile's drive, which is not started yet.
     ///
     /// # Errors

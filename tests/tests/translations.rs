@@ -149,17 +149,28 @@ impl TranslationView for Held {
     }
 }
 
-/// Ours, and a disk in memory of so many pages.
-fn pieces(pages: u64) -> Pieces {
-    Pieces::default().translation("ram", move |_, facts: &MediaFacts| {
-        let page_bytes = facts.geometry.page_bytes;
+/// Ours, and a disk in memory of as many pages as a key of its own says.
+fn pieces() -> Pieces {
+    Pieces::default().translation("ram", |profile, facts: &MediaFacts| {
+        let own = profile.own.as_ref().and_then(|own| own.get("ram_pages")?.as_integer());
+        let (pages, page_bytes) = (own.unwrap_or(0) as u64, facts.geometry.page_bytes);
         Ok(Box::new(RamDisk { bytes: pages * u64::from(page_bytes), page_bytes }))
     })
 }
 
-fn power_on(profile: &Profile, pages: u64) -> Machine {
+/// `tiny` with a disk in memory of so many pages.
+fn ram(pages: u64) -> Profile {
+    profile("tiny", |p| {
+        p.geometry.luns = 1;
+        p.ftl.kind = "ram".to_owned();
+        p.costs.translate = 100;
+        p.own = Some([("ram_pages".to_owned(), (pages as i64).into())].into_iter().collect());
+    })
+}
+
+fn power_on(profile: &Profile) -> Machine {
     let (media, recorder) = (Media::fresh(), Recorder::default());
-    let m = Machine::power_on_with(pieces(pages), "test", profile, None, media, &recorder, config(profile))
+    let m = Machine::power_on_with(pieces(), "test", profile, None, media, &recorder, config(profile))
         .unwrap_or_else(|e| panic!("power-on: {e}"));
     m.boot().unwrap_or_else(|e| panic!("boot: {e}"));
     m
@@ -169,13 +180,9 @@ fn power_on(profile: &Profile, pages: u64) -> Machine {
 fn a_translation_of_a_readers_own_serves_the_host_under_each_scheduler() {
     let coroutines = |_: &mut Profile| {};
     for arrange in [coroutines as fn(&mut Profile), big_loop] {
-        let profile = profile("tiny", |p| {
-            p.geometry.luns = 1;
-            p.ftl.kind = "ram".to_owned();
-            p.costs.translate = 100;
-            arrange(p);
-        });
-        let m = power_on(&profile, 64);
+        let mut profile = ram(64);
+        arrange(&mut profile);
+        let m = power_on(&profile);
         assert_eq!(drive(&m).bytes, 64 * u64::from(m.device().geometry().page_bytes));
         let contents = Contents::versioned(drive(&m), 1);
         let work = job("work", Access::Random, Mix::ReadWrite, 16 << 10, 200);
@@ -194,17 +201,20 @@ fn a_translation_of_a_readers_own_serves_the_host_under_each_scheduler() {
 
 #[test]
 fn a_translation_that_the_drive_cannot_have_is_refused_by_its_key() {
-    let refusal = |pieces: Pieces| {
-        let profile = profile("tiny", |p| p.ftl.kind = "ram".to_owned());
-        let made = aster_device::check_with(&pieces, &profile, None);
+    let refusal = |pieces: Pieces, profile: &Profile| {
+        let made = aster_device::check_with(&pieces, profile, None);
         made.expect_err("it is no drive").blame()
     };
-    let (key, reason) = refusal(pieces(0));
+    let (key, reason) = refusal(pieces(), &ram(0));
     assert!(key == "ftl.kind" && reason.contains("must have a capacity"), "{reason}");
-    let (key, reason) = refusal(Pieces::default());
+    let (key, reason) = refusal(Pieces::default(), &ram(64));
     assert_eq!((&*key, &*reason), ("ftl.kind", "must be one of \"page-mapping\", but is \"ram\""));
-    let text = profile("tiny", |p| p.ftl.kind = "ram".to_owned()).to_toml().unwrap();
+    let ours = Profile { ftl: profile("tiny", |_| ()).ftl, ..ram(64) };
+    let (key, reason) = refusal(pieces(), &ours);
+    assert!(key == "own" && reason.contains("must go"), "nobody reads it: {reason}");
+
+    let text = ram(64).to_toml().unwrap();
     let error = Profile::parse("mine.toml", &text).unwrap_err();
     assert!(error.line.is_some() && error.key.as_deref() == Some("ftl.kind"), "{error}");
-    assert!(Profile::parse_with(&pieces(64), "mine.toml", &text).is_ok());
+    assert_eq!(Profile::parse_with(&pieces(), "mine.toml", &text).unwrap(), ram(64));
 }

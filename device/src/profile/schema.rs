@@ -46,6 +46,9 @@ pub struct Profile {
     pub ftl: FtlProfile,
     /// NVMe controller.
     pub host: HostProfile,
+    /// Keys for pieces of a reader's own, which get them unread. Without such a piece the table is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<toml::Table>,
 }
 
 fn default_seed() -> u64 {
