@@ -143,7 +143,7 @@ fn traces_of_every_format_are_replayed() {
         }
     }
     let ran = place.aster(&["run", "tiny", "--trace", "msr.csv"]);
-    assert!(ran.err.contains("2 requests to \"usr,0\"; 1 to other devices"), "{}", ran.err);
+    assert!(ran.err.contains("2 requests to \"usr,0\"; 1 request to other devices"), "{}", ran.err);
     let other = ["run", "tiny", "--trace", "msr.csv", "--json", "--trace-device", "usr,1"];
     assert_eq!(place.report(&other)["tasks"][0]["kinds"][0]["requests"], 1);
 }
