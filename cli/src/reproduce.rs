@@ -45,8 +45,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
 fn babol(args: &ReproduceArgs) -> Result<(), Failure> {
     let plan = babol::Plan::shipped()?;
     let plan = if args.quick { plan.quick() } else { plan };
-    let report = carried_out(args, |follow| babol::run(&plan, follow), babol_figures)?;
-    print(args, &report, || babol::table(&report))
+    let report = carried_out(args, |follow| babol::run(&plan, follow))?;
+    print(args, &report, || babol::table(&report))?;
+    draw(args, || babol_figures(&report))
 }
 
 fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
@@ -63,11 +64,9 @@ fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
         true => error.into(),
         false => Failure::usage(format!("{}: {error}", set::spelt(&args.set))),
     })?;
-    let figures = |report: &cosmos::CosmosReport| {
-        cosmos::figures(report, &plan).iter().flat_map(Drawn::of_figure).collect()
-    };
-    let report = carried_out(args, |follow| cosmos::run(&plan, follow), figures)?;
-    print(args, &cosmos::json(&report, &plan), || cosmos::table(&report, &plan))
+    let report = carried_out(args, |follow| cosmos::run(&plan, follow))?;
+    print(args, &cosmos::json(&report, &plan), || cosmos::table(&report, &plan))?;
+    draw(args, || cosmos::figures(&report, &plan).iter().flat_map(Drawn::of_figure).collect())
 }
 
 /// The values of `--set`, which each profile of the plan takes.
@@ -136,19 +135,22 @@ fn babol_figures(report: &BabolReport) -> Result<Vec<Drawn>, Failure> {
     ])
 }
 
-/// Carries an experiment out and writes its figures, if that is asked for.
+/// Carries an experiment out.
 fn carried_out<R, E: Into<Failure>>(
     args: &ReproduceArgs,
     experiment: impl FnOnce(Follow<'_>) -> Result<R, E>,
-    figures: impl FnOnce(&R) -> Result<Vec<Drawn>, Failure>,
 ) -> Result<R, Failure> {
     // Before minutes of work rather than behind them.
     args.out.as_deref().map_or(Ok(()), make_folder)?;
-    let report = followed(experiment)?;
-    if let Some(folder) = &args.out {
-        figures(&report)?.iter().try_for_each(|drawn| figure(folder, drawn))?;
+    followed(experiment)
+}
+
+/// Writes an experiment's figures, if that is asked for: behind its report, which one that can't be written must not take away.
+fn draw(args: &ReproduceArgs, figures: impl FnOnce() -> Result<Vec<Drawn>, Failure>) -> Result<(), Failure> {
+    match &args.out {
+        Some(folder) => figures()?.iter().try_for_each(|drawn| figure(folder, drawn)),
+        None => Ok(()),
     }
-    Ok(report)
 }
 
 impl From<BabolError> for Failure {
