@@ -299,7 +299,9 @@ fn an_image_keeps_its_profile() {
         (&"tiny".into(), &"fingerprint".into())
     );
     assert_eq!(info["profile"]["keys"]["restrict"]["blocks_per_lun"], 16);
-    assert!(place.aster(&["image", "info", "e.aster"]).out.contains("profile tiny, which it keeps"));
+    assert!(
+        place.aster(&["image", "info", "e.aster"]).out.contains("keeps its profile, tiny, which differs")
+    );
 
     // Keys that its flash doesn't depend on may be overridden; others are refused, and so is nonsense.
     let set = |key: &str| place.aster(&["run", "--job", "j.fio", "--image", "d.aster", "--set", key]);

@@ -87,8 +87,8 @@ fn what_can_not_be_measured_is_refused_with_a_way_out() {
     let refused = |more: &[&str]| place.refused(2, &[&["bench-channel"], more].concat());
     assert!(refused(&["--controller", "hardware"]).contains("synchronous"));
     assert!(refused(&["--profile", "tiny", "--luns", "3"]).contains("must be a multiple of 2"));
-    assert!(refused(&["--luns", "17"]).contains("a multiple of 1 up to 16"));
-    assert!(refused(&["--luns", "33", "--wave", "out.vcd"]).contains("up to 16"));
+    assert!(refused(&["--luns", "17"]).contains("must be from 1 to 16 on cosmos-plus"));
+    assert!(refused(&["--luns", "33", "--wave", "out.vcd"]).contains("from 1 to 16"));
     assert!(refused(&["--package", "nosuch"]).contains("--package nosuch: no such package; there are hynix"));
     assert!(refused(&["--wave", "out.png"]).contains(".svg"));
     assert!(refused(&["--sectors", "9"]).contains("a page of cosmos-plus has 4"));

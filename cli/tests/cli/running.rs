@@ -84,7 +84,7 @@ fn an_image_keeps_the_data_from_run_to_run() {
 
     // Data of another seed are wrong content, and the run says which.
     let error = place.refused(1, &["run", "tiny", "--job", "read.fio", "--image", "d.aster", "--seed", "2"]);
-    assert!(error.contains("failed; the first, of \"look\": wrong content"), "{error}");
+    assert!(error.contains("failures; the first, of \"look\": wrong content"), "{error}");
 }
 
 #[test]
@@ -143,7 +143,11 @@ fn traces_of_every_format_are_replayed() {
         }
     }
     let ran = place.aster(&["run", "tiny", "--trace", "msr.csv"]);
-    assert!(ran.err.contains("2 requests to \"usr,0\"; 1 request to other devices"), "{}", ran.err);
+    assert!(
+        ran.err.contains("2 requests to \"usr,0\"; 1 request to other devices is left out"),
+        "{}",
+        ran.err
+    );
     let other = ["run", "tiny", "--trace", "msr.csv", "--json", "--trace-device", "usr,1"];
     assert_eq!(place.report(&other)["tasks"][0]["kinds"][0]["requests"], 1);
 }
@@ -242,7 +246,7 @@ fn old_data_have_more_wrong_bits_and_in_the_end_too_many() {
     let far = ["--set", "package.errors.retention=2e-3"];
     assert_eq!(place.aster(&[&read[..], &far].concat()).code, 0, "without an age nothing is lost");
     let error = place.refused(1, &[&read[..], &far, &["--age", "10000"]].concat());
-    assert!(error.contains("failed; the first, of \"look\": "), "{error}");
+    assert!(error.contains("failures; the first, of \"look\": "), "{error}");
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn a_job_file_comes_from_standard_input_too() {
     let error = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(run.status.success() && error.contains("iodepth is 8, but 1 is what there is"), "{error}");
     let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!(report["provenance"]["work"]["name"], "standard input", "{}", report["provenance"]);
+    assert_eq!(report["provenance"]["work"]["job"]["name"], "standard input", "{}", report["provenance"]);
     assert!(report["limits"].as_array().unwrap().iter().any(|limit| limit["option"] == "iodepth"));
     // The report has all of it.
     place.write("r.json", &run.stdout);

@@ -152,7 +152,7 @@ impl Profile {
         range("link.vendor_id", f64::from(self.link.vendor_id), 0.0, f64::from(u16::MAX - 1))?;
         range("link.latency_ns", f64::from(self.link.latency_ns), 0.0, 1e9)?;
         if self.link.unlimited && self.link.latency_ns == 0 {
-            let reason = "must be above 0 with link.unlimited: a command would cost no time, and a job that goes by time never end";
+            let reason = "must be above 0 with link.unlimited, but is 0: a command would cost no time, and a job that goes by time never end";
             return Err(("link.latency_ns", reason.to_owned()));
         }
         range("link.generation", f64::from(self.link.generation), 1.0, 5.0)?;

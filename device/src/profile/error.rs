@@ -103,8 +103,11 @@ const SHOWN_CHARS_MAX: usize = 60;
 /// What the parser of TOML says, for a person: it speaks of its grammar, and of the letter that it was at.
 fn in_words(message: &str) -> &str {
     const WORDS: [(&str, &str); 9] = [
-        ("string values must be quoted", "not a number, true or false, a text in quotes or a list"),
-        ("invalid boolean", "not a number, true or false, a text in quotes or a list"),
+        (
+            "string values must be quoted",
+            "not a number, true or false, a text in quotes or a list such as [58, 90]",
+        ),
+        ("invalid boolean", "not a number, true or false, a text in quotes or a list such as [58, 90]"),
         ("integer number overflowed", "not a number"),
         ("invalid basic string", "the text has no closing \""),
         ("invalid multi-line basic string", "the text has no closing \"\"\""),
