@@ -94,8 +94,8 @@ impl Watchers {
         Ok(Watchers { wave, events, spans, monitor, followers, window, recorder, hook: Cell::default() })
     }
 
-    /// Calls `hook` with the machine when the work begins: what it adds ([`add`]) hears the work beside everybody else, such as
-    /// an operation monitor with modules of one's own.
+    /// Calls `hook` with the machine when the work begins: what it adds ([`add`](super::add)) hears the work beside
+    /// everybody else, such as an operation monitor with modules of one's own.
     #[must_use]
     pub fn at_work(self, hook: impl FnOnce(&Machine) + 'static) -> Self {
         self.hook.set(Some(Box::new(hook)));

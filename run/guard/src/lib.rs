@@ -3,7 +3,7 @@
 //! A page of a mapped file can be missing when it is touched: its owner has cut the file short, or it is a
 //! hole in a file of huge pages and the pool of huge pages is empty. The system then sends SIGBUS, which ends
 //! a process. A [`Shared`] mapping survives: the handler puts a page of zeroes in the place of the missing
-//! one, notes that in the mapping's [`watch::Watch`], and the access goes on. When it has ended, the mapping
+//! one, notes that in the mapping's `watch::Watch`, and the access goes on. When it has ended, the mapping
 //! finds the note, maps the file anew there for the next access, and reports [`Gone`].
 //!
 //! So an access that finds its memory costs one look at a flag beside the copy. System calls that answer with

@@ -3,21 +3,21 @@
 /// A module that comes along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShippedModule {
-    /// [`Bandwidth`].
+    /// [`Bandwidth`](super::Bandwidth).
     Bandwidth,
-    /// [`WriteAmplification`].
+    /// [`WriteAmplification`](super::WriteAmplification).
     WriteAmplification,
-    /// [`OutstandingCommands`].
+    /// [`OutstandingCommands`](super::OutstandingCommands).
     OutstandingCommands,
-    /// [`Channels`].
+    /// [`Channels`](super::Channels).
     Channels,
-    /// [`Ways`].
+    /// [`Ways`](super::Ways).
     Ways,
-    /// [`FlashLatency`].
+    /// [`FlashLatency`](super::FlashLatency).
     FlashLatency,
-    /// [`BitErrors`].
+    /// [`BitErrors`](super::BitErrors).
     BitErrors,
-    /// [`FirmwareTime`].
+    /// [`FirmwareTime`](super::FirmwareTime).
     FirmwareTime,
 }
 
