@@ -1,18 +1,42 @@
-//! The example crate of docs/schedulers.md builds against the workspace and does what the page says.
+//! The example crate of docs/schedulers.md does what the page says, and builds against the workspace from outside of it.
 
-use std::path::Path;
-use std::process::Command;
+#[path = "../../examples/own-pieces/src/main.rs"]
+mod example;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own-pieces")
+}
 
 #[test]
+fn the_example_runs() {
+    std::env::set_current_dir(folder()).unwrap();
+    example::main().unwrap();
+}
+
+/// The example as a part of this test, in a process of its own for what it prints.
+#[test]
 fn pieces_of_a_readers_own_go_in_without_touching_aster() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let manifest = root.join("examples/own-pieces/Cargo.toml");
-    let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--locked", "--manifest-path"])
-        .arg(&manifest)
-        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."))
-        .output()
-        .unwrap();
+    let mut this = Command::new(std::env::current_exe().unwrap());
+    holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap());
+}
+
+/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it. `ASTER_LONG=1`
+/// (`make test-all`) alone does so.
+#[test]
+fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
+    if std::env::var("ASTER_LONG").as_deref() != Ok("1") {
+        return;
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
+    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
+    holds(&cargo.output().unwrap());
+}
+
+fn holds(output: &Output) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("LUN 0 speaks ONFI"), "{said}");

@@ -100,7 +100,7 @@ fn write_json(report: &RunReport, path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(std::fs::write(path, serde_json::to_string_pretty(report)?)?)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub fn main() -> Result<(), Box<dyn Error>> {
     let profile = shipped("tiny")?;
 
     // One channel with eight LUNs, no FTL: our arbiter chooses who owns it.
@@ -135,7 +135,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let peak = Rc::new(Cell::new(0));
     let budget = PowerBudget { operations_max: 3, peak: Rc::clone(&peak) };
     let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };
-    let own = own_profile(&Path::new(env!("CARGO_MANIFEST_DIR")).join("own.toml"))?;
+    let own = own_profile(Path::new("own.toml"))?;
     let setup = Setup { precondition_percent: Some(0), ..Setup::new("own", own) };
     let work = Work::jobs("mixed.fio", "[mixed]\nrw=randrw\nbs=4k\niodepth=16\nnumber_ios=400\n", true)?;
     let place = Place::new(&setup, None)?;
@@ -143,7 +143,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let outcome = own::run(&setup, pieces, work, place, watchers, &mut |_phase, _share| true)?;
     let (kinds, drive) = (&outcome.report.tasks[0].kinds, &outcome.report.drive);
     let requests: u64 = kinds.iter().map(|kind| kind.requests).sum();
-    print!("{}", table(&[outcome.report.clone()]));
+    print!("{}", table(std::slice::from_ref(&outcome.report)));
     println!(
         "own job: {requests} requests, {} failed, {} flash reads, {} operations at once at most",
         outcome.report.failures(),
@@ -155,7 +155,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_json(&outcome.report, &path)?;
     let read: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
     std::fs::remove_file(&path)?;
-    println!("own report: {} requests, on {}", read["total"]["all"]["requests"], read["provenance"]["profile"]["name"]);
+    println!(
+        "own report: {} requests, on {}",
+        read["total"]["all"]["requests"], read["provenance"]["profile"]["name"]
+    );
 
     // A drive by itself: our task scheduler admits what runs.
     let peak = Rc::new(Cell::new(0));
