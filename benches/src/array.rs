@@ -114,7 +114,7 @@ fn array() -> Array {
             let worker = Worker {
                 lun: GEOMETRY.lun_index(LunAddr { channel, way, lun: 0 }),
                 port: Rc::clone(&port),
-                controller: Controller::new(lun()).into(),
+                controller: Controller::new(lun()),
                 package: u32::from(channel) * u32::from(GEOMETRY.ways) + u32::from(way),
                 tasks: Rc::clone(&tasks),
                 gate: Rc::clone(&gate),

@@ -2,7 +2,7 @@
 
 use crate::profile::{
     ArbitrationName, AssignerName, CommandName, ControllerName, DataModeName, FactoryMarksName,
-    LevellingName, PackageProfile, PlacementName, Profile, ProfileError, PseudoSlcProfile, SchedulerPolicy,
+    LevellingName, PackageProfile, PlacementName, Profile, ProfileError, PseudoSlcProfile, READS_FIRST,
     TransactionOrder,
 };
 use aster_board::{LinkConfig, PciIds};
@@ -22,8 +22,8 @@ use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::link::LinkOp;
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
-use aster_sched::cosmos::{CoreBuses, LoopConfig, LoopCosts};
-use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
+use aster_sched::cosmos::{LoopConfig, LoopCosts};
+use aster_sched::{CoreBuses, PackageLimit, Policy, TaskScheduler, Tasks};
 use aster_units::{CellMode, Content, Duration, Frequency};
 use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::sqe::SQE_BYTES;
@@ -423,11 +423,8 @@ pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
 
 /// The drive's task scheduler: the one brought, or what the profile names.
 pub(crate) fn tasks(profile: &Profile, own: Option<Box<dyn TaskScheduler>>) -> Tasks {
-    let policy = match profile.scheduler.policy {
-        // The big loop has one operation of a LUN under way: there is nothing left to choose below it.
-        SchedulerPolicy::Fifo | SchedulerPolicy::Cosmos => Policy::Fifo,
-        SchedulerPolicy::ReadsFirst => Policy::ReadsFirst,
-    };
+    // Below a scheduler that isn't made of workers there is nothing left to choose.
+    let policy = if profile.scheduler.policy == READS_FIRST { Policy::ReadsFirst } else { Policy::Fifo };
     let geometry = profile.array_geometry();
     let packages = u32::from(geometry.channels) * u32::from(geometry.ways);
     let ours = || -> Box<dyn TaskScheduler> {

@@ -32,6 +32,7 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         }
         error => error,
     })?;
+    pieces.make_scheduler(profile)?;
     pieces.check_own_keys(profile)?;
     let bytes = translation.capacity_bytes();
     build::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;

@@ -5,8 +5,8 @@ use crate::firmware::{self, StatisticsLog};
 use crate::life::Life;
 use crate::media::{Media, NandSource};
 use crate::pieces::Pieces;
-use crate::profile::{Profile, SchedulerPolicy};
-use crate::wiring::{Above, Channels, Surroundings};
+use crate::profile::{ControllerName, Profile};
+use crate::wiring::{Channels, Surroundings};
 use aster_board::{BAR0_BYTES, Link, LinkStats, MSIX_TABLE_OFFSET, PciFunction};
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
@@ -22,7 +22,8 @@ use aster_ports::flash::FlashPort;
 use aster_ports::link::{BadAddress, LinkOp, LinkPort};
 use aster_ports::medium::{SharedBacklog, SharedNvram};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
-use aster_sched::cosmos::{BigLoop, LoopStats, Ports};
+use aster_sched::cosmos::LoopStats;
+use aster_sched::{Below, CommandSplice, SchedulerPorts, SchedulerView, spawn_workers};
 use aster_units::{BlockAddr, Content, Duration, Geometry, Instant, LunIndex, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ pub struct Device {
     channels: Channels,
     cores: Vec<Core>,
     translation: Rc<dyn TranslationView>,
-    big_loop: Option<Rc<RefCell<LoopStats>>>,
+    scheduler: Rc<dyn SchedulerView>,
     firmware: Firmware,
     cells: NandCells,
     nvram: SharedNvram,
@@ -157,14 +158,27 @@ impl Device {
             cores.push(flash_core.clone());
         }
 
-        // Channels, with a worker for each LUN.
-        let looped = profile.scheduler.policy == SchedulerPolicy::Cosmos;
-        // The big loop runs on the FTL's core.
-        let above = if looped { Interrupt::default() } else { interrupt };
+        // The flash scheduler, and what is below it.
+        let scheduler = pieces.make_scheduler(profile)?;
+        let below_needs = scheduler.needs();
+        let software = profile.channel.controller == ControllerName::Software;
+        // One that takes the host's commands runs on the translation's core.
+        let (scheduler_core, above, between) = if below_needs.commands {
+            (&ftl_core, Interrupt::default(), interrupt)
+        } else {
+            (&flash_core, interrupt, Interrupt::default())
+        };
         let flash_depth = needs.flash_requests;
         let flash_port = FlashPort::new(&exec, geometry.total_luns(), flash_depth, above);
         let (host_bus, buses) = build::buses(profile, &memory);
         let control_buses = build::control_buses(profile, &memory);
+        let below_depth = u32::from(below_needs.requests_per_lun) * geometry.total_luns();
+        let below_depth = below_depth.min(u16::MAX.into()) as u16;
+        let controllers = match (software, below_needs.takes_software) {
+            (true, true) => None,
+            (true, false) => Some(flash_port.below(below_depth, between)),
+            (false, _) => Some(flash_port.below(below_depth, Interrupt::default())),
+        };
         let around = Surroundings {
             exec: &exec,
             profile,
@@ -173,19 +187,54 @@ impl Device {
             dram: &dram,
             scratch,
             buses: &buses,
-            completions: looped.then_some(&control_buses.completions),
+            completions: below_needs.polls.then_some(&control_buses.completions),
             core: &flash_core,
-            interrupt,
-            requests: &flash_port,
+            controllers: controllers.as_ref().unwrap_or(&flash_port),
             recorder,
         };
-        let channels = Channels::start(&around, &mut array, Above::Scheduler, pieces)?;
+        let Pieces { hardware, tasks, arbiter, .. } = pieces;
+        let channels = Channels::build(&around, &mut array, &hardware, arbiter.as_ref())?;
+        let tasks = Rc::new(build::tasks(profile, tasks));
+        let of_software = channels.software(&flash_core, geometry, recorder);
+        let below = match controllers.clone() {
+            None => Below::Luns(Box::new(of_software)),
+            Some(port) => {
+                if software {
+                    // What the scheduler sends is taken one after the other, and the scheduler tells of it.
+                    let silent = Recorder::default();
+                    let gate = &channels.gate;
+                    spawn_workers(&flash_core, &channels.luns, &port, &tasks, gate, &silent, of_software);
+                }
+                Below::Port(port)
+            }
+        };
+        let command_port = host_config.command_port(&exec);
+        let translation_port =
+            if below_needs.commands { host_config.command_port(&exec) } else { Rc::clone(&command_port) };
+        let splice =
+            || CommandSplice { front: Rc::clone(&command_port), translation: Rc::clone(&translation_port) };
+        let scheduler_ports = SchedulerPorts {
+            core: scheduler_core.clone(),
+            requests: Rc::clone(&flash_port),
+            below,
+            luns: channels.luns.clone(),
+            tasks,
+            commands: below_needs.commands.then(splice),
+            buses: control_buses.core,
+            up: Rc::clone(&channels.gate),
+            recorder: recorder.clone(),
+        };
+        // It starts before the packages are brought up, or behind the translation.
+        let (started, waiting) = if below_needs.commands {
+            (None, Some((scheduler, scheduler_ports)))
+        } else {
+            (Some(scheduler.start(scheduler_ports)?), None)
+        };
+        channels.bring_up(&around);
 
         // Front end and FTL.
         let link_port = LinkPort::new(&exec, host_config.link_operations());
         let link = Link::start(&exec, &link_port, build::link(profile), host_bus, recorder);
-        let command_port = host_config.command_port(&exec);
-        let ftl_port = if looped { host_config.command_port(&exec) } else { Rc::clone(&command_port) };
         let vectors = host_config.vectors;
         let front = FrontEnd::start(&exec, host_config, &link_port, &command_port, &dram, recorder)?;
         if let Some(backlog) = &backlog {
@@ -203,7 +252,7 @@ impl Device {
         }));
         let translation = translation.start(TranslationPorts {
             core: ftl_core.clone(),
-            commands: Rc::clone(&ftl_port),
+            commands: translation_port,
             command_slots,
             completes_early: profile.host.auto_completion,
             flash: Rc::clone(&flash_port),
@@ -211,20 +260,10 @@ impl Device {
             nvram: nvram.clone(),
             recorder: recorder.clone(),
         })?;
-        let big_loop = channels.below.as_ref().map(|controllers| {
-            let ports = Ports {
-                host: command_port,
-                ftl: ftl_port,
-                requests: flash_port,
-                controllers: Rc::clone(controllers),
-                buses: control_buses.core,
-            };
-            let config = build::big_loop(profile, &channels.flash);
-            let firmware = BigLoop::new(&ftl_core, config, ports, flash_depth, recorder);
-            let stats = firmware.stats();
-            ftl_core.spawn(firmware.run(Rc::clone(&channels.gate)));
-            stats
-        });
+        let scheduler = match waiting {
+            Some((scheduler, ports)) => scheduler.start(ports)?,
+            None => started.expect("it has been started where it didn't wait"),
+        };
         let (told, endurance) = (Rc::clone(&front), u64::from(profile.package.endurance.max(1)));
         let (inspect, blocks) =
             (array.inspect(), u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun));
@@ -271,9 +310,9 @@ impl Device {
             arrivals,
             channels,
             cores,
-            firmware: firmware::firmware(profile, &translation.functions()),
+            firmware: firmware::firmware(profile, &[translation.functions(), scheduler.functions()].concat()),
             translation,
-            big_loop,
+            scheduler,
             cells: array.cells(),
             nvram,
             serial,
@@ -504,7 +543,7 @@ impl Device {
             link: self.link.stats(),
             cores: self.cores.iter().map(Core::stats).collect(),
             dram_bytes: self.memory.moved(),
-            big_loop: self.big_loop.as_ref().map(|stats| *stats.borrow()),
+            big_loop: self.scheduler.loop_stats(),
         }
     }
     /// Looks at the cells, and breaks them on purpose.

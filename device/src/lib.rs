@@ -34,7 +34,7 @@ pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
-pub use registry::{MakeTranslation, Registry};
+pub use registry::{MakeScheduler, MakeTranslation, Registry};
 
 /// Waveforms of a channel's pins.
 pub mod wave {
@@ -74,7 +74,11 @@ pub mod plug {
     };
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
-    pub use aster_sched::{PackageLimit, Policy, Running, Task, TaskScheduler};
+    pub use aster_sched::{
+        Backend, Below, CommandSplice, CoreBuses, FlashScheduler, Gate, LunPlace, PackageLimit, PassThrough,
+        Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler, Tasks, Worker,
+        spawn_workers,
+    };
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::onfi;
 }

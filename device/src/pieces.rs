@@ -4,10 +4,10 @@ use crate::build::{self, BuildError, value};
 use crate::channels::ChannelHardware;
 use crate::life;
 use crate::profile::Profile;
-use crate::registry::{MakeTranslation, Registry};
+use crate::registry::{MakeScheduler, MakeTranslation, Registry};
 use aster_parties::{MediaFacts, Translation};
 use aster_ports::order::Arbiter;
-use aster_sched::TaskScheduler;
+use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
 
 /// Makes the arbiter of a channel of so many slots, one a LUN.
@@ -25,6 +25,8 @@ pub struct Pieces {
     pub arbiter: Option<MakeArbiter>,
     /// The translations that `ftl.kind` chooses from; of no use on a bench.
     pub translations: Registry<MakeTranslation>,
+    /// The flash schedulers that `scheduler.policy` chooses from; of no use on a bench.
+    pub schedulers: Registry<MakeScheduler>,
 }
 
 impl Pieces {
@@ -38,9 +40,30 @@ impl Pieces {
         self
     }
 
+    /// Adds a flash scheduler that profiles choose by `scheduler.policy`.
+    pub fn scheduler(
+        mut self,
+        policy: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError> + 'static,
+    ) -> Self {
+        self.schedulers.add(policy, Box::new(make));
+        self
+    }
+
+    /// The flash scheduler of a profile's drive, which is not started yet.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is none for this drive.
+    pub(crate) fn make_scheduler(&self, profile: &Profile) -> Result<Box<dyn FlashScheduler>, BuildError> {
+        self.schedulers.find(&profile.scheduler.policy)?(profile)
+    }
+
     /// Whether some piece of `profile`'s drive is a reader's own.
     fn has_own(&self, profile: &Profile) -> bool {
-        self.tasks.is_some() || self.arbiter.is_some() || self.translations.is_own(&profile.ftl.kind)
+        self.tasks.is_some()
+            || self.arbiter.is_some()
+            || self.translations.is_own(&profile.ftl.kind)
+            || self.schedulers.is_own(&profile.scheduler.policy)
     }
 
     /// Checks that somebody reads the profile's `[own]`.

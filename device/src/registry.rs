@@ -4,10 +4,15 @@ use crate::build::{self, BuildError, value};
 use crate::profile::Profile;
 use aster_ftl::PageMapping;
 use aster_parties::{MediaFacts, Translation};
+use aster_sched::cosmos::Cosmos;
+use aster_sched::{FlashScheduler, PassThrough, Workers};
 use std::collections::BTreeMap;
 
 /// Makes a translation of what a profile says, for such media. It starts nothing.
 pub type MakeTranslation = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError>>;
+
+/// Makes a flash scheduler of what a profile says. It starts nothing.
+pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError>>;
 
 /// Makers of one kind of piece: ours, and those that a reader has added.
 pub struct Registry<M> {
@@ -54,6 +59,28 @@ impl Default for Registry<MakeTranslation> {
         let page_mapping: MakeTranslation =
             Box::new(|profile, facts| Ok(Box::new(PageMapping::new(build::ftl(profile, facts))?)));
         Registry::of("ftl.kind", [("page-mapping", page_mapping)])
+    }
+}
+
+impl Default for Registry<MakeScheduler> {
+    fn default() -> Self {
+        // What they choose by is the drive's task scheduler.
+        let workers = || -> MakeScheduler { Box::new(|_| Ok(Box::new(Workers))) };
+        let cosmos: MakeScheduler = Box::new(|profile| {
+            let flash = build::flash(profile)?;
+            Ok(Box::new(Cosmos(build::big_loop(profile, &flash))))
+        });
+        let pass_through: MakeScheduler = Box::new(|profile| {
+            let slots_per_channel = profile.array_geometry().luns_per_channel() as u16;
+            Ok(Box::new(PassThrough { slots_per_channel }))
+        });
+        let ours = [
+            ("fifo", workers()),
+            ("reads-first", workers()),
+            ("cosmos", cosmos),
+            ("pass-through", pass_through),
+        ];
+        Registry::of("scheduler.policy", ours)
     }
 }
 

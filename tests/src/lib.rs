@@ -10,7 +10,7 @@ mod small_disk;
 pub use small_disk::SmallDisk;
 
 use aster_device::Media;
-use aster_device::profile::{ControllerName, Profile, SchedulerPolicy, shipped};
+use aster_device::profile::{COSMOS, ControllerName, Profile, shipped};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
@@ -36,7 +36,7 @@ pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
 /// Cosmos+'s firmware, one big loop on one core, with all of its costs and the buses that its registers are behind.
 pub fn big_loop(p: &mut Profile) {
     p.cores.flash_core = false;
-    p.scheduler.policy = SchedulerPolicy::Cosmos;
+    p.scheduler.policy = COSMOS.to_owned();
     p.channel.controller = ControllerName::Asynchronous;
     p.costs.loop_pass = 100;
     p.costs.loop_status = 50;

@@ -6,9 +6,9 @@ use aster_device::plug::operations::{
     erase_with_read, resume_program, slc_erase, slc_program, slc_read, start_program, suspend_program,
 };
 use aster_device::profile::{
-    ArbitrationName, AssignerName, CellUse, CommandName, ContentKind, ControllerName, DataModeName,
-    FactoryMarksName, LevellingName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, RetryProfile,
-    SchedulerPolicy, SuspendProfile, TransactionOrder,
+    ArbitrationName, AssignerName, COSMOS, CellUse, CommandName, ContentKind, ControllerName, DataModeName,
+    FactoryMarksName, LevellingName, OneShotProfile, PlacementName, Profile, PseudoSlcProfile, READS_FIRST,
+    RetryProfile, SuspendProfile, TransactionOrder,
 };
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
@@ -256,7 +256,7 @@ fn crowded(p: &mut Profile) {
 
 /// The same drive under the big loop.
 fn looped(p: &mut Profile) {
-    p.scheduler.policy = SchedulerPolicy::Cosmos;
+    p.scheduler.policy = COSMOS.to_owned();
     p.channel.controller = ControllerName::Asynchronous;
     let b = &mut p.board.buses;
     (b.processor_mhz, b.central_mhz, b.control_mhz, b.register_cycles) = (333.0, 100.0, 100.0, 5.0);
@@ -478,7 +478,7 @@ const CASES: &[Case] = &cases! {
     "scheduler.read_retries" Run on looped_and_worn; => |p| p.scheduler.read_retries = 0,
     "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
     "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,
-    "scheduler.policy" Run => |p| p.scheduler.policy = SchedulerPolicy::ReadsFirst,
+    "scheduler.policy" Run => |p| p.scheduler.policy = READS_FIRST.to_owned(),
     "poll.interval_ns" Run => |p| p.poll.interval_ns = 5_000,
     "poll.early_ns" Run => |p| p.poll.early_ns = 10_000,
     "ftl.over_provisioning_percent" Told => |p| p.ftl.over_provisioning_percent = 60.0,

@@ -1,6 +1,6 @@
 //! Whole drives that lose their power: what the host flushed is there, and the drive goes on.
 
-use aster_device::profile::{CellUse, ControllerName, OneShotProfile, Profile, SchedulerPolicy};
+use aster_device::profile::{COSMOS, CellUse, ControllerName, OneShotProfile, Profile};
 use aster_device::{DriveStats, Media};
 use aster_events::Recorder;
 use aster_tests::fuzz::Function;
@@ -63,7 +63,7 @@ fn word_lines_in_one_shot_lose_nothing_that_was_flushed() {
         p.package.one_shot =
             Some(OneShotProfile { prefixes: [1, 2, 3], load_confirm: 0x1A, program_us: 1_600.0 });
         p.channel.controller = ControllerName::Asynchronous;
-        p.scheduler.policy = SchedulerPolicy::Cosmos;
+        p.scheduler.policy = COSMOS.to_owned();
         p.scheduler.one_shot = true;
         p.ftl.gc_depth = 3;
         p.ftl.over_provisioning_percent = 45.0;

@@ -23,6 +23,18 @@ pub enum FlashStatus {
     Error,
 }
 
+impl FlashStatus {
+    /// As events number it.
+    pub const fn code(self) -> u8 {
+        match self {
+            FlashStatus::Done => 0,
+            FlashStatus::Failed => 1,
+            FlashStatus::Uncorrectable => 2,
+            FlashStatus::Error => 3,
+        }
+    }
+}
+
 /// Why an operation could not be carried out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FlashError {

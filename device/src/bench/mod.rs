@@ -16,7 +16,7 @@ use crate::channels::ChannelHardware;
 use crate::control::{AccessCounts, Answer, ControlWord, Filter, StatisticsFilter};
 use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile, RestrictProfile};
-use crate::wiring::{Above, Channels, Surroundings};
+use crate::wiring::{Channels, Surroundings};
 use aster_channel::ChannelStats;
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
@@ -27,6 +27,7 @@ use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::{Feature, FlashPort};
 use aster_ports::resource::Bandwidth;
+use aster_sched::spawn_workers;
 use aster_units::{Content, Duration, Geometry, Instant, LunIndex, RowAddr};
 use aster_wire::onfi::command_set::ReadRetry;
 use std::cell::RefCell;
@@ -118,11 +119,17 @@ impl Bench {
             buses: &build::buses(profile, &memory).1,
             completions: None,
             core: &core,
-            interrupt: Interrupt::default(),
-            requests: &requests,
+            controllers: &requests,
             recorder,
         };
-        let channels = Channels::start(&around, &mut array, Above::Injection, pieces.into())?;
+        let Pieces { hardware, tasks, arbiter, .. } = pieces.into();
+        let channels = Channels::build(&around, &mut array, &hardware, arbiter.as_ref())?;
+        if profile.channel.controller == ControllerName::Software {
+            let (tasks, software) =
+                (build::tasks(profile, tasks).into(), channels.software(&core, geometry, recorder));
+            spawn_workers(&core, &channels.luns, &requests, &tasks, &channels.gate, recorder, software);
+        }
+        channels.bring_up(&around);
         if profile.channel.controller == ControllerName::Asynchronous {
             channels.fixed.iter().for_each(|controller| {
                 controller.insert_filter(Box::new(StatisticsFilter::default()));

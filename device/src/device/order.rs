@@ -2,20 +2,22 @@
 //! orders, and events number tasks by the first, so that both are behaviour: another way of putting a drive together keeps them.
 
 use super::*;
-use crate::profile::{ControllerName, SchedulerPolicy, shipped};
+use crate::profile::{COSMOS, ControllerName, shipped};
 
-type Order = Vec<(usize, &'static str)>;
+type Order = Vec<(usize, String)>;
 
 /// The last two words of the types, each with how many of it come one after the other.
 fn in_short(names: &[&'static str]) -> Order {
     let mut order = Order::new();
     for name in names {
-        let name = name.trim_end_matches("::{{closure}}");
-        let name = name.split('<').next().unwrap_or(name);
-        let name = name.rmatch_indices("::").nth(1).map_or(name, |(at, _)| &name[at + 2..]);
+        let mut name = name.trim_end_matches("::{{closure}}").to_owned();
+        if let (Some(from), Some(to)) = (name.find('<'), name.rfind('>')) {
+            name.replace_range(from..=to, "");
+        }
+        let name = name.rmatch_indices("::").nth(1).map_or(&*name, |(at, _)| &name[at + 2..]);
         match order.last_mut() {
-            Some((times, last)) if *last == name => *times += 1,
-            _ => order.push((1, name)),
+            Some((times, last)) if last == name => *times += 1,
+            _ => order.push((1, name.to_owned())),
         }
     }
     order
@@ -36,32 +38,33 @@ const CHANNELS: usize = 8;
 
 fn ftl_tasks() -> Order {
     vec![
-        (1, "boot::start"),
-        (1, "intake::run"),
-        (1, "log::run"),
-        (1, "log::run_checkpoints"),
-        (1, "scan::run"),
-        (1, "idle_erase::run"),
-        (256, "slice::run"),
-        (LUNS, "gc::run"),
+        (1, "boot::start".to_owned()),
+        (1, "intake::run".to_owned()),
+        (1, "log::run".to_owned()),
+        (1, "log::run_checkpoints".to_owned()),
+        (1, "scan::run".to_owned()),
+        (1, "idle_erase::run".to_owned()),
+        (256, "slice::run".to_owned()),
+        (LUNS, "gc::run".to_owned()),
     ]
 }
 
 fn board_handlers() -> Order {
-    vec![(1, "link::Link"), (1, "frontend::FrontEnd")]
+    vec![(1, "link::Link".to_owned()), (1, "frontend::FrontEnd".to_owned())]
 }
 
 fn engines_in_hardware() -> Order {
-    [(1, "engine::Engine"), (1, "controller::FixedController")].repeat(CHANNELS)
+    vec![vec![(1, "engine::Engine".to_owned()), (1, "controller::FixedController".to_owned())]; CHANNELS]
+        .concat()
 }
 
 #[test]
 fn a_drive_of_coroutines_keeps_its_order() {
     let (tasks, handlers) = order("cosmos-plus", |_| ());
-    let workers = vec![(LUNS, "Worker::run"), (1, "wiring::bring_up")];
+    let workers = vec![(LUNS, "Worker::run".to_owned()), (1, "wiring::bring_up".to_owned())];
     assert_eq!(tasks, [workers.clone(), ftl_tasks()].concat());
-    let arrivals = || vec![(1, "arrivals::Arrivals")];
-    let engines = vec![(CHANNELS, "engine::Engine")];
+    let arrivals = || vec![(1, "arrivals::Arrivals".to_owned())];
+    let engines = vec![(CHANNELS, "engine::Engine".to_owned())];
     assert_eq!(handlers, [engines, board_handlers(), arrivals()].concat());
 
     // Above controllers in hardware there are the same workers.
@@ -73,14 +76,14 @@ fn a_drive_of_coroutines_keeps_its_order() {
 #[test]
 fn a_drive_of_one_big_loop_keeps_its_order() {
     let (tasks, handlers) = order("cosmos-board", |_| ());
-    let big_loop = vec![(1, "BigLoop::run")];
-    assert_eq!(tasks, [vec![(1, "wiring::bring_up")], ftl_tasks(), big_loop.clone()].concat());
-    let bell = vec![(1, "big_loop::Bell"), (1, "arrivals::Arrivals")];
+    let big_loop = vec![(1, "BigLoop::run".to_owned())];
+    assert_eq!(tasks, [vec![(1, "wiring::bring_up".to_owned())], ftl_tasks(), big_loop.clone()].concat());
+    let bell = vec![(1, "big_loop::Bell".to_owned()), (1, "arrivals::Arrivals".to_owned())];
     assert_eq!(handlers, [engines_in_hardware(), board_handlers(), bell.clone()].concat());
 
     // A controller in software has workers of its own below the loop.
-    let (tasks, handlers) = order("cosmos-plus", |p| p.scheduler.policy = SchedulerPolicy::Cosmos);
-    let workers = vec![(LUNS, "Worker::run"), (1, "wiring::bring_up")];
+    let (tasks, handlers) = order("cosmos-plus", |p| p.scheduler.policy = COSMOS.to_owned());
+    let workers = vec![(LUNS, "Worker::run".to_owned()), (1, "wiring::bring_up".to_owned())];
     assert_eq!(tasks, [workers, ftl_tasks(), big_loop].concat());
-    assert_eq!(handlers, [vec![(CHANNELS, "engine::Engine")], board_handlers(), bell].concat());
+    assert_eq!(handlers, [vec![(CHANNELS, "engine::Engine".to_owned())], board_handlers(), bell].concat());
 }

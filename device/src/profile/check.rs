@@ -1,7 +1,7 @@
 //! What types can't check of a profile: ranges and relations.
 
 use super::package::{coupling, numbers};
-use super::schema::{ContentKind, DataModeName, Profile, SchedulerPolicy};
+use super::schema::{COSMOS, ContentKind, DataModeName, Profile};
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
@@ -235,7 +235,7 @@ impl Profile {
     fn check_scheduler(&self) -> Result<(), Refused> {
         let (g, p) = (&self.geometry, &self.package);
         range("scheduler.read_retries", f64::from(self.scheduler.read_retries), 0.0, 100.0)?;
-        if self.scheduler.policy == SchedulerPolicy::Cosmos && g.luns != 1 {
+        if self.scheduler.policy == COSMOS && g.luns != 1 {
             let reason =
                 format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);
             return Err(("scheduler.policy", reason));
@@ -245,7 +245,7 @@ impl Profile {
                 true => Ok(()),
                 false => Err(("scheduler.one_shot", format!("must stay false without {what}"))),
             };
-            needs(self.scheduler.policy == SchedulerPolicy::Cosmos, "scheduler.policy = \"cosmos\"")?;
+            needs(self.scheduler.policy == COSMOS, "scheduler.policy = \"cosmos\"")?;
             needs(p.one_shot.is_some(), "a package with one-shot programming, package.one_shot")?;
             needs(
                 g.pages_per_block.is_multiple_of(3),
@@ -273,10 +273,7 @@ impl Profile {
         range("host.completion_ns", f64::from(h.completion_ns), 0.0, 1e9)?;
         range("host.dma_ns", f64::from(h.dma_ns), 0.0, 1e9)?;
         // Under the big loop a page's units go together, one more when they begin within a unit.
-        let together = match self.scheduler.policy {
-            SchedulerPolicy::Cosmos => self.geometry.page_bytes / 4096 + 1,
-            _ => 1,
-        };
+        let together = if self.scheduler.policy == COSMOS { self.geometry.page_bytes / 4096 + 1 } else { 1 };
         range("host.dma_requests", h.dma_requests().into(), together.into(), u16::MAX.into())?;
         range("host.spare_threshold_percent", f64::from(h.spare_threshold_percent), 0.0, 100.0)?;
         range("host.fetch_batch", f64::from(h.fetch_batch), 1.0, 64.0)?;

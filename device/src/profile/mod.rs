@@ -22,10 +22,10 @@ pub use package::{
     PseudoSlcProfile, RetryProfile, SuspendProfile,
 };
 pub use schema::{
-    ArbitrationName, AssignerName, BoardProfile, ChannelProfile, ContentKind, ControllerName, CoresProfile,
-    CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile, LevellingName,
-    LinkProfile, PlacementName, PollProfile, Profile, RestrictProfile, SchedulerPolicy, SchedulerProfile,
-    TransactionOrder,
+    ArbitrationName, AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName,
+    CoresProfile, CostsProfile, DataModeName, EccProfile, FtlProfile, GeometryProfile, HostProfile,
+    LevellingName, LinkProfile, PlacementName, PollProfile, Profile, READS_FIRST, RestrictProfile,
+    SchedulerProfile, TransactionOrder,
 };
 pub use shipped::{SHIPPED, shipped};
 pub use words::read;

@@ -366,18 +366,10 @@ pub struct CostsProfile {
     pub loop_finish: u64,
 }
 
-/// How a LUN's next request is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SchedulerPolicy {
-    /// In the order they came.
-    #[default]
-    Fifo,
-    /// Reads before programs and erases.
-    ReadsFirst,
-    /// Cosmos+'s low-level scheduler, in one big loop with the FTL (C34–C44). One LUN a way.
-    Cosmos,
-}
+/// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
+pub const COSMOS: &str = "cosmos";
+/// The name of the scheduler that lets reads go before programs and erases.
+pub const READS_FIRST: &str = "reads-first";
 
 /// Which of the transactions that wait for a channel goes next (B18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
@@ -400,9 +392,11 @@ pub enum TransactionOrder {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulerProfile {
-    /// How a LUN's next request is chosen.
-    #[serde(default)]
-    pub policy: SchedulerPolicy,
+    /// What stands between flash requests and controllers: `"fifo"` serves a LUN's requests in the order they came, `"reads-first"` reads
+    /// before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler, in one big loop with the FTL (C34–C44), one LUN a way;
+    /// `"pass-through"` hands them on as they came, as many at once as a channel has LUNs; or one of a reader's own.
+    #[serde(default = "default_policy")]
+    pub policy: String,
     /// Operations that run at once behind one chip enable; 0 for as many as it has LUNs.
     #[serde(default)]
     pub package_operations_max: u32,
@@ -420,7 +414,7 @@ pub struct SchedulerProfile {
 impl Default for SchedulerProfile {
     fn default() -> Self {
         SchedulerProfile {
-            policy: SchedulerPolicy::default(),
+            policy: default_policy(),
             package_operations_max: 0,
             transactions: TransactionOrder::default(),
             read_retries: default_retries(),
@@ -429,6 +423,9 @@ impl Default for SchedulerProfile {
     }
 }
 
+fn default_policy() -> String {
+    "fifo".to_owned()
+}
 fn default_retries() -> u8 {
     aster_sched::cosmos::RETRY_LIMIT
 }

@@ -395,6 +395,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[ftl]", "[poll]\npatience = 1\n[ftl]", "poll.patience"),
     ("[ftl]", "[scheduler]\nread_retries = 101\n[ftl]", "scheduler.read_retries"),
     ("[ftl]", "[scheduler]\npolicy = \"cosmos\"\n[ftl]", "scheduler.policy"),
+    ("[ftl]", "[scheduler]\npolicy = \"lifo\"\n[ftl]", "scheduler.policy"),
     ("[ftl]", "[scheduler]\none_shot = true\n[ftl]", "scheduler.one_shot"),
     (
         "factory_bad_per_mille = 20",

@@ -16,6 +16,7 @@ pub(crate) fn provenance_of(
     let own = [
         ("tasks", pieces.tasks.is_some()),
         ("arbiter", pieces.arbiter.is_some()),
+        ("scheduler", pieces.schedulers.is_own(&setup.profile.scheduler.policy)),
         ("translation", pieces.translations.is_own(&setup.profile.ftl.kind)),
     ];
     let content = match setup.content.unwrap_or(setup.profile.content.into()) {

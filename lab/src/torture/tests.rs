@@ -1,6 +1,6 @@
 use super::*;
 use aster_device::BadBlock;
-use aster_device::profile::{Profile, SchedulerPolicy, shipped};
+use aster_device::profile::{COSMOS, Profile, shipped};
 use aster_run_virtual::Machine;
 use aster_run_virtual::driver::Config;
 use aster_run_virtual::events::Recorder;
@@ -74,11 +74,11 @@ fn work_in_the_background_takes_nothing_along_either() {
 /// Under the big loop the FTL hears of data passes after the host knows its write done; a slow core makes that long.
 #[test]
 fn a_host_that_is_ahead_of_the_firmware_loses_nothing_that_was_flushed() {
-    for (policy, frequency_mhz) in [(SchedulerPolicy::Fifo, 1000.0), (SchedulerPolicy::Cosmos, 20.0)] {
+    for (policy, frequency_mhz) in [("fifo", 1000.0), (COSMOS, 20.0)] {
         let mut profile = profile("pocket");
         profile.host.auto_completion = true;
         profile.package.pair_loss = true;
-        profile.scheduler.policy = policy;
+        profile.scheduler.policy = policy.to_owned();
         profile.cores.frequency_mhz = frequency_mhz;
         profile.costs.loop_pass = 100;
         let report = go(&profile, Content::Full, 31, cuts(60, 2_600));

@@ -8,7 +8,8 @@ use super::state::StateManager;
 use super::station::ReservationStation;
 use super::stats::{LoopStats, PARTS, Part};
 use super::{DMA_UNIT_BYTES, LoopConfig};
-use crate::Gate;
+use crate::gate::Gate;
+use crate::scheduler::CoreBuses;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -17,7 +18,7 @@ use aster_events::{Function, Recorder};
 use aster_exec::{Core, Exec, Handler, WaitCell};
 use aster_ports::flash::{FlashPort, FlashRequest, Tag};
 use aster_ports::host::{CommandPort, DmaRequest, DmaTag};
-use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_ports::resource::Bandwidth;
 use aster_units::{Duration, Instant, LunAddr, LunIndex};
 use core::cell::{Cell, RefCell};
 
@@ -33,18 +34,6 @@ pub struct Ports {
     pub controllers: Rc<FlashPort>,
     /// What the core reaches registers and memory over.
     pub buses: CoreBuses,
-}
-
-/// The buses of the control path that the core contends for with the channel controllers (C55). A bus that only the core uses is
-/// in none: what it takes is time alone.
-#[derive(Clone)]
-pub struct CoreBuses {
-    /// To the host interface controller's registers: bus 10 behind 9.
-    pub host: SharedBandwidth,
-    /// To the channel controllers' registers: bus 11 behind 9.
-    pub channels: SharedBandwidth,
-    /// To memory that the caches leave out: bus 6 behind DRAM, bus 0.
-    pub memory: SharedBandwidth,
 }
 
 /// Bytes of a register, and of a completion flag.

@@ -3,7 +3,7 @@
 //! [`BigLoop`] stands between the host interface controller and the FTL (I5 on either side) and between the FTL and the
 //! channel controllers (I3 on either side). Nothing reaches the FTL but through it: a command, because the loop has taken it
 //! from the host command queue; an operation's end, because the status checker has seen it. So the FTL's coroutines run in
-//! the loop's pass, and never because hardware has woken them (docs/adr/0006).
+//! the loop's pass, and never because hardware has woken them (docs/adr/0006). To a drive it is one of its flash schedulers, [`Cosmos`].
 //!
 //! | module | Figs 8, 11 | |
 //! |---|---|---|
@@ -23,6 +23,7 @@ mod exchange;
 mod issue;
 pub mod operation;
 pub mod packer;
+mod piece;
 pub mod priority;
 mod retry;
 pub mod state;
@@ -30,8 +31,9 @@ pub mod station;
 mod stats;
 mod status;
 
-pub use big_loop::{BigLoop, CoreBuses, Ports};
+pub use big_loop::{BigLoop, Ports};
 pub use operation::{Operation, OperationKind, SetId};
+pub use piece::Cosmos;
 pub use stats::{LoopStats, PARTS, Part};
 
 use aster_units::{Duration, Geometry};

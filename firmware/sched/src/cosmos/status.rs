@@ -11,16 +11,6 @@ use aster_units::{Duration, Instant, LunIndex};
 /// Words of a read's error counts that are looked at: the verdicts on the spare area and on the page (P15).
 const ERROR_WORDS: u64 = 2;
 
-/// Fig 12's end of an operation in events.
-fn status_code(status: FlashStatus) -> u8 {
-    match status {
-        FlashStatus::Done => 0,
-        FlashStatus::Failed => 1,
-        FlashStatus::Uncorrectable => 2,
-        FlashStatus::Error => 3,
-    }
-}
-
 /// A request's kind in [`Event::FlashIssued`] and [`Event::FlashFinished`].
 pub(super) fn flash_kind(kind: OperationKind) -> u8 {
     match kind {
@@ -214,7 +204,7 @@ impl BigLoop {
         self.working[channel] -= 1;
         self.states.end(lun, outcome);
         let head = *self.station.head(lun).expect("a way that works has a head");
-        self.finished(&head, self.states.issued(lun), self.core.now(), status_code(outcome.status));
+        self.finished(&head, self.states.issued(lun), self.core.now(), outcome.status.code());
         let request = self.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
         // Whoever sent a transfer alone reads again by itself.
@@ -276,7 +266,7 @@ impl BigLoop {
     /// Tells the FTL how its request has ended, so that it can update its bad blocks.
     fn report(&mut self, head: Operation, outcome: Outcome) {
         let request = self.request(head.set);
-        let status = status_code(outcome.status);
+        let status = outcome.status.code();
         if status != 0 {
             self.count(|s| s.reports += 1);
         }

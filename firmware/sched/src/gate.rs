@@ -1,0 +1,23 @@
+//! What keeps a scheduler from packages that have not been brought up.
+
+use aster_exec::{Exec, WaitQueue};
+use core::cell::Cell;
+
+/// Opens when the packages have been brought up.
+#[derive(Default)]
+pub struct Gate {
+    open: Cell<bool>,
+    waiting: WaitQueue,
+}
+
+impl Gate {
+    /// Lets everybody through from now on.
+    pub fn open(&self, exec: &Exec) {
+        self.open.set(true);
+        self.waiting.wake_all(exec);
+    }
+    /// Waits until the gate is open.
+    pub async fn pass(&self, exec: &Exec) {
+        self.waiting.wait(exec, || self.open.get().then_some(())).await;
+    }
+}

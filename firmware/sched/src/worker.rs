@@ -1,0 +1,109 @@
+//! The worker of a LUN: takes a request, has it carried out, answers it, for ever.
+
+use crate::backend::Backend;
+use crate::gate::Gate;
+use crate::tasks::{Task, Tasks, bounded};
+use alloc::rc::Rc;
+use aster_events::{Event, Recorder};
+use aster_exec::Exec;
+use aster_ports::flash::{FlashPort, FlashRequest, Phase, Tag};
+use aster_units::LunIndex;
+use core::cell::Cell;
+
+/// A request that a worker has taken.
+#[derive(Clone, Copy)]
+struct Job {
+    tag: Tag,
+    request: FlashRequest,
+    task: Task,
+}
+
+/// What a LUN's worker works with.
+pub struct Worker<B> {
+    /// The LUN over the drive.
+    pub lun: LunIndex,
+    /// Where requests come from.
+    pub port: Rc<FlashPort>,
+    /// What carries them out.
+    pub controller: B,
+    /// Which chip enable of the drive it lies behind.
+    pub package: u32,
+    /// What chooses and admits, shared by all workers.
+    pub tasks: Rc<Tasks>,
+    /// Opens when the package answers.
+    pub gate: Rc<Gate>,
+    /// Where events go.
+    pub recorder: Recorder,
+}
+
+impl<B: Backend> Worker<B> {
+    /// Serves one LUN for ever: the long-lived worker of design §2. Behind a page read it has the next one begun, if
+    /// there is one, so that the LUN's array doesn't wait for the stages, nor for the pages of other LUNs.
+    pub async fn run(self) {
+        let exec = self.port.exec().clone();
+        self.gate.pass(&exec).await;
+        let overtakes = Cell::new(0);
+        let mut ahead: Option<(Job, Option<B::Begun>)> = None;
+        loop {
+            let (job, begun) = match ahead.take() {
+                Some(ahead) => ahead,
+                None => (self.next(&exec, &overtakes).await, None),
+            };
+            let mut next = None;
+            let fault = |error| self.port.note_fault(self.lun, error);
+            let take = || {
+                next = self.next_page_read(&exec, &overtakes);
+                next.map(|job| job.request)
+            };
+            let (outcomes, begun) = self.controller.execute(&job.request, begun, take, fault).await;
+            ahead = next.map(|job| (job, begun));
+            self.recorder.emit(exec.now(), || Event::FlashFinished {
+                lun: self.lun.0,
+                kind: job.request.phase.class(),
+                row: job.request.targets()[0].row.0,
+                status: outcomes[0].status.code(),
+                corrected: outcomes[0].corrected,
+            });
+            self.port.complete(job.tag, outcomes);
+            self.tasks.ended(&exec, &job.task);
+        }
+    }
+
+    /// The next request, when it may start.
+    async fn next(&self, exec: &Exec, overtakes: &Cell<u32>) -> Job {
+        let choose = |waiting: &mut dyn Iterator<Item = Phase>| {
+            bounded(overtakes, self.tasks.choose(self.lun, waiting))
+        };
+        let (tag, request) = self.port.next(self.lun, choose).await;
+        let task = self.task(request.phase);
+        self.tasks.admitted(exec, &task).await;
+        self.taken(exec, tag, request, task)
+    }
+
+    /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet what comes next: a
+    /// read that comes in the meantime may have to go before a program.
+    fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<Job> {
+        let task = self.task(Phase::Read);
+        if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {
+            return None;
+        }
+        let choose = |waiting: &mut dyn Iterator<Item = Phase>| {
+            bounded(overtakes, self.tasks.choose(self.lun, waiting))
+        };
+        let (tag, request) = self.port.try_next(self.lun, choose).expect("a page read waits");
+        Some(self.taken(exec, tag, request, task))
+    }
+
+    fn task(&self, phase: Phase) -> Task {
+        Task { lun: self.lun, package: self.package, phase }
+    }
+
+    fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: Task) -> Job {
+        self.recorder.emit(exec.now(), || Event::FlashIssued {
+            lun: self.lun.0,
+            kind: request.phase.class(),
+            row: request.targets()[0].row.0,
+        });
+        Job { tag, request, task }
+    }
+}

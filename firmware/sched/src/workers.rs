@@ -1,0 +1,65 @@
+//! A worker per LUN: the scheduler of a drive whose firmware is coroutines.
+
+use crate::backend::Backend;
+use crate::gate::Gate;
+use crate::scheduler::{Below, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView};
+use crate::tasks::Tasks;
+use crate::worker::Worker;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::Recorder;
+use aster_exec::Core;
+use aster_parties::PieceError;
+use aster_ports::flash::FlashPort;
+use aster_units::LunIndex;
+
+/// Serves each LUN by a [`Worker`], which chooses as the drive's [`Tasks`] do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Workers;
+
+/// Spawns a worker for each of `luns`, in that order.
+pub fn spawn_workers<B: Backend + 'static>(
+    core: &Core,
+    luns: &[LunPlace],
+    port: &Rc<FlashPort>,
+    tasks: &Rc<Tasks>,
+    gate: &Rc<Gate>,
+    recorder: &Recorder,
+    controller: impl Fn(LunIndex) -> B,
+) {
+    for &LunPlace { lun, package, .. } in luns {
+        let worker = Worker {
+            lun,
+            port: Rc::clone(port),
+            controller: controller(lun),
+            package,
+            tasks: Rc::clone(tasks),
+            gate: Rc::clone(gate),
+            recorder: recorder.clone(),
+        };
+        core.spawn(worker.run());
+    }
+}
+
+struct WorkersView;
+
+impl SchedulerView for WorkersView {}
+
+impl FlashScheduler for Workers {
+    fn needs(&self) -> SchedulerNeeds {
+        // One that is carried out, and the read that is begun behind it.
+        SchedulerNeeds { requests_per_lun: 2, takes_software: true, polls: false, commands: false }
+    }
+    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+        let SchedulerPorts { core, requests, below, luns, tasks, up, recorder, .. } = ports;
+        match below {
+            Below::Luns(controller) => {
+                spawn_workers(&core, &luns, &requests, &tasks, &up, &recorder, controller);
+            }
+            Below::Port(port) => {
+                spawn_workers(&core, &luns, &requests, &tasks, &up, &recorder, |_| Rc::clone(&port));
+            }
+        }
+        Ok(Rc::new(WorkersView))
+    }
+}

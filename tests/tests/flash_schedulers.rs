@@ -1,0 +1,86 @@
+//! The door between flash requests and channel controllers: whole drives under schedulers that nothing else here runs.
+
+use aster_device::plug::{FlashScheduler, PieceError};
+use aster_device::plug::{PassThrough, SchedulerNeeds, SchedulerPorts, SchedulerView};
+use aster_device::profile::ControllerName;
+use aster_device::{Media, Pieces, Profile};
+use aster_events::Recorder;
+use aster_run_virtual::Machine;
+use aster_tests::{config, drive, job, profile, run};
+use aster_units::Content;
+use aster_workload::runner::Contents;
+use aster_workload::{Access, Job, Mix};
+use std::cell::Cell;
+use std::rc::Rc;
+
+fn power_on(pieces: Pieces, profile: &Profile) -> Machine {
+    let (content, recorder) = (Some(Content::Fingerprint), Recorder::default());
+    let config = config(profile);
+    let m = Machine::power_on_with(pieces, "test", profile, content, Media::fresh(), &recorder, config)
+        .unwrap_or_else(|e| panic!("power-on: {e}"));
+    m.boot().unwrap_or_else(|e| panic!("boot: {e}"));
+    m
+}
+
+/// Fills the drive, writes over it until garbage is collected, and reads; all of it checked.
+fn work(m: &Machine) {
+    let fill = job("fill", Access::Sequential, Mix::Write, 128 << 10, drive(m).bytes / (128 << 10));
+    let rewrite = Job { queue_depth: 32, ..job("rewrite", Access::Random, Mix::ReadWrite, 16 << 10, 1_500) };
+    let read = job("read", Access::Random, Mix::Read, 4 << 10, 200);
+    run(m, &[fill, rewrite, read], Contents::versioned(drive(m), 1));
+    assert!(m.device().stats().ftl.gc_runs > 0, "it was to collect garbage");
+}
+
+fn passed_through(change: impl FnOnce(&mut Profile)) -> Profile {
+    profile("tiny", |p| {
+        p.scheduler.policy = "pass-through".to_owned();
+        p.host.block_bytes = 4096;
+        p.geometry.ways = 1;
+        change(p);
+    })
+}
+
+#[test]
+fn requests_that_are_passed_through_reach_each_kind_of_controller() {
+    for controller in [ControllerName::Software, ControllerName::Synchronous, ControllerName::Asynchronous] {
+        let m = power_on(Pieces::default(), &passed_through(|p| p.channel.controller = controller));
+        work(&m);
+        assert!(m.device().stats().big_loop.is_none());
+    }
+}
+
+/// [`PassThrough`] with a slot per channel, whatever the drive has: what of it went below is counted.
+struct OneByOne(Rc<Cell<u32>>);
+
+impl FlashScheduler for OneByOne {
+    fn needs(&self) -> SchedulerNeeds {
+        SchedulerNeeds { requests_per_lun: 1, ..SchedulerNeeds::default() }
+    }
+    fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {
+        self.0.set(ports.luns.len() as u32);
+        Box::new(PassThrough { slots_per_channel: 1 }).start(ports)
+    }
+}
+
+#[test]
+fn a_scheduler_of_a_readers_own_is_chosen_by_its_name() {
+    let luns = Rc::new(Cell::new(0));
+    let pieces = || {
+        let seen = Rc::clone(&luns);
+        Pieces::default().scheduler("one-by-one", move |_| Ok(Box::new(OneByOne(Rc::clone(&seen)))))
+    };
+    let own = passed_through(|p| p.scheduler.policy = "one-by-one".to_owned());
+    let (m, others) = (power_on(pieces(), &own), power_on(Pieces::default(), &passed_through(|_| ())));
+    assert_eq!(luns.get(), m.device().geometry().total_luns());
+    work(&m);
+    work(&others);
+    assert!(m.now() > others.now(), "a channel's LUNs don't work at once");
+
+    let text = own.to_toml().unwrap();
+    let error = Profile::parse("mine.toml", &text).unwrap_err();
+    assert_eq!(error.key.as_deref(), Some("scheduler.policy"));
+    let listed =
+        "must be one of \"cosmos\", \"fifo\", \"pass-through\", \"reads-first\", but is \"one-by-one\"";
+    assert!(error.line.is_some() && error.reason == listed, "{error}");
+    assert!(Profile::parse_with(&pieces(), "mine.toml", &text).is_ok());
+}
