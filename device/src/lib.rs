@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
+mod assembly;
 pub mod bench;
 mod build;
 mod carried;
@@ -13,9 +14,11 @@ mod firmware;
 mod identity;
 mod life;
 mod media;
+mod pci;
 mod pieces;
 pub mod profile;
 mod registry;
+mod wear;
 mod wiring;
 
 pub use aster_board::BAR0_BYTES;

@@ -8,7 +8,7 @@ use aster_channel::fixed::{Control, FixedConfig, FixedController};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
 use aster_flash::{Controller, FlashConfig, Lun, boot};
-use aster_nand::NandArray;
+use aster_nand::NandPackage;
 use aster_ports::channel::ChannelPort;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
@@ -90,10 +90,10 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> Fixed
 }
 
 impl Channels {
-    /// Builds engines and controllers on `array`'s packages. They serve nobody until [`Channels::bring_up`].
+    /// Builds engines and controllers on each channel's packages. They serve nobody until [`Channels::bring_up`].
     pub(crate) fn build(
         around: &Surroundings<'_>,
-        array: &mut NandArray,
+        packages_of_channels: Vec<Vec<NandPackage>>,
         hardware: &ChannelHardware,
         arbiter: Option<&MakeArbiter>,
     ) -> Result<Self, BuildError> {
@@ -104,7 +104,7 @@ impl Channels {
         let packages = profile.array_geometry();
         let solvers = build::solvers(profile);
         let (mut engines, mut ports, mut fixed, mut places) = (vec![], vec![], vec![], vec![]);
-        for channel in 0..packages.channels {
+        for (channel, of_channel) in (0..packages.channels).zip(packages_of_channels) {
             let slots = packages.luns_per_channel() as usize;
             let port = ChannelPort::new(exec, ChannelId(channel), usize::from(packages.ways), slots);
             let arbiter = match arbiter {
@@ -120,7 +120,7 @@ impl Channels {
                 solvers[usize::from(channel)].clone(),
             )?;
             hardware.check(around.content, profile.channel.controller, &engine)?;
-            engines.push(hardware.start(&port, dram, array.take_packages(channel), engine, recorder));
+            engines.push(hardware.start(&port, dram, of_channel, engine, recorder));
             // In the order of the channel's slots.
             let luns = (0..packages.luns)
                 .flat_map(|lun| (0..packages.ways).map(move |way| LunAddr { channel, way, lun }));

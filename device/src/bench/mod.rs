@@ -123,7 +123,7 @@ impl Bench {
             recorder,
         };
         let Pieces { hardware, tasks, arbiter, .. } = pieces.into();
-        let channels = Channels::build(&around, &mut array, &hardware, arbiter.as_ref())?;
+        let channels = Channels::build(&around, vec![array.take_packages(0)], &hardware, arbiter.as_ref())?;
         if profile.channel.controller == ControllerName::Software {
             let (tasks, software) =
                 (build::tasks(profile, tasks).into(), channels.software(&core, geometry, recorder));

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::profile::shipped;
+use aster_board::MSIX_TABLE_OFFSET;
+use aster_units::Duration;
 
 const INTMS: u32 = 0x0c;
 const INTMC: u32 = 0x10;
@@ -33,7 +35,7 @@ fn at(ns: u64) -> Instant {
 
 /// What a register holds, without the host's asking.
 fn register(device: &Device, offset: u32) -> u64 {
-    device.front.mmio_read(offset, 4)
+    device.parts.front.mmio_read(offset, 4)
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn the_msix_table_is_written_in_order_with_the_registers() {
     let device = device();
     device.bar_write(INTMS, 4, 1);
     device.bar_write(MSIX_TABLE_OFFSET, 8, MESSAGE_ADDRESS);
-    let entry = || device.pci.borrow().bar_read(MSIX_TABLE_OFFSET, 8);
+    let entry = || device.parts.pci.borrow().bar_read(MSIX_TABLE_OFFSET, 8);
     device.advance_to(at(299));
     assert_eq!((entry(), register(&device, INTMS)), (Some(0), 0));
     device.advance_to(at(300));

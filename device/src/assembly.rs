@@ -1,0 +1,421 @@
+//! Puts a drive together, step by step, from a profile, pieces and media.
+//!
+//! Each arrangement of firmware is one function whose lines are the steps: [`apart`] and [`spliced`]. A step takes what earlier ones have
+//! left. The order in which they spawn tasks, and that in which they register handlers, are behaviour (`device/order.rs`).
+
+use crate::arrivals::Arrivals;
+use crate::build::{self, BuildError, OOB_BYTES};
+use crate::firmware;
+use crate::life::Life;
+use crate::media::{Media, NandSource};
+use crate::pci;
+use crate::pieces::Pieces;
+use crate::profile::{ControllerName, Profile};
+use crate::wear;
+use crate::wiring::{Channels, Surroundings};
+use aster_board::{Link, PciFunction};
+use aster_events::{Firmware, Recorder};
+use aster_exec::{Core, Exec};
+use aster_hostif::{BlockSize, FrontEnd, History, HostIfConfig};
+use aster_nand::{NandArray, NandCells};
+use aster_parties::{Translation, TranslationNeeds, TranslationPorts, TranslationView};
+use aster_ports::cores::Interrupt;
+use aster_ports::dram::{Dram, SharedDram};
+use aster_ports::flash::FlashPort;
+use aster_ports::host::CommandPort;
+use aster_ports::link::LinkPort;
+use aster_ports::medium::{SharedBacklog, SharedNvram};
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_sched::{
+    Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, spawn_workers,
+};
+use aster_units::{BufferId, Content, Duration, Geometry, Restriction};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Metadata buffers that bring-up uses: one a way of a channel, channels after each other in time.
+const BRING_UP_BUFFERS: u32 = 1;
+
+/// What somebody wants.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) profile: &'a Profile,
+    pub(crate) content: Content,
+    pub(crate) recorder: &'a Recorder,
+}
+
+/// A drive's parts, running.
+pub(crate) struct Parts {
+    pub(crate) exec: Exec,
+    pub(crate) recorder: Recorder,
+    pub(crate) content: Content,
+    pub(crate) geometry: Geometry,
+    pub(crate) restriction: Restriction,
+    pub(crate) dram: SharedDram,
+    pub(crate) link_port: Rc<LinkPort>,
+    pub(crate) link: Rc<Link>,
+    pub(crate) pci: Rc<RefCell<PciFunction>>,
+    pub(crate) front: Rc<FrontEnd>,
+    pub(crate) arrivals: Rc<Arrivals>,
+    pub(crate) channels: Channels,
+    pub(crate) cores: Vec<Core>,
+    pub(crate) translation: Rc<dyn TranslationView>,
+    pub(crate) scheduler: Rc<dyn SchedulerView>,
+    pub(crate) firmware: Firmware,
+    pub(crate) cells: NandCells,
+    pub(crate) nvram: SharedNvram,
+    pub(crate) serial: Option<String>,
+    pub(crate) backlog: Option<SharedBacklog>,
+    pub(crate) memory: SharedBandwidth,
+}
+
+/// Puts the drive together that is wanted.
+pub(crate) fn assemble(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Result<Parts, BuildError> {
+    let base = Base::lay(wanted, pieces, media)?;
+    if base.scheduler_needs.commands { spliced(base) } else { apart(base) }
+}
+
+/// Translation and scheduler each stand between ports of their own: firmware of coroutines.
+fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
+    let ports = base.flash_ports(base.cores.interrupt, Interrupt::default());
+    let channels = base.channels(&ports)?;
+    let below = base.below(&ports, &channels);
+    let scheduler = base.start_scheduler(&base.cores.flash.clone(), &ports, &channels, below, None)?;
+    base.bring_up(&ports, &channels);
+    let link = base.link();
+    let commands = base.command_port();
+    let front = base.front_end(&link, &commands)?;
+    let translation = base.start_translation(&ports, commands)?;
+    Ok(base.whole(channels, link, front, translation, scheduler))
+}
+
+/// The host's commands pass the scheduler on their way to the translation, and both run on one core: firmware of one big loop.
+fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
+    let ports = base.flash_ports(Interrupt::default(), base.cores.interrupt);
+    let channels = base.channels(&ports)?;
+    let below = base.below(&ports, &channels);
+    base.bring_up(&ports, &channels);
+    let link = base.link();
+    let splice = CommandSplice { front: base.command_port(), translation: base.command_port() };
+    let front = base.front_end(&link, &splice.front)?;
+    let translation = base.start_translation(&ports, Rc::clone(&splice.translation))?;
+    let core = base.cores.translation.clone();
+    let scheduler = base.start_scheduler(&core, &ports, &channels, below, Some(splice))?;
+    Ok(base.whole(channels, link, front, translation, scheduler))
+}
+
+/// The cores of a drive.
+struct Cores {
+    translation: Core,
+    /// The same one, in a drive that has no other.
+    flash: Core,
+    /// How one hears of the other.
+    interrupt: Interrupt,
+    all: Vec<Core>,
+}
+
+impl Cores {
+    fn of(exec: &Exec, profile: &Profile) -> Result<Self, BuildError> {
+        let frequency = build::frequency(profile)?;
+        let translation = Core::new(exec, frequency);
+        if !profile.cores.flash_core {
+            let all = vec![translation.clone()];
+            return Ok(Cores {
+                flash: translation.clone(),
+                translation,
+                interrupt: Interrupt::default(),
+                all,
+            });
+        }
+        let latency = Duration::from_nanos(u64::from(profile.cores.interrupt_ns));
+        let flash = Core::new(exec, frequency);
+        let all = vec![translation.clone(), flash.clone()];
+        Ok(Cores { translation, flash, interrupt: Interrupt { latency }, all })
+    }
+}
+
+/// I3: above the scheduler, and below it where a port is.
+struct FlashPorts {
+    requests: Rc<FlashPort>,
+    controllers: Option<Rc<FlashPort>>,
+}
+
+/// The host's link, and what is pushed through it.
+struct HostLink {
+    port: Rc<LinkPort>,
+    link: Rc<Link>,
+}
+
+/// What all steps have: what lies in the drive before any part of it runs.
+struct Base<'a> {
+    wanted: Wanted<'a>,
+    exec: Exec,
+    geometry: Geometry,
+    array: NandArray,
+    nvram: SharedNvram,
+    serial: Option<String>,
+    backlog: Option<SharedBacklog>,
+    /// The size of a logical block that the drive was made with.
+    block_size: BlockSize,
+    host: HostIfConfig,
+    /// Pieces that wait for their start. Each is started once.
+    translation: Option<Box<dyn Translation>>,
+    needs: TranslationNeeds,
+    scheduler: Option<Box<dyn FlashScheduler>>,
+    scheduler_needs: SchedulerNeeds,
+    pieces: Pieces,
+    tasks: Rc<Tasks>,
+    memory: SharedBandwidth,
+    dram: SharedDram,
+    scratch: BufferId,
+    host_bus: SharedBandwidth,
+    channel_buses: Vec<SharedBandwidth>,
+    control_buses: build::ControlBuses,
+    cores: Cores,
+}
+
+impl<'a> Base<'a> {
+    /// Cells, pieces, what has been kept without power, memories, buses and cores.
+    fn lay(wanted: Wanted<'a>, mut pieces: Pieces, media: Media) -> Result<Self, BuildError> {
+        let Wanted { name, profile, content, .. } = wanted;
+        let Media { nand, nvram, serial, backlog } = media;
+        let array = cells(wanted, nand)?;
+
+        pieces.check_own_keys(profile)?;
+        let translation = pieces.make_translation(profile, content)?;
+        let scheduler = pieces.make_scheduler(profile)?;
+        let (needs, scheduler_needs) = (translation.needs(), scheduler.needs());
+        let tasks = Rc::new(build::tasks(profile, pieces.tasks.take()));
+
+        if !profile.board.nvram_kept {
+            nvram.keep_only_saved(needs.nvram_bytes);
+        }
+        let life = Life::load(&nvram);
+        let block_size = build::block_size(profile, content, life.block_size);
+        let mut host = build::host(profile, name, content, translation.capacity_bytes(), block_size);
+        host.history = life.history;
+        if let Some(serial) = &serial {
+            host.serial = serial.clone();
+        }
+        host.check()?;
+
+        let (exec, geometry) = (Exec::new(), profile.used_geometry());
+        let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
+        let dram = Dram::new(
+            content,
+            geometry.sectors_per_page(),
+            OOB_BYTES,
+            needs.data_buffers,
+            needs.metadata_buffers + BRING_UP_BUFFERS,
+            host.sram_bytes(),
+        );
+        let scratch = dram.borrow().metadata_buffer(needs.metadata_buffers);
+        let (host_bus, channel_buses) = build::buses(profile, &memory);
+        let control_buses = build::control_buses(profile, &memory);
+        let cores = Cores::of(&exec, profile)?;
+        Ok(Base {
+            wanted,
+            exec,
+            geometry,
+            array,
+            nvram,
+            serial,
+            backlog,
+            block_size,
+            host,
+            translation: Some(translation),
+            needs,
+            scheduler: Some(scheduler),
+            scheduler_needs,
+            pieces,
+            tasks,
+            memory,
+            dram,
+            scratch,
+            host_bus,
+            channel_buses,
+            control_buses,
+            cores,
+        })
+    }
+
+    fn has_software_controllers(&self) -> bool {
+        self.wanted.profile.channel.controller == ControllerName::Software
+    }
+
+    /// I3. Between the scheduler's core and the translation's requests are told of by `above`, between the scheduler's and that of
+    /// controllers in software by `between`.
+    fn flash_ports(&self, above: Interrupt, between: Interrupt) -> FlashPorts {
+        let luns = self.geometry.total_luns();
+        let requests = FlashPort::new(&self.exec, luns, self.needs.flash_requests, above);
+        let depth = u32::from(self.scheduler_needs.requests_per_lun) * luns;
+        let depth = depth.min(u16::MAX.into()) as u16;
+        let controllers = match (self.has_software_controllers(), self.scheduler_needs.takes_software) {
+            (true, true) => None,
+            (true, false) => Some(requests.below(depth, between)),
+            (false, _) => Some(requests.below(depth, Interrupt::default())),
+        };
+        FlashPorts { requests, controllers }
+    }
+
+    fn surroundings<'b>(&'b self, ports: &'b FlashPorts) -> Surroundings<'b> {
+        Surroundings {
+            exec: &self.exec,
+            profile: self.wanted.profile,
+            content: self.wanted.content,
+            geometry: self.geometry,
+            dram: &self.dram,
+            scratch: self.scratch,
+            buses: &self.channel_buses,
+            completions: self.scheduler_needs.polls.then_some(&self.control_buses.completions),
+            core: &self.cores.flash,
+            controllers: ports.controllers.as_ref().unwrap_or(&ports.requests),
+            recorder: self.wanted.recorder,
+        }
+    }
+    /// Packages, engines and controllers in hardware.
+    fn channels(&mut self, ports: &FlashPorts) -> Result<Channels, BuildError> {
+        let of_channel = |channel| self.array.take_packages(channel);
+        let packages = (0..self.wanted.profile.array_geometry().channels).map(of_channel).collect();
+        let Pieces { hardware, arbiter, .. } = &self.pieces;
+        Channels::build(&self.surroundings(ports), packages, hardware, arbiter.as_ref())
+    }
+    /// What the scheduler has below it. Behind a port, controllers in software are workers that take what comes one after the other; the
+    /// scheduler tells of it.
+    fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below {
+        let (core, recorder) = (&self.cores.flash, self.wanted.recorder);
+        let software = channels.software(core, self.geometry, recorder);
+        let Some(port) = &ports.controllers else { return Below::Luns(Box::new(software)) };
+        if self.has_software_controllers() {
+            let silent = Recorder::default();
+            spawn_workers(core, &channels.luns, port, &self.tasks, &channels.gate, &silent, software);
+        }
+        Below::Port(Rc::clone(port))
+    }
+    fn start_scheduler(
+        &mut self,
+        core: &Core,
+        ports: &FlashPorts,
+        channels: &Channels,
+        below: Below,
+        commands: Option<CommandSplice>,
+    ) -> Result<Rc<dyn SchedulerView>, BuildError> {
+        let scheduler = self.scheduler.take().expect("a scheduler is started once");
+        let view = scheduler.start(SchedulerPorts {
+            core: core.clone(),
+            requests: Rc::clone(&ports.requests),
+            below,
+            luns: channels.luns.clone(),
+            tasks: Rc::clone(&self.tasks),
+            commands,
+            buses: self.control_buses.core.clone(),
+            up: Rc::clone(&channels.gate),
+            recorder: self.wanted.recorder.clone(),
+        })?;
+        Ok(view)
+    }
+    fn bring_up(&self, ports: &FlashPorts, channels: &Channels) {
+        channels.bring_up(&self.surroundings(ports));
+    }
+
+    fn link(&self) -> HostLink {
+        let port = LinkPort::new(&self.exec, self.host.link_operations());
+        let config = build::link(self.wanted.profile);
+        let bus = SharedBandwidth::clone(&self.host_bus);
+        let link = Link::start(&self.exec, &port, config, bus, self.wanted.recorder);
+        HostLink { port, link }
+    }
+    /// I5.
+    fn command_port(&self) -> Rc<CommandPort> {
+        self.host.command_port(&self.exec)
+    }
+    /// The NVMe controller, which keeps its history and block format in NVRAM.
+    fn front_end(&self, link: &HostLink, commands: &Rc<CommandPort>) -> Result<Rc<FrontEnd>, BuildError> {
+        let (config, recorder) = (self.host.clone(), self.wanted.recorder);
+        let front = FrontEnd::start(&self.exec, config, &link.port, commands, &self.dram, recorder)?;
+        if let Some(backlog) = &self.backlog {
+            front.pause_with(Some(Rc::clone(backlog)));
+        }
+        let kept = self.nvram.clone();
+        front.on_format(Box::new(move |size| {
+            Life { block_size: Some(size), ..Life::load(&kept) }.store(&kept);
+        }));
+        // The block format stays what the drive was made with.
+        Life { history: front.history(), block_size: Some(self.block_size) }.store(&self.nvram);
+        let kept = self.nvram.clone();
+        front.on_history(Box::new(move |history: &History| {
+            Life { history: *history, ..Life::load(&kept) }.store(&kept);
+        }));
+        Ok(front)
+    }
+    fn start_translation(
+        &mut self,
+        ports: &FlashPorts,
+        commands: Rc<CommandPort>,
+    ) -> Result<Rc<dyn TranslationView>, BuildError> {
+        let translation = self.translation.take().expect("a translation is started once");
+        let view = translation.start(TranslationPorts {
+            core: self.cores.translation.clone(),
+            commands,
+            command_slots: self.host.command_slots(),
+            completes_early: self.wanted.profile.host.auto_completion,
+            flash: Rc::clone(&ports.requests),
+            buffers: self.dram.clone(),
+            nvram: self.nvram.clone(),
+            recorder: self.wanted.recorder.clone(),
+        })?;
+        Ok(view)
+    }
+
+    /// Health, PCI function, and the parts in their places.
+    fn whole(
+        self,
+        channels: Channels,
+        HostLink { port: link_port, link }: HostLink,
+        front: Rc<FrontEnd>,
+        translation: Rc<dyn TranslationView>,
+        scheduler: Rc<dyn SchedulerView>,
+    ) -> Parts {
+        let Wanted { profile, content, recorder, .. } = self.wanted;
+        wear::watch(profile, self.array.inspect(), &*translation, &front);
+        let ids = build::pci_ids(profile);
+        let pci = Rc::new(RefCell::new(PciFunction::new(ids, self.host.vectors)));
+        let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
+        let functions = [translation.functions(), scheduler.functions()].concat();
+        Parts {
+            exec: self.exec,
+            recorder: recorder.clone(),
+            content,
+            geometry: self.geometry,
+            restriction: profile.restriction(),
+            dram: self.dram,
+            link_port,
+            link,
+            pci,
+            front,
+            arrivals,
+            channels,
+            cores: self.cores.all,
+            firmware: firmware::firmware(profile, &functions),
+            translation,
+            scheduler,
+            cells: self.array.cells(),
+            nvram: self.nvram,
+            serial: self.serial,
+            backlog: self.backlog,
+            memory: self.memory,
+        }
+    }
+}
+
+fn cells(
+    Wanted { profile, content, recorder, .. }: Wanted<'_>,
+    nand: NandSource,
+) -> Result<NandArray, BuildError> {
+    Ok(match nand {
+        NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
+        NandSource::Image(medium) => NandArray::new(build::nand(profile, content)?, Some(medium), recorder)?,
+        NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
+    })
+}

@@ -1,0 +1,51 @@
+//! What SMART says of the media: what the translation knows of blocks, and how far the cells are worn.
+
+use crate::profile::Profile;
+use aster_hostif::{FrontEnd, MediaHealth};
+use aster_nand::NandInspect;
+use aster_parties::TranslationView;
+use aster_units::{BlockAddr, Geometry, LunIndex, Restriction};
+use std::rc::Rc;
+
+/// Tells the front end of the media's health whenever the translation says that it has changed.
+pub(crate) fn watch(
+    profile: &Profile,
+    inspect: NandInspect,
+    translation: &dyn TranslationView,
+    front: &Rc<FrontEnd>,
+) {
+    let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
+    let endurance = u64::from(profile.package.endurance.max(1));
+    let blocks = u64::from(geometry.total_luns()) * u64::from(geometry.blocks_per_lun);
+    // The totals of cells begin when an image is opened, what a block has been through doesn't.
+    let (worn, opened) =
+        (erases_of_blocks(&inspect, &geometry, &restriction), inspect.totals_of_drive().erases);
+    let (threshold, front) = (profile.host.spare_threshold_percent, Rc::clone(front));
+    translation.watch_media(Box::new(move |media| {
+        let erases = worn + (inspect.totals_of_drive().erases - opened);
+        let used = erases * 100 / (blocks * endurance);
+        front.set_media_health(MediaHealth {
+            available_spare: media.available_spare,
+            available_spare_threshold: threshold,
+            percentage_used: used.min(255) as u8,
+            read_only: media.read_only,
+            reliability_degraded: media.rebuilt,
+            ..MediaHealth::default()
+        });
+    }));
+}
+
+/// The blocks of a LUN that the firmware uses, by their addresses in the package.
+pub(crate) fn used_blocks(
+    geometry: &Geometry,
+    restriction: &Restriction,
+) -> impl Iterator<Item = BlockAddr> + Clone + use<> {
+    let restriction = *restriction;
+    (0..geometry.blocks_per_lun).map(move |block| restriction.block(BlockAddr(block)))
+}
+
+/// Program/erase cycles of all blocks that the firmware uses, over their whole life.
+fn erases_of_blocks(inspect: &NandInspect, geometry: &Geometry, restriction: &Restriction) -> u64 {
+    let of_lun = |lun| used_blocks(geometry, restriction).map(move |block| (LunIndex(lun), block));
+    (0..geometry.total_luns()).flat_map(of_lun).map(|(l, b)| u64::from(inspect.block(l, b).erases)).sum()
+}
