@@ -333,7 +333,8 @@ impl<'a> Base<'a> {
     /// The NVMe controller, which keeps its history and block format in NVRAM.
     fn front_end(&self, link: &HostLink, commands: &Rc<CommandPort>) -> Result<Rc<FrontEnd>, BuildError> {
         let (config, recorder) = (self.host.clone(), self.wanted.recorder);
-        let front = FrontEnd::start(&self.exec, config, &link.port, commands, &self.dram, recorder)?;
+        let set = self.pieces.make_command_set(self.wanted.profile)?;
+        let front = FrontEnd::start(&self.exec, config, set, &link.port, commands, &self.dram, recorder)?;
         if let Some(backlog) = &self.backlog {
             front.pause_with(Some(Rc::clone(backlog)));
         }

@@ -33,6 +33,7 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         error => error,
     })?;
     pieces.make_scheduler(profile)?;
+    pieces.make_command_set(profile)?;
     pieces.check_own_keys(profile)?;
     let bytes = translation.capacity_bytes();
     build::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;

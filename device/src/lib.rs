@@ -37,7 +37,7 @@ pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
-pub use registry::{MakeScheduler, MakeTranslation, Registry};
+pub use registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
 
 /// Waveforms of a channel's pins.
 pub mod wave {
@@ -62,8 +62,8 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        Boot, DriveState, FlashCounts, MediaFacts, MediaState, PieceError, Translation, TranslationNeeds,
-        TranslationPorts, TranslationStats, TranslationView,
+        Boot, CommandSet, Decoded, DriveState, FlashCounts, MediaFacts, MediaState, Namespace, PieceError,
+        Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
@@ -83,6 +83,7 @@ pub mod plug {
         spawn_workers,
     };
     pub use aster_txn::{Descriptor, Direction, Txn};
+    pub use aster_wire::nvme::{Sqe, Status};
     pub use aster_wire::onfi;
 }
 

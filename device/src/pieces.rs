@@ -4,8 +4,8 @@ use crate::build::{self, BuildError, value};
 use crate::channels::ChannelHardware;
 use crate::life;
 use crate::profile::Profile;
-use crate::registry::{MakeScheduler, MakeTranslation, Registry};
-use aster_parties::{MediaFacts, Translation};
+use crate::registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
+use aster_parties::{CommandSet, MediaFacts, Translation};
 use aster_ports::order::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
@@ -27,6 +27,8 @@ pub struct Pieces {
     pub translations: Registry<MakeTranslation>,
     /// The flash schedulers that `scheduler.policy` chooses from; of no use on a bench.
     pub schedulers: Registry<MakeScheduler>,
+    /// The command sets that `host.command_set` chooses from; of no use on a bench.
+    pub command_sets: Registry<MakeCommandSet>,
 }
 
 impl Pieces {
@@ -38,6 +40,24 @@ impl Pieces {
     ) -> Self {
         self.translations.add(kind, Box::new(make));
         self
+    }
+
+    /// Adds a command set that profiles choose by `host.command_set`.
+    pub fn command_set(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError> + 'static,
+    ) -> Self {
+        self.command_sets.add(name, Box::new(make));
+        self
+    }
+
+    /// The command set of a profile's drive.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is none for this drive.
+    pub(crate) fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
+        self.command_sets.find(&profile.host.command_set)?(profile)
     }
 
     /// Adds a flash scheduler that profiles choose by `scheduler.policy`.
@@ -64,6 +84,7 @@ impl Pieces {
             || self.arbiter.is_some()
             || self.translations.is_own(&profile.ftl.kind)
             || self.schedulers.is_own(&profile.scheduler.policy)
+            || self.command_sets.is_own(&profile.host.command_set)
     }
 
     /// Checks that somebody reads the profile's `[own]`.

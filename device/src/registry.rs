@@ -3,13 +3,17 @@
 use crate::build::{self, BuildError, value};
 use crate::profile::Profile;
 use aster_ftl::PageMapping;
-use aster_parties::{MediaFacts, Translation};
+use aster_hostif::Nvm;
+use aster_parties::{CommandSet, MediaFacts, Translation};
 use aster_sched::cosmos::Cosmos;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
 use std::collections::BTreeMap;
 
 /// Makes a translation of what a profile says, for such media. It starts nothing.
 pub type MakeTranslation = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError>>;
+
+/// Makes a command set of what a profile says.
+pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError>>;
 
 /// Makes a flash scheduler of what a profile says. It starts nothing.
 pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError>>;
@@ -59,6 +63,13 @@ impl Default for Registry<MakeTranslation> {
         let page_mapping: MakeTranslation =
             Box::new(|profile, facts| Ok(Box::new(PageMapping::new(build::ftl(profile, facts))?)));
         Registry::of("ftl.kind", [("page-mapping", page_mapping)])
+    }
+}
+
+impl Default for Registry<MakeCommandSet> {
+    fn default() -> Self {
+        let nvm: MakeCommandSet = Box::new(|_| Ok(Box::new(Nvm)));
+        Registry::of("host.command_set", [("nvm", nvm)])
     }
 }
 

@@ -18,7 +18,10 @@ const EVERYTHING: &str = "*";
 const ARROWS: &[Arrow] = &[
     Arrow { from: "base/units", to: &[] },
     Arrow { from: "base/ports", to: &["base/units", "base/txn", "base/exec"] },
-    Arrow { from: "base/parties", to: &["base/units", "base/exec", "base/events", "base/ports"] },
+    Arrow {
+        from: "base/parties",
+        to: &["base/units", "base/exec", "base/events", "base/ports", "base/wire"],
+    },
     Arrow { from: "base/*", to: &["base/units"] },
     Arrow { from: "hardware/*", to: &["base/*", "hardware/nand"] },
     Arrow { from: "firmware/*", to: &["base/*", "firmware/flash", "firmware/ftl"] },
@@ -118,6 +121,7 @@ mod tests {
             ("base/ports", "base/exec"),
             ("base/ports", "base/txn"),
             ("base/parties", "base/ports"),
+            ("base/parties", "base/wire"),
             ("hardware/channel", "hardware/nand"),
             ("hardware/channel", "base/wire"),
             ("firmware/sched", "firmware/flash"),

@@ -2,6 +2,7 @@
 //!
 //! | party | between | here |
 //! |---|---|---|
+//! | command set | an NVMe controller's queues and I5 | [`CommandSet`] |
 //! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
 //!
 //! A party is a *piece*, which says what it needs and then starts, and a *view*, what is asked of it while it runs. What goes from one to
@@ -11,11 +12,13 @@
 
 extern crate alloc;
 
+mod command_set;
 mod piece;
 mod state;
 mod stats;
 mod translation;
 
+pub use command_set::{CommandSet, Decoded, Namespace};
 pub use piece::PieceError;
 pub use state::{Boot, DriveState, MediaState};
 pub use stats::{FlashCounts, TranslationStats};

@@ -524,6 +524,9 @@ pub struct FtlProfile {
     pub background_gap_us: u32,
 }
 
+fn default_command_set() -> String {
+    "nvm".to_owned()
+}
 fn default_kind() -> String {
     "page-mapping".to_owned()
 }
@@ -565,6 +568,9 @@ pub enum ArbitrationName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
+    /// What I/O commands mean: `"nvm"`, or a command set of a reader's own.
+    #[serde(default = "default_command_set")]
+    pub command_set: String,
     /// I/O queue pairs, 1 to 64.
     pub queue_pairs: u16,
     /// Entries a queue, 2 to 4096.

@@ -354,6 +354,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("over_provisioning_percent = 32", "over_provisioning_percent = 0", "ftl.over_provisioning_percent"),
     ("buffer_entries = 32", "buffer_entries = 1", "ftl.buffer_entries"),
     ("buffer_entries = 32", "buffer_entries = 32\nkind = \"pages\"", "ftl.kind"),
+    ("[host]", "[host]\ncommand_set = \"kv\"", "host.command_set"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),

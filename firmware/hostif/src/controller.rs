@@ -18,6 +18,7 @@ use crate::slots::{Slots, Stage};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use aster_parties::CommandSet;
 use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_units::{Duration, Instant};
@@ -29,6 +30,7 @@ use aster_wire::nvme::log::STATISTICS_BYTES;
 #[derive(Debug)]
 pub struct Controller {
     pub(crate) config: HostIfConfig,
+    pub(crate) set: Box<dyn CommandSet>,
     pub(crate) layout: SramLayout,
     pub(crate) registers: Registers,
     pub(crate) phase: Phase,
@@ -68,11 +70,11 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller in the state that follows power-on.
+    /// A controller in the state that follows power-on, whose I/O commands are those of `set`.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
-    pub fn new(config: HostIfConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: HostIfConfig, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
         config.check()?;
         let queues = usize::from(config.queue_pairs) + 1;
         let slots = Slots::new(config.slots);
@@ -106,6 +108,7 @@ impl Controller {
             formatting: false,
             format_changed: false,
             config,
+            set,
         })
     }
 

@@ -171,7 +171,7 @@ impl Controller {
         match result {
             Err(_) => self.finish(ports, id, Status::DATA_TRANSFER_ERROR, 0),
             Ok(()) if slot.queue == 0 => self.finish(ports, id, Status::SUCCESS, 0),
-            Ok(()) => self.ranges_arrived(ports, id),
+            Ok(()) => self.scratch_arrived(ports, id),
         }
     }
 

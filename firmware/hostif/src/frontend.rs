@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler, HandlerId};
+use aster_parties::CommandSet;
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
 use aster_ports::link::{FRONT_ANSWER, LinkPort};
@@ -38,7 +39,7 @@ pub struct FrontEnd {
 }
 
 impl FrontEnd {
-    /// Registers a controller with `exec` and connects it to both ports. `commands` comes from
+    /// Registers a controller of this command set with `exec` and connects it to both ports. `commands` comes from
     /// [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else this asserts.
     ///
     /// # Errors
@@ -46,13 +47,14 @@ impl FrontEnd {
     pub fn start(
         exec: &Exec,
         config: HostIfConfig,
+        set: Box<dyn CommandSet>,
         link: &Rc<LinkPort>,
         commands: &Rc<CommandPort>,
         dram: &SharedDram,
         recorder: &Recorder,
     ) -> Result<Rc<Self>, ConfigError> {
         let (needed, found) = (config.sram_bytes(), dram.borrow().sram().len());
-        let controller = RefCell::new(Controller::new(config)?);
+        let controller = RefCell::new(Controller::new(config, set)?);
         assert!(found >= needed, "the front end needs {needed} bytes of SRAM, there are {found}");
         let front = Rc::new(FrontEnd {
             exec: exec.clone(),

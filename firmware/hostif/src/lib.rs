@@ -5,7 +5,7 @@
 //! it is handed, [`aster_ports::link::LinkPort`] and [`aster_ports::host::CommandPort`]. [`FrontEnd`] is the thin glue
 //! that registers it with an executor.
 //!
-//! The way of a command: doorbell → `arbitration` → fetch DMA → `nvm` or `admin` decodes it → `data` walks its PRPs →
+//! The way of a command: doorbell → `arbitration` → fetch DMA → the command set ([`Nvm`], or another) or `admin` decodes it → `data` walks its PRPs →
 //! FTL → `data` maps the FTL's DMA requests to host memory → `complete` posts the entry → `interrupt`.
 //!
 //! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed table
@@ -29,6 +29,7 @@ mod fetch;
 mod frontend;
 mod health;
 mod interrupt;
+mod io;
 mod nvm;
 mod parking;
 mod pause;
@@ -46,6 +47,7 @@ pub use controller::Controller;
 pub use doorbells::{DoorbellBuffer, QueueDoorbell};
 pub use frontend::FrontEnd;
 pub use health::{History, MediaHealth};
+pub use nvm::Nvm;
 
 #[cfg(test)]
 mod tests;

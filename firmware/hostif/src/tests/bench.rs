@@ -1,13 +1,15 @@
 //! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
 
 use crate::config::BlockSize;
-use crate::{FrontEnd, History, HostIfConfig};
+use crate::{FrontEnd, History, HostIfConfig, Nvm};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler};
+use aster_parties::CommandSet;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::host::{CommandPort, Completion, DmaDirection, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
@@ -232,6 +234,10 @@ pub struct Bench {
 impl Bench {
     /// A powered drive that nobody has touched.
     pub fn new(config: HostIfConfig) -> Self {
+        Bench::with_set(config, Box::new(Nvm))
+    }
+    /// The same with another command set.
+    pub fn with_set(config: HostIfConfig, set: Box<dyn CommandSet>) -> Self {
         let exec = Exec::new();
         let link = LinkPort::new(&exec, config.link_operations());
         link.attach_link(exec.register(Rc::new(Link(link.clone()))));
@@ -239,7 +245,7 @@ impl Bench {
         let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
         let namespace_bytes = config.namespace_bytes as usize;
         let recorder = Recorder::default();
-        let front = FrontEnd::start(&exec, config, &link, &port, &dram, &recorder).unwrap();
+        let front = FrontEnd::start(&exec, config, set, &link, &port, &dram, &recorder).unwrap();
         let ftl = Rc::new(Ftl {
             exec: exec.clone(),
             port,

@@ -4,6 +4,7 @@
 mod auto_completion;
 mod bad_input;
 mod bench;
+mod command_set;
 mod data;
 mod doorbells;
 mod events;

@@ -1,0 +1,143 @@
+//! I/O commands on their way through the controller: decoded by its command set, handed to the translation, and back.
+
+use crate::controller::Controller;
+use crate::data::Walked;
+use crate::nvm::NSID;
+use crate::ports::Ports;
+use crate::slots::Stage;
+use aster_events::Event;
+use aster_parties::{Decoded, Namespace};
+use aster_ports::host::{Completion, DmaDirection, HostCommand, HostOp, HostStatus};
+use aster_wire::nvme::Status;
+
+impl Controller {
+    /// Logical blocks of the namespace.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.config.namespace_bytes >> self.block_size.log2()
+    }
+    fn namespace(&self) -> Namespace {
+        Namespace {
+            nsid: NSID,
+            blocks: self.blocks(),
+            block_bytes_log2: self.block_size.log2(),
+            transfer_bytes_max: self.config.transfer_bytes_max(),
+            write_cache: self.features.write_cache.enabled(),
+            formatting: self.formatting,
+        }
+    }
+
+    pub(crate) fn start_io(&mut self, ports: &mut Ports, id: u16) {
+        let namespace = self.namespace();
+        let slot = &self.slots[id];
+        let decoded = self.set.decode(slot.command.id, &slot.sqe, &namespace);
+        self.go_on(ports, id, decoded);
+    }
+    /// What a command fetched lies in its scratch memory.
+    pub(crate) fn scratch_arrived(&mut self, ports: &mut Ports, id: u16) {
+        let namespace = self.namespace();
+        let slot = &self.slots[id];
+        if slot.abort {
+            return self.finish(ports, id, Status::ABORT_REQUESTED, 0);
+        }
+        let at = self.layout.scratch(id);
+        let bytes = &ports.sram[at..at + slot.command.length as usize];
+        let decoded = self.set.fetched(slot.command.id, &slot.sqe, bytes, ports.commands, &namespace);
+        self.go_on(ports, id, decoded);
+    }
+    fn go_on(&mut self, ports: &mut Ports, id: u16, decoded: Result<Decoded, Status>) {
+        let goes_on = decoded.and_then(|decoded| match decoded {
+            Decoded::Done { result } => {
+                self.finish(ports, id, Status::SUCCESS, result);
+                Ok(false)
+            }
+            Decoded::Forward(command) => {
+                self.slots[id].command = command;
+                Ok(true)
+            }
+            Decoded::Transfer(command) => {
+                self.slots[id].command = command;
+                Ok(self.begin_walk(ports, id, command.length)? == Walked::All)
+            }
+            Decoded::Fetch { bytes } => {
+                self.slots[id].command.length = bytes.into();
+                self.move_scratch(ports, id, DmaDirection::FromHost, bytes.into())?;
+                Ok(false)
+            }
+        });
+        match goes_on {
+            Ok(true) => self.forward(ports, id),
+            Ok(false) => {}
+            Err(status) => self.finish(ports, id, status, 0),
+        }
+    }
+
+    pub(crate) fn set_command(&mut self, id: u16, op: HostOp, offset: u64, length: u64, fua: bool) {
+        let command = &mut self.slots[id].command;
+        *command = HostCommand { id: command.id, op, offset, length, fua };
+    }
+
+    /// Hands a command to the FTL, or parks it during a pause.
+    pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
+        if self.park(ports, id) {
+            return;
+        }
+        let slot = &mut self.slots[id];
+        slot.stage = Stage::Ftl;
+        (slot.with_ftl, slot.moved) = (true, 0);
+        self.health.started(ports.now());
+        ports.commands.push_command(slot.command);
+    }
+
+    /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that the host was promised: a
+    /// read that lost a sector never comes so far.
+    pub(crate) fn moved(&mut self, ports: &mut Ports, id: u16, bytes: u32) {
+        let slot = &mut self.slots[id];
+        slot.moved += u64::from(bytes);
+        let command = slot.command;
+        if !self.config.auto_completion || !command.ends_with_data() {
+            return;
+        }
+        assert!(slot.moved <= command.length, "data of command {id} were moved twice");
+        if slot.moved == command.length {
+            slot.failed_at = None;
+            self.health.ended(ports.now(), &command, HostStatus::Success);
+            ports.emit(|| Event::CommandAnswered { command: id });
+            self.finish(ports, id, Status::SUCCESS, 0);
+        }
+    }
+
+    /// The FTL has finished a command.
+    pub(crate) fn ftl_completed(&mut self, ports: &mut Ports, completion: Completion) {
+        let id = completion.id.0;
+        let command = (id != self.shutdown_id()).then(|| &self.slots[id].command);
+        if self.pause.defer(&completion, command) {
+            return;
+        }
+        if id == self.shutdown_id() {
+            return self.shutdown_completed(ports, completion.status);
+        }
+        let slot = &mut self.slots[id];
+        assert!(slot.with_ftl, "the FTL completed command {id}, which it does not have");
+        slot.with_ftl = false;
+        match slot.stage {
+            Stage::Ftl => {}
+            // Completed by itself: its entry has been sent, or is about to be.
+            Stage::Answered => return self.slots.free(id),
+            _ => return,
+        }
+        let (command, queue, orphan) = (slot.command, slot.queue, slot.orphan);
+        self.health.ended(ports.now(), &command, completion.status);
+        if completion.status == HostStatus::UnrecoveredRead {
+            self.check_health(ports);
+        }
+        if queue == 0 {
+            self.formatted(id, completion.status);
+        }
+        if orphan {
+            return self.drop_command(ports, id);
+        }
+        self.slots[id].failed_at = completion.failed_at;
+        let (status, result) = self.set.completed(&self.slots[id].sqe, &completion);
+        self.finish(ports, id, status, result);
+    }
+}
