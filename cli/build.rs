@@ -1,4 +1,5 @@
-//! Tells the program which commit it is built from, where that is known. No build fails over it, and none depends on the time of day.
+//! Tells the program which commit it is built from, where that is known. No build fails over it, and none
+//! depends on the time of day.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +29,8 @@ fn main() {
     println!("cargo:rustc-env=ASTER_COMMIT={}", commit(&root).unwrap_or_default());
 }
 
-/// The commit, with `-dirty` behind it when what is built has changes; `None` outside of a repository of Aster's own.
+/// The commit, with `-dirty` behind it when what is built has changes; `None` outside of a repository of
+/// Aster's own.
 fn commit(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")

@@ -1,5 +1,5 @@
-//! The array alone: channels, packages, flash operations and scheduler under I3, with no FTL and no host. What is left of a
-//! request's cost when these are taken off belongs to the floors above.
+//! The array alone: channels, packages, flash operations and scheduler under I3, with no FTL and no host.
+//! What is left of a request's cost when these are taken off belongs to the floors above.
 
 use crate::clock::cpu_seconds;
 use aster_channel::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};

@@ -1,8 +1,10 @@
-//! `costs`: what flash software costs, as the instructions that callgrind counts on this machine. Prints a cost file.
+//! `costs`: what flash software costs, as the instructions that callgrind counts on this machine. Prints a
+//! cost file.
 //!
-//! Each number is a difference: one step is carried out so many times and then twice as often, and what the second run
-//! executes more is divided by the steps it has more. So nothing of starting and of the loop's surroundings counts, and the
-//! same binary gives the same numbers on every run. The hardware answers at once; what it executes is left out.
+//! Each number is a difference: one step is carried out so many times and then twice as often, and what the
+//! second run executes more is divided by the steps it has more. So nothing of starting and of the loop's
+//! surroundings counts, and the same binary gives the same numbers on every run. The hardware answers at
+//! once; what it executes is left out.
 
 use aster_exec::{Core, Exec, Handler};
 use aster_flash::{Controller, FlashConfig, FlashCosts, Lun, LunShape, PollPolicy};
@@ -25,7 +27,8 @@ const BUSY: u64 = 0x80;
 /// What is measured.
 const MEASURED: [&str; 4] = ["enqueue", "status", "two-statuses", "busy-poll"];
 
-/// A channel that has done what it is told as soon as it is told. It says busy so many times after each erase.
+/// A channel that has done what it is told as soon as it is told. It says busy so many times after each
+/// erase.
 struct Instantly {
     port: Rc<ChannelPort>,
     busy_polls: u64,

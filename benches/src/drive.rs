@@ -1,4 +1,5 @@
-//! The whole drive: host driver, NVMe, FTL, flash operations, channels and packages, with fingerprints, on `ideal`.
+//! The whole drive: host driver, NVMe, FTL, flash operations, channels and packages, with fingerprints, on
+//! `ideal`.
 
 use crate::clock::{cpu_seconds, peak_bytes};
 use aster_device::Media;
@@ -121,7 +122,8 @@ pub fn measure() {
 const BOARD_BLOCKS: u32 = 64;
 const BOARD_READS: u64 = 20_000;
 
-/// Prints how fast the drives of the Cosmos+ paper go by: simulated seconds a CPU second at full read bandwidth.
+/// Prints how fast the drives of the Cosmos+ paper go by: simulated seconds a CPU second at full read
+/// bandwidth.
 pub fn measure_boards() {
     println!("128 KiB sequential reads, 16 outstanding, 8 × 8 MLC, fingerprint");
     for name in ["cosmos-plus", "cosmos-board"] {

@@ -1,8 +1,10 @@
-//! `events-cost`: what events cost that nobody listens to, in instructions of a run; fails at two percent or more.
+//! `events-cost`: what events cost that nobody listens to, in instructions of a run; fails at two percent or
+//! more.
 //!
-//! Callgrind counts the instructions of the same run twice: in this build, and in one from which events fall away
-//! (`--cfg aster_without_events`, see `aster_events::Recorder::is_on`), which is made here. Each number is the difference
-//! between a run and one of twice the requests, so that start-up does not count. Both are the same whenever they are counted.
+//! Callgrind counts the instructions of the same run twice: in this build, and in one from which events fall
+//! away (`--cfg aster_without_events`, see `aster_events::Recorder::is_on`), which is made here. Each number
+//! is the difference between a run and one of twice the requests, so that start-up does not count. Both are
+//! the same whenever they are counted.
 
 use aster_device::Media;
 use aster_device::profile::shipped;

@@ -17,7 +17,8 @@ pub fn measure() {
     println!("  task switch                  {:7.1} ns", task_switch());
 }
 
-/// `pending` tasks that sleep for random times: each event is popped, its task polled, and its next sleep pushed.
+/// `pending` tasks that sleep for random times: each event is popped, its task polled, and its next sleep
+/// pushed.
 fn timer_event(pending: u64) -> f64 {
     let exec = Exec::new();
     for i in 0..pending {

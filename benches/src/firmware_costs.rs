@@ -1,10 +1,12 @@
-//! `firmware-costs`: what the steps of the big loop and of the FTL below it cost, as the instructions that callgrind counts on this
-//! machine while a board's drive serves reads and writes. Prints the counted part of costs/cosmos.toml.
+//! `firmware-costs`: what the steps of the big loop and of the FTL below it cost, as the instructions that
+//! callgrind counts on this machine while a board's drive serves reads and writes. Prints the counted part of
+//! costs/cosmos.toml.
 //!
-//! Each count is a difference: a drive serves so many requests and then twice as many, and what the second run executes more in a step's
-//! functions is divided by how often the second run took that step more. Instructions are told apart by the source line that they were
-//! compiled from, so that inlining doesn't move them; what the standard library has them execute counts for the function that it was
-//! inlined into. The executor, ports and hardware stand for what the board has in hardware, and are left out.
+//! Each count is a difference: a drive serves so many requests and then twice as many, and what the second
+//! run executes more in a step's functions is divided by how often the second run took that step more.
+//! Instructions are told apart by the source line that they were compiled from, so that inlining doesn't move
+//! them; what the standard library has them execute counts for the function that it was inlined into. The
+//! executor, ports and hardware stand for what the board has in hardware, and are left out.
 
 use aster_device::Media;
 use aster_device::big_loop::{LoopStats, OperationKind};
@@ -24,7 +26,8 @@ const OUTSTANDING: u32 = 64;
 /// What the drive that is counted prints before its counters.
 const MARK: &str = "counters";
 
-/// Cycles that each step is made to take, whatever the profile says: so many that the core always has something to do.
+/// Cycles that each step is made to take, whatever the profile says: so many that the core always has
+/// something to do.
 const STEP_CYCLES: u64 = 500;
 
 /// The board's drive, small.
@@ -169,7 +172,8 @@ impl Functions {
     }
 }
 
-/// Sums callgrind's lines by step (the format is described in Valgrind's manual, "Callgrind Format Specification").
+/// Sums callgrind's lines by step (the format is described in Valgrind's manual, "Callgrind Format
+/// Specification").
 fn by_step(profile: &str) -> BTreeMap<&'static str, u64> {
     let mut sums = BTreeMap::new();
     let mut sources: BTreeMap<String, Functions> = BTreeMap::new();

@@ -1,9 +1,11 @@
-//! A live drive on its socket: a polled client, doorbells in mapped memory, 4 KiB random reads at queue depth 32. The whole drive
-//! beside the same server and front end with a null backend, which completes every command at once and moves no data.
+//! A live drive on its socket: a polled client, doorbells in mapped memory, 4 KiB random reads at queue depth
+//! 32. The whole drive beside the same server and front end with a null backend, which completes every
+//! command at once and moves no data.
 //!
-//! Client and server take turns on one core, so that other work on the machine matters little: that is requests a second
-//! of one core's time, the client's share included. Then the client has a core of its own, as it would have outside of a bench:
-//! requests a second of the wall clock, of which a machine with fewer free cores has less.
+//! Client and server take turns on one core, so that other work on the machine matters little: that is
+//! requests a second of one core's time, the client's share included. Then the client has a core of its own,
+//! as it would have outside of a bench: requests a second of the wall clock, of which a machine with fewer
+//! free cores has less.
 
 use crate::clock::cpu_seconds;
 use aster_device::plug::{

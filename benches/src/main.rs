@@ -1,5 +1,5 @@
-//! `make bench`: what the simulator itself costs. CPU time of this process, so other work on the machine matters little;
-//! compare ratios of one run.
+//! `make bench`: what the simulator itself costs. CPU time of this process, so other work on the machine
+//! matters little; compare ratios of one run.
 //!
 //! `bench [NAME ...]` runs only the measurements whose name contains one of the words.
 

@@ -185,8 +185,8 @@ impl Again {
         }
     }
 
-    /// Refuses what isn't what it was then: the trace that `work` was read from, and an image that holds `state`
-    /// now, which is asked for only where it matters.
+    /// Refuses what isn't what it was then: the trace that `work` was read from, and an image that holds
+    /// `state` now, which is asked for only where it matters.
     ///
     /// # Errors
     /// What has changed, or that the image can't be read.
@@ -420,7 +420,8 @@ mod tests {
         assert!(matches!(verdict(Path::new("r"), &theirs, &ours, true), Compared::Same(_)));
         let other = json!({"a": 1, "b": 100, "c": 0.11});
         assert!(matches!(verdict(Path::new("r"), &other, &ours, true), Compared::Wrong(_)));
-        // A count that came back as 100.0 is one, and a key of a profile that is none by nature takes it, too.
+        // A count that came back as 100.0 is one, and a key of a profile that is none by nature takes it,
+        // too.
         let read =
             of_text(r#"{"count": 100.0, "clock": 1e3, "share": 0.5, "big": 1e300, "low": -2.0}"#).unwrap();
         assert_eq!(read, json!({"count": 100, "clock": 1000, "share": 0.5, "big": 1e300, "low": -2.0}));

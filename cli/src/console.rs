@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 
-/// `text` with what a terminal would obey written out: names in images, traces and reports come from anywhere.
+/// `text` with what a terminal would obey written out: names in images, traces and reports come from
+/// anywhere.
 fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_obeyed) {

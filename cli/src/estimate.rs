@@ -1,8 +1,8 @@
 //! How long work will still take, from how it went so far.
 //!
-//! The cost of a step changes in the course of work: what is written first is cheap, what makes the drive collect garbage is not. So
-//! only the last while counts, and nothing is said before it has gone evenly: a mean over all that was done says "8 s left" when
-//! the cheap half is over and the dear one has begun.
+//! The cost of a step changes in the course of work: what is written first is cheap, what makes the drive
+//! collect garbage is not. So only the last while counts, and nothing is said before it has gone evenly: a
+//! mean over all that was done says "8 s left" when the cheap half is over and the dear one has begun.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -89,7 +89,8 @@ impl Estimate {
         }
     }
 
-    /// What is done by `at`, behind the last sample: the last step's pace goes on for as long as that step took at most.
+    /// What is done by `at`, behind the last sample: the last step's pace goes on for as long as that step
+    /// took at most.
     fn ahead(&self, at: Duration, share: f64) -> f64 {
         let mut last = self.samples.iter().rev();
         match (last.next(), last.next()) {

@@ -72,7 +72,8 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Refuses to write what the run reads, and to write one file twice: nothing of the user's is overwritten by accident.
+/// Refuses to write what the run reads, and to write one file twice: nothing of the user's is overwritten by
+/// accident.
 ///
 /// # Errors
 /// Names the file that has two uses.

@@ -25,7 +25,8 @@ impl Interrupt {
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
         }
-        // A write beyond a limit on the size of files (ulimit -f) is an error that is told, and no end without a word.
+        // A write beyond a limit on the size of files (ulimit -f) is an error that is told, and no end
+        // without a word.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))
             .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
         Ok(Interrupt(asked))

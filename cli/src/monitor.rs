@@ -8,7 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 /// Which modules listen.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ModulesArgs {
-    /// The operation monitor's modules, in the order of their entries in the table, separated by commas [default: all]
+    /// The operation monitor's modules, in the order of their entries in the table, separated by commas
+    /// [default: all]
     #[arg(long = "monitor-modules", value_name = "LIST", value_delimiter = ',',
           requires = "samples", value_parser = shipped_module())]
     list: Option<Vec<ShippedModule>>,

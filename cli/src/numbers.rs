@@ -1,7 +1,8 @@
-//! Mistakes on the command line of which clap says too little or too much: numbers that can't be, and what stands beside `--again`.
+//! Mistakes on the command line of which clap says too little or too much: numbers that can't be, and what
+//! stands beside `--again`.
 //!
-//! The parsers of the arguments speak of Rust's ranges (`0 is not in 1..=128`) and types (`number too large to fit in target type`). A usage
-//! line is made of what was given, and takes it for right.
+//! The parsers of the arguments speak of Rust's ranges (`0 is not in 1..=128`) and types (`number too large
+//! to fit in target type`). A usage line is made of what was given, and takes it for right.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};

@@ -33,7 +33,8 @@ pub(crate) fn find(wanted: &Path, overrides: &[String]) -> Result<Named, Failure
     find_with(wanted, None, overrides)
 }
 
-/// The profile that the user named, or else the one that the image at `image` keeps, with overrides put in place.
+/// The profile that the user named, or else the one that the image at `image` keeps, with overrides put in
+/// place.
 ///
 /// # Errors
 /// As [`find`], and when there is no image, or it keeps none.

@@ -1,4 +1,5 @@
-//! Progress on standard error: a bar on a terminal; elsewhere a line a stage, and one now and then while it lasts.
+//! Progress on standard error: a bar on a terminal; elsewhere a line a stage, and one now and then while it
+//! lasts.
 
 use crate::estimate::Estimate;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -38,8 +39,8 @@ impl Progress {
         self.begin_parts(&[stage]);
     }
 
-    /// The stage before is over; what begins has these parts, as many times as wide in its share. How long one takes says nothing of
-    /// the next: each is a stage of its own.
+    /// The stage before is over; what begins has these parts, as many times as wide in its share. How long
+    /// one takes says nothing of the next: each is a stage of its own.
     pub(crate) fn begin_parts(&mut self, parts: &[&str]) {
         self.parts = (parts.iter().map(|&part| part.to_owned()).collect(), 0);
         self.show();

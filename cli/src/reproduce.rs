@@ -145,7 +145,8 @@ fn carried_out<R, E: Into<Failure>>(
     followed(experiment)
 }
 
-/// Writes an experiment's figures, if that is asked for: behind its report, which one that can't be written must not take away.
+/// Writes an experiment's figures, if that is asked for: behind its report, which one that can't be written
+/// must not take away.
 fn draw(args: &ReproduceArgs, figures: impl FnOnce() -> Result<Vec<Drawn>, Failure>) -> Result<(), Failure> {
     match &args.out {
         Some(folder) => figures()?.iter().try_for_each(|drawn| figure(folder, drawn)),

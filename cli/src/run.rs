@@ -166,7 +166,8 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     said_all(failures)
 }
 
-/// Says all but the one that the command ends with: the first that is news to the user, as a closed output and an interruption are not.
+/// Says all but the one that the command ends with: the first that is news to the user, as a closed output
+/// and an interruption are not.
 ///
 /// # Errors
 /// That one, where there is any.

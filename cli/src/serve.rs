@@ -76,7 +76,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = server.run(|| interrupt.asked(), show, |text| line.note(text));
     let lateness = server.lateness();
     line.end();
-    // The side band's terminal and its link go with it; the recorder would keep them as long as the drive has it.
+    // The side band's terminal and its link go with it; the recorder would keep them as long as the drive has
+    // it.
     drop(side_band);
     drop(recorder.detach());
     if let Some(lateness) = lateness {

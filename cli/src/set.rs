@@ -110,8 +110,8 @@ pub(crate) fn spelt(arguments: &[String]) -> String {
 
 /// Parses the profile `text`, which errors call `name`, with `arguments` put in place.
 ///
-/// The text must stand on its own: an error in it is told with its line. After that only the overrides can be wrong,
-/// and the error names the one at fault.
+/// The text must stand on its own: an error in it is told with its line. After that only the overrides can be
+/// wrong, and the error names the one at fault.
 ///
 /// # Errors
 /// What is wrong with the text or an argument.
@@ -153,8 +153,8 @@ fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Fail
 /// Edits between what was written and what was meant, at most.
 const EDITS_MAX: usize = 2;
 
-/// The key of another table that is named as the unknown one of `path` is, or nearly so; `None` when `reason` says of another
-/// mistake, or names one of the same table.
+/// The key of another table that is named as the unknown one of `path` is, or nearly so; `None` when `reason`
+/// says of another mistake, or names one of the same table.
 fn elsewhere(path: &[String], profile: &Profile, reason: &str) -> Option<String> {
     if !reason.starts_with("unknown key") || reason.contains("did you mean") {
         return None;

@@ -1,4 +1,5 @@
-//! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and Prometheus.
+//! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and
+//! Prometheus.
 
 use crate::failure::Failure;
 use aster_device::{Device, StatisticsLog};
@@ -21,7 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time;
 
-/// Samples are taken when the server tells its status, once a second of the wall's: the drive's own time may go at another pace.
+/// Samples are taken when the server tells its status, once a second of the wall's: the drive's own time may
+/// go at another pace.
 const NEVER: Duration = Duration::from_secs(10_000_000);
 
 type Sink = Box<dyn FnMut(&[Entry], Sample<'_>)>;
@@ -45,7 +47,8 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl SideBand {
-    /// Lets `modules` listen to `device` by its `recorder`, and serves what is `wanted`; `None` when that is nothing. Gives what a person should know.
+    /// Lets `modules` listen to `device` by its `recorder`, and serves what is `wanted`; `None` when that is
+    /// nothing. Gives what a person should know.
     ///
     /// # Errors
     /// When a terminal or an address can't be had.
@@ -101,8 +104,8 @@ impl SideBand {
         Ok(Some((SideBand { monitor, page, metrics }, notes)))
     }
 
-    /// A status of the server: takes a sample, and brings Prometheus's page up to date. Where the drive's time has not moved
-    /// there is nothing to sample.
+    /// A status of the server: takes a sample, and brings Prometheus's page up to date. Where the drive's
+    /// time has not moved there is nothing to sample.
     pub(crate) fn show(&self, status: &Status) {
         self.metrics.borrow_mut().gauges.clear();
         self.monitor.borrow_mut().sample_now(status.simulated);
@@ -175,8 +178,8 @@ impl Drop for Pty {
     }
 }
 
-/// A sample as a line of at most `bytes`. What there is no room for is left out: entries of single ways first, then those of single
-/// channels, then others, the last first; `left_out` says how many.
+/// A sample as a line of at most `bytes`. What there is no room for is left out: entries of single ways
+/// first, then those of single channels, then others, the last first; `left_out` says how many.
 fn within(bytes: usize, entries: &[Entry], sample: Sample<'_>) -> String {
     let mut places: Vec<usize> = (0..entries.len()).collect();
     places.sort_by_key(|&place| one_of_many(&entries[place].name));
@@ -227,7 +230,8 @@ fn gauge(out: &mut String, name: &str, help: &str, value: f64) {
 struct Metrics {
     /// Of this sample alone.
     gauges: String,
-    /// True until the next, whenever that is: a counter that is gone for a while has lost its past for Prometheus.
+    /// True until the next, whenever that is: a counter that is gone for a while has lost its past for
+    /// Prometheus.
     counters: String,
 }
 
@@ -392,7 +396,8 @@ mod tests {
         assert_eq!((lines[5], lines[8]), ("aster_active_ways 2.5", "aster_sampled_simulated_seconds 1.5"));
     }
 
-    /// Prometheus asks every 15 s; what a sample counted in between is still told when the drive's time stands still.
+    /// Prometheus asks every 15 s; what a sample counted in between is still told when the drive's time
+    /// stands still.
     #[test]
     fn where_there_is_no_sample_counters_stay_and_gauges_go() {
         let profile = aster_device::profile::shipped("tiny").unwrap();

@@ -1,5 +1,5 @@
-//! A trace that the user named, read once before the drive is powered on: a line that can't be read ends the run before
-//! it has begun, and what will be left out is said.
+//! A trace that the user named, read once before the drive is powered on: a line that can't be read ends the
+//! run before it has begun, and what will be left out is said.
 
 use crate::args::{LoopArg, ReplayArgs};
 use crate::failure::Failure;

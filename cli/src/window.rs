@@ -17,7 +17,8 @@ pub(crate) struct WindowArgs {
     /// Nothing from this simulated time of the work on
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) until: Option<Duration>,
-    /// Of --events and --perfetto, only what was done for the N slowest commands, of those that begin in that time
+    /// Of --events and --perfetto, only what was done for the N slowest commands, of those that begin in that
+    /// time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=SLOWEST_MAX))]
     pub(crate) slowest: Option<u32>,
 }

@@ -14,8 +14,8 @@ pub(crate) struct Write {
     pub(crate) value: u64,
 }
 
-/// Delivers posted writes in order, one link latency after they were sent, or when something that may not overtake them
-/// arrives.
+/// Delivers posted writes in order, one link latency after they were sent, or when something that may not
+/// overtake them arrives.
 pub(crate) struct Arrivals {
     exec: Exec,
     latency: Duration,
@@ -52,8 +52,8 @@ impl Arrivals {
         self.exec.schedule(at, self.id.get().expect("registered in start"), 0);
     }
 
-    /// Delivers everything that is on its way: a read or a configuration request pushes the posted writes before it
-    /// (PCIe 4.0 §2.4.1). It is answered as of now, so they arrive now, too.
+    /// Delivers everything that is on its way: a read or a configuration request pushes the posted writes
+    /// before it (PCIe 4.0 §2.4.1). It is answered as of now, so they arrive now, too.
     pub(crate) fn push_through(&self) {
         loop {
             let next = self.queue.borrow_mut().pop_front();

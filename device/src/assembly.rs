@@ -1,7 +1,8 @@
 //! Puts a drive together, step by step, from a profile, pieces and media.
 //!
-//! Each arrangement of firmware is one function whose lines are the steps: [`apart`] and [`spliced`]. A step takes what earlier ones have
-//! left. The order in which they spawn tasks, and that in which they register handlers, are behaviour (`device/order.rs`).
+//! Each arrangement of firmware is one function whose lines are the steps: [`apart`] and [`spliced`]. A step
+//! takes what earlier ones have left. The order in which they spawn tasks, and that in which they register
+//! handlers, are behaviour (`device/order.rs`).
 
 use crate::arrivals::Arrivals;
 use crate::build::{self, BuildError, OOB_BYTES};
@@ -90,7 +91,8 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     Ok(base.whole(channels, link, front, translation, scheduler))
 }
 
-/// The host's commands pass the scheduler on their way to the translation, and both run on one core: firmware of one big loop.
+/// The host's commands pass the scheduler on their way to the translation, and both run on one core: firmware
+/// of one big loop.
 fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let ports = base.flash_ports(Interrupt::default(), base.cores.interrupt);
     let channels = base.channels(&ports)?;
@@ -244,8 +246,8 @@ impl<'a> Base<'a> {
         self.wanted.profile.channel.controller == ControllerName::Software
     }
 
-    /// I3. Between the scheduler's core and the translation's requests are told of by `above`, between the scheduler's and that of
-    /// controllers in software by `between`.
+    /// I3. Between the scheduler's core and the translation's requests are told of by `above`, between the
+    /// scheduler's and that of controllers in software by `between`.
     fn flash_ports(&self, above: Interrupt, between: Interrupt) -> FlashPorts {
         let luns = self.geometry.total_luns();
         let requests = FlashPort::new(&self.exec, luns, self.needs.flash_requests, above);
@@ -281,8 +283,8 @@ impl<'a> Base<'a> {
         let Pieces { hardware, arbiter, .. } = &self.pieces;
         Channels::build(&self.surroundings(ports), packages, hardware, arbiter.as_ref())
     }
-    /// What the scheduler has below it. Behind a port, controllers in software are workers that take what comes one after the other; the
-    /// scheduler tells of it.
+    /// What the scheduler has below it. Behind a port, controllers in software are workers that take what
+    /// comes one after the other; the scheduler tells of it.
     fn below(&self, ports: &FlashPorts, channels: &Channels) -> Below {
         let (core, recorder) = (&self.cores.flash, self.wanted.recorder);
         let software = channels.software(core, self.geometry, recorder);

@@ -31,8 +31,8 @@ use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 use aster_wire::onfi::parameter_page::Endurance;
 use aster_wire::onfi::{CommandSet, DataInterface, Timing};
 
-/// Free blocks of a LUN that only garbage collection may take: one to move a victim's pages to, and one more so that a
-/// program failure on the way leaves somewhere to go.
+/// Free blocks of a LUN that only garbage collection may take: one to move a victim's pages to, and one more
+/// so that a program failure on the way leaves somewhere to go.
 pub(crate) const GC_RESERVE_BLOCKS: u32 = 2;
 /// OOB bytes that the FTL gets with every page.
 pub(crate) const OOB_BYTES: u8 = 16;
@@ -228,7 +228,8 @@ fn commands(p: &PackageProfile) -> CommandSet {
     }
 }
 
-/// What firmware knows of a package's commands, and how long they take. A command that it lacks has the plain one's time.
+/// What firmware knows of a package's commands, and how long they take. A command that it lacks has the plain
+/// one's time.
 fn variant(p: &PackageProfile) -> PackageVariant {
     let longest = |times: &[f64]| times.iter().fold(0.0, |a: f64, b| a.max(*b));
     let slc = |of: fn(&PseudoSlcProfile) -> f64, plain: f64| micros(p.slc.as_ref().map_or(plain, of));
@@ -327,7 +328,8 @@ pub(crate) fn bus_timing(profile: &Profile) -> Result<BusTiming, BuildError> {
     timing_of(profile, fast, profile.channel.timing_mode)
 }
 
-/// The key that makes an entry of a cycle table too great: where the profile chose the time itself, it is that key.
+/// The key that makes an entry of a cycle table too great: where the profile chose the time itself, it is
+/// that key.
 fn too_long(profile: &Profile, error: &ClockTooFast) -> BuildError {
     let chosen = match error.entry {
         "t_ccs" => Some("package.column_change_ns"),
@@ -389,10 +391,11 @@ pub(crate) fn link(profile: &Profile) -> LinkConfig {
     }
 }
 
-/// What every command costs before firmware or flash do anything for it: the doorbell and the submission entry on the link, what the
-/// controller takes for it, the completion entry and the interrupt behind it.
+/// What every command costs before firmware or flash do anything for it: the doorbell and the submission
+/// entry on the link, what the controller takes for it, the completion entry and the interrupt behind it.
 ///
-/// It is above zero for each profile that passes its check, so that simulated time goes on whatever a host asks for.
+/// It is above zero for each profile that passes its check, so that simulated time goes on whatever a host
+/// asks for.
 pub fn least_command(profile: &Profile) -> Duration {
     let link = link(profile);
     let interrupt = LinkOp::Interrupt { vector: 0 };
@@ -402,7 +405,8 @@ pub fn least_command(profile: &Profile) -> Duration {
     sent.into_iter().fold(link.latency * 4 + controller, |sum, part| sum + part)
 }
 
-/// Bytes a second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on (PCIe 4.0 §4.2).
+/// Bytes a second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on (PCIe 4.0
+/// §4.2).
 fn lane_bytes_per_second(generation: u8) -> u64 {
     match generation {
         1 => 250_000_000,
@@ -554,7 +558,8 @@ fn refresh(profile: &Profile, correctable: u8) -> Refresh {
     Refresh { corrected, correctable, reads: profile.ftl.refresh_reads }
 }
 
-/// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full content.
+/// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full
+/// content.
 pub(crate) fn block_size(profile: &Profile, content: Content, kept: Option<BlockSize>) -> BlockSize {
     match (content, kept, profile.host.block_bytes) {
         (Content::Fingerprint, _, _) => BlockSize::Bytes4096,

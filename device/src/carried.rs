@@ -48,7 +48,8 @@ impl FreshErrors {
     }
 }
 
-/// The probability that more than `most` of `bits` independent bits flip, each with probability `rate` below ½.
+/// The probability that more than `most` of `bits` independent bits flip, each with probability `rate` below
+/// ½.
 fn more_than(most: usize, bits: u32, rate: f64) -> f64 {
     if rate <= 0.0 {
         return 0.0;

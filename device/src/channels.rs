@@ -12,7 +12,8 @@ use aster_txn::interface::limits::FIFO_LATENCY;
 use aster_units::{ChannelId, Content};
 use std::rc::Rc;
 
-/// Makes the channels of a drive. A run injects it when they are RTL (design §1): a device knows no simulator.
+/// Makes the channels of a drive. A run injects it when they are RTL (design §1): a device knows no
+/// simulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum ChannelHardware {
     /// The timed model.
@@ -64,8 +65,8 @@ impl ChannelHardware {
                 "channel.fifo_cycles",
                 format!("must be {FIFO_LATENCY} on RTL channels, as their pipeline is"),
             ),
-            // The other controllers choose the next transaction in the very cycle in which the one before it ends; this one's
-            // queue holds both.
+            // The other controllers choose the next transaction in the very cycle in which the one before it
+            // ends; this one's queue holds both.
             ChannelHardware::Cycles(_) if controller != ControllerName::Software => value(
                 "channel.controller",
                 "must be \"software\" on RTL channels: their RTL is that controller's".to_owned(),

@@ -48,8 +48,9 @@ const PACKAGE_GROWTH_MAX: u32 = 16;
 /// Of a small package so many blocks.
 const PACKAGE_BLOCKS_TRIED: u32 = 256;
 
-/// The least number of blocks per LUN with which the profile makes a drive that comes up; `None` when none does. It may
-/// not be the last such number: with more blocks the capacity grows, too, and the next one may be bad.
+/// The least number of blocks per LUN with which the profile makes a drive that comes up; `None` when none
+/// does. It may not be the last such number: with more blocks the capacity grows, too, and the next one may
+/// be bad.
 fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
     let with = |blocks: u32| {
         let mut profile = profile.clone();
@@ -84,8 +85,8 @@ fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     is_drive && (0..used.total_luns()).map(LunIndex).all(|lun| good(lun) >= ftl.blocks_needed_per_lun())
 }
 
-/// Bytes of the namespace and of its logical blocks that a drive of this profile will have on `media`. Without media it is
-/// a new one.
+/// Bytes of the namespace and of its logical blocks that a drive of this profile will have on `media`.
+/// Without media it is a new one.
 ///
 /// # Errors
 /// As [`check`].

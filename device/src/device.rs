@@ -108,8 +108,9 @@ impl Device {
     pub fn advance_to(&self, until: Instant) {
         self.parts.exec.advance_to(until);
     }
-    /// Does what is due instant by instant, `most` of them at most and only before `host` has something to do, until the drive asks
-    /// something of the run mode. Gives how many instants that were: one at least, whatever is due then.
+    /// Does what is due instant by instant, `most` of them at most and only before `host` has something to
+    /// do, until the drive asks something of the run mode. Gives how many instants that were: one at least,
+    /// whatever is due then.
     #[inline]
     pub fn advance_until_out(&self, host: Option<Instant>, most: u32) -> u32 {
         let mut instants = 0;
@@ -141,8 +142,8 @@ impl Device {
         self.parts.arrivals.push_through();
         self.parts.pci.borrow().config_read(offset, size)
     }
-    /// Writes configuration space, behind the posted writes before it. A function-level reset takes effect at once: then
-    /// this is true.
+    /// Writes configuration space, behind the posted writes before it. A function-level reset takes effect at
+    /// once: then this is true.
     pub fn config_write(&self, offset: u16, size: u8, value: u32) -> bool {
         self.parts.arrivals.push_through();
         let reset = {
@@ -156,8 +157,8 @@ impl Device {
         send_released(&self.parts.pci, &self.parts.link_port);
         reset
     }
-    /// BAR0 answers whatever Memory Space Enable says: whoever runs the drive brings it only what is meant for BAR0
-    /// ([`PciFunction::decode_outside`]).
+    /// BAR0 answers whatever Memory Space Enable says: whoever runs the drive brings it only what is meant
+    /// for BAR0 ([`PciFunction::decode_outside`]).
     pub fn decode_outside(&self) {
         self.parts.pci.borrow_mut().decode_outside();
     }
@@ -171,8 +172,8 @@ impl Device {
         self.parts.front.function_reset();
         self.parts.pci.borrow_mut().reset();
     }
-    /// Unmasks or masks an MSI-X vector as a write of its table entry does, whatever BAR0 answers: for a host that keeps the
-    /// table to itself and hands over only which vectors it listens to.
+    /// Unmasks or masks an MSI-X vector as a write of its table entry does, whatever BAR0 answers: for a host
+    /// that keeps the table to itself and hands over only which vectors it listens to.
     pub fn set_vector_mask(&self, vector: u16, masked: bool) {
         self.parts.pci.borrow_mut().set_vector_mask(vector, masked);
         send_released(&self.parts.pci, &self.parts.link_port);
@@ -212,20 +213,21 @@ impl Device {
             None => self.parts.front.mmio_read(offset, size),
         }
     }
-    /// A posted write to BAR0, sent now; it arrives one link latency later, or with the next access that is not posted. It
-    /// is dropped where or while BAR0 doesn't answer.
+    /// A posted write to BAR0, sent now; it arrives one link latency later, or with the next access that is
+    /// not posted. It is dropped where or while BAR0 doesn't answer.
     #[inline]
     pub fn bar_write(&self, offset: u32, size: u8, value: u64) {
         self.bar_write_at(self.parts.exec.now(), offset, size, value);
     }
-    /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed counts as now.
+    /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed
+    /// counts as now.
     pub fn bar_write_at(&self, sent: Instant, offset: u32, size: u8, value: u64) {
         if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
             self.parts.arrivals.send(Write { offset, size, value }, sent);
         }
     }
-    /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is answered here: that
-    /// host's memory is no longer the drive's to touch.
+    /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is
+    /// answered here: that host's memory is no longer the drive's to touch.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
         loop {
@@ -320,7 +322,8 @@ impl Device {
     pub fn is_booting(&self) -> bool {
         self.parts.translation.state() == DriveState::Booting
     }
-    /// What coming back from a sudden loss of power took, in words; `None` while the drive boots and after any other boot.
+    /// What coming back from a sudden loss of power took, in words; `None` while the drive boots and after
+    /// any other boot.
     pub fn recovery(&self) -> Option<String> {
         let ftl = self.parts.translation.stats();
         let how = match ftl.boot {
@@ -340,8 +343,9 @@ impl Device {
         // The image first: what it refuses, the firmware takes for cells that fail.
         self.image_fault().or_else(of_bring_up).or_else(of_boot)
     }
-    /// What the medium behind NAND or NVRAM said when it failed: a disk that is full, mostly; or which of its pages isn't what was
-    /// programmed any more. Until somebody stops it the drive goes on as over bad blocks.
+    /// What the medium behind NAND or NVRAM said when it failed: a disk that is full, mostly; or which of its
+    /// pages isn't what was programmed any more. Until somebody stops it the drive goes on as over bad
+    /// blocks.
     pub fn image_fault(&self) -> Option<String> {
         let of_backlog = || self.parts.backlog.as_ref().and_then(|backlog| backlog.fault());
         let of_nvram = || self.parts.nvram.refused();
@@ -352,12 +356,13 @@ impl Device {
     pub fn backlog(&self) -> Option<&SharedBacklog> {
         self.parts.backlog.as_ref()
     }
-    /// The disk under the image may have run full, or have room again, since the last call: the host hears of the one, and its writes
-    /// go on after the other.
+    /// The disk under the image may have run full, or have room again, since the last call: the host hears of
+    /// the one, and its writes go on after the other.
     pub fn look_at_room(&self) {
         self.parts.front.look_at_room();
     }
-    /// From now on the drive serves no host that must be told the truth about what is durable: nothing is held back any more.
+    /// From now on the drive serves no host that must be told the truth about what is durable: nothing is
+    /// held back any more.
     pub fn hold_nothing_back(&self) {
         self.parts.front.pause_with(None);
         self.parts.front.look_at_room();
@@ -369,8 +374,8 @@ impl Device {
         }
     }
 
-    /// Puts a filter into the control path of a channel's controller, behind those that are there (C16). False when the
-    /// channel has no such path: only the asynchronous controller has one.
+    /// Puts a filter into the control path of a channel's controller, behind those that are there (C16).
+    /// False when the channel has no such path: only the asynchronous controller has one.
     pub fn insert_filter(&self, channel: usize, filter: Box<dyn Filter>) -> bool {
         self.parts.channels.fixed.get(channel).is_some_and(|controller| controller.insert_filter(filter))
     }

@@ -1,5 +1,5 @@
-//! What a drive has for the operation monitor: the functions of the firmware that its cores spend time in (C45), and the log that hosts fetch
-//! samples from (C46).
+//! What a drive has for the operation monitor: the functions of the firmware that its cores spend time in
+//! (C45), and the log that hosts fetch samples from (C46).
 
 use crate::profile::{ControllerName, Profile};
 use aster_events::{Firmware, Function};

@@ -3,8 +3,8 @@
 use crate::profile::{AssignerName, CellUse, PlacementName, Profile};
 use aster_units::Content;
 
-/// The keys of a profile that must be the same whenever media are used again, with their values as a profile writes
-/// them. `content` overrides the profile's.
+/// The keys of a profile that must be the same whenever media are used again, with their values as a profile
+/// writes them. `content` overrides the profile's.
 pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static str, String)> {
     let g = profile.used_geometry();
     let content = match content.unwrap_or(profile.content.into()) {

@@ -1,5 +1,5 @@
-//! Wires a drive out of the rooms: reads a profile, builds NAND, channels, board, firmware and front end around one
-//! clock, and gives a run mode the few calls it needs (design §1, §6).
+//! Wires a drive out of the rooms: reads a profile, builds NAND, channels, board, firmware and front end
+//! around one clock, and gives a run mode the few calls it needs (design §1, §6).
 #![forbid(unsafe_code)]
 
 mod arrivals;

@@ -11,8 +11,8 @@ const RECORD_BYTES: usize = 128;
 /// Where the record lies: what is before it is the translation's.
 pub(crate) const RECORD_AT: usize = NVRAM_BYTES - RECORD_BYTES;
 
-/// The record of a drive's life: fixed fields, little-endian, with a CRC-32C. Anything else than a whole record is a new
-/// drive's.
+/// The record of a drive's life: fixed fields, little-endian, with a CRC-32C. Anything else than a whole
+/// record is a new drive's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Life {
     pub(crate) history: History,

@@ -42,8 +42,9 @@ impl Media {
     pub fn with_backlog(self, backlog: SharedBacklog) -> Self {
         Media { backlog: Some(backlog), ..self }
     }
-    /// With a serial number of its own, which its subsystem's name and its namespace's UUID follow from: printable ASCII, at most 20
-    /// characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the profile's seed.
+    /// With a serial number of its own, which its subsystem's name and its namespace's UUID follow from:
+    /// printable ASCII, at most 20 characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the profile's
+    /// seed.
     pub fn with_serial(self, serial: String) -> Self {
         Media { serial: Some(serial), ..self }
     }

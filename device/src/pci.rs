@@ -9,7 +9,8 @@ use aster_units::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Delivers the host's writes to BAR0, each a link latency after it was sent: to the front end, or to the MSI-X table.
+/// Delivers the host's writes to BAR0, each a link latency after it was sent: to the front end, or to the
+/// MSI-X table.
 pub(crate) fn start_arrivals(
     exec: &Exec,
     latency: Duration,

@@ -20,8 +20,8 @@ pub struct Pieces {
     pub hardware: ChannelHardware,
     /// What chooses and admits the LUNs' operations (B17); of no use where nobody but a bench sends them.
     pub tasks: Option<Box<dyn TaskScheduler>>,
-    /// What chooses among transactions that wait for a channel (B18); of no use under a controller that is hardware and has an
-    /// arbiter of its own.
+    /// What chooses among transactions that wait for a channel (B18); of no use under a controller that is
+    /// hardware and has an arbiter of its own.
     pub arbiter: Option<MakeArbiter>,
     /// The translations that `ftl.kind` chooses from; of no use on a bench.
     pub translations: Registry<MakeTranslation>,

@@ -18,8 +18,8 @@ use aster_units::{BufferId, ChannelId, Content, Geometry, LunAddr, LunIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-// Whoever stands above I3 sends whole operations, and the FTL looks for factory marks with raw reads; a controller
-// without them would need an adaptor in front.
+// Whoever stands above I3 sends whole operations, and the FTL looks for factory marks with raw reads; a
+// controller without them would need an adaptor in front.
 const _: () = assert!(Controller::CAPABILITIES.compound && Controller::CAPABILITIES.raw);
 const _: () = assert!(FixedController::CAPABILITIES.compound && FixedController::CAPABILITIES.raw);
 
@@ -35,7 +35,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) scratch: BufferId,
     /// The way of each channel to memory.
     pub(crate) buses: &'a [SharedBandwidth],
-    /// What completions of controllers in hardware pass, where firmware polls for them: then they report by ready bit and flag.
+    /// What completions of controllers in hardware pass, where firmware polls for them: then they report by
+    /// ready bit and flag.
     pub(crate) completions: Option<&'a [SharedBandwidth; 2]>,
     /// What runs flash operations.
     pub(crate) core: &'a Core,
@@ -90,7 +91,8 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> Fixed
 }
 
 impl Channels {
-    /// Builds engines and controllers on each channel's packages. They serve nobody until [`Channels::bring_up`].
+    /// Builds engines and controllers on each channel's packages. They serve nobody until
+    /// [`Channels::bring_up`].
     pub(crate) fn build(
         around: &Surroundings<'_>,
         packages_of_channels: Vec<Vec<NandPackage>>,
@@ -191,8 +193,8 @@ struct BringUp {
     fault: Rc<RefCell<Option<String>>>,
 }
 
-/// Software identifies every package and switches its data interface, whatever the controller (B12); then a controller
-/// that is hardware takes its channel over.
+/// Software identifies every package and switches its data interface, whatever the controller (B12); then a
+/// controller that is hardware takes its channel over.
 async fn bring_up(parts: BringUp) {
     for lun in &parts.luns {
         if let Err(e) = boot::bring_up(lun, &parts.dram, parts.scratch).await {

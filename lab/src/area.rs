@@ -129,7 +129,8 @@ fn report(statistics: &str, tool: &str) -> Option<AreaReport> {
     let sum = |wanted: &dyn Fn(&str) -> bool| -> u64 {
         cells.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| count).sum()
     };
-    // A distributed RAM of 32 × 8 or 64 × 4 with four ports takes a slice's four look-up tables (7 series, UG474); one with two ports, two.
+    // A distributed RAM of 32 × 8 or 64 × 4 with four ports takes a slice's four look-up tables (7 series,
+    // UG474); one with two ports, two.
     let memory = 4 * sum(&|name| matches!(name, "RAM32M" | "RAM64M"))
         + 2 * sum(&|name| matches!(name, "RAM32X1D" | "RAM64X1D"))
         + 4 * sum(&|name| name == "RAM128X1D");

@@ -74,7 +74,8 @@ pub struct ChannelReport {
     pub failures: u64,
     /// The first of them in words.
     pub first_failure: Option<String>,
-    /// Operations a simulated second, erases before programs not counted; absent when no simulated time passed.
+    /// Operations a simulated second, erases before programs not counted; absent when no simulated time
+    /// passed.
     pub iops: Option<f64>,
     /// Share of the time that the channel was owned; absent when no simulated time passed.
     pub channel_utilisation: Option<f64>,
@@ -83,7 +84,8 @@ pub struct ChannelReport {
     /// Control words by what they ask for; absent unless the controller is asynchronous.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_words: Option<BTreeMap<&'static str, u64>>,
-    /// Operations a second of a bus that does nothing but strobe the bytes that must move; absent when none must.
+    /// Operations a second of a bus that does nothing but strobe the bytes that must move; absent when none
+    /// must.
     pub bus_limit_iops: Option<f64>,
     /// The same in 10⁶ data bytes a second.
     pub bus_limit_mb_per_s: Option<f64>,
@@ -97,8 +99,9 @@ pub struct ChannelReport {
     pub wall_s: f64,
 }
 
-/// Runs a measurement. `progress` is told how far each stage is, and stops the measurement with `false`; `begins` is called
-/// with the bench when it is prepared, and `follows` after every request with their number.
+/// Runs a measurement. `progress` is told how far each stage is, and stops the measurement with `false`;
+/// `begins` is called with the bench when it is prepared, and `follows` after every request with their
+/// number.
 ///
 /// # Errors
 /// When there can't be such a bench. Failing requests are in the report instead.
@@ -177,7 +180,8 @@ impl Tally {
         }
     }
 
-    /// Operations that were asked for: without the erases before programs, and the reads that a suspended one lets through.
+    /// Operations that were asked for: without the erases before programs, and the reads that a suspended one
+    /// lets through.
     fn asked(&self, operation: Operation) -> u64 {
         let [reads, programs, erases] = [0, 1, 2].map(|kind: usize| self.kinds[kind].0);
         let own = match operation {

@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// The drive of the demo.
 pub const PROFILE: &str = "cosmos-plus";
-/// Blocks of each LUN that it uses (C31): 64 GiB, its over-provisioning, and what the firmware keeps for itself.
+/// Blocks of each LUN that it uses (C31): 64 GiB, its over-provisioning, and what the firmware keeps for
+/// itself.
 pub const BLOCKS_PER_LUN: u32 = 288;
 /// What it exports at least.
 pub const EXPORTED_BYTES: u64 = 64 << 30;
@@ -126,8 +127,9 @@ fn config(profile: &Profile) -> Config {
     }
 }
 
-/// Copies the tree below `root` as a tar stream to a fresh drive on the image at `image`, shuts it down, rebuilds
-/// the drive from the image alone, reads everything back and compares. Stopped half-way it shuts the drive down all the same.
+/// Copies the tree below `root` as a tar stream to a fresh drive on the image at `image`, shuts it down,
+/// rebuilds the drive from the image alone, reads everything back and compares. Stopped half-way it shuts the
+/// drive down all the same.
 ///
 /// # Errors
 /// When the tree or the image can't be used, the drive fails, or `progress` stops it.
@@ -205,9 +207,9 @@ fn stopped(machine: Machine) -> Result<CopyReport, DemoError> {
 /// Blocks of the one LUN that the waveform is taken from: few, so that garbage collection erases soon.
 const WAVE_BLOCKS: u32 = 24;
 
-/// Runs one way of one channel of the demo's drive, with real bytes, through a fill and random overwrites, so that pages are
-/// programmed, read and erased. `prepare` sees the machine after the fill. `done` is asked now and then whether
-/// enough was seen.
+/// Runs one way of one channel of the demo's drive, with real bytes, through a fill and random overwrites, so
+/// that pages are programmed, read and erased. `prepare` sees the machine after the fill. `done` is asked now
+/// and then whether enough was seen.
 ///
 /// # Errors
 /// When the drive fails.
@@ -249,7 +251,8 @@ pub fn run_for_wave(prepare: impl FnOnce(&Machine), mut done: impl FnMut() -> bo
     Ok(())
 }
 
-/// Overwritten at random after the fill, in percent of the drive, so that what follows meets garbage collection.
+/// Overwritten at random after the fill, in percent of the drive, so that what follows meets garbage
+/// collection.
 const OVERWRITE_PERCENT: u32 = 30;
 
 /// The four workloads of the demo, with the requests that each is measured over.

@@ -1,11 +1,12 @@
-//! What is to be said of the figures of a run: what casts doubt on them, and what became of what the work asked for.
+//! What is to be said of the figures of a run: what casts doubt on them, and what became of what the work
+//! asked for.
 
 use crate::lateness::LatenessReport;
 use crate::report::{DriveReport, TaskReport, thousands};
 use crate::warning::Warning;
 
-/// Share of the pages read from which on those that hold nothing are told: they cost no flash, and 1 % of them are what a 99th percentile
-/// stands on.
+/// Share of the pages read from which on those that hold nothing are told: they cost no flash, and 1 % of
+/// them are what a 99th percentile stands on.
 pub const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 /// Everything that is to be said of a run, in the order of importance.
@@ -49,7 +50,8 @@ fn slipped(seconds: f64, task: &str) -> Warning {
     Warning::new("slipped", message).of_task(task).with([("slipped_s", seconds)])
 }
 
-/// Writes of which none has reached flash: of the whole run, or of the first task by itself of which that is true.
+/// Writes of which none has reached flash: of the whole run, or of the first task by itself of which that is
+/// true.
 fn of_writes(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
     let by_task = || tasks.iter().find_map(|task| buffered(task.drive.as_ref()?, Some(&task.name)));
     buffered(drive, None).or_else(by_task)

@@ -22,8 +22,8 @@ pub enum Which {
     Number(u64),
 }
 
-/// The number of a command, from 1, that was the `fetched`-th of a run from 0; `first` is the first of the work. `None` when it came
-/// before that.
+/// The number of a command, from 1, that was the `fetched`-th of a run from 0; `first` is the first of the
+/// work. `None` when it came before that.
 pub(crate) fn in_work(fetched: u64, first: u64) -> Option<u64> {
     fetched.checked_sub(first).map(|before| before + 1)
 }
@@ -74,7 +74,8 @@ impl Collector {
     }
 
     /// The work begins: the command that is fetched next, the `first` of the run, is its number 1.
-    /// Of those that begin before the first moment of `within`, or not before the second, none is the slowest.
+    /// Of those that begin before the first moment of `within`, or not before the second, none is the
+    /// slowest.
     pub fn begin(&mut self, first: u64, within: Option<(Instant, Instant)>) {
         self.first = first;
         self.within = within;
@@ -116,8 +117,8 @@ pub struct Step {
     pub at_us: f64,
     /// How long it took, in microseconds.
     pub took_us: f64,
-    /// How deep it stands in the house: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and array, and what
-    /// the holder of a data buffer entry did for which the slice waited.
+    /// How deep it stands in the house: 0 the command, 1 its slices, 2 what a slice waits for, 3 channel and
+    /// array, and what the holder of a data buffer entry did for which the slice waited.
     pub depth: u8,
     /// What it was.
     pub what: String,

@@ -82,7 +82,8 @@ impl Spread {
 
 /// A spread a task and kind, and the waves.
 pub(crate) struct Latencies {
-    /// By kind in the order of [`Statistics::KINDS`]; most tasks have one or two of them, so one is made at its first request.
+    /// By kind in the order of [`Statistics::KINDS`]; most tasks have one or two of them, so one is made at
+    /// its first request.
     spreads: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
     /// The same from the recorded times of arrival, of tasks that have such, and how late they went.
     from_arrival: Vec<[Option<Spread>; Statistics::KINDS.len()]>,

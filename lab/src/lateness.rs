@@ -8,7 +8,8 @@ use serde::Serialize;
 /// Lateness of a trace's requests: from their recorded time of arrival to their issue.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LatenessReport {
-    /// Requests that were to go at a time of their own. Flushes, which go behind all that is before them, are counted apart.
+    /// Requests that were to go at a time of their own. Flushes, which go behind all that is before them, are
+    /// counted apart.
     pub requests: u64,
     /// Those that went later.
     pub late: u64,
@@ -86,7 +87,8 @@ impl Interval {
     }
 }
 
-/// Counts late requests in memory that doesn't grow: when there are too many intervals, pairs of them become one.
+/// Counts late requests in memory that doesn't grow: when there are too many intervals, pairs of them become
+/// one.
 pub(crate) struct LatenessCount {
     all: Interval,
     late_for_depth: u64,

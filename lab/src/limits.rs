@@ -6,7 +6,8 @@ use aster_workload::{Job, Unmet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Something that the work asks for and the drive's host interface, or the driver, does not give. The work runs nevertheless.
+/// Something that the work asks for and the drive's host interface, or the driver, does not give. The work
+/// runs nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostLimit {
     /// The job or the trace.

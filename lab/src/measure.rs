@@ -41,7 +41,8 @@ pub fn measure(
     }
 }
 
-/// As [`measure`], and gives what was measured by then when the run can't go on. It is in the report, too ([`RunReport::error`]).
+/// As [`measure`], and gives what was measured by then when the run can't go on. It is in the report, too
+/// ([`RunReport::error`]).
 pub(crate) fn measure_what_is_done(
     machine: &Machine,
     name: &str,
@@ -120,7 +121,8 @@ fn rows_of(statistics: &[Statistics]) -> Vec<Range<usize>> {
     rows
 }
 
-/// What the drive did in a wave, which lasted until the next one or the end of the run. `None` when it never began.
+/// What the drive did in a wave, which lasted until the next one or the end of the run. `None` when it never
+/// began.
 fn drive_during(
     wave: u32,
     waves: &[WaveStart],

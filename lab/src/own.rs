@@ -150,8 +150,8 @@ impl From<BuildError> for WorkError {
 /// Outstanding requests of the fill before the work.
 const PRECONDITION_DEPTH: u32 = 64;
 
-/// Powers a drive of `media`, built with `pieces`, on and runs the work, calling `look` at each [`Moment`]. Gives the report, and the
-/// machine to go on with. [`run`] does all that goes around it, too.
+/// Powers a drive of `media`, built with `pieces`, on and runs the work, calling `look` at each [`Moment`].
+/// Gives the report, and the machine to go on with. [`run`] does all that goes around it, too.
 ///
 /// # Errors
 /// When the work can't be understood or the run can't go on.
@@ -173,8 +173,8 @@ pub fn run_on(
     }
 }
 
-/// As [`run_on`], and gives what was measured by then when the work can't go on. What the report says before its warnings of the run
-/// itself is what [`said_before`] gives.
+/// As [`run_on`], and gives what was measured by then when the work can't go on. What the report says before
+/// its warnings of the run itself is what [`said_before`] gives.
 fn run_as_far_as_it_goes(
     setup: &Setup,
     pieces: impl Into<Pieces>,
@@ -206,8 +206,8 @@ fn run_as_far_as_it_goes(
             Ok((RunReport { limits: queues.limits, warnings, ..report }, machine, ran))
         }
         Err(error) => {
-            // The drive is not to blame: its image may be used again. If it can't be shut down either, the first error
-            // says more.
+            // The drive is not to blame: its image may be used again. If it can't be shut down either, the
+            // first error says more.
             let _ = machine.shut_down();
             Err(error)
         }

@@ -1,7 +1,8 @@
-//! A run as a picture in time: a trace in the JSON format of Chrome's trace events, which <https://ui.perfetto.dev> opens.
+//! A run as a picture in time: a trace in the JSON format of Chrome's trace events, which
+//! <https://ui.perfetto.dev> opens.
 //!
-//! Every queue, firmware task, core, LUN, array, channel and direction of the link is a track; arrows lead from a command to what was
-//! done for it.
+//! Every queue, firmware task, core, LUN, array, channel and direction of the link is a track; arrows lead
+//! from a command to what was done for it.
 
 use crate::explain::described;
 use aster_run_virtual::events::{Activity, Piece, Stage};

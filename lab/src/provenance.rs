@@ -1,4 +1,5 @@
-//! Where a report's figures come from: everything that a run is a function of, so that it can be run again, and what it ran on.
+//! Where a report's figures come from: everything that a run is a function of, so that it can be run again,
+//! and what it ran on.
 
 mod host;
 
@@ -10,7 +11,8 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What the figures of a run follow from. Two runs of one provenance have the same figures, whatever they run on.
+/// What the figures of a run follow from. Two runs of one provenance have the same figures, whatever they run
+/// on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The Aster that ran it.
@@ -46,7 +48,8 @@ pub struct Provenance {
 pub struct Build {
     /// Its number.
     pub version: String,
-    /// The commit that it was built from, with `-dirty` behind it when the tree had changes; `null` when that isn't known.
+    /// The commit that it was built from, with `-dirty` behind it when the tree had changes; `null` when that
+    /// isn't known.
     pub commit: Option<String>,
 }
 
@@ -78,7 +81,8 @@ pub enum WorkRecord {
     Trace {
         /// What reports call it.
         name: String,
-        /// The file; `null` of what could be read only once, as standard input: repeating the run asks for a file.
+        /// The file; `null` of what could be read only once, as standard input: repeating the run asks for a
+        /// file.
         path: Option<PathBuf>,
         /// Of the file's bytes, in hexadecimal digits.
         sha256: String,
@@ -90,8 +94,8 @@ pub enum WorkRecord {
 pub struct ImageRecord {
     /// The file.
     pub path: PathBuf,
-    /// What it held when the run began: SHA-256 of its NVRAM and of all that it keeps of blocks and pages, their checksums among it;
-    /// `null` when the run made it.
+    /// What it held when the run began: SHA-256 of its NVRAM and of all that it keeps of blocks and pages,
+    /// their checksums among it; `null` when the run made it.
     pub state: Option<String>,
 }
 

@@ -25,8 +25,9 @@ pub struct LatencyReport {
     pub p999_us: f64,
     /// Longest.
     pub max_us: f64,
-    /// How many requests had which latency: bins of three digits with the same bounds in every report, so that reports
-    /// merge by adding counts. Empty ones are left out. In JSON an array of `[from_ns, to_ns, count]`.
+    /// How many requests had which latency: bins of three digits with the same bounds in every report, so
+    /// that reports merge by adding counts. Empty ones are left out. In JSON an array of `[from_ns, to_ns,
+    /// count]`.
     #[serde(serialize_with = "on_one_line")]
     pub buckets: Vec<Bucket>,
 }
@@ -52,7 +53,8 @@ fn on_one_line<S: Serializer>(buckets: &[Bucket], serializer: S) -> Result<S::Ok
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct KindReport {
-    /// What was asked for: `read`, `write`, `flush`, `trim` or `write zeroes` of a drive; `read`, `program` or `erase` of a channel.
+    /// What was asked for: `read`, `write`, `flush`, `trim` or `write zeroes` of a drive; `read`, `program`
+    /// or `erase` of a channel.
     pub kind: &'static str,
     /// Requests completed.
     pub requests: u64,
@@ -60,11 +62,13 @@ pub struct KindReport {
     pub bytes: u64,
     /// Requests a simulated second; absent when no simulated time passed.
     pub iops: Option<f64>,
-    /// 10⁶ bytes a simulated second; absent when no simulated time passed, and for flushes, which have no bytes.
+    /// 10⁶ bytes a simulated second; absent when no simulated time passed, and for flushes, which have no
+    /// bytes.
     pub mb_per_s: Option<f64>,
     /// Their latencies, from issue to completion; absent when there were none.
     pub latency: Option<LatencyReport>,
-    /// The same from the recorded time of arrival, of a trace that is replayed by the clock: waiting in the host counts.
+    /// The same from the recorded time of arrival, of a trace that is replayed by the clock: waiting in the
+    /// host counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_from_arrival: Option<LatencyReport>,
 }
@@ -83,7 +87,8 @@ pub struct EraseReport {
 /// What the firmware did in a span of time: where write amplification comes from.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq)]
 pub struct FirmwareReport {
-    /// Pages it had programmed, by their reason. The sum may differ from the arrays' count by those in work at either end.
+    /// Pages it had programmed, by their reason. The sum may differ from the arrays' count by those in work
+    /// at either end.
     pub programs: ProgramReport,
     /// Victim blocks taken, for whatever reason.
     pub victims: u64,
@@ -125,7 +130,8 @@ pub struct DriveReport {
     pub channel_utilisation: Option<f64>,
     /// Mapping units read by the host, in whole or part.
     pub pages_read: u64,
-    /// Of those, the ones that hold nothing, never written or trimmed: the drive answers with zeroes and leaves flash alone.
+    /// Of those, the ones that hold nothing, never written or trimmed: the drive answers with zeroes and
+    /// leaves flash alone.
     pub pages_read_unmapped: u64,
     /// Pages read from flash.
     pub flash_reads: u64,
@@ -148,9 +154,11 @@ pub struct SteadyReport {
     pub duration_s: f64,
     /// When it was reached, simulated seconds from the job's start; absent when it was not.
     pub attained_s: Option<f64>,
-    /// The last full window's slope or largest difference from the mean, in `value_unit`; absent when no window was full.
+    /// The last full window's slope or largest difference from the mean, in `value_unit`; absent when no
+    /// window was full.
     pub value: Option<f64>,
-    /// `%` of the mean where the criterion is in percent, else what `mean_unit` says; of a slope per check interval.
+    /// `%` of the mean where the criterion is in percent, else what `mean_unit` says; of a slope per check
+    /// interval.
     pub value_unit: &'static str,
     /// The last full window's mean, in `mean_unit`.
     pub mean: Option<f64>,
@@ -186,7 +194,8 @@ fn is_false(value: &bool) -> bool {
 /// One task of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TaskReport {
-    /// Its name, followed by its number among those that have the same; of a reporting group the names of its jobs.
+    /// Its name, followed by its number among those that have the same; of a reporting group the names of its
+    /// jobs.
     pub name: String,
     /// Copies of jobs that stand together here: more than one only of a reporting group.
     pub copies: usize,
@@ -209,7 +218,8 @@ pub struct TaskReport {
     /// How late its requests went, of a trace that is replayed by the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatenessReport>,
-    /// How much later than recorded its last request went, of a trace whose gaps are kept; absent when nothing had to wait.
+    /// How much later than recorded its last request went, of a trace whose gaps are kept; absent when
+    /// nothing had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slipped_s: Option<f64>,
 }
@@ -232,7 +242,8 @@ pub struct RunReport {
     pub wall_s: f64,
     /// It was stopped before its end: the figures are of what was done by then.
     pub interrupted: bool,
-    /// What ended it early when it could not go on: the figures are of what was done by then. Absent when nothing did.
+    /// What ended it early when it could not go on: the figures are of what was done by then. Absent when
+    /// nothing did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What is to be known beside the figures: everything that the terminal is told of them.
@@ -252,7 +263,8 @@ pub struct RunReport {
 pub struct TotalReport {
     /// By kind of request.
     pub kinds: Vec<KindReport>,
-    /// All requests but flushes; the bytes are those of reads and writes where there are any. Absent when there were none.
+    /// All requests but flushes; the bytes are those of reads and writes where there are any. Absent when
+    /// there were none.
     pub all: Option<KindReport>,
 }
 
@@ -311,8 +323,8 @@ fn shown<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or(ABSENT.into(), text)
 }
 
-/// The runs as one table: a line for each task and kind. What belongs to a whole task stands in its first line, and what
-/// belongs to a whole run of several lines in a line of its own.
+/// The runs as one table: a line for each task and kind. What belongs to a whole task stands in its first
+/// line, and what belongs to a whole run of several lines in a line of its own.
 pub fn table(runs: &[RunReport]) -> String {
     let mut rows: Vec<Row> = vec![HEADER.map(str::to_owned)];
     for run in runs {

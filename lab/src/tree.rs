@@ -8,7 +8,8 @@ const LEFT_OUT: [&str; 3] = [".git", "target", "node_modules"];
 /// Bytes of a tree's files at most: the stream stands in memory, more than once.
 const TREE_BYTES_MAX: u64 = 512 << 20;
 
-/// The tree below `root` as one tar stream, in the order of names, so that the same tree gives the same bytes.
+/// The tree below `root` as one tar stream, in the order of names, so that the same tree gives the same
+/// bytes.
 ///
 /// # Errors
 /// When a file can't be read, or there are more than 512 MiB.

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Something that is to be known: what casts doubt on the figures, what the work asked for in vain, what happened on the way.
+/// Something that is to be known: what casts doubt on the figures, what the work asked for in vain, what
+/// happened on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Warning {
     /// What it is, for programs: it stays the same from version to version.

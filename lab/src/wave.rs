@@ -1,7 +1,7 @@
 //! Waveforms as VCD (IEEE 1364 §18), which GTKWave and every other viewer opens, and as pictures.
 //!
-//! The two decoded signals are strings, an extension of the format that GTKWave and Surfer know; blanks, which the format
-//! has no room for, become underscores.
+//! The two decoded signals are strings, an extension of the format that GTKWave and Surfer know; blanks,
+//! which the format has no room for, become underscores.
 
 mod picture;
 mod table;

@@ -1,4 +1,5 @@
-//! The example crate of docs/schedulers.md does what the page says, and builds against the workspace from outside of it.
+//! The example crate of docs/schedulers.md does what the page says, and builds against the workspace from
+//! outside of it.
 
 #[path = "../../examples/own-pieces/src/main.rs"]
 mod example;
@@ -23,8 +24,8 @@ fn pieces_of_a_readers_own_go_in_without_touching_aster() {
     holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap());
 }
 
-/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it. `ASTER_LONG=1`
-/// (`make test-all`) alone does so.
+/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it.
+/// `ASTER_LONG=1` (`make test-all`) alone does so.
 #[test]
 fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
     if std::env::var("ASTER_LONG").as_deref() != Ok("1") {

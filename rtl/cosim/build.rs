@@ -1,6 +1,6 @@
-//! Verilates the channel and compiles it with its shim. `ASTER_RTL_DIR` names another folder with such sources as `rtl` has: your own
-//! variant of the channel, or one with something wrong that tests have to find. Nothing is skipped when Verilator is missing: whoever builds this
-//! crate wants the hardware.
+//! Verilates the channel and compiles it with its shim. `ASTER_RTL_DIR` names another folder with such
+//! sources as `rtl` has: your own variant of the channel, or one with something wrong that tests have to
+//! find. Nothing is skipped when Verilator is missing: whoever builds this crate wants the hardware.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -114,7 +114,8 @@ fn compile(here: &Path, verilated: &Path) -> Result<(), String> {
         // The model's speed is that of the tests, whatever profile they are built with.
         .opt_level(2)
         .debug(false)
-        // Verilator's own headers and output are not ours to warn about; what it thinks of the RTL is an error above.
+        // Verilator's own headers and output are not ours to warn about; what it thinks of the RTL is an
+        // error above.
         .warnings(false)
         .include(verilated)
         .include(&include)

@@ -165,7 +165,7 @@ localparam integer TABLE_CHIP_SETUP_WIDTH = 8;
 // tCH: the last cycle to CE# high.
 localparam integer TABLE_CHIP_HOLD_LSB = 18;
 localparam integer TABLE_CHIP_HOLD_WIDTH = 8;
-// From the end of a transaction to the start of the next: the controller's own gap, or tCEH if that is more.
+// From a transaction's end to the next one's start: the controller's own gap, or tCEH if that is more.
 localparam integer TABLE_GAP_LSB = 26;
 localparam integer TABLE_GAP_WIDTH = 8;
 // tWC (tCAD in NV-DDR): one latch.
@@ -210,7 +210,7 @@ localparam integer TABLE_T_CCS_WIDTH = 12;
 // tRHW: data output to a latch.
 localparam integer TABLE_T_RHW_LSB = 176;
 localparam integer TABLE_T_RHW_WIDTH = 12;
-// From the release of the channel to where the next transaction's first latch begins on WE# (CLK in NV-DDR), at the least.
+// Release of the channel to the next transaction's first latch on WE# (CLK in NV-DDR), at least.
 localparam integer TABLE_LEAD_LSB = 192;
 localparam integer TABLE_LEAD_WIDTH = 12;
 // Words and bits that a packed cycle table takes.

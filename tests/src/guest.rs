@@ -57,7 +57,8 @@ impl Guest {
         let console = BufReader::new(child.stdout.take().expect("it is piped"));
         Guest { child, console, script: script.to_owned(), said: String::new(), folder }
     }
-    /// Waits until the console says a line with this in it. Panics with the console when the guest ends before.
+    /// Waits until the console says a line with this in it. Panics with the console when the guest ends
+    /// before.
     pub fn wait_for(&mut self, text: &str) {
         loop {
             let begin = self.said.len();

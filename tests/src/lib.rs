@@ -1,5 +1,5 @@
-//! What whole-device tests share: a drive and its host made from a shipped profile, runs of jobs with checked content,
-//! and case counts that `ASTER_LONG=1` multiplies.
+//! What whole-device tests share: a drive and its host made from a shipped profile, runs of jobs with checked
+//! content, and case counts that `ASTER_LONG=1` multiplies.
 #![forbid(unsafe_code)]
 
 pub mod fuzz;
@@ -33,7 +33,8 @@ pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
     profile
 }
 
-/// Cosmos+'s firmware, one big loop on one core, with all of its costs and the buses that its registers are behind.
+/// Cosmos+'s firmware, one big loop on one core, with all of its costs and the buses that its registers are
+/// behind.
 pub fn big_loop(p: &mut Profile) {
     p.cores.flash_core = false;
     p.scheduler.policy = COSMOS.to_owned();
@@ -81,7 +82,8 @@ pub fn job(name: &str, access: Access, mix: Mix, block: u32, requests: u64) -> J
         block_sizes: PerDirection::all(BlockSizes::Fixed(block)),
         number_ios: Some(requests),
         size: Some(Extent::Percent(100)),
-        // Without it a job ends when it has moved as many bytes as the drive has, whatever its number of requests.
+        // Without it a job ends when it has moved as many bytes as the drive has, whatever its number of
+        // requests.
         io_size: Some(Extent::Bytes(requests * (1 << 20))),
         queue_depth: 16,
         random_map: false,

@@ -1,5 +1,5 @@
-//! Channel controllers on a bench: what they answer against an oracle, in which order they drive the bus, and how near they
-//! come to what the bus allows.
+//! Channel controllers on a bench: what they answer against an oracle, in which order they drive the bus, and
+//! how near they come to what the bus allows.
 
 use aster_device::bench::{Bench, Kind, Operation, Pattern, Work, set_rate};
 use aster_device::control::{Answer, ControlWord, SegmentKind};
@@ -191,7 +191,8 @@ fn each_controller_reports_the_same_errors() {
                 let outcomes = b.requests().call(request).await;
                 a.borrow_mut().push(outcomes[0].status);
             };
-            // The array says FAIL; outside the array; not a thing that it does; a LUN that stays busy; then one that works.
+            // The array says FAIL; outside the array; not a thing that it does; a LUN that stays busy; then
+            // one that works.
             call(Phase::Program, 1, 0, false, false).await;
             call(Phase::Read, 1, 4_000, false, false).await;
             call(Phase::Program, 1, 1, true, false).await;
@@ -319,9 +320,10 @@ const TRANSFER: &str = "read transfer";
 
 #[test]
 fn the_synchronous_arbiter_goes_round_the_luns_segment_by_segment() {
-    // By hand. All three modules want the channel when it is first granted: round from LUN 0 on. LUN 0 is looked at first,
-    // 50 µs after its start, and has the bus before LUN 1's check is due. During its transfer both others ask for theirs; the
-    // arbiter goes round, and grants LUN 2's check before LUN 1 has seen its own status. LUN 2's second read comes last.
+    // By hand. All three modules want the channel when it is first granted: round from LUN 0 on. LUN 0 is
+    // looked at first, 50 µs after its start, and has the bus before LUN 1's check is due. During its
+    // transfer both others ask for theirs; the arbiter goes round, and grants LUN 2's check before LUN 1 has
+    // seen its own status. LUN 2's second read comes last.
     assert_eq!(
         order_of_four_reads(ControllerName::Synchronous),
         [
@@ -343,10 +345,11 @@ fn the_synchronous_arbiter_goes_round_the_luns_segment_by_segment() {
 
 #[test]
 fn the_dispatcher_keeps_the_order_of_control_words_but_starts_arrays_first() {
-    // By hand, from 20 ns on: a start takes 420 ns with the controller's waits, and 30 ns pass between two. LUN 2's check, asked for
-    // at 50.44 µs, takes as long and ends 10 ns before LUN 0's is asked for at 50.89 µs: LUN 2's transfer has the bus, and the checks
-    // of LUN 0 and LUN 1 queue. LUN 2's second read is of high priority and overtakes both. LUN 0's transfer, asked for after
-    // its check, comes after LUN 1's check, and LUN 2's second check after LUN 1's transfer.
+    // By hand, from 20 ns on: a start takes 420 ns with the controller's waits, and 30 ns pass between two.
+    // LUN 2's check, asked for at 50.44 µs, takes as long and ends 10 ns before LUN 0's is asked for at 50.89
+    // µs: LUN 2's transfer has the bus, and the checks of LUN 0 and LUN 1 queue. LUN 2's second read is of
+    // high priority and overtakes both. LUN 0's transfer, asked for after its check, comes after LUN 1's
+    // check, and LUN 2's second check after LUN 1's transfer.
     assert_eq!(
         order_of_four_reads(ControllerName::Asynchronous),
         [
@@ -419,7 +422,8 @@ fn each_controller_reaches_97_percent_of_the_bus_at_8_luns() {
 
 #[test]
 fn two_luns_work_while_the_other_moves_its_page() {
-    // A LUN starts its next read before the other's transfer, not after it: each is 50 µs in its array and 90 on the bus.
+    // A LUN starts its next read before the other's transfer, not after it: each is 50 µs in its array and 90
+    // on the bus.
     for controller in ALL {
         let profile = profile("ideal", |p| {
             p.channel.controller = controller;

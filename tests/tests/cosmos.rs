@@ -140,8 +140,9 @@ fn word_lines_are_programmed_in_one_shot_and_keep_every_byte() {
     }
 }
 
-/// Figs 13 and 14 through the whole drive (C43): LPN 0 is read, LPNs 1 and 2 are written through to flash, all on one channel.
-/// The loop takes one command a pass (Algorithm 1), so that steps 2-1 and 2-2 come for each command.
+/// Figs 13 and 14 through the whole drive (C43): LPN 0 is read, LPNs 1 and 2 are written through to flash,
+/// all on one channel. The loop takes one command a pass (Algorithm 1), so that steps 2-1 and 2-2 come for
+/// each command.
 #[test]
 fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
     let profile = looped(|p| {
@@ -193,7 +194,8 @@ fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
     let of = |entry: u32| -> Vec<_> {
         seen.iter().filter(|said| said.2 == entry).map(|said| (said.0, said.1)).collect()
     };
-    // Each set in the order of Fig 10, each operation after the end of the one before it, and one status-check for each array operation.
+    // Each set in the order of Fig 10, each operation after the end of the one before it, and one
+    // status-check for each array operation.
     assert_eq!(
         of(a),
         [
@@ -223,8 +225,8 @@ fn figures_13_and_14_come_out_of_a_whole_drive_event_by_event() {
             ]
         );
     }
-    // Steps 2-3 to 2-6 among the sets: the writes have been delivered and issued before the read-transfer, which was delivered
-    // first; the TxDMA follows.
+    // Steps 2-3 to 2-6 among the sets: the writes have been delivered and issued before the read-transfer,
+    // which was delivered first; the TxDMA follows.
     let later: Vec<_> = seen
         .iter()
         .filter(|said| {
@@ -281,7 +283,8 @@ impl EventSink for Order {
                     TRANSFER => under_way[..] == [TRIGGER],
                     // No data.
                     ERASE => true,
-                    // The entry has been filled, and may leave by several ways at once. The log's pages are the firmware's own.
+                    // The entry has been filled, and may leave by several ways at once. The log's pages are
+                    // the firmware's own.
                     _ => {
                         (*filled || (kind == WRITE && buffer >= ENTRIES))
                             && under_way.iter().all(|other| [TX, WRITE].contains(other))
@@ -316,7 +319,8 @@ fn no_data_leave_an_entry_before_they_have_come_to_it() {
     let written = drive(&m).bytes / (64 << 10);
     let contents = run(&m, &[job("fill", Access::Sequential, Mix::Write, 64 << 10, written)], versioned(&m));
     let filled = order.0.borrow().operations;
-    // Whole pages: what is missing of a page that was written in part comes to its entry while the rest may leave.
+    // Whole pages: what is missing of a page that was written in part comes to its entry while the rest may
+    // leave.
     let pages = Job {
         block_sizes: PerDirection::all(BlockSizes::Fixed(16 << 10)),
         ..mixed("pages", cases(3_000, 30_000), 3)
@@ -346,14 +350,15 @@ fn reads_that_cannot_be_corrected_are_repeated_up_to_the_limit_and_then_reported
         let (statistics, _) = run_with(&m, &[fill, read], contents, ());
         (m.device().stats().big_loop.unwrap(), statistics[1].failures)
     };
-    // Cells that nothing disturbs meanwhile bring the same wrong bits again: each such read takes all its retries.
+    // Cells that nothing disturbs meanwhile bring the same wrong bits again: each such read takes all its
+    // retries.
     let ((none, lost), (some, still)) = (spent(0), spent(4));
     assert!(none.retries == 0 && none.reports > 0 && lost > 0, "{none:?}, {lost} lost");
     assert_eq!((some.retries, some.reports, still), (4 * none.reports, none.reports, lost));
 }
 
-/// The last of a read's set (Fig 10) stays with the dependency checker until the read-transfer has been completed, and is never begun
-/// where that brought what can't be corrected (C32, C33).
+/// The last of a read's set (Fig 10) stays with the dependency checker until the read-transfer has been
+/// completed, and is never begun where that brought what can't be corrected (C32, C33).
 #[test]
 fn a_reads_transfer_to_the_host_is_held_back_behind_its_read_and_given_up_with_it() {
     for fresh in [0.0, 1.25e-3] {
@@ -387,7 +392,8 @@ fn a_reads_transfer_to_the_host_is_held_back_behind_its_read_and_given_up_with_i
     }
 }
 
-/// What the drive does for a command after the host knows it done (P13) is still the run's, not the next one's.
+/// What the drive does for a command after the host knows it done (P13) is still the run's, not the next
+/// one's.
 #[test]
 fn a_run_ends_when_the_firmware_is_done_with_the_last_command() {
     for write in [true, false] {
@@ -420,7 +426,8 @@ fn read_back(hours: u32, change: impl FnOnce(&mut Profile)) -> (LoopStats, u64) 
     (m.device().stats().big_loop.unwrap(), statistics[0].failures)
 }
 
-/// Read noise brings other wrong bits with each read: a page that is near what the code corrects gets through sooner or later.
+/// Read noise brings other wrong bits with each read: a page that is near what the code corrects gets through
+/// sooner or later.
 #[test]
 fn repeating_a_read_recovers_pages_that_noise_made_too_bad() {
     let spent = |retries, noise| {
@@ -439,8 +446,9 @@ fn repeating_a_read_recovers_pages_that_noise_made_too_bad() {
     assert!(silent.recovered == 0 && silent.reports > 0, "{silent:?}");
 }
 
-/// Cells that have lost charge for half a year are read at the wrong level at first; a row of the table further down has the right one
-/// (C39). Afterwards the way reads at the first row again, as fresh data need it.
+/// Cells that have lost charge for half a year are read at the wrong level at first; a row of the table
+/// further down has the right one (C39). Afterwards the way reads at the first row again, as fresh data need
+/// it.
 #[test]
 fn read_retry_goes_down_the_levels_and_sets_them_back() {
     let aged = |levels: &[i16]| {
@@ -476,8 +484,8 @@ fn a_way_that_never_becomes_ready_is_given_up_and_told() {
     assert!(statistics[0].failures > 0 && statistics[0].failures <= 8, "{}", statistics[0].failures);
 }
 
-/// C22: four channels share a key equation solver of the board's speed, and nobody notices. They would where it were slower and nearly
-/// every chunk damaged.
+/// C22: four channels share a key equation solver of the board's speed, and nobody notices. They would where
+/// it were slower and nearly every chunk damaged.
 #[test]
 fn a_shared_key_equation_solver_costs_next_to_nothing_at_the_usual_error_rate() {
     let took = |channels, fresh, solver_ns| {
@@ -545,8 +553,8 @@ fn the_issuer_gives_the_host_dma_engine_no_more_than_its_queue_holds() {
     assert_eq!(profile("cosmos-board", |_| ()).host.dma_requests, Some(256));
 }
 
-/// Mean latencies of the operations of pages that are read or written one at a time, by kind, and of their commands, in
-/// microseconds, where the end of an operation costs the firmware so many cycles.
+/// Mean latencies of the operations of pages that are read or written one at a time, by kind, and of their
+/// commands, in microseconds, where the end of an operation costs the firmware so many cycles.
 fn latencies(mix: Mix, finish: u64) -> ([f64; OperationKind::ALL.len()], f64) {
     let profile = looped(|p| {
         p.costs.loop_finish = finish;
@@ -575,8 +583,8 @@ fn latencies(mix: Mix, finish: u64) -> ([f64; OperationKind::ALL.len()], f64) {
     (kinds, spent.system.as_secs_f64() * 1e6 / spent.commands as f64)
 }
 
-/// C66: what the firmware does about an end is its own time in both directions, the controllers' in neither, and nobody's once the
-/// last of a command's data has moved, which completes it.
+/// C66: what the firmware does about an end is its own time in both directions, the controllers' in neither,
+/// and nobody's once the last of a command's data has moved, which completes it.
 #[test]
 fn an_operations_end_is_sensed_before_anything_is_done_about_it_in_both_directions() {
     use OperationKind::{ReadTransfer, ReadTrigger, RxDma, TxDma, Write};

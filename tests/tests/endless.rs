@@ -1,5 +1,5 @@
-//! A whole drive with next to no over-provisioning, full, and written over and over: with trims, operations that fail, and losses
-//! of power. It is never stuck, and holds what it must.
+//! A whole drive with next to no over-provisioning, full, and written over and over: with trims, operations
+//! that fail, and losses of power. It is never stuck, and holds what it must.
 
 use aster_device::profile::Profile;
 use aster_device::{DriveState, Media};
@@ -19,7 +19,8 @@ const DEPTH: usize = 6;
 /// A drive that finishes no write for so long is stuck.
 const PATIENCE: Duration = Duration::from_millis(10_000);
 
-/// What a page may hold, the last of it first if the power stays: commands that changed it, by number, and 0 for a trim's zeroes.
+/// What a page may hold, the last of it first if the power stays: commands that changed it, by number, and 0
+/// for a trim's zeroes.
 #[derive(Clone)]
 struct Page {
     changes: Vec<(u64, u64)>,

@@ -8,7 +8,8 @@ use aster_tests::{config, drive, job, profile, run, versioned};
 use aster_units::{LunIndex, PageInBlock};
 use aster_workload::{Access, Mix};
 
-/// Four of its eight bits may read wrong: still nobody takes the block for a good one, whichever page has the mark.
+/// Four of its eight bits may read wrong: still nobody takes the block for a good one, whichever page has the
+/// mark.
 #[test]
 fn a_factory_bad_block_is_found_by_a_damaged_mark_on_either_page() {
     use FactoryMarksName::{FirstOrLastPage, FirstPage, LastPage};

@@ -1,4 +1,5 @@
-//! Data that the cells lose with reads and with time, under the error model: what refresh and scan save of it.
+//! Data that the cells lose with reads and with time, under the error model: what refresh and scan save of
+//! it.
 
 use aster_device::Media;
 use aster_device::profile::Profile;
@@ -10,7 +11,8 @@ use aster_units::{Content, Duration};
 use std::rc::Rc;
 
 const QUEUE: QueueId = QueueId(1);
-/// Logical blocks of 4 KiB that a page holds, and pages that are written: they fill blocks, so that none stays open.
+/// Logical blocks of 4 KiB that a page holds, and pages that are written: they fill blocks, so that none
+/// stays open.
 const PAGE_BLOCKS: u64 = 4;
 const PAGES: u64 = 64;
 
@@ -57,7 +59,8 @@ fn read(m: &Machine, pages: impl Iterator<Item = u64>) -> u64 {
     lost
 }
 
-/// Reads half of the pages over and over: each read disturbs the whole block. Gives what was lost, and the blocks refreshed.
+/// Reads half of the pages over and over: each read disturbs the whole block. Gives what was lost, and the
+/// blocks refreshed.
 fn hammered(corrected_percent: u32, reads: u32) -> (u64, u64) {
     let m = drive(|p| {
         p.package.errors.read = 8e-6;
@@ -81,7 +84,8 @@ fn a_block_that_is_read_over_and_over_loses_data_unless_it_is_refreshed() {
     assert!(lost == 0 && refreshed > 4, "by wrong bits: {lost} reads failed, {refreshed} blocks refreshed");
 }
 
-/// Lets time pass, twenty hours at once, and has the drive run for a moment after each. Gives what is lost then, and the blocks refreshed.
+/// Lets time pass, twenty hours at once, and has the drive run for a moment after each. Gives what is lost
+/// then, and the blocks refreshed.
 fn aged(scan_us: u32) -> (u64, u64) {
     let m = drive(|p| {
         p.package.errors.retention = 2.2e-4;

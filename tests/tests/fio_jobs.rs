@@ -1,4 +1,5 @@
-//! fio's options whose effect only shows when jobs run: which jobs end with others, steady states, rates and their floors.
+//! fio's options whose effect only shows when jobs run: which jobs end with others, steady states, rates and
+//! their floors.
 
 use aster_device::Media;
 use aster_events::Recorder;

@@ -1,5 +1,5 @@
-//! Where the firmware's time goes (C45): every cycle that a core is charged is some function's, and telling so takes no time; and how hosts
-//! fetch samples (C46).
+//! Where the firmware's time goes (C45): every cycle that a core is charged is some function's, and telling
+//! so takes no time; and how hosts fetch samples (C46).
 
 use aster_device::profile::Profile;
 use aster_device::{Media, StatisticsLog};

@@ -1,4 +1,5 @@
-//! The door between flash requests and channel controllers: whole drives under schedulers that nothing else here runs.
+//! The door between flash requests and channel controllers: whole drives under schedulers that nothing else
+//! here runs.
 
 use aster_device::plug::{FlashScheduler, PieceError};
 use aster_device::plug::{PassThrough, SchedulerNeeds, SchedulerPorts, SchedulerView};

@@ -1,4 +1,5 @@
-//! The fuzz targets' bodies on bytes from a seed, and on every input that once found something (`fuzz/regressions/TARGET`).
+//! The fuzz targets' bodies on bytes from a seed, and on every input that once found something
+//! (`fuzz/regressions/TARGET`).
 
 use aster_tests::cases;
 use aster_tests::fuzz::{TARGETS, Target};

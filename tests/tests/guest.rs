@@ -1,4 +1,5 @@
-//! A stock Linux guest on a live drive. `scripts/setup.sh --guest` brings QEMU, kernels and tools; `make test` sees to it.
+//! A stock Linux guest on a live drive. `scripts/setup.sh --guest` brings QEMU, kernels and tools; `make
+//! test` sees to it.
 
 use aster_device::profile::Profile;
 use aster_run_live::Pace;
@@ -52,8 +53,8 @@ fn a_guest_does_all_that_hosts_do_and_finds_it_again() {
         let drive = Running::start(&roomy(), Pace::Fast, Some(&image));
         boot(&[&drive], "", script);
         drive.stop().unwrap();
-        // 12 MiB are left of what the guest wrote; a block of 1 MiB and its parity may be open in each of 8 LUNs for host and
-        // garbage collection. The rest it has discarded or formatted away.
+        // 12 MiB are left of what the guest wrote; a block of 1 MiB and its parity may be open in each of 8
+        // LUNs for host and garbage collection. The rest it has discarded or formatted away.
         let bytes = std::fs::metadata(&image).unwrap().blocks() * 512;
         assert!(bytes < 48 << 20, "{} MiB after {script}", bytes >> 20);
     }

@@ -1,5 +1,5 @@
-//! Hosts that take away what transfers need, at every moment of them: by resets, by deleting queues in use, by unmapping memory.
-//! Socket and threads are left out, so that each moment is hit.
+//! Hosts that take away what transfers need, at every moment of them: by resets, by deleting queues in use,
+//! by unmapping memory. Socket and threads are left out, so that each moment is hit.
 
 use aster_tests::fuzz::{Function, Memory};
 use aster_units::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Every key of a profile does something: a drive with that one key changed differs from the same drive without.
+//! Every key of a profile does something: a drive with that one key changed differs from the same drive
+//! without.
 
 use aster_device::Media;
 use aster_device::bench::Bench;
@@ -88,8 +89,9 @@ struct Observed {
     memory: u64,
 }
 
-/// Fills the drive, rewrites a part at random with flushes, trims, lets 100 hours pass and reads. `stuck` keeps a LUN
-/// busy from then on; `watched` looks at the bus while the drive comes up and while it writes a little more.
+/// Fills the drive, rewrites a part at random with flushes, trims, lets 100 hours pass and reads. `stuck`
+/// keeps a LUN busy from then on; `watched` looks at the bus while the drive comes up and while it writes a
+/// little more.
 fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     let (mut events, recorder) = (Digest::default(), Recorder::default());
     recorder.attach(events.clone());
@@ -144,8 +146,8 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     Observed { run: events.value(), told, bus, memory: m.device().nand().memory_bytes() }
 }
 
-/// What vendor commands of a package do: a page programmed and read in a block used as SLC, a program and an erase that are
-/// suspended.
+/// What vendor commands of a package do: a page programmed and read in a block used as SLC, a program and an
+/// erase that are suspended.
 fn vendor(profile: &Profile) -> Observed {
     let bench = Bench::power_on(profile, 1, 16, Some(Content::Full), &Recorder::default())
         .unwrap_or_else(|e| panic!("power-on: {e}"));
@@ -579,8 +581,9 @@ fn listed() -> BTreeSet<String> {
 /// A key that is added to the schema needs a case here.
 #[test]
 fn no_key_is_left_out() {
-    // The description is for people who list profiles; it has no part in the drive. Patience has its own test. The translations that
-    // there are to choose from depend on who brings some, and what is their own on them (translations.rs).
+    // The description is for people who list profiles; it has no part in the drive. Patience has its own
+    // test. The translations that there are to choose from depend on who brings some, and what is their own
+    // on them (translations.rs).
     let elsewhere = ["description", "poll.patience", "ftl.kind", "host.command_set", "own"];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();

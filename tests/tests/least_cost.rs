@@ -36,7 +36,8 @@ fn run(machine: &Machine, jobs: &[Job], contents: Contents) -> (Vec<Statistics>,
     (statistics, contents)
 }
 
-/// One job of one request after the other: what comes of a place that was never written, then of one that was, in the data buffer or not.
+/// One job of one request after the other: what comes of a place that was never written, then of one that
+/// was, in the data buffer or not.
 const COMMANDS: &str = "[global]\nbs=4k\nsize=256k\nnumber_ios=1\nstonewall\n\
     [write first]\nrw=write\nend_fsync=1\noffset=256k\n\
     [read unmapped]\nrw=read\n[trim unmapped]\nrw=trim\n[zero]\nrw=write\nwrite_mode=zeroes\n\

@@ -1,4 +1,5 @@
-//! A live drive and hosts that use it, well and badly. Nothing here is timed: waiting ends when something happened.
+//! A live drive and hosts that use it, well and badly. Nothing here is timed: waiting ends when something
+//! happened.
 
 use aster_run_live::{Pace, Status as StatusLine};
 use aster_tests::live::{Host, MEMORY_AT, Memory, Queue, Ring, Running, transfer};
@@ -315,7 +316,8 @@ fn a_controller_reset_under_load_takes_shadow_doorbells_away() {
         let queue = host.create_queue(1, 64);
         let mut exerciser = Exerciser::new(&mut host, queue, 0..200);
         exerciser.submit(&mut host);
-        // With it gone, the shadow page is memory like any other: the next controller must not take rings from it.
+        // With it gone, the shadow page is memory like any other: the next controller must not take rings
+        // from it.
         host.disable();
         host.write(MEMORY_AT, &vec![0x11; MEMORY as usize]);
         host.free_all();

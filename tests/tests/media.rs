@@ -70,7 +70,8 @@ fn lost(m: &Machine, page: u32, fill: u8) -> Vec<u64> {
     (0..PAGE_BLOCKS).filter(is_lost).collect()
 }
 
-/// Reads three pages at once, `page` the second of them, and gives the logical block that the error log names.
+/// Reads three pages at once, `page` the second of them, and gives the logical block that the error log
+/// names.
 fn first_failed(m: &Machine, page: u32) -> u64 {
     let driver = Rc::clone(m.driver());
     let work = async move {
@@ -114,7 +115,8 @@ fn lost_data_fails_for_exactly_its_blocks_wherever_it_goes_until_they_are_writte
     assert_eq!(first_failed(&m, page), u64::from(page) * PAGE_BLOCKS + SECTOR_BLOCKS + 2);
     move_away(&m, page);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS + 2], "after it was moved");
-    // The sector that says so fails, too: in the block that stands in the lost one's place, and then in its note.
+    // The sector that says so fails, too: in the block that stands in the lost one's place, and then in its
+    // note.
     damage(&m, page, 5);
     assert_eq!(lost(&m, page, fill), [SECTOR_BLOCKS, SECTOR_BLOCKS + 2]);
     move_away(&m, page);
@@ -152,7 +154,8 @@ fn a_new_drive_has_all_of_its_spare_however_many_blocks_the_factory_marked() {
     }
 }
 
-/// Nothing but log and map tells of trims: without them the drive finds all data again, and says what it can't know.
+/// Nothing but log and map tells of trims: without them the drive finds all data again, and says what it
+/// can't know.
 #[test]
 fn a_drive_that_has_lost_its_log_has_all_data_and_warns_that_trims_may_be_undone() {
     let profile = profile("tiny", |_| ());

@@ -1,4 +1,5 @@
-//! The shipped packages on a bench: each boots as what it says it is, and serves I3 requests with its own commands.
+//! The shipped packages on a bench: each boots as what it says it is, and serves I3 requests with its own
+//! commands.
 
 use aster_device::bench::Bench;
 use aster_device::profile::{PACKAGES, Profile};

@@ -92,8 +92,9 @@ fn replaying_the_log_takes_the_time_that_its_entries_cost() {
     assert!(took(10_000) > took(0) + 100_000);
 }
 
-/// The longest recovery is one just before the second map would be stored: every page of the first has to be read, and the log
-/// is as long as it gets. What the pages of the map say does not matter, so that the drive need not be full.
+/// The longest recovery is one just before the second map would be stored: every page of the first has to be
+/// read, and the log is as long as it gets. What the pages of the map say does not matter, so that the drive
+/// need not be full.
 #[test]
 fn a_terabyte_of_cosmos_plus_comes_back_within_two_seconds() {
     let profile = profile("cosmos-plus", |p| p.restrict.blocks_per_lun = Some(cases(64, 4096) as u32));

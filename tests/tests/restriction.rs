@@ -1,4 +1,5 @@
-//! Drives that use less than their packages have (C31): what lies where, their bad blocks, power cuts and images.
+//! Drives that use less than their packages have (C31): what lies where, their bad blocks, power cuts and
+//! images.
 
 use aster_device::Media;
 use aster_device::profile::{FactoryMarksName, Profile, RestrictProfile};

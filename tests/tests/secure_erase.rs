@@ -90,7 +90,8 @@ fn a_fresh_drive_s_every_page_is_erased_and_it_works_on() {
     let nand = m.device().nand();
     assert!(nand.programmed_pages() > 0);
     format(&m, SecureErase::UserData);
-    // What is left says nothing of the host's data: the log, a block a LUN, and a stored map with nothing in it.
+    // What is left says nothing of the host's data: the log, a block a LUN, and a stored map with nothing in
+    // it.
     let per_block = u64::from(profile.geometry.pages_per_block);
     let left = u64::from(m.device().geometry().total_luns()) * per_block + 2 * per_block;
     assert!(nand.programmed_pages() <= left, "{} pages", nand.programmed_pages());

@@ -1,5 +1,5 @@
-//! A translation that isn't ours, behind the front end and above the flash schedulers that there are: it keeps what the host writes in its
-//! own memory and never touches flash.
+//! A translation that isn't ours, behind the front end and above the flash schedulers that there are: it
+//! keeps what the host writes in its own memory and never touches flash.
 
 use aster_device::plug::{
     ByteRange, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, DriveState, Function,

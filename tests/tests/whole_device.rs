@@ -48,7 +48,8 @@ fn trimmed_blocks_read_as_zeroes_and_the_rest_is_untouched() {
     }
 }
 
-/// A host whose driver finds DLFEAT's promise sends Write Zeroes with DEAC in place of a trim (NVMe 1.4 §6.17).
+/// A host whose driver finds DLFEAT's promise sends Write Zeroes with DEAC in place of a trim (NVMe 1.4
+/// §6.17).
 #[test]
 fn zeroes_with_the_deallocate_bit_give_their_pages_up() {
     let profile = profile("tiny", |_| {});
@@ -163,8 +164,8 @@ fn so_does_one_of_many_luns_with_unequal_factory_bad_blocks() {
     assert!(bad.len() == 4 && bad.iter().any(|&b| b != bad[0]), "{bad:?}");
 }
 
-/// The composition test of design §3: the same scheduler and FTL over each channel controller, checked byte by byte, with
-/// failures on the way and a restart in between.
+/// The composition test of design §3: the same scheduler and FTL over each channel controller, checked byte
+/// by byte, with failures on the way and a restart in between.
 #[test]
 fn a_drive_keeps_every_byte_over_each_channel_controller() {
     for controller in [ControllerName::Software, ControllerName::Synchronous, ControllerName::Asynchronous] {

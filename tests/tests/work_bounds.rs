@@ -1,4 +1,5 @@
-//! What a request costs the simulator, in deterministic counts: executor events a request, and heap allocations.
+//! What a request costs the simulator, in deterministic counts: executor events a request, and heap
+//! allocations.
 
 use aster_device::Media;
 use aster_events::Recorder;
@@ -47,7 +48,8 @@ fn ideal() -> Machine {
     m
 }
 
-/// Lists of a log page, and of a map that is stored: no request waits for the one, and a map is stored once in thousands of them.
+/// Lists of a log page, and of a map that is stored: no request waits for the one, and a map is stored once
+/// in thousands of them.
 const ALLOCATIONS_A_LOG_PAGE: u64 = 12;
 const ALLOCATIONS_A_MAP: u64 = 60;
 

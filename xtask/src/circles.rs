@@ -1,7 +1,8 @@
-//! No circles: files of a crate that use each other, straight or by way of others, are one concept in several files. Rooms neither.
+//! No circles: files of a crate that use each other, straight or by way of others, are one concept in several
+//! files. Rooms neither.
 //!
-//! Those that were there when the rule came stand in `xtask/known-circles.toml`. That list only shrinks: a circle that isn't part of one of
-//! its entries is refused, and so is an entry that names more than there is.
+//! Those that were there when the rule came stand in `xtask/known-circles.toml`. That list only shrinks: a
+//! circle that isn't part of one of its entries is refused, and so is an entry that names more than there is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! `rtl/interface.toml` to Rust and SystemVerilog: the channel's encoding, registers and cycle table are declared once.
+//! `rtl/interface.toml` to Rust and SystemVerilog: the channel's encoding, registers and cycle table are
+//! declared once.
 
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -315,7 +316,7 @@ fn rust_table(out: &mut String, interface: &Interface) {
         out,
         "\n/// Words that a packed cycle table takes.\npub const TABLE_WORDS: usize = {words};"
     );
-    out.push_str("\n/// The cycle table of one interface and timing mode, as the controller keeps it. In cycles unless it says phases.\n");
+    out.push_str("\n/// The cycle table of one interface and timing mode, as the controller keeps it. In\n/// cycles unless it says phases.\n");
     out.push_str("#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]\npub struct CycleRegisters {\n");
     for entry in &interface.table {
         let _ = writeln!(out, "    /// {}\n    pub {}: u16,", entry.doc, entry.name);

@@ -7,8 +7,8 @@
 //! - [`manifest`]: what every `Cargo.toml` must say.
 //! - [`source`]: what source files must hold and must not name.
 //!
-//! [`workspace`] reads the tree into that data, [`check`] runs every rule over it. The rules touch no file themselves, so their
-//! tests seed a violation of each.
+//! [`workspace`] reads the tree into that data, [`check`] runs every rule over it. The rules touch no file
+//! themselves, so their tests seed a violation of each.
 #![forbid(unsafe_code)]
 
 pub mod arrows;

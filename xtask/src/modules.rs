@@ -1,8 +1,10 @@
-//! Which file of a crate uses which: the modules of a crate, read from its sources, and the paths in them that lead to another file.
+//! Which file of a crate uses which: the modules of a crate, read from its sources, and the paths in them
+//! that lead to another file.
 //!
-//! A use is a path in code that isn't for tests only: in a `use`, a type, an expression, a pattern or inside a macro's arguments. It counts
-//! for the file that defines the name, so that a re-export leads through. `mod x;` and `pub use x::Y;` alone are no uses: a room's front
-//! page names what it shows. Methods are not resolved: who calls a method of a type uses whoever made the value.
+//! A use is a path in code that isn't for tests only: in a `use`, a type, an expression, a pattern or inside
+//! a macro's arguments. It counts for the file that defines the name, so that a re-export leads through. `mod
+//! x;` and `pub use x::Y;` alone are no uses: a room's front page names what it shows. Methods are not
+//! resolved: who calls a method of a type uses whoever made the value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +61,8 @@ fn is_root(path: &str) -> bool {
             .is_some_and(|(folder, name)| folder.ends_with("/src/bin") && name.ends_with(".rs"))
 }
 
-/// All uses between files of one crate, of each crate that has its root among `files`. One for each pair of files.
+/// All uses between files of one crate, of each crate that has its root among `files`. One for each pair of
+/// files.
 ///
 /// # Errors
 /// The file that isn't Rust, and why.
@@ -156,7 +159,8 @@ impl Tree<'_> {
         found
     }
 
-    /// The module that defines what `path` names in `module`; `None` for names of other crates and of the prelude.
+    /// The module that defines what `path` names in `module`; `None` for names of other crates and of the
+    /// prelude.
     fn resolve(&self, module: usize, path: &[String], depth: usize) -> Option<usize> {
         // A re-export of a re-export ends somewhere; a crate that goes in circles here doesn't compile.
         if depth > 16 {

@@ -1,12 +1,14 @@
 //! Requirement ids: what a citation looks like, and that each has its line in `docs/requirements.md`.
 //!
-//! An id is one of the letters C, S, O, B, H, P, G and a number (`C31`). Source is full of words that look like one (ONFI's feature
-//! parameters P1 to P4, address cycles C1 and C2), so it is a citation only at these places, and never between backquotes:
+//! An id is one of the letters C, S, O, B, H, P, G and a number (`C31`). Source is full of words that look
+//! like one (ONFI's feature parameters P1 to P4, address cycles C1 and C2), so it is a citation only at these
+//! places, and never between backquotes:
 //!
-//! 1. In parentheses, at the beginning of a part: `(C31)`, `(C31, P4)`, `(section 7.4; C83 to C85)`, `(Cosmos+ C32–C41)`,
-//!    `(C41 read-trigger)`. This holds for comments, strings and pages.
-//! 2. At the beginning of a line of a comment, of a line of a page or of a cell of its tables, when nothing but more ids, a full stop,
-//!    a comma or a colon follows: `// C31`, `# C55 and C56`, `/// C47: modules come and go`, `| C61 |`.
+//! 1. In parentheses, at the beginning of a part: `(C31)`, `(C31, P4)`, `(section 7.4; C83 to C85)`,
+//!    `(Cosmos+ C32–C41)`, `(C41 read-trigger)`. This holds for comments, strings and pages.
+//! 2. At the beginning of a line of a comment, of a line of a page or of a cell of its tables, when nothing
+//!    but more ids, a full stop, a comma or a colon follows: `// C31`, `# C55 and C56`, `/// C47: modules
+//!    come and go`, `| C61 |`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! What source files must hold and must not name.
 //!
-//! Clippy bans most of it already (the `clippy.toml` of each room), but an `#[allow]` switches clippy off and nothing switches this off.
+//! Clippy bans most of it already (the `clippy.toml` of each room), but an `#[allow]` switches clippy off and
+//! nothing switches this off.
 
 use crate::Violation;
 use crate::lexer::{Token, tokens};
@@ -17,7 +18,8 @@ pub struct SourceFile {
 /// The rooms whose behaviour is a function of (profile, workload, seed) and of nothing else (design §1).
 pub const DETERMINISTIC_ROOMS: [&str; 4] = ["base", "firmware", "hardware", "host"];
 
-/// Crates that may hold `unsafe`; clippy's `undocumented_unsafe_blocks` asks each block for its `// SAFETY:` comment.
+/// Crates that may hold `unsafe`; clippy's `undocumented_unsafe_blocks` asks each block for its `// SAFETY:`
+/// comment.
 const UNSAFE_CRATES: [&str; 2] = ["base/exec", "base/codec"];
 
 /// From here on a file is listed as one to split.
@@ -25,6 +27,9 @@ pub const LONG_FILE_LINES: usize = 800;
 
 /// Above this a file is refused.
 pub const FILE_LINES_MAX: usize = 1000;
+
+/// Columns of a line, as `rustfmt.toml` has them for code; rustfmt leaves comments alone.
+pub const COLUMNS_MAX: usize = 110;
 
 /// Modules of `std` that a deterministic room must not reach into.
 const FORBIDDEN_MODULES: [(&str, &str); 2] = [
@@ -46,6 +51,7 @@ pub fn check(sources: &[SourceFile]) -> Vec<Violation> {
     for file in sources {
         violations.extend(too_long(file));
         if file.path.ends_with(".rs") {
+            violations.extend(wide_comments(file));
             let code = tokens(&file.text);
             violations.extend(ignored_tests(file, &code));
             if in_deterministic_room(&file.path) {
@@ -70,6 +76,17 @@ fn too_long(file: &SourceFile) -> Option<Violation> {
     (lines > FILE_LINES_MAX).then(|| {
         Violation::new(&*file.path, format!("{lines} lines, more than {FILE_LINES_MAX}: one concept a file"))
     })
+}
+
+/// Comments beyond [`COLUMNS_MAX`]. A table's row has to be one line.
+fn wide_comments(file: &SourceFile) -> Vec<Violation> {
+    let wide = file.text.lines().enumerate().filter(|(_, line)| {
+        let text = line.trim_start().strip_prefix("//");
+        let is_row = |text: &str| text.trim_start_matches(['/', '!']).trim_start().starts_with('|');
+        line.chars().count() > COLUMNS_MAX && text.is_some_and(|text| !is_row(text))
+    });
+    let message = format!("a comment of more than {COLUMNS_MAX} columns");
+    wide.map(|(index, _)| Violation::new(format!("{}:{}", file.path, index + 1), &*message)).collect()
 }
 
 /// Files over [`LONG_FILE_LINES`] that still pass: a list to print, not a failure.
@@ -178,8 +195,9 @@ fn ignored_tests(file: &SourceFile, code: &[Token<'_>]) -> Vec<Violation> {
     attributes.chain(doc_tests).map(|line| Violation::new(format!("{}:{line}", file.path), message)).collect()
 }
 
-/// Each deterministic room carries the same `clippy.toml`: clippy takes the nearest one upwards from a package, so a room
-/// without it would be unguarded. `files` holds (room, text), one entry a room that has the file.
+/// Each deterministic room carries the same `clippy.toml`: clippy takes the nearest one upwards from a
+/// package, so a room without it would be unguarded. `files` holds (room, text), one entry a room that has
+/// the file.
 pub fn check_clippy_files(files: &[(String, String)]) -> Vec<Violation> {
     let text_of = |room: &str| files.iter().find(|(name, _)| name == room).map(|(_, text)| text);
     let reference = text_of(DETERMINISTIC_ROOMS[0]);
@@ -288,6 +306,16 @@ mod tests {
             assert_eq!(long_files(&sources).len(), warnings, "{lines} lines");
             assert_eq!(check(&sources).len(), violations, "{lines} lines");
         }
+    }
+
+    #[test]
+    fn a_comment_fits_the_columns_and_a_table_row_need_not() {
+        let path = "lab/src/x.rs";
+        let long = "ü".repeat(COLUMNS_MAX);
+        assert_eq!(places(path, &format!("\n    /// {long}")), ["lab/src/x.rs:2"]);
+        assert_eq!(places(path, &format!("// {}", &long[6..])), [""; 0]);
+        assert_eq!(places(path, &format!("//! | {long} |")), [""; 0]);
+        assert_eq!(places(path, &format!("let x = \"{long}\";")), [""; 0]);
     }
 
     #[test]

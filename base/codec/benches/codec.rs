@@ -1,7 +1,8 @@
 //! Throughput of the codes on one core: `cargo bench -p aster-codec`.
 //!
-//! MB are 10^6 bytes of chunk data. Each figure is the best of several rounds: other work on the machine only ever slows
-//! one down. A first argument that names a backend (`portable`, `pclmul`, `avx512`) restricts the run to it.
+//! MB are 10^6 bytes of chunk data. Each figure is the best of several rounds: other work on the machine only
+//! ever slows one down. A first argument that names a backend (`portable`, `pclmul`, `avx512`) restricts the
+//! run to it.
 
 #![expect(
     clippy::disallowed_types,
@@ -20,7 +21,8 @@ const ROUND_TIME: Duration = Duration::from_millis(2);
 /// A page's worth of chunks for the calls that take many.
 const PAGE_BYTES: usize = 16_384;
 
-/// (m, designed t, data bytes): Cosmos+ (G6), the usual 8 bits in 512 bytes, SoftSSD, and two for denser flash.
+/// (m, designed t, data bytes): Cosmos+ (G6), the usual 8 bits in 512 bytes, SoftSSD, and two for denser
+/// flash.
 const CODES: [(u32, usize, usize); 6] =
     [(12, 13, 256), (12, 14, 256), (13, 8, 512), (13, 12, 512), (14, 40, 1024), (16, 100, 4096)];
 
@@ -58,7 +60,8 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-/// MB/s of decoding a chunk with `errors` errors, over many error patterns. Copying the damaged chunk in is part of it.
+/// MB/s of decoding a chunk with `errors` errors, over many error patterns. Copying the damaged chunk in is
+/// part of it.
 fn decode_rate(code: &Bch, errors: usize) -> f64 {
     const PATTERNS: usize = 32;
     let mut scratch = BchScratch::new(code);

@@ -2,8 +2,8 @@
 
 /// XORs `source` into `accumulator`: `accumulator[i] ^= source[i]`.
 ///
-/// Folding every member of a stripe into a zeroed buffer gives its parity; folding the parity and all members but one
-/// gives the missing one back (H33, G25).
+/// Folding every member of a stripe into a zeroed buffer gives its parity; folding the parity and all members
+/// but one gives the missing one back (H33, G25).
 ///
 /// # Panics
 /// If the lengths differ: members of a stripe have one size.

@@ -1,9 +1,9 @@
 //! The scrambler: byte-wise XOR with an 8-bit linear feedback shift register (C20, G7).
 //!
-//! One 8-bit register has only 255 states, so that 255 pages would exhaust it. The register is therefore reloaded at the
-//! start of every 256-byte segment from a mix of the page's 32-bit seed and the segment's number: pages, and segments of
-//! a page, differ although the register stays 8 bits wide, and any segment can be entered without running through those
-//! before it (CHANGE READ COLUMN into the middle of a page).
+//! One 8-bit register has only 255 states, so that 255 pages would exhaust it. The register is therefore
+//! reloaded at the start of every 256-byte segment from a mix of the page's 32-bit seed and the segment's
+//! number: pages, and segments of a page, differ although the register stays 8 bits wide, and any segment can
+//! be entered without running through those before it (CHANGE READ COLUMN into the middle of a page).
 
 use aster_units::RowAddr;
 
@@ -27,7 +27,8 @@ const fn sequence() -> [u8; SCRAMBLER_PERIOD + SEGMENT_BYTES] {
     let mut i = 0;
     while i < bytes.len() {
         bytes[i] = register;
-        // Eight shifts a byte, so that neighbours share no bits. 8 and 255 have no common factor: the period stays 255.
+        // Eight shifts a byte, so that neighbours share no bits. 8 and 255 have no common factor: the period
+        // stays 255.
         let mut shift = 0;
         while shift < 8 {
             let carry = register >> 7;
@@ -39,7 +40,8 @@ const fn sequence() -> [u8; SCRAMBLER_PERIOD + SEGMENT_BYTES] {
     bytes
 }
 
-/// A bijection on 32-bit words in which each input bit reaches every output bit: xor-shifts between odd multiplications.
+/// A bijection on 32-bit words in which each input bit reaches every output bit: xor-shifts between odd
+/// multiplications.
 const fn mix(mut word: u32) -> u32 {
     word ^= word >> 16;
     word = word.wrapping_mul(0x85EB_CA6B);
@@ -66,7 +68,8 @@ pub struct Scrambler {
 }
 
 impl Scrambler {
-    /// A scrambler at byte 0 of the page whose seed is `seed` (from [`seed_of_row`] on writes, from the OOB on reads).
+    /// A scrambler at byte 0 of the page whose seed is `seed` (from [`seed_of_row`] on writes, from the OOB
+    /// on reads).
     pub const fn new(seed: u32) -> Scrambler {
         Scrambler { seed, offset: 0 }
     }

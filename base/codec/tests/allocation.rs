@@ -11,7 +11,8 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: every call goes to the system allocator unchanged; counting touches a constant-initialised cell only.
+// SAFETY: every call goes to the system allocator unchanged; counting touches a constant-initialised cell
+// only.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));

@@ -83,7 +83,8 @@ events! {
         /// Bytes.
         length: u64,
     }
-    /// All data of a command have been moved, and the front end completes it by itself: the FTL finishes it later.
+    /// All data of a command have been moved, and the front end completes it by itself: the FTL finishes it
+    /// later.
     CommandAnswered {
         /// Command slot.
         command: u16,
@@ -100,7 +101,8 @@ events! {
         /// NVMe status field (type and code), 0 for success.
         status: u16,
     }
-    /// A fetched command ends without a completion entry: its queue is gone, or the entry could not be written.
+    /// A fetched command ends without a completion entry: its queue is gone, or the entry could not be
+    /// written.
     CommandDropped {
         /// Command slot.
         command: u16,
@@ -161,8 +163,8 @@ events! {
     WaitStarted {
         /// Firmware task.
         task: u32,
-        /// 0 a data buffer entry, 1 room that garbage collection makes, 2 a log page, 3 a merge buffer, 4 the queue of flash
-        /// requests, 5 the command's other slices, 6 others' pages of the same word line.
+        /// 0 a data buffer entry, 1 room that garbage collection makes, 2 a log page, 3 a merge buffer, 4 the
+        /// queue of flash requests, 5 the command's other slices, 6 others' pages of the same word line.
         reason: u8,
         /// Data buffer entry; all ones when any will do, and for other reasons.
         buffer: u32,
@@ -274,8 +276,8 @@ events! {
         /// Core: 0 the FTL's, 1 the flash core where there is one.
         core: u8,
         /// 0 NVMe manager, 1 NVM command manager, 2 data buffer manager, 3 address translator, 4 host DMA,
-        /// 5 garbage collector, 6 recovery, 7 status checker, 8 dependency checker, 9 priority manager, 10 issuer,
-        /// 11 read retry, 12 flash request, 13 transaction, 14 polling.
+        /// 5 garbage collector, 6 recovery, 7 status checker, 8 dependency checker, 9 priority manager, 10
+        /// issuer, 11 read retry, 12 flash request, 13 transaction, 14 polling.
         function: u8,
         /// Firmware task that it was for.
         task: u32,

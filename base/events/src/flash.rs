@@ -39,8 +39,8 @@ impl FlashKind {
     }
 }
 
-/// Operations of a LUN between issue and end: one and the read that is begun behind it, or the pages of a word line that is
-/// programmed in one shot.
+/// Operations of a LUN between issue and end: one and the read that is begun behind it, or the pages of a
+/// word line that is programmed in one shot.
 const OPEN: usize = 3;
 
 #[derive(Clone, Copy, Default)]
@@ -63,9 +63,9 @@ impl LunState {
     }
 }
 
-/// Flash operations from [`Event::FlashIssued`] to [`Event::FlashFinished`]: how long each kind takes over the drive, and
-/// what each LUN did. A LUN carries out one operation at a time, but may begin with a read while the page before
-/// is on its way.
+/// Flash operations from [`Event::FlashIssued`] to [`Event::FlashFinished`]: how long each kind takes over
+/// the drive, and what each LUN did. A LUN carries out one operation at a time, but may begin with a read
+/// while the page before is on its way.
 pub struct FlashSpans {
     luns: Box<[LunState]>,
     latencies: [LatencyHistogram; 4],

@@ -1,4 +1,5 @@
-//! The functions of the firmware, as the papers name them (Cosmos+ C32 to C41), and which costs of a profile are theirs.
+//! The functions of the firmware, as the papers name them (Cosmos+ C32 to C41), and which costs of a profile
+//! are theirs.
 
 macro_rules! functions {
     ($( $(#[doc = $doc:literal])* $name:ident $snake:literal [$($cost:literal),*] )*) => {

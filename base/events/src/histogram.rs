@@ -3,15 +3,16 @@ use alloc::vec;
 use aster_units::Duration;
 use core::fmt;
 
-/// Buckets a power of two: a bucket is at most 1/1024 of its values wide, so that three significant digits hold.
+/// Buckets a power of two: a bucket is at most 1/1024 of its values wide, so that three significant digits
+/// hold.
 const PER_OCTAVE_BITS: u32 = 10;
 const PER_OCTAVE: usize = 1 << PER_OCTAVE_BITS;
 /// Durations of 2⁵⁰ ps (1,125 s) and more share the last bucket.
 const HIGHEST_BITS: u32 = 50;
 const BUCKETS: usize = ((HIGHEST_BITS - PER_OCTAVE_BITS) as usize + 1) * PER_OCTAVE;
 
-/// Durations by how often they came up, to three significant digits from 1 ps to 1,125 s, in memory that is taken once
-/// (328 KiB). Logarithmic in powers of two, linear within each; exact below 2,048 ps.
+/// Durations by how often they came up, to three significant digits from 1 ps to 1,125 s, in memory that is
+/// taken once (328 KiB). Logarithmic in powers of two, linear within each; exact below 2,048 ps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LatencyHistogram {
     buckets: Box<[u64]>,
@@ -95,9 +96,9 @@ impl LatencyHistogram {
         Duration::from_picos((self.sum / u128::from(self.count.max(1))) as u64)
     }
 
-    /// The duration that `parts` out of `of` recorded ones don't exceed, at most 1/1024 too long: `quantile(50, 100)` is
-    /// the median, `quantile(999, 1000)` the 99.9th percentile. Whole numbers, so that it is the same everywhere. Zero
-    /// when nothing was recorded; `of` must not be 0.
+    /// The duration that `parts` out of `of` recorded ones don't exceed, at most 1/1024 too long:
+    /// `quantile(50, 100)` is the median, `quantile(999, 1000)` the 99.9th percentile. Whole numbers, so that
+    /// it is the same everywhere. Zero when nothing was recorded; `of` must not be 0.
     pub fn quantile(&self, parts: u64, of: u64) -> Duration {
         assert!(of > 0, "a quantile of no parts");
         let rank = (u128::from(self.count) * u128::from(parts)).div_ceil(u128::from(of)).max(1);

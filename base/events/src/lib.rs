@@ -1,8 +1,9 @@
-//! Every observable event of a drive, declared once (design §1). Names, field names, values and columns follow from the
-//! declaration; traces, counters and spans are made of them.
+//! Every observable event of a drive, declared once (design §1). Names, field names, values and columns
+//! follow from the declaration; traces, counters and spans are made of them.
 //!
-//! A [`Recorder`] is off unless a sink is attached, and then costs one test of a flag. A sink is attached for good; who
-//! wants to read it meanwhile attaches a clone of an `Rc<RefCell<…>>`, which is a sink too, and [`Tee`] serves several.
+//! A [`Recorder`] is off unless a sink is attached, and then costs one test of a flag. A sink is attached for
+//! good; who wants to read it meanwhile attaches a clone of an `Rc<RefCell<…>>`, which is a sink too, and
+//! [`Tee`] serves several.
 #![no_std]
 #![forbid(unsafe_code)]
 

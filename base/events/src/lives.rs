@@ -1,4 +1,5 @@
-//! What happened between which two instants, and for which command: what traces and explanations are drawn from.
+//! What happened between which two instants, and for which command: what traces and explanations are drawn
+//! from.
 
 mod owner;
 mod releases;
@@ -45,7 +46,8 @@ pub enum Activity {
         /// Who had the data buffer entry, where that is what it waited for.
         holder: Option<Holder>,
     },
-    /// Under the big loop: an operation waits to be taken by the dependency checker, and for those before it (C32).
+    /// Under the big loop: an operation waits to be taken by the dependency checker, and for those before it
+    /// (C32).
     Dependent {
         /// As events number operations: 0 RxDMA, 1 TxDMA, 3 read-trigger, 4 erase, 5 write, 6 read-transfer.
         kind: u8,
@@ -121,8 +123,8 @@ pub enum Activity {
 pub struct Piece {
     /// What happened.
     pub activity: Activity,
-    /// Whose it was: commands are numbered in the order in which the front end fetched them. `None` for work in the
-    /// background, and where nobody can tell.
+    /// Whose it was: commands are numbered in the order in which the front end fetched them. `None` for work
+    /// in the background, and where nobody can tell.
     pub command: Option<u64>,
     /// The firmware task that it was for, where one is known.
     pub task: Option<u32>,
@@ -165,7 +167,8 @@ struct LunState {
     open: VecDeque<Operation>,
 }
 
-/// Operations that a LUN's queue is followed by at most; the rest is of unknown origin. A port's ring is shorter.
+/// Operations that a LUN's queue is followed by at most; the rest is of unknown origin. A port's ring is
+/// shorter.
 const QUEUED_MAX: usize = 4096;
 
 /// Takes the span of a command that has ended.
@@ -173,8 +176,9 @@ type Ended = Box<dyn FnMut(&CommandSpan)>;
 
 /// Puts [`Piece`]s together and gives each to a function when it ends.
 ///
-/// It sees beginnings from when it is attached on; ends without a beginning are left out. A LUN's transactions are taken
-/// to be for its oldest operation, its array's work for its youngest: a page read may begin behind the page before.
+/// It sees beginnings from when it is attached on; ends without a beginning are left out. A LUN's
+/// transactions are taken to be for its oldest operation, its array's work for its youngest: a page read may
+/// begin behind the page before.
 pub struct Lives<F> {
     geometry: Geometry,
     spans: Spans<Ended>,
@@ -329,7 +333,8 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 }
                 self.fetched += 1;
             }
-            // The later of the two where the front end completes a command by itself: then all pieces of it have been told.
+            // The later of the two where the front end completes a command by itself: then all pieces of it
+            // have been told.
             Event::CommandCompleted { command, .. } | Event::CommandFinished { command } => {
                 let Some(span) = self.ended.take() else { return };
                 let number = self.commands.get_mut(usize::from(command)).and_then(Option::take);

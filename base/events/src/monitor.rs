@@ -1,6 +1,8 @@
-//! The operation monitor (C45 to C48): modules that listen to the drive, each with entries of its own in one statistics table.
+//! The operation monitor (C45 to C48): modules that listen to the drive, each with entries of its own in one
+//! statistics table.
 //!
-//! Modules only listen: simulated time is the same with and without them, and no bandwidth of the host's is used (C48).
+//! Modules only listen: simulated time is the same with and without them, and no bandwidth of the host's is
+//! used (C48).
 
 mod firmware;
 mod module;
@@ -40,7 +42,8 @@ pub enum InsertError {
     Module(String),
     /// Another module, or the same one, fills an entry of this name.
     Entry(String),
-    /// A name is not of lower case letters, digits and underscores: what samples are written to couldn't hold it.
+    /// A name is not of lower case letters, digits and underscores: what samples are written to couldn't hold
+    /// it.
     Name(String),
 }
 
@@ -66,10 +69,12 @@ struct Inserted {
     since: Instant,
 }
 
-/// The statistics manager (C46): gives each module its entries of the table, tells it events, and takes samples. Modules are inserted and
-/// removed at any time; the table's entries stand in the order in which their modules came.
+/// The statistics manager (C46): gives each module its entries of the table, tells it events, and takes
+/// samples. Modules are inserted and removed at any time; the table's entries stand in the order in which
+/// their modules came.
 ///
-/// A sample is taken at the first event after an interval has ended. Intervals in which nothing happened are joined to one.
+/// A sample is taken at the first event after an interval has ended. Intervals in which nothing happened are
+/// joined to one.
 pub struct OperationMonitor<F> {
     modules: Vec<Inserted>,
     entries: Vec<Entry>,
@@ -89,7 +94,8 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
         OperationMonitor { modules, entries, table, interval, from, heard: false, each }
     }
 
-    /// Inserts a module that listens from `at` on: its first sample is of the time since then. Samples that are due are taken without it.
+    /// Inserts a module that listens from `at` on: its first sample is of the time since then. Samples that
+    /// are due are taken without it.
     ///
     /// # Errors
     /// When a name is taken or can't be written. Nothing is inserted then.
@@ -119,8 +125,8 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
         Ok(())
     }
 
-    /// Takes a module and its entries out of the table; `None` when there is none of this name. What it has heard since the last
-    /// sample is in none.
+    /// Takes a module and its entries out of the table; `None` when there is none of this name. What it has
+    /// heard since the last sample is in none.
     pub fn remove(&mut self, name: &str) -> Option<Box<dyn MonitorModule>> {
         let place = self.modules.iter().position(|inserted| inserted.module.name() == name)?;
         let first: usize = self.modules[..place].iter().map(|inserted| inserted.entries).sum();

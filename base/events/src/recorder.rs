@@ -34,8 +34,8 @@ impl Recorder {
         self.0.on.set(false);
         self.0.sink.borrow_mut().take()
     }
-    /// True while a sink is attached. Never in a build with `--cfg aster_without_events`, from which all that reports events
-    /// falls away: what events cost that are off is measured against it.
+    /// True while a sink is attached. Never in a build with `--cfg aster_without_events`, from which all that
+    /// reports events falls away: what events cost that are off is measured against it.
     #[inline]
     pub fn is_on(&self) -> bool {
         !cfg!(aster_without_events) && self.0.on.get()
@@ -47,8 +47,9 @@ impl Recorder {
             self.send(at, event());
         }
     }
-    /// Has `work` done by a core and, while a sink is attached, reports how long that core worked on `function`, if it took time. `stands` says which core
-    /// it is, the task that runs on it, and the core's time.
+    /// Has `work` done by a core and, while a sink is attached, reports how long that core worked on
+    /// `function`, if it took time. `stands` says which core it is, the task that runs on it, and the core's
+    /// time.
     #[inline]
     pub fn account(&self, function: Function, stands: impl Fn() -> (u8, u32, Instant), work: impl FnOnce()) {
         if self.is_on() {

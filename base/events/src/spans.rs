@@ -139,8 +139,9 @@ impl Queue {
     }
 }
 
-/// Follows commands from the doorbell to the completion entry, and gives each span to `collect` when it is complete and nothing is done for
-/// the command any more: one that the front end has completed by itself is the FTL's for a little longer.
+/// Follows commands from the doorbell to the completion entry, and gives each span to `collect` when it is
+/// complete and nothing is done for the command any more: one that the front end has completed by itself is
+/// the FTL's for a little longer.
 ///
 /// Spans are kept by command slot in memory that is taken once.
 pub struct Spans<F> {
@@ -161,11 +162,11 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
         }
     }
 
-    /// Tells that submission queue `id` has just been created with so many `entries`, 2 at least: from now on the
-    /// doorbells of its commands are known. The commands of other queues have no [`Stage::Doorbell`].
+    /// Tells that submission queue `id` has just been created with so many `entries`, 2 at least: from now on
+    /// the doorbells of its commands are known. The commands of other queues have no [`Stage::Doorbell`].
     ///
-    /// A doorbell says where the queue's tail is, not which commands it is for: that takes the queue's length and to have
-    /// seen the queue from its beginning.
+    /// A doorbell says where the queue's tail is, not which commands it is for: that takes the queue's length
+    /// and to have seen the queue from its beginning.
     pub fn queue_created(&mut self, id: u16, entries: u16) {
         assert!(entries >= 2, "a queue has two entries at least (NVMe 1.4 §4.1.3)");
         self.queues.retain(|queue| queue.id != id);
@@ -173,7 +174,8 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
         self.queues.push(Queue { id, rung, head: 0, tail: 0 });
     }
 
-    /// Spans of commands that were dropped or not completed before their slot was used again, and events of slots that nobody was seen to use.
+    /// Spans of commands that were dropped or not completed before their slot was used again, and events of
+    /// slots that nobody was seen to use.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -184,7 +186,8 @@ impl<F: FnMut(&CommandSpan)> Spans<F> {
             None => self.lost += 1,
         }
     }
-    /// The command in a slot goes on by `step`; its span is collected, or lost, when it is over for everybody.
+    /// The command in a slot goes on by `step`; its span is collected, or lost, when it is over for
+    /// everybody.
     fn go_on(&mut self, command: u16, step: impl FnOnce(&mut Open)) {
         let Some(slot) = self.open.get_mut(usize::from(command)) else {
             self.lost += 1;

@@ -2,8 +2,8 @@ use crate::{Event, EventSink};
 use alloc::vec::Vec;
 use aster_units::{Instant, mix64};
 
-/// A 64-bit hash over every event, its values and its time, in their order: two runs that give the same digest did the
-/// same at the same times. Not for adversaries.
+/// A 64-bit hash over every event, its values and its time, in their order: two runs that give the same
+/// digest did the same at the same times. Not for adversaries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest {
     hash: u64,
@@ -16,8 +16,8 @@ impl Default for Digest {
     }
 }
 
-/// Where hashing begins and what each step adds: the fractional bits of the golden ratio. Without it zeroes would hash to
-/// zero.
+/// Where hashing begins and what each step adds: the fractional bits of the golden ratio. Without it zeroes
+/// would hash to zero.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Digest {
@@ -69,8 +69,8 @@ impl TraceLog {
     pub fn digest(&self) -> Digest {
         self.digest
     }
-    /// Where two logs first differ, as an index into the kept events; `None` when what both kept is equal. With equal
-    /// digests and `None` the runs were equal.
+    /// Where two logs first differ, as an index into the kept events; `None` when what both kept is equal.
+    /// With equal digests and `None` the runs were equal.
     pub fn first_difference(&self, other: &TraceLog) -> Option<usize> {
         let common = self.events.iter().zip(&other.events).position(|(a, b)| a != b);
         let shorter = self.events.len().min(other.events.len());

@@ -19,8 +19,8 @@ pub(crate) struct CoreState {
     frequency: Frequency,
     // Of a cycle, where its picoseconds are whole.
     period: Option<Duration>,
-    // The core is busy from `busy_from`, for `cycles` cycles and `stall`; cycles are converted as one count so that
-    // clocks that don't divide never drift.
+    // The core is busy from `busy_from`, for `cycles` cycles and `stall`; cycles are converted as one count
+    // so that clocks that don't divide never drift.
     busy_from: Cell<Instant>,
     cycles: Cell<u64>,
     stall: Cell<Duration>,
@@ -56,8 +56,8 @@ impl CoreState {
     }
 }
 
-/// One of the SSD's processor cores. Its tasks are polled only while it is free; charging moves its local time ahead
-/// of the clock (design §2). Clones are handles to the same core.
+/// One of the SSD's processor cores. Its tasks are polled only while it is free; charging moves its local
+/// time ahead of the clock (design §2). Clones are handles to the same core.
 #[derive(Clone)]
 pub struct Core {
     exec: Exec,
@@ -112,8 +112,8 @@ impl Core {
         self.state.frequency
     }
 
-    /// The core's local time: the clock, or later when charges have run ahead of it. What the core sends out carries
-    /// this time.
+    /// The core's local time: the clock, or later when charges have run ahead of it. What the core sends out
+    /// carries this time.
     #[inline]
     pub fn now(&self) -> Instant {
         self.state.free_at().max(self.exec.now())
@@ -147,8 +147,8 @@ impl Core {
         self.state.stats.set(stats);
     }
 
-    /// Lets the clock catch up with the core's local time, so that what is read next is what the core would see then.
-    /// The task keeps the core meanwhile: it is the first to go on.
+    /// Lets the clock catch up with the core's local time, so that what is read next is what the core would
+    /// see then. The task keeps the core meanwhile: it is the first to go on.
     pub async fn settle(&self) {
         poll_fn(|_| {
             if !self.state.is_busy(self.exec.now()) {
@@ -166,7 +166,8 @@ impl Core {
         .await;
     }
 
-    /// Lets the other tasks of this core that are ready by now run first, and the clock catch up as [`Core::settle`] does.
+    /// Lets the other tasks of this core that are ready by now run first, and the clock catch up as
+    /// [`Core::settle`] does.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         poll_fn(|_| {

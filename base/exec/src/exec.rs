@@ -49,8 +49,9 @@ pub struct Counts {
     pub polls: u64,
 }
 
-/// The types of an executor's tasks and handlers, each in the order in which they were added. Either order is behaviour: tasks that are
-/// ready at one instant are first polled in it and have their numbers from it, and events that are scheduled last go by handlers.
+/// The types of an executor's tasks and handlers, each in the order in which they were added. Either order is
+/// behaviour: tasks that are ready at one instant are first polled in it and have their numbers from it, and
+/// events that are scheduled last go by handlers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Roster {
     /// Tasks, ended ones too.
@@ -156,17 +157,18 @@ impl Exec {
         self.0.queue.borrow_mut().push(at, handler.0, token);
     }
 
-    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`; among themselves such events come in the
-    /// order of their handlers, whenever they were scheduled. For hardware whose cycle ends then: what software does at that
-    /// very instant has been done when it looks, and two of a kind look in the same order however often they are ticked.
+    /// As [`Exec::schedule`], but after everything else that is scheduled for `at`; among themselves such
+    /// events come in the order of their handlers, whenever they were scheduled. For hardware whose cycle
+    /// ends then: what software does at that very instant has been done when it looks, and two of a kind look
+    /// in the same order however often they are ticked.
     #[inline]
     pub fn schedule_last(&self, at: Instant, handler: HandlerId, token: u64) {
         let at = at.max(self.now());
         self.0.queue.borrow_mut().push_in(at, handler.0, token, true);
     }
 
-    /// Delivers `token` to `handler` at this instant, once whatever runs now has returned. Cheaper than an event, and
-    /// the way for parts to call each other without re-entering.
+    /// Delivers `token` to `handler` at this instant, once whatever runs now has returned. Cheaper than an
+    /// event, and the way for parts to call each other without re-entering.
     #[inline]
     pub fn post(&self, handler: HandlerId, token: u64) {
         self.0.ready.borrow_mut().push_back(Ready::Post(handler.0, token));
@@ -236,7 +238,8 @@ impl Exec {
         self.sleep_until(self.now() + duration).await;
     }
 
-    /// When the executor next has something to do; `None` when it waits for the outside. Does not advance anything.
+    /// When the executor next has something to do; `None` when it waits for the outside. Does not advance
+    /// anything.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.0.ready.borrow().is_empty() {
@@ -265,8 +268,8 @@ impl Exec {
         }
     }
 
-    /// Moves the clock to `at` without delivering anything that is due then: for input from outside that goes first.
-    /// Asserts that nothing was due before; an earlier `at` changes nothing.
+    /// Moves the clock to `at` without delivering anything that is due then: for input from outside that goes
+    /// first. Asserts that nothing was due before; an earlier `at` changes nothing.
     pub fn catch_up(&self, at: Instant) {
         if at > self.now() {
             assert!(self.next_deadline().is_none_or(|d| d >= at), "the clock would jump over an event");
@@ -274,8 +277,8 @@ impl Exec {
         }
     }
 
-    /// Drops all tasks, handlers and events. A device calls it when it is dropped: handlers hold executors and
-    /// executors hold handlers, and this breaks the circle.
+    /// Drops all tasks, handlers and events. A device calls it when it is dropped: handlers hold executors
+    /// and executors hold handlers, and this breaks the circle.
     pub fn shut_down(&self) {
         let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
         let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());
@@ -326,7 +329,8 @@ impl Exec {
         }
     }
 
-    /// Whether a core is busy, and whether tasks wait for it. The cores are let go of at once: a task may add one.
+    /// Whether a core is busy, and whether tasks wait for it. The cores are let go of at once: a task may add
+    /// one.
     #[inline]
     fn core_state(&self, core: u32) -> (bool, bool) {
         let cores = self.0.cores.borrow();

@@ -1,12 +1,12 @@
 //! A deterministic single-thread executor that owns simulated time (design §2).
 //!
-//! One [`Exec`] is one clock. It holds timed events (for hardware models and timers) ordered by (time, sequence), and
-//! tasks (for firmware) made when the device is built. It never sleeps: a run mode asks [`Exec::next_deadline`] and
-//! says [`Exec::advance_to`]. Same input, same order of everything.
+//! One [`Exec`] is one clock. It holds timed events (for hardware models and timers) ordered by (time,
+//! sequence), and tasks (for firmware) made when the device is built. It never sleeps: a run mode asks
+//! [`Exec::next_deadline`] and says [`Exec::advance_to`]. Same input, same order of everything.
 //!
-//! Wakes are by index: a leaf future records [`Exec::current`] and whoever completes it calls [`Exec::wake`]; the
-//! `Context`'s waker does nothing, so combinators that make their own wakers don't work here. A task may be polled
-//! without cause: every leaf future checks its condition again.
+//! Wakes are by index: a leaf future records [`Exec::current`] and whoever completes it calls [`Exec::wake`];
+//! the `Context`'s waker does nothing, so combinators that make their own wakers don't work here. A task may
+//! be polled without cause: every leaf future checks its condition again.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,9 @@
 use alloc::vec::Vec;
 use aster_units::Instant;
 
-/// A queue of timed events. Equal times come out in the order they went in; those that are to be last after all others, and
-/// among each other in the order of their targets, whenever they went in. The trait keeps the choice of its kind open.
+/// A queue of timed events. Equal times come out in the order they went in; those that are to be last after
+/// all others, and among each other in the order of their targets, whenever they went in. The trait keeps the
+/// choice of its kind open.
 pub trait TimerQueue {
     /// Adds an event; a `last` one comes after all others of its instant.
     fn push_in(&mut self, at: Instant, target: u32, token: u64, last: bool);
@@ -28,10 +29,12 @@ pub trait TimerQueue {
 /// Children of a heap's node.
 const ARITY: usize = 4;
 
-/// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are numbered anew.
+/// Sequence numbers: an entry keeps 31 bits of them. When they are used up, the pending events are numbered
+/// anew.
 const SEQUENCES: u64 = 1 << 31;
 
-/// Above the sequence number: set in events that come last, which have their target in the place of a sequence number.
+/// Above the sequence number: set in events that come last, which have their target in the place of a
+/// sequence number.
 const LAST: u64 = 1 << 63;
 
 // When, in what order among equals (the sequence number, above the target), and what for. 24 bytes.
@@ -74,8 +77,8 @@ fn rise(heap: &mut [Entry], mut hole: usize, entry: Entry) {
     heap[hole] = entry;
 }
 
-/// Replaces the root by `entry`, which comes from the end of the heap and most often belongs back there: the hole goes
-/// down to a leaf first.
+/// Replaces the root by `entry`, which comes from the end of the heap and most often belongs back there: the
+/// hole goes down to a leaf first.
 #[inline]
 fn replace_root(heap: &mut [Entry], entry: Entry) {
     let mut hole = 0;
@@ -159,7 +162,8 @@ mod tests {
     use super::*;
     use aster_units::Rng;
 
-    /// Pops until nothing is due by `until` and compares with the sorted `expected`, which are (time, target).
+    /// Pops until nothing is due by `until` and compares with the sorted `expected`, which are (time,
+    /// target).
     fn drain(queue: &mut HeapQueue, until: u64, expected: &mut Vec<(u64, u32)>) {
         expected.sort_by_key(|&(at, _)| at);
         let due = expected.partition_point(|&(at, _)| at <= until);

@@ -1,12 +1,13 @@
-//! The parties of a drive: parts that are alternatives of one another, and what is asked of them (docs/adr/0012).
+//! The parties of a drive: parts that are alternatives of one another, and what is asked of them
+//! (docs/adr/0012).
 //!
 //! | party | between | here |
 //! |---|---|---|
 //! | command set | an NVMe controller's queues and I5 | [`CommandSet`] |
 //! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
 //!
-//! A party is a *piece*, which says what it needs and then starts, and a *view*, what is asked of it while it runs. What goes from one to
-//! another crosses the ports of `aster_ports`.
+//! A party is a *piece*, which says what it needs and then starts, and a *view*, what is asked of it while it
+//! runs. What goes from one to another crosses the ports of `aster_ports`.
 #![no_std]
 #![forbid(unsafe_code)]
 

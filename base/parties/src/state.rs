@@ -33,11 +33,13 @@ pub enum Boot {
 /// How the media are, as far as the translation knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaState {
-    /// Blocks that may still go bad in the LUN that has lost most, in percent of those there were from the factory.
+    /// Blocks that may still go bad in the LUN that has lost most, in percent of those there were from the
+    /// factory.
     pub available_spare: u8,
     /// Nothing can be written any more.
     pub read_only: bool,
-    /// At this power-on log or stored map were lost ([`Boot::Rebuilt`]): what was trimmed may be back, flushed or not.
+    /// At this power-on log or stored map were lost ([`Boot::Rebuilt`]): what was trimmed may be back,
+    /// flushed or not.
     pub rebuilt: bool,
     /// Blocks erased since power-on.
     pub erases: u64,

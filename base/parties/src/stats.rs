@@ -36,7 +36,8 @@ pub struct TranslationStats {
     pub commands: u64,
     /// Mapping units read by the host, in whole or part.
     pub host_pages_read: u64,
-    /// Of those, the ones that hold nothing: never written, or deallocated since. Zeroes, for which flash isn't touched.
+    /// Of those, the ones that hold nothing: never written, or deallocated since. Zeroes, for which flash
+    /// isn't touched.
     pub host_pages_unmapped: u64,
     /// Mapping units written by the host, in whole or part.
     pub host_pages_written: u64,

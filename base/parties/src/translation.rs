@@ -37,7 +37,8 @@ pub struct MediaFacts {
     pub restriction: Restriction,
     /// How page content is kept: a sector is 4096 bytes or 8.
     pub content: Content,
-    /// Pages, one after the other in a block, that a program takes along with it when the power goes in its midst; 1 for itself alone.
+    /// Pages, one after the other in a block, that a program takes along with it when the power goes in its
+    /// midst; 1 for itself alone.
     pub lost_together: u16,
     /// Programs must come a whole word line at a time, in the order of its pages (C83).
     pub whole_lines: bool,
@@ -53,8 +54,8 @@ pub struct TranslationPorts {
     pub commands: Rc<CommandPort>,
     /// Command identifiers are below this.
     pub command_slots: u16,
-    /// The front end tells the host that a read, or a write without force unit access, is done as soon as its last byte has been moved
-    /// (P13): a flush that comes afterwards must find it.
+    /// The front end tells the host that a read, or a write without force unit access, is done as soon as its
+    /// last byte has been moved (P13): a flush that comes afterwards must find it.
     pub completes_early: bool,
     /// I3, its requesting side.
     pub flash: Rc<FlashPort>,
@@ -69,23 +70,26 @@ pub struct TranslationPorts {
 /// A translation before it runs: a description of what it needs, then its start.
 ///
 /// # Who calls, in what order
-/// [`needs`](Translation::needs) and [`capacity_bytes`](Translation::capacity_bytes) first and as often as anybody likes; both are constant.
-/// Memories and ports of those sizes are built, then [`start`](Translation::start) is called once. It spawns tasks and doesn't wait. All
-/// memory is taken in it; only boot and recovery may allocate later.
+/// [`needs`](Translation::needs) and [`capacity_bytes`](Translation::capacity_bytes) first and as often as
+/// anybody likes; both are constant. Memories and ports of those sizes are built, then
+/// [`start`](Translation::start) is called once. It spawns tasks and doesn't wait. All memory is taken in it;
+/// only boot and recovery may allocate later.
 ///
-/// From then on the front end pushes commands, which wait in the ring until they are taken, while the drive boots, too. Of a read or a
-/// write each byte is moved once (`submit_dma`, `dma_finished`); each command is completed once. Flash requests of a LUN are carried out
-/// in the order of submission but for reads, and a program's page must follow the last one that was programmed in its block: nothing may
-/// be awaited between the choice of a page and the submission of its program.
+/// From then on the front end pushes commands, which wait in the ring until they are taken, while the drive
+/// boots, too. Of a read or a write each byte is moved once (`submit_dma`, `dma_finished`); each command is
+/// completed once. Flash requests of a LUN are carried out in the order of submission but for reads, and a
+/// program's page must follow the last one that was programmed in its block: nothing may be awaited between
+/// the choice of a page and the submission of its program.
 ///
 /// # What is bounded
 /// Commands by `command_slots`. DMA requests by the port: `submit_dma` says `None` beyond. Flash requests by
 /// [`TranslationNeeds::flash_requests`]: `submit` says `None` beyond.
 ///
 /// # What survives a power cut
-/// A cut takes buffers, ports and tasks at any event. NAND keeps what was programmed; a program or an erase in flight is torn, and takes
-/// [`MediaFacts::lost_together`] pages along. NVRAM keeps every byte that was written. What a completed flush, a write with force unit
-/// access or a shutdown has promised must be found again by the next `start`; the success of a plain write promises nothing.
+/// A cut takes buffers, ports and tasks at any event. NAND keeps what was programmed; a program or an erase
+/// in flight is torn, and takes [`MediaFacts::lost_together`] pages along. NVRAM keeps every byte that was
+/// written. What a completed flush, a write with force unit access or a shutdown has promised must be found
+/// again by the next `start`; the success of a plain write promises nothing.
 pub trait Translation {
     /// What it must be given.
     fn needs(&self) -> TranslationNeeds;
@@ -94,12 +98,13 @@ pub trait Translation {
     /// Starts it.
     ///
     /// # Errors
-    /// When what it was given will not do. What is found on the media comes later, by [`TranslationView::boot_error`].
+    /// When what it was given will not do. What is found on the media comes later, by
+    /// [`TranslationView::boot_error`].
     fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError>;
 }
 
-/// A running translation, as the rest of the drive sees it. Asked a few times per status or report, never per request; each answer is as
-/// of now and changes nothing.
+/// A running translation, as the rest of the drive sees it. Asked a few times per status or report, never per
+/// request; each answer is as of now and changes nothing.
 pub trait TranslationView {
     /// What the drive can do.
     fn state(&self) -> DriveState;
@@ -109,10 +114,11 @@ pub trait TranslationView {
     fn stats(&self) -> TranslationStats;
     /// What only this translation counts, by name.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
-    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks more have been erased. There
-    /// is one watcher, the last.
+    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
+    /// more have been erased. There is one watcher, the last.
     fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>);
-    /// Where a logical page is; `None` when it is nowhere, beyond the capacity, or could only be told by waiting.
+    /// Where a logical page is; `None` when it is nowhere, beyond the capacity, or could only be told by
+    /// waiting.
     fn location_of(&self, page: Lpn) -> Option<Ppa>;
     /// The functions of the firmware that it charges its core for.
     fn functions(&self) -> Vec<Function>;

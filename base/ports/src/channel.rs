@@ -1,7 +1,8 @@
 //! I2: flash operations on one side, a channel's engine (timed model or RTL) on the other.
 //!
-//! Each LUN of the channel has one slot that holds its transaction while it waits for and owns the channel. The engine
-//! takes slots in the order they were issued; a transaction runs to its end without interruption (B3).
+//! Each LUN of the channel has one slot that holds its transaction while it waits for and owns the channel.
+//! The engine takes slots in the order they were issued; a transaction runs to its end without interruption
+//! (B3).
 
 pub use crate::order::Arbiter;
 use crate::order::Waiting;
@@ -205,13 +206,15 @@ impl ChannelPort {
     pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
         *self.arbiter.borrow_mut() = Some(arbiter);
     }
-    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be taken. Hardware sees
-    /// that the bus is free, not that the stages have finished: what they found counts from [`TxnResult::finished`] on.
+    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be
+    /// taken. Hardware sees that the bus is free, not that the stages have finished: what they found counts
+    /// from [`TxnResult::finished`] on.
     pub fn give_slot(&self, slot: usize, handler: HandlerId, token: u64) {
         self.slots[slot].issuer.set(Some((handler, token)));
         self.hardware.set(true);
     }
-    /// Engine side: hardware issues here, which answers the end of a transaction before the next one is chosen.
+    /// Engine side: hardware issues here, which answers the end of a transaction before the next one is
+    /// chosen.
     #[inline]
     pub fn is_driven_by_hardware(&self) -> bool {
         self.hardware.get()
@@ -222,7 +225,8 @@ impl ChannelPort {
     pub fn interface(&self, way: usize) -> Interface {
         self.interfaces[way].get()
     }
-    /// Sets the data interface towards a way: the firmware does so right after SET FEATURES changed the package's.
+    /// Sets the data interface towards a way: the firmware does so right after SET FEATURES changed the
+    /// package's.
     pub fn set_interface(&self, way: usize, interface: Interface) {
         self.interfaces[way].set(interface);
     }
@@ -243,8 +247,9 @@ impl ChannelPort {
         self.slots[slot].txn.borrow_mut()
     }
 
-    /// Issues the slot's transaction as of `at` (the issuing core's local time). Its task is woken `linger` after the
-    /// transaction's end, or at once when it failed: an operation that knows how long the array takes needs no timer.
+    /// Issues the slot's transaction as of `at` (the issuing core's local time). Its task is woken `linger`
+    /// after the transaction's end, or at once when it failed: an operation that knows how long the array
+    /// takes needs no timer.
     #[inline]
     pub fn issue(&self, slot: usize, at: Instant, linger: Duration) {
         self.slots[slot].issued.set(at);
@@ -277,15 +282,17 @@ impl ChannelPort {
         self.slots[slot].result.take()
     }
 
-    /// Engine side: the transaction that comes next is chosen while the one before it owns the channel, as a controller does
-    /// whose queue holds both. In the order of issue the choice is the same whenever it is made; an arbiter's is not.
+    /// Engine side: the transaction that comes next is chosen while the one before it owns the channel, as a
+    /// controller does whose queue holds both. In the order of issue the choice is the same whenever it is
+    /// made; an arbiter's is not.
     #[inline]
     pub fn chooses_ahead(&self) -> bool {
         self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
     }
 
-    /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any number; an engine that
-    /// is busy needs none. It is told by the clock in any case of what is issued for later.
+    /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any
+    /// number; an engine that is busy needs none. It is told by the clock in any case of what is issued for
+    /// later.
     #[inline]
     pub fn listen(&self, listens: bool) {
         self.listens.set(listens);

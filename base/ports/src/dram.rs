@@ -9,8 +9,9 @@ use core::cell::{Ref, RefCell, RefMut};
 /// The board's DRAM, shared by firmware, channels and DMA. Borrow it only inside synchronous code.
 pub type SharedDram = Rc<Dram>;
 
-/// Page buffers, each with room for the page's OOB. Data buffers are kept in the drive's [`Content`]; metadata buffers
-/// always hold every byte, since the map is real data even on a drive that keeps fingerprints.
+/// Page buffers, each with room for the page's OOB. Data buffers are kept in the drive's [`Content`];
+/// metadata buffers always hold every byte, since the map is real data even on a drive that keeps
+/// fingerprints.
 pub struct Dram {
     inner: RefCell<Buffers>,
 }
@@ -29,8 +30,8 @@ pub struct Buffers {
 }
 
 impl Dram {
-    /// `data_buffers` buffers of `sectors` sectors in `content`, then `metadata_buffers` buffers with all their bytes,
-    /// then `sram_bytes` of front-end memory.
+    /// `data_buffers` buffers of `sectors` sectors in `content`, then `metadata_buffers` buffers with all
+    /// their bytes, then `sram_bytes` of front-end memory.
     pub fn new(
         content: Content,
         sectors: u8,
@@ -106,8 +107,8 @@ impl Buffers {
         }
     }
 
-    /// A buffer's content, `sectors · sector_len` bytes in its [`Content`]'s scale. Panics on a buffer that doesn't exist:
-    /// buffer numbers come from firmware, never from outside.
+    /// A buffer's content, `sectors · sector_len` bytes in its [`Content`]'s scale. Panics on a buffer that
+    /// doesn't exist: buffer numbers come from firmware, never from outside.
     #[inline]
     pub fn page(&self, buffer: BufferId) -> &[u8] {
         let (data, start, len) = self.span(buffer);

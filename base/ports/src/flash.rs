@@ -1,7 +1,7 @@
 //! I3: FTL or scheduler on one side, a channel controller on the other (C41, O8, S17).
 //!
-//! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's slot. With
-//! this port fixed, any controller works under any scheduler and FTL.
+//! A ring pair a LUN (I4): requests go into the LUN's available ring, results come back in the request's
+//! slot. With this port fixed, any controller works under any scheduler and FTL.
 
 use crate::cores::Interrupt;
 use crate::dram::SharedDram;
@@ -17,7 +17,8 @@ use core::cell::{Cell, OnceCell, RefCell};
 pub use crate::outcome::{FlashError, FlashStatus, MAX_TARGETS, Outcome, Outcomes};
 pub use crate::page_check::{CheckPage, PageCheck, PageOwner};
 
-/// What a request asks for. Compound phases run to their end; the others are the steps that a scheduler interleaves.
+/// What a request asks for. Compound phases run to their end; the others are the steps that a scheduler
+/// interleaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Phase {
     /// Array to page register, without transfer (C41 read-trigger).
@@ -34,7 +35,8 @@ pub enum Phase {
     Status,
     /// Reset the LUN's package and wait.
     Reset,
-    /// Set a feature of everything behind the LUN's chip enable (ONFI 5.1 §5.30): what READ RETRY chooses its level by.
+    /// Set a feature of everything behind the LUN's chip enable (ONFI 5.1 §5.30): what READ RETRY chooses its
+    /// level by.
     SetFeatures,
     /// Read a feature of the package back (ONFI 5.1 §5.31).
     GetFeatures,
@@ -69,7 +71,8 @@ impl Phase {
 /// One page (or block) of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The row behind the LUN's chip enable, as its package counts: a restricted drive's pages have others (C31).
+    /// The row behind the LUN's chip enable, as its package counts: a restricted drive's pages have others
+    /// (C31).
     pub row: RowAddr,
     /// The sectors to transfer.
     pub sectors: SectorRange,
@@ -84,7 +87,8 @@ pub struct Flags {
     pub raw: bool,
     /// Use the block's cells as SLC.
     pub slc: bool,
-    /// The targets of a program are the three pages of one TLC word line, LSB first, and go to the array in one shot (C83).
+    /// The targets of a program are the three pages of one TLC word line, LSB first, and go to the array in
+    /// one shot (C83).
     pub one_shot: bool,
 }
 
@@ -127,12 +131,14 @@ impl FlashRequest {
             expects: PageOwner::NONE,
         }
     }
-    /// A request that sets or gets a feature of the package of `lun`, which `row` names behind its chip enable.
+    /// A request that sets or gets a feature of the package of `lun`, which `row` names behind its chip
+    /// enable.
     pub const fn of_feature(phase: Phase, lun: LunIndex, row: RowAddr, feature: Feature) -> Self {
         let none = Target { row, sectors: SectorRange::whole(0), buffer: BufferId(0) };
         FlashRequest { feature, ..Self::single(phase, lun, none) }
     }
-    /// A request with several targets: one a plane, or for [`Flags::one_shot`] the pages of a word line. `None` when there are none or too many.
+    /// A request with several targets: one a plane, or for [`Flags::one_shot`] the pages of a word line.
+    /// `None` when there are none or too many.
     pub fn vector(phase: Phase, lun: LunIndex, targets: &[Target]) -> Option<Self> {
         let first = *targets.first()?;
         let mut request = Self::single(phase, lun, first);
@@ -145,7 +151,8 @@ impl FlashRequest {
     pub const fn expecting(self, owner: PageOwner) -> Self {
         FlashRequest { expects: owner, ..self }
     }
-    /// A read of one page through the stages: what a LUN's array can begin while the page before is still on its way.
+    /// A read of one page through the stages: what a LUN's array can begin while the page before is still on
+    /// its way.
     #[inline]
     pub fn is_page_read(&self) -> bool {
         let Flags { raw, slc, .. } = self.flags;
@@ -231,7 +238,8 @@ impl FlashPort {
     pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         FlashPort::with_checker(exec, luns, depth, interrupt, Rc::default())
     }
-    /// A port to the same LUNs, below this one: for whoever stands between the two. Pages are looked at there as they are here.
+    /// A port to the same LUNs, below this one: for whoever stands between the two. Pages are looked at there
+    /// as they are here.
     pub fn below(&self, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         let luns = self.lanes.len() as u32;
         FlashPort::with_checker(&self.exec, luns, depth, interrupt, Rc::clone(&self.page_checker))
@@ -313,19 +321,19 @@ impl FlashPort {
         self.finished(tag).await
     }
 
-    /// Requesting side, once: how it is told whose page a read of an [expected](FlashRequest::expecting) one has brought into `pool`. For
-    /// this port and those [below](FlashPort::below) it.
+    /// Requesting side, once: how it is told whose page a read of an [expected](FlashRequest::expecting) one
+    /// has brought into `pool`. For this port and those [below](FlashPort::below) it.
     pub fn check_pages(&self, pool: &SharedDram, check: CheckPage) {
         let first = self.page_checker.set(PageChecker::new(pool, check)).is_ok();
         assert!(first, "whose page it is, is told in one way");
     }
-    /// Requesting side: whoever looks at results by itself is posted [`WATCHED`] when one is there, and when a LUN becomes
-    /// ready.
+    /// Requesting side: whoever looks at results by itself is posted [`WATCHED`] when one is there, and when
+    /// a LUN becomes ready.
     pub fn watch(&self, watcher: HandlerId) {
         self.watcher.set(Some(watcher));
     }
-    /// Requesting side: the LUN's bit in its channel controller's ready/busy register, at `at` (C24, C38). Ready as long as the
-    /// controller has said nothing else.
+    /// Requesting side: the LUN's bit in its channel controller's ready/busy register, at `at` (C24, C38).
+    /// Ready as long as the controller has said nothing else.
     #[inline]
     pub fn is_ready(&self, lun: LunIndex, at: Instant) -> bool {
         at >= self.lanes[lun.index()].ready_from.get()
@@ -339,8 +347,8 @@ impl FlashPort {
             self.exec.schedule(until, watcher, WATCHED);
         }
     }
-    /// Controller side: one serves all lanes; its `handler` is posted [`COLLECTED`] for each request, and takes them by
-    /// [`FlashPort::try_collect`].
+    /// Controller side: one serves all lanes; its `handler` is posted [`COLLECTED`] for each request, and
+    /// takes them by [`FlashPort::try_collect`].
     pub fn collect(&self, handler: HandlerId) {
         self.collector.set(Some(handler));
     }
@@ -354,8 +362,8 @@ impl FlashPort {
     pub fn give_lane(&self, lun: LunIndex, handler: HandlerId, token: u64) {
         self.lanes[lun.index()].hardware.set(Some((handler, token)));
     }
-    /// Controller side: takes a request to `lun`. Where several wait, `choose` sees the phases of the oldest [`CHOICE`],
-    /// oldest first, and picks one by its index.
+    /// Controller side: takes a request to `lun`. Where several wait, `choose` sees the phases of the oldest
+    /// [`CHOICE`], oldest first, and picks one by its index.
     #[inline]
     pub fn try_next(
         &self,
@@ -386,8 +394,8 @@ impl FlashPort {
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
-    /// Controller side: delivers a request's results. A page that somebody's is expected to be is looked at here, unless that was done
-    /// below.
+    /// Controller side: delivers a request's results. A page that somebody's is expected to be is looked at
+    /// here, unless that was done below.
     #[inline]
     pub fn complete(&self, tag: Tag, mut outcomes: Outcomes) {
         let slot = &self.slots[usize::from(tag.0)];

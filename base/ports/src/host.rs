@@ -1,7 +1,7 @@
 //! I5: a front end (hardware NVMe, software NVMe, Fabrics) on one side, the FTL on the other.
 //!
-//! Offsets and lengths are in bytes of the namespace, so the FTL doesn't know block formats. The FTL moves data by DMA
-//! requests relative to a command's data; the front end knows where that is in host memory.
+//! Offsets and lengths are in bytes of the namespace, so the FTL doesn't know block formats. The FTL moves
+//! data by DMA requests relative to a command's data; the front end knows where that is in host memory.
 
 use crate::flash::Tag;
 use alloc::boxed::Box;
@@ -27,7 +27,8 @@ pub enum HostOp {
     Compare,
     /// Write zeroes without data.
     WriteZeroes {
-        /// DEAC: the host wishes that blocks are deallocated. Without it the drive may do so all the same (NVMe 1.4 §6.17).
+        /// DEAC: the host wishes that blocks are deallocated. Without it the drive may do so all the same
+        /// (NVMe 1.4 §6.17).
         deallocate: bool,
     },
     /// Deallocate the command's ranges ([`CommandPort::range`]).
@@ -59,7 +60,8 @@ pub struct HostCommand {
 }
 
 impl HostCommand {
-    /// Nothing more is promised to the host than that its data are moved: a front end that can may complete it with the last byte (P13).
+    /// Nothing more is promised to the host than that its data are moved: a front end that can may complete
+    /// it with the last byte (P13).
     pub const fn ends_with_data(&self) -> bool {
         match self.op {
             HostOp::Read => true,
@@ -87,7 +89,8 @@ pub enum DmaDirection {
     FromHost,
 }
 
-/// Moves part of a command's data. Of a read or a write each byte is moved once: the front end may complete the command with the last.
+/// Moves part of a command's data. Of a read or a write each byte is moved once: the front end may complete
+/// the command with the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaRequest {
     /// The command.
@@ -102,8 +105,8 @@ pub struct DmaRequest {
     pub buffer_offset: u32,
     /// Bytes.
     pub length: u32,
-    /// The flash request that it follows as the last of an operation set (Fig 10): only below where sets are kept
-    /// ([`CommandPort::keeps_sets`]).
+    /// The flash request that it follows as the last of an operation set (Fig 10): only below where sets are
+    /// kept ([`CommandPort::keeps_sets`]).
     pub after: Option<Tag>,
 }
 
@@ -146,7 +149,8 @@ pub struct Completion {
     pub status: HostStatus,
     /// The 64-bit result (per-address failure bits of vector commands).
     pub result: u64,
-    /// Where on the drive the first block begins that could not be read, in bytes, of a command that failed for such.
+    /// Where on the drive the first block begins that could not be read, in bytes, of a command that failed
+    /// for such.
     pub failed_at: Option<u64>,
 }
 
@@ -223,8 +227,8 @@ impl CommandPort {
     pub fn pushed_at(&self, command: CommandId) -> Instant {
         self.pushed[usize::from(command.0)].get()
     }
-    /// Connects firmware that looks by itself instead of being woken: it is posted [`BACK_KICK`] at each command and each DMA
-    /// that is done, to know that looking is worth it.
+    /// Connects firmware that looks by itself instead of being woken: it is posted [`BACK_KICK`] at each
+    /// command and each DMA that is done, to know that looking is worth it.
     pub fn attach_back(&self, back: HandlerId) {
         self.back.set(Some(back));
     }
@@ -275,8 +279,9 @@ impl CommandPort {
         let slot = &self.dma[usize::from(tag.0)];
         slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
     }
-    /// True when what is below takes a DMA request together with the flash request that it follows, both submitted in one go, and
-    /// begins it by itself once that has brought the page that it was expecting ([`crate::flash::FlashRequest::expecting`]).
+    /// True when what is below takes a DMA request together with the flash request that it follows, both
+    /// submitted in one go, and begins it by itself once that has brought the page that it was expecting
+    /// ([`crate::flash::FlashRequest::expecting`]).
     pub fn keeps_sets(&self) -> bool {
         self.sets_kept.get()
     }

@@ -3,7 +3,8 @@
 use aster_units::{Column, SECTOR_BYTES, SectorRange};
 use core::fmt;
 
-/// Bytes of the scrambler's seed, which travels unscrambled in front of the OOB so that COPYBACK stays readable.
+/// Bytes of the scrambler's seed, which travels unscrambled in front of the OOB so that COPYBACK stays
+/// readable.
 pub const SEED_BYTES: u16 = 4;
 
 /// Where the parity of a data chunk lies.
@@ -35,7 +36,8 @@ impl Span {
     }
 }
 
-/// Which of `count` parts, `each` bytes long and one after the other from 0 on, have a byte in `from .. to`: bits, part 0 lowest.
+/// Which of `count` parts, `each` bytes long and one after the other from 0 on, have a byte in `from .. to`:
+/// bits, part 0 lowest.
 const fn parts_in(from: u32, to: u32, each: u32, count: u32) -> u16 {
     if to <= from || each == 0 {
         return 0;
@@ -45,7 +47,8 @@ const fn parts_in(from: u32, to: u32, each: u32, count: u32) -> u16 {
     if first >= end { 0 } else { ((1u32 << end) - (1 << first)) as u16 }
 }
 
-/// The format of a page: sectors cut into ECC chunks, their parity, the scrambler's seed and the OOB with its own parity.
+/// The format of a page: sectors cut into ECC chunks, their parity, the scrambler's seed and the OOB with its
+/// own parity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageLayout {
     sectors: u8,
@@ -88,8 +91,8 @@ impl fmt::Display for LayoutError {
 impl core::error::Error for LayoutError {}
 
 impl PageLayout {
-    /// A layout for pages of `sectors` sectors and `raw_bytes` bytes with spare; `parity_bytes` for each chunk of
-    /// `chunk_bytes`, and for the OOB (which, with the seed, is one shortened code word).
+    /// A layout for pages of `sectors` sectors and `raw_bytes` bytes with spare; `parity_bytes` for each
+    /// chunk of `chunk_bytes`, and for the OOB (which, with the seed, is one shortened code word).
     ///
     /// # Errors
     /// When it doesn't fit.
@@ -196,8 +199,8 @@ impl PageLayout {
         }
     }
 
-    /// The bursts that bring the sectors of `range`, their parity and the OOB record, in column order; neighbours are
-    /// joined. The OOB record always comes along since it carries the scrambler's seed.
+    /// The bursts that bring the sectors of `range`, their parity and the OOB record, in column order;
+    /// neighbours are joined. The OOB record always comes along since it carries the scrambler's seed.
     #[inline]
     pub fn bursts(&self, range: SectorRange) -> Bursts {
         let per_sector = self.chunks_per_sector();

@@ -1,8 +1,9 @@
-//! The level of BARs and DMA below I6: what a front end asks of the host link, and what a run mode carries out.
+//! The level of BARs and DMA below I6: what a front end asks of the host link, and what a run mode carries
+//! out.
 //!
-//! The front end pushes operations; the board's link model takes them, charges the time they need and puts them into
-//! the outbox at the simulated time at which they happen. The run mode empties the outbox (a memory copy in the guest,
-//! R2T over TCP) and answers with [`LinkPort::done`], which the front end sees.
+//! The front end pushes operations; the board's link model takes them, charges the time they need and puts
+//! them into the outbox at the simulated time at which they happen. The run mode empties the outbox (a memory
+//! copy in the guest, R2T over TCP) and answers with [`LinkPort::done`], which the front end sees.
 
 use crate::dram::Dram;
 use crate::host::DmaDirection;
@@ -104,7 +105,8 @@ pub trait HostMemory {
     /// # Errors
     /// When part of the range is not memory.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress>;
-    /// Reads the tags of whole 4 KiB blocks (eight bytes each). Foreign memory has none: fingerprints are refused there.
+    /// Reads the tags of whole 4 KiB blocks (eight bytes each). Foreign memory has none: fingerprints are
+    /// refused there.
     ///
     /// # Errors
     /// When the memory keeps bytes.
@@ -159,8 +161,8 @@ pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Resul
 
 type Answer = (u32, u32, Result<(), BadAddress>);
 
-/// An operation in the port's keeping, from [`LinkPort::push`] to [`LinkPort::next_out`]. An operation is two cache lines
-/// long: it stays where it is, and what is handed on is this.
+/// An operation in the port's keeping, from [`LinkPort::push`] to [`LinkPort::next_out`]. An operation is two
+/// cache lines long: it stays where it is, and what is handed on is this.
 #[derive(PartialEq, Eq, Debug)]
 pub struct LinkTicket(u16);
 

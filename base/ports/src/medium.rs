@@ -1,4 +1,5 @@
-//! What survives power-off: the backing of a NAND image, and the board's NVRAM. A run mode implements [`Medium`].
+//! What survives power-off: the backing of a NAND image, and the board's NVRAM. A run mode implements
+//! [`Medium`].
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -51,10 +52,11 @@ pub trait Medium {
 
 /// What holds a drive's media has run out of room for now, and keeps in memory what it could not write yet.
 ///
-/// What reached it is always what had been written up to one moment, in the order of the writes: when the process ends, its drive
-/// has lost its power then. So nothing that was written later may be called durable.
+/// What reached it is always what had been written up to one moment, in the order of the writes: when the
+/// process ends, its drive has lost its power then. So nothing that was written later may be called durable.
 pub trait Backlog {
-    /// True from the moment that there was no room until there is enough of it again: whoever can wait should write nothing.
+    /// True from the moment that there was no room until there is enough of it again: whoever can wait should
+    /// write nothing.
     fn is_full(&self) -> bool;
     /// Bytes that were written and are in memory alone. An erase counts as a page, though it needs no room.
     fn owed(&self) -> u64;
@@ -78,8 +80,8 @@ pub type SharedBacklog = Rc<dyn Backlog>;
 
 /// The board's NVRAM: RAM that keeps what it holds without power.
 ///
-/// A part of it, from its start on, may have no capacitor behind it ([`Nvram::keep_only_saved`]): that part keeps what was
-/// there at the last [`Nvram::save`] if nothing was written to it since, else nothing.
+/// A part of it, from its start on, may have no capacitor behind it ([`Nvram::keep_only_saved`]): that part
+/// keeps what was there at the last [`Nvram::save`] if nothing was written to it since, else nothing.
 pub struct Nvram {
     bytes: RefCell<Vec<u8>>,
     backing: RefCell<Option<(Box<dyn Medium>, u64)>>,
@@ -152,8 +154,9 @@ impl Nvram {
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         into.copy_from_slice(&self.bytes.borrow()[offset..offset + into.len()]);
     }
-    /// What the backing said when it first refused a write. What was written since is there until the power goes, and the backing
-    /// gets none of it, so that it stays as at one moment: a drive on it loses its power then, however long it goes on.
+    /// What the backing said when it first refused a write. What was written since is there until the power
+    /// goes, and the backing gets none of it, so that it stays as at one moment: a drive on it loses its
+    /// power then, however long it goes on.
     pub fn refused(&self) -> Option<MediumError> {
         self.refused.borrow().clone()
     }

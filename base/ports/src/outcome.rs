@@ -19,7 +19,8 @@ pub enum FlashStatus {
     Failed,
     /// Some sectors could not be corrected (C40).
     Uncorrectable,
-    /// The operation was refused or timed out; [`FlashPort::faults`](crate::flash::FlashPort::faults) says why.
+    /// The operation was refused or timed out; [`FlashPort::faults`](crate::flash::FlashPort::faults) says
+    /// why.
     Error,
 }
 
@@ -98,7 +99,8 @@ pub struct Outcome {
     pub corrected: u16,
     /// P1 to P4 of the feature that was asked for, P1 lowest.
     pub feature: u32,
-    /// Of a read that was [expecting](crate::flash::FlashRequest::expecting) somebody's page: whether it was that.
+    /// Of a read that was [expecting](crate::flash::FlashRequest::expecting) somebody's page: whether it was
+    /// that.
     pub page: PageCheck,
 }
 
@@ -125,7 +127,8 @@ impl Outcome {
     pub(crate) fn is_whole(&self) -> bool {
         self.status == FlashStatus::Done && self.failed_sectors == 0 && !self.oob_failed && !self.erased
     }
-    /// The 512-byte parts of each sector that are uncorrectable: all of a failed one of which no more is known.
+    /// The 512-byte parts of each sector that are uncorrectable: all of a failed one of which no more is
+    /// known.
     pub fn lost_parts(&self) -> SectorParts {
         let mut lost = self.failed_parts;
         for (sector, parts) in lost.iter_mut().enumerate() {

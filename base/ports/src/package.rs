@@ -1,7 +1,8 @@
 //! I1: the engine (or the RTL's pins) on one side, a NAND package on the other.
 //!
-//! A package is called once a latch and once a burst, with the times of their bus cycles, and checks by itself what
-//! ONFI asks of the controller. What it objects to is a [`ProtocolError`]; what the array fails at is a status bit.
+//! A package is called once a latch and once a burst, with the times of their bus cycles, and checks by
+//! itself what ONFI asks of the controller. What it objects to is a [`ProtocolError`]; what the array fails
+//! at is a status bit.
 
 use aster_txn::Latch;
 use aster_units::{Column, Content, Duration, Instant, RowAddr};
@@ -38,7 +39,8 @@ pub enum ProtocolError {
         /// The row.
         row: RowAddr,
     },
-    /// A row address that doesn't go with those before it in a multi-plane command: a plane twice, or another page.
+    /// A row address that doesn't go with those before it in a multi-plane command: a plane twice, or another
+    /// page.
     Planes {
         /// The row.
         row: RowAddr,
@@ -152,9 +154,9 @@ pub struct PageData<'a> {
 pub enum DataOut<'a> {
     /// Literal bytes: status, identification, features, raw pages.
     Bytes(&'a [u8]),
-    /// Columns `column .. column + length` of a page that was written through the stages: the code word is not
-    /// materialised; `flips` are the bit errors of this read, as ascending bit positions over the raw page (bit 7 of
-    /// byte 0 is position 0).
+    /// Columns `column .. column + length` of a page that was written through the stages: the code word is
+    /// not materialised; `flips` are the bit errors of this read, as ascending bit positions over the raw
+    /// page (bit 7 of byte 0 is position 0).
     Page {
         /// Where the burst begins.
         column: Column,
@@ -176,8 +178,8 @@ pub enum DataOut<'a> {
 pub struct Shown<'a> {
     /// From the byte that the next strobe brings on, as far as it goes.
     pub data: DataOut<'a>,
-    /// Register data (READ ID, READ STATUS, GET FEATURES): in NV-DDR and NV-DDR2 each byte comes twice, once with either
-    /// edge of the strobe (ONFI 5.1 §4, the data interface's rule for these commands).
+    /// Register data (READ ID, READ STATUS, GET FEATURES): in NV-DDR and NV-DDR2 each byte comes twice, once
+    /// with either edge of the strobe (ONFI 5.1 §4, the data interface's rule for these commands).
     pub twice: bool,
 }
 
@@ -203,8 +205,9 @@ pub trait Package {
     /// What the controller did wrong; the latch has no effect then.
     fn latch(&mut self, at: Instant, latch: Latch) -> Result<(), ProtocolError>;
 
-    /// Address latches in a row: `values`, the first latched at `first`, one every `cycle`. The same as so many calls of
-    /// [`Package::latch`], which is what it does unless a package knows a shorter way to the same end.
+    /// Address latches in a row: `values`, the first latched at `first`, one every `cycle`. The same as so
+    /// many calls of [`Package::latch`], which is what it does unless a package knows a shorter way to the
+    /// same end.
     ///
     /// # Errors
     /// What the controller did wrong, and at which of the latches; those before it have had their effect.
@@ -232,11 +235,12 @@ pub trait Package {
         take: impl FnOnce(&DataOut<'_>) -> R,
     ) -> Result<R, ProtocolError>;
 
-    /// What strobes from `at` on would bring; `None` when no data are due. Strobing itself is [`Package::data_out`], which
-    /// an RTL channel's pins make known only when the burst has ended.
+    /// What strobes from `at` on would bring; `None` when no data are due. Strobing itself is
+    /// [`Package::data_out`], which an RTL channel's pins make known only when the burst has ended.
     fn shows(&mut self, at: Instant) -> Option<Shown<'_>>;
 
-    /// Whether the bytes that it waits for come twice in NV-DDR and NV-DDR2, as in [`Shown::twice`]: those of SET FEATURES.
+    /// Whether the bytes that it waits for come twice in NV-DDR and NV-DDR2, as in [`Shown::twice`]: those of
+    /// SET FEATURES.
     fn takes_twice(&self) -> bool;
 
     /// The controller sends `length` bytes.
@@ -247,6 +251,7 @@ pub trait Package {
 
     /// The R/B# pin: high when every LUN behind it is ready. Cosmos+ leaves it unused (P17).
     fn ready(&self, at: Instant) -> bool;
-    /// From when on that pin is high if nothing else comes: `at` when it is, [`Instant::MAX`] when it never will be.
+    /// From when on that pin is high if nothing else comes: `at` when it is, [`Instant::MAX`] when it never
+    /// will be.
     fn ready_from(&self, at: Instant) -> Instant;
 }

@@ -1,7 +1,7 @@
 //! Whose page a read brings: the requester says whose it expects, and hears whether it was.
 //!
-//! Whoever stands below a translation (a flash scheduler that chains a DMA behind a read, for one) goes by the verdict and knows nothing
-//! of what stands in a page's OOB.
+//! Whoever stands below a translation (a flash scheduler that chains a DMA behind a read, for one) goes by
+//! the verdict and knows nothing of what stands in a page's OOB.
 
 use crate::dram::SharedDram;
 use aster_units::BufferId;

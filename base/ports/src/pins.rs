@@ -1,10 +1,11 @@
 //! I1 to the cycle: a channel controller that is hardware, seen from outside its pins.
 //!
-//! A cycle is one of the controller clock and has eight phases, as an 8:1 output serialiser gives (`rtl/README.md`, Pins):
-//! bit 0 of a pin's byte is the first phase. Everything here is plain data, so that whoever drives packages through pins
-//! needs to know nothing of the simulator behind [`CycleChannel`].
+//! A cycle is one of the controller clock and has eight phases, as an 8:1 output serialiser gives
+//! (`rtl/README.md`, Pins): bit 0 of a pin's byte is the first phase. Everything here is plain data, so that
+//! whoever drives packages through pins needs to know nothing of the simulator behind [`CycleChannel`].
 
-/// What a channel drives towards its packages in one cycle. Signals with `_n` are low when active, as on the package.
+/// What a channel drives towards its packages in one cycle. Signals with `_n` are low when active, as on the
+/// package.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PinsOut {
     /// CE#, one bit a way.
@@ -182,11 +183,11 @@ pub struct ChannelIn {
     pub memory: AxiSlave,
 }
 
-/// A channel controller that goes cycle by cycle. Its register bus has a clock of its own, in which accesses take no time
-/// of the channel's.
+/// A channel controller that goes cycle by cycle. Its register bus has a clock of its own, in which accesses
+/// take no time of the channel's.
 ///
-/// A cycle goes: [`CycleChannel::outputs`] says what the channel drives in it, [`CycleChannel::settle`] gives what it is told
-/// in it, [`CycleChannel::edge`] ends it.
+/// A cycle goes: [`CycleChannel::outputs`] says what the channel drives in it, [`CycleChannel::settle`] gives
+/// what it is told in it, [`CycleChannel::edge`] ends it.
 pub trait CycleChannel {
     /// Writes a register; offsets are those of `aster_txn::interface::register`.
     fn write_register(&mut self, offset: u16, value: u64);
@@ -194,8 +195,8 @@ pub trait CycleChannel {
     fn read_register(&mut self, offset: u16) -> u64;
     /// What it drives in this cycle.
     fn outputs(&self) -> &ChannelOut;
-    /// What it is told in this cycle. Gives its outputs again: what depends on this cycle's inputs without a register in
-    /// between has settled.
+    /// What it is told in this cycle. Gives its outputs again: what depends on this cycle's inputs without a
+    /// register in between has settled.
     fn settle(&mut self, inputs: &ChannelIn) -> &ChannelOut;
     /// The clock edge that ends this cycle.
     fn edge(&mut self);

@@ -9,8 +9,9 @@ pub const WORD_BYTES: u64 = 8;
 /// Words of a burst, after which arbiters let others in between.
 const BURST_WORDS: u64 = 16;
 
-/// A bus or memory with a rate in bytes a second, 0 for unlimited. Users reserve in the order they come; each is served
-/// after those before it. What passes a bus that lies [behind](Bandwidth::behind) another passes both at once (C55).
+/// A bus or memory with a rate in bytes a second, 0 for unlimited. Users reserve in the order they come; each
+/// is served after those before it. What passes a bus that lies [behind](Bandwidth::behind) another passes
+/// both at once (C55).
 #[derive(Debug, Default)]
 pub struct Bandwidth {
     bytes_per_second: u64,
@@ -97,8 +98,8 @@ impl Bandwidth {
         let word = Duration::of_transfer(WORD_BYTES, bytes_per_second);
         Rc::new(Bandwidth { bytes_per_second, word, ..Default::default() })
     }
-    /// A bus of `bytes_per_second` that leads to `next`: its bytes contend on all buses up to the memory, and pass at the rate
-    /// of the slowest.
+    /// A bus of `bytes_per_second` that leads to `next`: its bytes contend on all buses up to the memory, and
+    /// pass at the rate of the slowest.
     pub fn behind(bytes_per_second: u64, next: &SharedBandwidth) -> SharedBandwidth {
         let word = Duration::of_transfer(WORD_BYTES, bytes_per_second);
         Rc::new(Bandwidth { bytes_per_second, word, next: Some(Rc::clone(next)), ..Default::default() })
@@ -118,8 +119,8 @@ impl Bandwidth {
             Some(next) => own.and(next.window(now, bytes)),
         }
     }
-    /// Takes `bytes` from `now` on that pass between the bursts of others: what is reserved makes them wait for one burst at most. Says
-    /// for how long.
+    /// Takes `bytes` from `now` on that pass between the bursts of others: what is reserved makes them wait
+    /// for one burst at most. Says for how long.
     pub fn between(&self, now: Instant, bytes: u64) -> Duration {
         let window = self.window(now, bytes);
         window.begin.since(now).min(window.word() * BURST_WORDS)

@@ -224,7 +224,8 @@ pub mod register {
 /// Words that a packed cycle table takes.
 pub const TABLE_WORDS: usize = 4;
 
-/// The cycle table of one interface and timing mode, as the controller keeps it. In cycles unless it says phases.
+/// The cycle table of one interface and timing mode, as the controller keeps it. In
+/// cycles unless it says phases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CycleRegisters {
     /// 0 SDR, 1 NV-DDR, 2 NV-DDR2.
@@ -235,7 +236,7 @@ pub struct CycleRegisters {
     pub chip_setup: u16,
     /// tCH: the last cycle to CE# high.
     pub chip_hold: u16,
-    /// From the end of a transaction to the start of the next: the controller's own gap, or tCEH if that is more.
+    /// From a transaction's end to the next one's start: the controller's own gap, or tCEH if that is more.
     pub gap: u16,
     /// tWC (tCAD in NV-DDR): one latch.
     pub latch: u16,
@@ -265,7 +266,7 @@ pub struct CycleRegisters {
     pub t_ccs: u16,
     /// tRHW: data output to a latch.
     pub t_rhw: u16,
-    /// From the release of the channel to where the next transaction's first latch begins on WE# (CLK in NV-DDR), at the least.
+    /// Release of the channel to the next transaction's first latch on WE# (CLK in NV-DDR), at least.
     pub lead: u16,
 }
 

@@ -1,8 +1,8 @@
-//! The µFSM instruction set and the transaction: an atomic, fixed-capacity list of instructions that owns the channel
-//! until it ends (B1–B11).
+//! The µFSM instruction set and the transaction: an atomic, fixed-capacity list of instructions that owns the
+//! channel until it ends (B1–B11).
 //!
-//! A transaction is plain data in 64-bit words (G17), the same words that the RTL's instruction queue takes, beside the
-//! Packetizer descriptors that say where its data comes from or goes to (B2).
+//! A transaction is plain data in 64-bit words (G17), the same words that the RTL's instruction queue takes,
+//! beside the Packetizer descriptors that say where its data comes from or goes to (B2).
 #![no_std]
 #![forbid(unsafe_code)]
 

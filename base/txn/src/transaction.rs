@@ -10,8 +10,8 @@ pub const MAX_DESCRIPTORS: usize = limits::DESCRIPTORS;
 /// Operations a transaction holds at most; as many latches as fit into [`MAX_WORDS`] words.
 pub const MAX_OPS: usize = 4 * MAX_WORDS;
 
-/// One step of a transaction: what a word stream says, taken apart. The timed engine works on these; [`Txn::words`] gives
-/// the words that the RTL takes.
+/// One step of a transaction: what a word stream says, taken apart. The timed engine works on these;
+/// [`Txn::words`] gives the words that the RTL takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// A command latch.
@@ -26,8 +26,8 @@ pub enum Op {
     Timer(u32),
 }
 
-/// Address latches that one operation holds at most: an [`Op`] stays one machine word, and the longest ONFI address, column
-/// and row, fits (ONFI 5.1 §3.1).
+/// Address latches that one operation holds at most: an [`Op`] stays one machine word, and the longest ONFI
+/// address, column and row, fits (ONFI 5.1 §3.1).
 pub const MAX_ADDRESS_RUN: usize = 6;
 
 /// Neighbouring address latches. What latches one byte after the other is one step for whoever plans it.
@@ -45,22 +45,24 @@ impl AddressRun {
     }
 }
 
-/// A transaction under construction or in flight. The builder methods append; one that doesn't fit sets a flag which
-/// the engine turns into an error, so that building stays free of branches for the author.
+/// A transaction under construction or in flight. The builder methods append; one that doesn't fit sets a
+/// flag which the engine turns into an error, so that building stays free of branches for the author.
 #[derive(Clone, Debug)]
 pub struct Txn {
     name: &'static str,
     chips: u32,
     length: u16,
     described: u8,
-    // Words that the operations take when encoded; kept so that the RTL's limit holds for the timed engine too.
+    // Words that the operations take when encoded; kept so that the RTL's limit holds for the timed engine
+    // too.
     encoded: u16,
     // Latches since the last operation that was none.
     latches: u16,
     ended: bool,
     overflowed: bool,
     fault: Option<Fault>,
-    // `ops` holds the words of a stream that is no transaction, each as the operands of two Timers, lower half first.
+    // `ops` holds the words of a stream that is no transaction, each as the operands of two Timers, lower
+    // half first.
     kept: bool,
     ops: [Op; MAX_OPS],
     descriptors: [Descriptor; MAX_DESCRIPTORS],
@@ -164,8 +166,8 @@ impl Txn {
         (!self.ended).then_some(Fault::Unframed)
     }
 
-    /// Encodes the transaction as the words of the RTL's instruction queue; gives how many there are. `into` needs room
-    /// for [`MAX_WORDS`].
+    /// Encodes the transaction as the words of the RTL's instruction queue; gives how many there are. `into`
+    /// needs room for [`MAX_WORDS`].
     pub fn words(&self, into: &mut [u64; MAX_WORDS]) -> usize {
         let mut at = 0;
         let mut push = |w: u64| {
@@ -359,8 +361,8 @@ impl Txn {
         }
         self.addresses(AddressRun { count: 5, bytes: [low, high, a, b, c, 0] })
     }
-    /// Pauses for at least `duration` (rounded up to the nanosecond). Of two pauses after a latch the longer counts, since
-    /// both count from the latch; elsewhere they add up.
+    /// Pauses for at least `duration` (rounded up to the nanosecond). Of two pauses after a latch the longer
+    /// counts, since both count from the latch; elsewhere they add up.
     pub fn timer(&mut self, duration: Duration) -> &mut Self {
         let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
         let (before, last) = match usize::from(self.length) {

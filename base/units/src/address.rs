@@ -29,7 +29,8 @@ index!(
     ChannelId(u16)
 );
 index!(
-    /// A LUN counted over the whole drive, channel first: `(lun · ways + way) · channels + channel` (C70). Also called a die.
+    /// A LUN counted over the whole drive, channel first: `(lun · ways + way) · channels + channel` (C70).
+    /// Also called a die.
     LunIndex(u32)
 );
 index!(
@@ -41,8 +42,8 @@ index!(
     PageInBlock(u16)
 );
 index!(
-    /// A row address as ONFI latches it, LUN bits included: page bits lowest, then block (plane lowest), then LUN
-    /// (ONFI 5.1 §3.1).
+    /// A row address as ONFI latches it, LUN bits included: page bits lowest, then block (plane lowest), then
+    /// LUN (ONFI 5.1 §3.1).
     RowAddr(u32)
 );
 index!(

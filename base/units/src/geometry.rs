@@ -125,7 +125,8 @@ impl Geometry {
         )
     }
 
-    /// The number in the field of this name, as a [`GeometryError`] says it; 0 where there is none of that name.
+    /// The number in the field of this name, as a [`GeometryError`] says it; 0 where there is none of that
+    /// name.
     pub fn number(&self, field: &str) -> u64 {
         match field {
             "channels" => self.channels.into(),

@@ -1,5 +1,5 @@
-/// A 64-bit finaliser with full avalanche (the MurmurHash3 `fmix64` constants): equal inputs, equal outputs, on every
-/// machine. Seeded models derive everything from it.
+/// A 64-bit finaliser with full avalanche (the MurmurHash3 `fmix64` constants): equal inputs, equal outputs,
+/// on every machine. Seeded models derive everything from it.
 pub const fn mix64(mut x: u64) -> u64 {
     x ^= x >> 33;
     x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -25,7 +25,8 @@ impl Rng {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    /// A number in `0..bound` (multiply-shift; the bias is below 2⁻³² for bounds under 2³²). `bound` must not be 0.
+    /// A number in `0..bound` (multiply-shift; the bias is below 2⁻³² for bounds under 2³²). `bound` must not
+    /// be 0.
     pub const fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }

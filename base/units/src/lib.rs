@@ -1,8 +1,8 @@
 //! The words every room uses: time, sizes, and the addresses of a NAND array.
 //!
 //! Everything here is plain data: no allocation, no floating point that decides anything.
-//! Times are integer picoseconds (G1), so that 10 ns buses, 6.25 ns and 12.8 ns clocks are exact; clocks that do not
-//! divide count cycles and convert with [`Frequency::cycles`].
+//! Times are integer picoseconds (G1), so that 10 ns buses, 6.25 ns and 12.8 ns clocks are exact; clocks that
+//! do not divide count cycles and convert with [`Frequency::cycles`].
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 use crate::{BlockAddr, CellMode, Geometry, PageInBlock, RowAddr};
 
-/// Where the pages that firmware uses lie in the packages (C31). A restricted drive has a geometry of its own, of fewer
-/// blocks, planes or pages than its packages have, and counts its blocks and pages without gaps. Rows on the bus are those
-/// of the packages.
+/// Where the pages that firmware uses lie in the packages (C31). A restricted drive has a geometry of its
+/// own, of fewer blocks, planes or pages than its packages have, and counts its blocks and pages without
+/// gaps. Rows on the bus are those of the packages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Restriction {
     /// The array that the packages have.
@@ -46,7 +46,8 @@ impl Restriction {
     pub const fn row(&self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
         self.array.row(lun, self.block(block), PageInBlock(page.0 * self.page_step))
     }
-    /// The row of a block's first page, or of its last, whichever pages are used: where its maker marks it as bad (P4).
+    /// The row of a block's first page, or of its last, whichever pages are used: where its maker marks it as
+    /// bad (P4).
     pub const fn mark_row(&self, lun: u8, block: BlockAddr, last: bool) -> RowAddr {
         let page = if last { self.array.pages_per_block - 1 } else { 0 };
         self.array.row(lun, self.block(block), PageInBlock(page))

@@ -69,7 +69,8 @@ impl Duration {
     pub const fn from_secs(n: u64) -> Self {
         Duration(n * 1_000_000_000_000)
     }
-    /// A duration given in (possibly fractional) nanoseconds, rounded to the picosecond. For configuration only.
+    /// A duration given in (possibly fractional) nanoseconds, rounded to the picosecond. For configuration
+    /// only.
     pub fn from_nanos_f64(nanos: f64) -> Self {
         Duration(libm::round(nanos * 1_000.0) as u64)
     }
@@ -105,7 +106,8 @@ impl Duration {
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
-    /// The time that `bytes` take at `bytes_per_second`, rounded up to the picosecond. A rate of 0 means unlimited.
+    /// The time that `bytes` take at `bytes_per_second`, rounded up to the picosecond. A rate of 0 means
+    /// unlimited.
     pub const fn of_transfer(bytes: u64, bytes_per_second: u64) -> Duration {
         if bytes_per_second == 0 {
             return Duration(0);
@@ -128,8 +130,8 @@ impl Frequency {
     pub const fn hertz(self) -> u64 {
         self.0
     }
-    /// The time that `n` cycles take, `n·10¹²/f` in 128 bits, rounded down (G1). Convert a running count rather than
-    /// summing conversions, and nothing drifts.
+    /// The time that `n` cycles take, `n·10¹²/f` in 128 bits, rounded down (G1). Convert a running count
+    /// rather than summing conversions, and nothing drifts.
     pub const fn cycles(self, n: u64) -> Duration {
         match n.checked_mul(PICOS_A_SECOND) {
             Some(scaled) => Duration(scaled / self.0),

@@ -25,7 +25,8 @@ pub(crate) struct BenchChannelArgs {
     /// A shipped profile (see `aster profiles`) or a TOML file: its package, bus and controller are used
     #[arg(long, value_name = "PROFILE", default_value = "cosmos-plus")]
     pub(crate) profile: PathBuf,
-    /// A shipped package in the place of the profile's own, such as hynix, toshiba or micron (BABOL's Table I)
+    /// A shipped package in the place of the profile's own, such as hynix, toshiba or micron (BABOL's Table
+    /// I)
     #[arg(long, value_name = "NAME")]
     pub(crate) package: Option<String>,
     /// LUNs on the channel, whatever the profile's number
@@ -70,7 +71,8 @@ pub(crate) struct BenchChannelArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the ONFI waveforms of the first requests, one a LUN, to this file: VCD, or when it ends in .svg a picture with its changes beside it as CSV
+    /// Write the ONFI waveforms of the first requests, one a LUN, to this file: VCD, or when it ends in .svg
+    /// a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
     /// Override a key of the profile, such as poll.interval_ns=500; may be repeated

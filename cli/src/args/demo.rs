@@ -21,7 +21,8 @@ pub(crate) struct DemoArgs {
     /// Keep the drive in this file [default: a temporary file without a name, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
-    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this file: VCD, or when it ends in .svg a picture with its changes beside it as CSV
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE to this file: VCD, or when it ends in
+    /// .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
 }

@@ -27,7 +27,8 @@ pub(crate) enum ImageCommand {
         #[arg(long, conflicts_with = "json")]
         profile: bool,
     },
-    /// Check an image: the checksums of its header, of all blocks and pages, and whether the drive comes up from it
+    /// Check an image: the checksums of its header, of all blocks and pages, and whether the drive comes up
+    /// from it
     ///
     /// Nothing is written to it.
     Check(ImageCheckArgs),
@@ -39,10 +40,12 @@ pub(crate) enum ImageCommand {
         image: PathBuf,
         /// The copy, which isn't there yet
         to: PathBuf,
-        /// Keep the serial number, for a copy that takes the drive's place: two of one number can't be in one host
+        /// Keep the serial number, for a copy that takes the drive's place: two of one number can't be in one
+        /// host
         #[arg(long)]
         keep_serial: bool,
-        /// Check the image before, as the drive of this profile or of the one that it keeps; what is damaged is not copied
+        /// Check the image before, as the drive of this profile or of the one that it keeps; what is damaged
+        /// is not copied
         #[arg(long, value_name = "PROFILE", num_args = 0..=1)]
         check: Option<Option<PathBuf>>,
         /// Override a key of the profile; may be repeated
@@ -55,7 +58,8 @@ pub(crate) enum ImageCommand {
 pub(crate) struct ImageCheckArgs {
     /// The image
     pub(crate) image: PathBuf,
-    /// The profile that it was made with: a shipped one's name or a TOML file [default: the one that it keeps]
+    /// The profile that it was made with: a shipped one's name or a TOML file [default: the one that it
+    /// keeps]
     pub(crate) profile: Option<PathBuf>,
     /// Print what was found as JSON on standard output, of a damaged image as well
     #[arg(long)]

@@ -49,9 +49,9 @@ Examples:
 pub(crate) enum Command {
     /// Copy a folder through a whole drive and back, then measure the drive
     ///
-    /// Boots cosmos-plus restricted to 64 GiB, writes the folder as a tar stream through NVMe, shuts down, rebuilds the
-    /// drive from its image alone, reads everything back and compares checksums. Then fills a second drive and measures
-    /// random and sequential reads and writes on it.
+    /// Boots cosmos-plus restricted to 64 GiB, writes the folder as a tar stream through NVMe, shuts down,
+    /// rebuilds the drive from its image alone, reads everything back and compares checksums. Then fills a
+    /// second drive and measures random and sequential reads and writes on it.
     #[command(after_help = demo::DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// Run a fio job file or a trace on a drive
@@ -59,15 +59,17 @@ pub(crate) enum Command {
     /// Times are simulated times; the same profile, work and seed give the same run on every machine.
     #[command(after_help = run::RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Run work as `aster run` does, and tell one command's life: what happened when, and where each microsecond went
+    /// Run work as `aster run` does, and tell one command's life: what happened when, and where each
+    /// microsecond went
     ///
-    /// Without --command it is the slowest. Commands are numbered from 1 in the order in which the drive fetched them.
+    /// Without --command it is the slowest. Commands are numbered from 1 in the order in which the drive
+    /// fetched them.
     #[command(after_help = run::EXPLAIN_EXAMPLES)]
     Explain(Box<ExplainArgs>),
     /// Serve a drive to a virtual machine: an NVMe drive on PCIe that stock Linux uses
     ///
-    /// QEMU 10.1 or later attaches to the socket with vfio-user-pci; see docs/serve.md for its command line. One client at a
-    /// time; when it has gone the next may come. Ctrl-C shuts the drive down in order.
+    /// QEMU 10.1 or later attaches to the socket with vfio-user-pci; see docs/serve.md for its command line.
+    /// One client at a time; when it has gone the next may come. Ctrl-C shuts the drive down in order.
     #[command(after_help = serve::SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Look at, check or copy a drive's image
@@ -79,8 +81,8 @@ pub(crate) enum Command {
     },
     /// Measure one channel: requests injected at its controller, with no FTL and no host above
     ///
-    /// Takes package, bus and controller from a profile. Pages that are read have been programmed before, and are checked;
-    /// bad blocks are left out. Times are simulated times.
+    /// Takes package, bus and controller from a profile. Pages that are read have been programmed before, and
+    /// are checked; bad blocks are left out. Times are simulated times.
     #[command(after_help = bench_channel::BENCH_CHANNEL_EXAMPLES)]
     BenchChannel(Box<BenchChannelArgs>),
     /// List the shipped profiles, or print one
@@ -91,16 +93,18 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Take a drive's power away at any moment, again and again, and check everything that it holds
     ///
-    /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's events, or right behind
-    /// a flush; recovery loses its power now and then, too. What was flushed must be there, every other block hold one of its
-    /// versions, whole. After 12 losses a drive is written full once more and a new one begins, with the next seed.
+    /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's
+    /// events, or right behind a flush; recovery loses its power now and then, too. What was flushed must be
+    /// there, every other block hold one of its versions, whole. After 12 losses a drive is written full once
+    /// more and a new one begins, with the next seed.
     #[command(after_help = torture::TORTURE_EXAMPLES)]
     Torture(TortureArgs),
     /// Write a drive to its end, without wear levelling and with either kind, and show how its blocks wore
     ///
-    /// The drive is filled, then a part of it is written over and over until it takes no more writes. Everything is read back
-    /// then, before and after a loss of power. Blocks last as long as package.wear_out_percent says; where the profile doesn't, for
-    /// their endurance. Pages keep a tag a 4 KiB sector.
+    /// The drive is filled, then a part of it is written over and over until it takes no more writes.
+    /// Everything is read back then, before and after a loss of power. Blocks last as long as
+    /// package.wear_out_percent says; where the profile doesn't, for their endurance. Pages keep a tag a 4
+    /// KiB sector.
     #[command(after_help = lifetime::LIFETIME_EXAMPLES)]
     Lifetime(LifetimeArgs),
     /// Put what a paper measured beside what comes out here

@@ -22,8 +22,8 @@ pub(crate) struct ReplayArgs {
     /// What a request does that finds the queue full [default: open]
     #[arg(long, value_name = "KIND", conflicts_with = "job")]
     pub(crate) trace_loop: Option<LoopArg>,
-    /// When requests go: at their recorded times, as fast as the queue depth allows, or so many times as fast as recorded
-    /// (in thousandths)
+    /// When requests go: at their recorded times, as fast as the queue depth allows, or so many times as fast
+    /// as recorded (in thousandths)
     #[arg(long, value_name = "recorded|fastest|FACTOR", conflicts_with = "job", default_value = "recorded", value_parser = times)]
     pub(crate) trace_speed: Times,
     /// Fold requests beyond the drive, or their device's region of it, into it, instead of refusing them
@@ -88,7 +88,8 @@ impl From<PlaceArg> for Placing {
 pub(crate) enum LoopArg {
     /// It waits in the host, late; those behind it keep their recorded times
     Open,
-    /// The time between requests is kept: it goes its recorded gap after the completion that made room, all others later
+    /// The time between requests is kept: it goes its recorded gap after the completion that made room, all
+    /// others later
     Closed,
 }
 

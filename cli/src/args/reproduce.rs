@@ -19,7 +19,8 @@ pub(crate) struct ReproduceArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the figures to this folder, each as SVG and its numbers beside it as CSV; it is made when there is none
+    /// Write the figures to this folder, each as SVG and its numbers beside it as CSV; it is made when there
+    /// is none
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// The shapes in seconds: a part of the requests and of the points
@@ -41,7 +42,8 @@ pub(crate) struct ReproduceArgs {
 pub(crate) enum Experiment {
     /// Tables I and II and Figures 9 to 11 of the BABOL paper, on the bench (a minute)
     Babol,
-    /// Tables 5 to 7 and Figures 21, 22, 24 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on the whole drive (minutes)
+    /// Tables 5 to 7 and Figures 21, 22, 24 to 27, 30 and 32 of the Cosmos+ paper, and BABOL's Figure 12, on
+    /// the whole drive (minutes)
     Cosmos,
     /// Table III of the BABOL paper: the area of a channel controller, ours by yosys (a minute)
     BabolArea,

@@ -59,16 +59,20 @@ pub(crate) struct RunArgs {
     /// Check everything that is read, and read back what a job wrote, as verify=crc32c in every job would
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this file: VCD, or when it ends in .svg a picture with its changes beside it as CSV
+    /// Write the ONFI waveforms of the first READ, PROGRAM and ERASE of the work to this file: VCD, or when
+    /// it ends in .svg a picture with its changes beside it as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) wave: Option<PathBuf>,
-    /// Write every event from power-on, or of a part of the work, to this file, one JSON object a line; times in picoseconds
+    /// Write every event from power-on, or of a part of the work, to this file, one JSON object a line; times
+    /// in picoseconds
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Write what the work's commands, slices, flash operations, channels and arrays did to this file, for ui.perfetto.dev
+    /// Write what the work's commands, slices, flash operations, channels and arrays did to this file, for
+    /// ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Write the operation monitor's samples of the work to this file: a table when it ends in .csv, else JSON lines
+    /// Write the operation monitor's samples of the work to this file: a table when it ends in .csv, else
+    /// JSON lines
     #[arg(long, value_name = "FILE", group = "samples")]
     pub(crate) monitor: Option<PathBuf>,
     /// Simulated milliseconds from sample to sample
@@ -111,8 +115,9 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct SourceArgs {
     /// Run again what the report in this file, which --json has printed, says of itself
     ///
-    /// Profile, work, seed and everything else are the report's, even where a profile or job file has changed since. The figures
-    /// are compared. A trace or an image must hold what it held then; --trace and --image name them where they are elsewhere now.
+    /// Profile, work, seed and everything else are the report's, even where a profile or job file has changed
+    /// since. The figures are compared. A trace or an image must hold what it held then; --trace and --image
+    /// name them where they are elsewhere now.
     #[arg(long, value_name = "REPORT", conflicts_with_all = ["profile", "set", "hardware", "content", "precondition", "age", "seed",
           "keep_going", "verify", "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
           "trace_round", "queue_depth"])]
@@ -120,8 +125,8 @@ pub(crate) struct SourceArgs {
     /// A fio job file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "again"])]
     pub(crate) job: Option<PathBuf>,
-    /// A trace: blkparse text, MSR Cambridge CSV, a fio iolog or MQSim's ASCII, plain or packed by gzip or zstd; - is
-    /// standard input
+    /// A trace: blkparse text, MSR Cambridge CSV, a fio iolog or MQSim's ASCII, plain or packed by gzip or
+    /// zstd; - is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 }

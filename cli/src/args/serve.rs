@@ -21,10 +21,12 @@ pub(crate) struct ServeArgs {
     /// Keep the drive in this file; it is made when there is none [default: in memory, gone afterwards]
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
-    /// Every write to the image waits for the disk, so that a crash of this machine is a loss of power as well; slow
+    /// Every write to the image waits for the disk, so that a crash of this machine is a loss of power as
+    /// well; slow
     #[arg(long, requires = "image")]
     pub(crate) sync: bool,
-    /// The serial number of a drive in memory, up to 20 printable characters; an image has its own [default: from the seed]
+    /// The serial number of a drive in memory, up to 20 printable characters; an image has its own [default:
+    /// from the seed]
     #[arg(long, value_name = "TEXT", conflicts_with = "image", value_parser = serial)]
     pub(crate) serial: Option<String>,
     /// Where clients connect: a UNIX socket that is made here
@@ -36,7 +38,8 @@ pub(crate) struct ServeArgs {
     /// Print the status as JSON on standard output, a line a second
     #[arg(long)]
     pub(crate) json: bool,
-    /// Make a pseudo-terminal that a sample of the operation monitor goes out of every second, and link to it here
+    /// Make a pseudo-terminal that a sample of the operation monitor goes out of every second, and link to it
+    /// here
     #[arg(long, value_name = "LINK", group = "samples")]
     pub(crate) monitor_pty: Option<PathBuf>,
     /// Let the host fetch the latest sample: `nvme get-log DEVICE -i 0xc0 -l 4096 -b`

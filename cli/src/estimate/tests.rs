@@ -25,7 +25,8 @@ fn told(stretches: &[(f64, f64)], step: f64) -> Vec<(f64, Option<f64>)> {
     told
 }
 
-/// The share of times at which something is said, and by how much the worst of it is wrong, as a factor, a second or two aside.
+/// The share of times at which something is said, and by how much the worst of it is wrong, as a factor, a
+/// second or two aside.
 fn judged(told: &[(f64, Option<f64>)], end: f64) -> (f64, f64) {
     let said: Vec<_> = told.iter().filter_map(|(at, left)| Some((end - at, (*left)?))).collect();
     let wrong = said.iter().map(|(real, left)| (left + 2.0).max(real + 2.0) / (left + 2.0).min(real + 2.0));
@@ -83,8 +84,8 @@ fn work_in_steps_is_told_between_them_too() {
     assert!(said > 400 && worst < 1.6, "{said} {worst}");
 }
 
-/// Wall-clock times at which the bar of a debug build came to each percent, on a busy machine with two cores. Recorded once from a
-/// terminal: `stage,seconds,percent` a line.
+/// Wall-clock times at which the bar of a debug build came to each percent, on a busy machine with two cores.
+/// Recorded once from a terminal: `stage,seconds,percent` a line.
 const RECORDED: &str = include_str!("recorded.csv");
 
 /// The series of [`RECORDED`]: a stage's name, and (seconds, share) from its beginning.
@@ -101,7 +102,8 @@ fn recorded() -> Vec<(&'static str, Vec<(f64, f64)>)> {
     stages
 }
 
-/// Whatever is said of real work, whose cells differ by as much as they like, is right to a factor of two and two seconds.
+/// Whatever is said of real work, whose cells differ by as much as they like, is right to a factor of two and
+/// two seconds.
 #[test]
 fn recorded_runs_are_told_to_a_factor_of_two() {
     let mut said = 0;

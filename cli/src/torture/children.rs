@@ -1,5 +1,5 @@
-//! Lives that are led in processes of their own: an assertion of the firmware ends a process where panics abort, and is a
-//! failure like any other, to be told and made smaller.
+//! Lives that are led in processes of their own: an assertion of the firmware ends a process where panics
+//! abort, and is a failure like any other, to be told and made smaller.
 
 use crate::console;
 use crate::failure::Failure;

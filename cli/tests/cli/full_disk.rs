@@ -247,7 +247,8 @@ const SERVE: [&str; 9] =
 
 // ---- a limit on the size of files: whoever runs this can set and lift one ----
 
-/// A server that may not write to its image beyond a byte, as it may not beyond a quota or a full disk's last block.
+/// A server that may not write to its image beyond a byte, as it may not beyond a quota or a full disk's last
+/// block.
 fn limited(place: &Place) -> Drive {
     // An image that is there: a new one would be longer than the limit allows.
     place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");
@@ -310,8 +311,8 @@ fn one_that_is_stopped_meanwhile_has_lost_its_power_and_what_was_flushed_is_ther
 
 // ---- a small disk ----
 
-/// A disk of 64 MiB that is nearly full, in name spaces of its own: nobody else sees it, and no right is needed where the system
-/// lets users have such.
+/// A disk of 64 MiB that is nearly full, in name spaces of its own: nobody else sees it, and no right is
+/// needed where the system lets users have such.
 struct SmallDisk {
     holder: Child,
     folder: PathBuf,
@@ -376,8 +377,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Does `work` on a disk with room for a part of what is written; where the system has no such disks for users, the tests above are
-/// what there is.
+/// Does `work` on a disk with room for a part of what is written; where the system has no such disks for
+/// users, the tests above are what there is.
 fn on_a_small_disk(work: impl FnOnce(&Place, &SmallDisk)) {
     let place = Place::new();
     match SmallDisk::mount(&place, "12582912") {

@@ -1,4 +1,5 @@
-//! `aster serve` under a stock Linux: kill -9 of a server under a guest that writes to a mounted file system, and what the guest fetches.
+//! `aster serve` under a stock Linux: kill -9 of a server under a guest that writes to a mounted file system,
+//! and what the guest fetches.
 
 use crate::place::Place;
 use aster_tests::guest::{Guest, Kernel};

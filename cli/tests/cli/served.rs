@@ -164,7 +164,8 @@ fn metric<'a>(page: &'a str, name: &str) -> Option<(f64, &'a str)> {
     Some((value, after(format!("# TYPE {name} ")).expect("a metric has a type")))
 }
 
-/// C4, C46: what the host did is counted, and stays until somebody asks: on the line, over HTTP, and for the host itself.
+/// C4, C46: what the host did is counted, and stays until somebody asks: on the line, over HTTP, and for the
+/// host itself.
 #[test]
 fn a_drive_under_load_counts_what_the_host_did_on_every_side_band() {
     let place = Place::new();

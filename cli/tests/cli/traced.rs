@@ -220,8 +220,8 @@ fn a_read_is_followed_from_doorbell_to_array_at_the_times_of_its_events() {
     assert!(followed > 10, "{followed} reads were followed");
 }
 
-/// Under the big loop the reservation station stands between the FTL and the channel, twice for a read: before the array, and before
-/// its data.
+/// Under the big loop the reservation station stands between the FTL and the channel, twice for a read:
+/// before the array, and before its data.
 #[test]
 fn under_the_big_loop_a_read_is_followed_through_the_reservation_station() {
     let place = Place::new();

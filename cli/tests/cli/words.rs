@@ -185,7 +185,8 @@ fn a_check_that_is_interrupted_says_so() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // From when the process listens to signals on, which its status tells. SIGTERM, number 15, comes after SIGINT.
+    // From when the process listens to signals on, which its status tells. SIGTERM, number 15, comes after
+    // SIGINT.
     let status = format!("/proc/{}/status", child.id());
     let listens = || {
         let status = std::fs::read_to_string(&status).unwrap();

@@ -12,7 +12,8 @@ use aster_units::{CellMode, Duration, Geometry, PageInBlock, SECTOR_BYTES, Secto
 /// Upper bounds in operations a second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limits {
-    /// The bus does nothing but strobe the bytes that operations must move: data, parity and OOB. `None` when they move none.
+    /// The bus does nothing but strobe the bytes that operations must move: data, parity and OOB. `None` when
+    /// they move none.
     pub bus: Option<f64>,
     /// Each LUN does nothing but work in its array and move its own bytes (B24).
     pub array: f64,

@@ -1,5 +1,5 @@
-//! A bench: one channel with its packages and its controller, without FTL, NVMe and host. Requests are injected at the
-//! controller (B22), so that what is measured is the controller.
+//! A bench: one channel with its packages and its controller, without FTL, NVMe and host. Requests are
+//! injected at the controller (B22), so that what is measured is the controller.
 
 mod limits;
 mod operations;
@@ -66,8 +66,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A bench of `profile`'s packages and controller with `luns` LUNs on its one channel, whatever the profile's own number,
-    /// and at most `depth` requests in flight. The packages have been brought up. `content` overrides the profile's.
+    /// A bench of `profile`'s packages and controller with `luns` LUNs on its one channel, whatever the
+    /// profile's own number, and at most `depth` requests in flight. The packages have been brought up.
+    /// `content` overrides the profile's.
     ///
     /// # Errors
     /// When the profile doesn't make such a bench.
@@ -197,11 +198,13 @@ impl Bench {
             _ => None,
         }
     }
-    /// Sends an administrative control word down the control path (C18). Refused where the controller has none.
+    /// Sends an administrative control word down the control path (C18). Refused where the controller has
+    /// none.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         self.channels.fixed.first().map_or(Answer::Refused, |controller| controller.ask(word))
     }
-    /// Puts a filter into the control path, behind those that are there (C16). False when the controller has none.
+    /// Puts a filter into the control path, behind those that are there (C16). False when the controller has
+    /// none.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         self.channels.fixed.first().is_some_and(|controller| controller.insert_filter(filter))
     }
@@ -213,8 +216,8 @@ impl Bench {
     pub fn transfers_per_second(&self) -> f64 {
         self.limits.transfers_per_second()
     }
-    /// Runs a flash operation of a reader's own on LUN `slot / ways` behind chip enable `slot % ways`, and gives what it
-    /// gives. Nothing else must be in flight on that LUN.
+    /// Runs a flash operation of a reader's own on LUN `slot / ways` behind chip enable `slot % ways`, and
+    /// gives what it gives. Nothing else must be in flight on that LUN.
     ///
     /// # Panics
     /// When there is no such LUN, or the operation waits for something that never comes.
@@ -245,8 +248,9 @@ impl Bench {
         self.inspect.set_age_hours(hours).expect("a bench has no image that couldn't be written");
     }
 
-    /// Has the reads that follow use row `level` of the packages' level table: READ RETRY (B31). SET FEATURES goes to each
-    /// chip enable through the controller, and GET FEATURES reads it back. Nothing may be in flight.
+    /// Has the reads that follow use row `level` of the packages' level table: READ RETRY (B31). SET FEATURES
+    /// goes to each chip enable through the controller, and GET FEATURES reads it back. Nothing may be in
+    /// flight.
     ///
     /// # Errors
     /// When the packages have no such level, or a request fails.
@@ -270,8 +274,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Sends one request of one target, waits until everything has come to rest, and gives what became of it. Nothing else may
-    /// be in flight.
+    /// Sends one request of one target, waits until everything has come to rest, and gives what became of it.
+    /// Nothing else may be in flight.
     ///
     /// # Errors
     /// When the controller could not carry it out.
@@ -300,8 +304,8 @@ impl Drop for Bench {
     }
 }
 
-/// Has `profile` drive its data bus at `mt_s` million transfers a second: slower than its timing mode allows if need be, or in
-/// the slowest mode of its interface that is fast enough.
+/// Has `profile` drive its data bus at `mt_s` million transfers a second: slower than its timing mode allows
+/// if need be, or in the slowest mode of its interface that is fast enough.
 ///
 /// # Errors
 /// When no mode is.

@@ -1,5 +1,6 @@
-//! Flash operations that no request of I3 asks for, each LUN by itself: caches, planes, SLC, one shot, copyback, suspend,
-//! retry, gangs. They are software: on a controller that is hardware there is no such thing.
+//! Flash operations that no request of I3 asks for, each LUN by itself: caches, planes, SLC, one shot,
+//! copyback, suspend, retry, gangs. They are software: on a controller that is hardware there is no such
+//! thing.
 
 use super::station::{Station, Turns};
 use super::work::READ_BLOCKS;

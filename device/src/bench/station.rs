@@ -339,8 +339,8 @@ impl Station {
         samples.push(self.written(kind, began, 1, Ok(status.fail())));
     }
 
-    /// Starts to program or erase `stopped`, suspends it halfway, reads, and goes on. Gives its status, what was read and when
-    /// that was over; `asked` becomes the time of the suspend.
+    /// Starts to program or erase `stopped`, suspends it halfway, reads, and goes on. Gives its status, what
+    /// was read and when that was over; `asked` becomes the time of the suspend.
     async fn read_amid(
         &self,
         stopped: &Target,

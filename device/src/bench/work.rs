@@ -25,7 +25,8 @@ pub enum Operation {
     Erase,
     /// Reads and programs in turn.
     Mixed,
-    /// A flash operation that I3 has no request for, each LUN by itself; the requests in flight are its page buffers.
+    /// A flash operation that I3 has no request for, each LUN by itself; the requests in flight are its page
+    /// buffers.
     Flash(FlashOperation),
 }
 
@@ -34,7 +35,8 @@ pub enum Operation {
 pub enum Pattern {
     /// LUN after LUN, page after page.
     Sequential,
-    /// Any LUN; reads of any page. The pages of a block are programmed in order all the same, since packages insist on it.
+    /// Any LUN; reads of any page. The pages of a block are programmed in order all the same, since packages
+    /// insist on it.
     Random,
 }
 
@@ -262,8 +264,9 @@ impl Bench {
         })
     }
 
-    /// Makes the bench, whose cells must be as they left the factory, ready for `work`: what reads will read is programmed.
-    /// `progress` is told shares from 0 to 1; when it says `false`, nothing more is done, neither now nor in the run.
+    /// Makes the bench, whose cells must be as they left the factory, ready for `work`: what reads will read
+    /// is programmed. `progress` is told shares from 0 to 1; when it says `false`, nothing more is done,
+    /// neither now nor in the run.
     ///
     /// # Errors
     /// When the packages have too few good blocks, or they or the controller don't have the operation.
@@ -305,8 +308,8 @@ impl Bench {
         Ok(Prepared(Ready::Requests(stream)))
     }
 
-    /// Injects the work that the bench was prepared for, and calls `each` for every request that has ended; when it says
-    /// `false`, no further request is sent.
+    /// Injects the work that the bench was prepared for, and calls `each` for every request that has ended;
+    /// when it says `false`, no further request is sent.
     pub fn run(&self, prepared: Prepared, each: &mut dyn FnMut(&Sample) -> bool) -> Ran {
         let (started, before) = (self.exec.now(), self.stats());
         let mut ended = started;
@@ -360,7 +363,8 @@ impl Bench {
         stream.expect("the callers have ended and given it back")
     }
 
-    /// Lets time pass until everything has come to rest. `each` hears of every sample, and sets `stop` with `false`.
+    /// Lets time pass until everything has come to rest. `each` hears of every sample, and sets `stop` with
+    /// `false`.
     pub(super) fn rest(
         &self,
         samples: &RefCell<Vec<Sample>>,

@@ -1,5 +1,6 @@
-//! In which order a drive's tasks are spawned, and in which its handlers are registered. What is due at one instant is done in these
-//! orders, and events number tasks by the first, so that both are behaviour: another way of putting a drive together keeps them.
+//! In which order a drive's tasks are spawned, and in which its handlers are registered. What is due at one
+//! instant is done in these orders, and events number tasks by the first, so that both are behaviour: another
+//! way of putting a drive together keeps them.
 
 use super::*;
 use crate::profile::{COSMOS, ControllerName, shipped};

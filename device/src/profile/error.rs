@@ -52,8 +52,8 @@ impl ProfileError {
         ProfileError { file: file.to_owned(), line, key, reason }
     }
 
-    /// A key is unknown, missing, or has a value that it doesn't take, of which `unfit` says what it must be. `path` is where serde had
-    /// come to in what `text` says and what its package does.
+    /// A key is unknown, missing, or has a value that it doesn't take, of which `unfit` says what it must be.
+    /// `path` is where serde had come to in what `text` says and what its package does.
     pub(super) fn of_serde(
         file: &str,
         text: &str,
@@ -76,7 +76,8 @@ impl ProfileError {
             let line = find_key(text, &key).or(line);
             return ProfileError { file: file.to_owned(), line, key: Some(key), reason: unfit(message) };
         };
-        // What was put together out of a profile and a package has no place of its own: the key is looked for.
+        // What was put together out of a profile and a package has no place of its own: the key is looked
+        // for.
         let line = line.or_else(|| {
             (1..=text.lines().count()).find(|&l| {
                 let named = key_at(text, l);
@@ -169,7 +170,8 @@ fn key_at(text: &str, line: usize) -> Option<String> {
     })
 }
 
-/// The line on which `table.key` is assigned; where it has its default, or `key` is a table, that of the table's header.
+/// The line on which `table.key` is assigned; where it has its default, or `key` is a table, that of the
+/// table's header.
 fn find_key(text: &str, key: &str) -> Option<usize> {
     let header = |table: &str| text.lines().position(|line| header_of(line) == Some(table)).map(|at| at + 1);
     (1..=text.lines().count())

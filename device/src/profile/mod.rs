@@ -1,10 +1,10 @@
 //! A profile describes one SSD: a TOML file whose every key has an effect (design §5).
 //!
-//! `[package]` may name a shipped package by its key `part` (profiles/packages); what the profile says itself then comes in
-//! the place of what the package's file says, in `[geometry]` too.
+//! `[package]` may name a shipped package by its key `part` (profiles/packages); what the profile says itself
+//! then comes in the place of what the package's file says, in `[geometry]` too.
 //!
-//! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the key, the line
-//! and, for a misspelt key, the nearest known one.
+//! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the
+//! key, the line and, for a misspelt key, the nearest known one.
 
 mod check;
 mod error;
@@ -82,7 +82,8 @@ impl Profile {
 }
 
 impl Profile {
-    /// All of it as a profile's text, with every default in its place: [`Profile::parse`] gives the same profile.
+    /// All of it as a profile's text, with every default in its place: [`Profile::parse`] gives the same
+    /// profile.
     ///
     /// # Errors
     /// When a number is larger than TOML has it.

@@ -72,8 +72,8 @@ pub struct PackageProfile {
     /// How much more often they fail a thousand program/erase cycles, as a share.
     #[serde(default)]
     pub failure_growth: f64,
-    /// Program/erase cycles, in percent of the endurance, after which blocks can't be erased any more; up to a quarter more, block
-    /// by block. 0 for never.
+    /// Program/erase cycles, in percent of the endurance, after which blocks can't be erased any more; up to
+    /// a quarter more, block by block. 0 for never.
     #[serde(default)]
     pub wear_out_percent: u32,
     /// Fastest NV-DDR2 timing mode.
@@ -222,10 +222,11 @@ pub struct ErrorsProfile {
     pub read_noise_mv: f64,
     /// The share by which scrambled data on the next word line raises the rate.
     pub neighbour: f64,
-    /// How much further a cell is lifted of which all neighbours are charged than one of which none is, millivolts a thousand
-    /// program/erase cycles; in the place of `neighbour`.
+    /// How much further a cell is lifted of which all neighbours are charged than one of which none is,
+    /// millivolts a thousand program/erase cycles; in the place of `neighbour`.
     pub coupling_mv: f64,
-    /// The share of each level's errors that such a lift makes, 0 to 1, the erased level's first: as many as cells have levels.
+    /// The share of each level's errors that such a lift makes, 0 to 1, the erased level's first: as many as
+    /// cells have levels.
     pub lifted: Vec<f64>,
 }
 
@@ -262,8 +263,8 @@ pub const PACKAGES: &[(&str, &str)] = &[
 /// Tables that a package file has: those of a profile, as far as they are the package's.
 const TABLES: [&str; 2] = ["geometry", "package"];
 
-/// The package that `profile` names by `package.part`, with what the profile says itself in the package file's place.
-/// `None` when it names none. `name` and `text` stand for the profile in errors.
+/// The package that `profile` names by `package.part`, with what the profile says itself in the package
+/// file's place. `None` when it names none. `name` and `text` stand for the profile in errors.
 pub(super) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Option<Table>, ProfileError> {
     let package = profile.get("package").and_then(Value::as_table);
     let Some(part) = package.and_then(|package| package.get("part")) else { return Ok(None) };

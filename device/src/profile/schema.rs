@@ -117,7 +117,8 @@ pub struct RestrictProfile {
     pub blocks_per_lun: Option<u32>,
     /// Pages used a block: its first, or its first LSB pages.
     pub pages_per_block: Option<u16>,
-    /// SLC mode of cells with more bits: only LSB pages are used, and a block has as many as it has word lines.
+    /// SLC mode of cells with more bits: only LSB pages are used, and a block has as many as it has word
+    /// lines.
     #[serde(default)]
     pub lsb_pages: bool,
 }
@@ -232,7 +233,8 @@ fn yes() -> bool {
 pub struct BoardProfile {
     /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
     pub dram_mb_per_s: u64,
-    /// Nanoseconds that the core under the big loop waits for a word of memory that its caches leave out: a completion flag.
+    /// Nanoseconds that the core under the big loop waits for a word of memory that its caches leave out: a
+    /// completion flag.
     #[serde(default)]
     pub uncached_ns: u32,
     /// A capacitor stands behind the NVRAM: it keeps what it holds when the power goes without a shutdown.
@@ -243,9 +245,9 @@ pub struct BoardProfile {
     pub buses: BusesProfile,
 }
 
-/// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. Under the big loop the core's register
-/// accesses and the controllers' completion flags contend for buses 9 to 11, its looks at those flags with everything in DRAM. Bus 7
-/// has only the core on it: it takes time.
+/// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. Under the
+/// big loop the core's register accesses and the controllers' completion flags contend for buses 9 to 11, its
+/// looks at those flags with everything in DRAM. Bus 7 has only the core on it: it takes time.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusesProfile {
@@ -267,8 +269,8 @@ pub struct BusesProfile {
     pub central_mhz: f64,
     /// Buses 10 and 11: the control path's interconnect to the controllers' registers, MHz.
     pub control_mhz: f64,
-    /// Cycles that a word takes on each of buses 7, 9 and 10 or 11 on average, one way: the firmware waits for a register that it reads or
-    /// writes there and back.
+    /// Cycles that a word takes on each of buses 7, 9 and 10 or 11 on average, one way: the firmware waits
+    /// for a register that it reads or writes there and back.
     pub register_cycles: f64,
 }
 
@@ -280,8 +282,8 @@ pub struct LinkProfile {
     pub generation: u8,
     /// Lanes.
     pub lanes: u8,
-    /// No limit to the bytes a second: a transfer takes `latency_ns` alone, which must then be above 0, since a command that costs nothing
-    /// would let a job that goes by time run for ever.
+    /// No limit to the bytes a second: a transfer takes `latency_ns` alone, which must then be above 0, since
+    /// a command that costs nothing would let a job that goes by time run for ever.
     #[serde(default)]
     pub unlimited: bool,
     /// One way through link and root complex, nanoseconds.
@@ -392,9 +394,10 @@ pub enum TransactionOrder {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulerProfile {
-    /// What stands between flash requests and controllers: `"fifo"` serves a LUN's requests in the order they came, `"reads-first"` reads
-    /// before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler, in one big loop with the FTL (C34–C44), one LUN a way;
-    /// `"pass-through"` hands them on as they came, as many at once as a channel has LUNs; or one of a reader's own.
+    /// What stands between flash requests and controllers: `"fifo"` serves a LUN's requests in the order they
+    /// came, `"reads-first"` reads before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler,
+    /// in one big loop with the FTL (C34–C44), one LUN a way; `"pass-through"` hands them on as they came, as
+    /// many at once as a channel has LUNs; or one of a reader's own.
     #[serde(default = "default_policy")]
     pub policy: String,
     /// Operations that run at once behind one chip enable; 0 for as many as it has LUNs.
@@ -478,7 +481,8 @@ pub enum LevellingName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FtlProfile {
-    /// What turns the host's commands into flash requests: `"page-mapping"`, or a translation of a reader's own.
+    /// What turns the host's commands into flash requests: `"page-mapping"`, or a translation of a reader's
+    /// own.
     #[serde(default = "default_kind")]
     pub kind: String,
     /// Physical over logical capacity, minus one, in percent.
@@ -518,8 +522,8 @@ pub struct FtlProfile {
     /// A page is read in the background each so many microseconds, to find data that fades; 0 for never.
     #[serde(default)]
     pub scan_us: u32,
-    /// Pause after each page that moves for wear or refresh, while its LUN has room, and without commands before blocks
-    /// that hold nothing are erased, microseconds.
+    /// Pause after each page that moves for wear or refresh, while its LUN has room, and without commands
+    /// before blocks that hold nothing are erased, microseconds.
     #[serde(default = "default_gap")]
     pub background_gap_us: u32,
 }
@@ -596,12 +600,13 @@ pub struct HostProfile {
     /// From the end of a command to its completion entry on the link, nanoseconds.
     #[serde(default)]
     pub completion_ns: u32,
-    /// A read, and a write without force unit access, is completed when the last byte of its data has been moved, whatever the FTL has yet
-    /// to do for it (P13), instead of when the FTL has ended it.
+    /// A read, and a write without force unit access, is completed when the last byte of its data has been
+    /// moved, whatever the FTL has yet to do for it (P13), instead of when the FTL has ended it.
     #[serde(default)]
     pub auto_completion: bool,
-    /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once; four for each command
-    /// slot when absent. Under the big loop a read that misses the data buffer has one of the FTL's, as many, from its flash request on.
+    /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once;
+    /// four for each command slot when absent. Under the big loop a read that misses the data buffer has one
+    /// of the FTL's, as many, from its flash request on.
     #[serde(default)]
     pub dma_requests: Option<u16>,
     /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.

@@ -577,8 +577,8 @@ fn each_shipped_package_makes_a_drive_that_the_rooms_accept() {
     }
 }
 
-/// Table I: tR 100, 78 and 53 µs; pages of 16,384 bytes; 8, 8 and 2 LUNs a channel (B21). One LUN reads at 57.5, 62.3 and
-/// 68.8 MB/s at 100 MT/s when a transfer takes 185 µs (B24).
+/// Table I: tR 100, 78 and 53 µs; pages of 16,384 bytes; 8, 8 and 2 LUNs a channel (B21). One LUN reads at
+/// 57.5, 62.3 and 68.8 MB/s at 100 MT/s when a transfer takes 185 µs (B24).
 #[test]
 fn the_packages_of_table_i_have_its_numbers() {
     for (part, t_r, luns, megabytes) in

@@ -1,7 +1,7 @@
 //! What a profile's reader says of a value that its key doesn't take, in the words of TOML.
 //!
-//! serde speaks of Rust's types. The range that the key really has stands in `check.rs`, and depends on other keys: it is found by
-//! checking the profile with the ends of the type's range in the value's place.
+//! serde speaks of Rust's types. The range that the key really has stands in `check.rs`, and depends on other
+//! keys: it is found by checking the profile with the ends of the type's range in the value's place.
 
 use super::Profile;
 use super::error::{key_of, nearest, unknown_field};
@@ -209,7 +209,8 @@ fn with(table: &Table, key: &str, value: Value) -> Option<Table> {
     Some(whole)
 }
 
-/// What the first of `probes` that is refused as the value of `key` is told that it must be: "be from 4 to 16".
+/// What the first of `probes` that is refused as the value of `key` is told that it must be: "be from 4 to
+/// 16".
 fn range_of(table: &Table, key: &str, probes: [Value; 2]) -> Option<String> {
     probes.into_iter().find_map(|probe| {
         let profile = Profile::deserialize(Value::Table(with(table, key, probe)?)).ok()?;

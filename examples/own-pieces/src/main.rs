@@ -1,5 +1,6 @@
-//! Aster with pieces of one's own: a flash operation, a transaction scheduler and a task scheduler (docs/schedulers.md), a module of
-//! the operation monitor (docs/observability.md), and a job file run on a drive that has them.
+//! Aster with pieces of one's own: a flash operation, a transaction scheduler and a task scheduler
+//! (docs/schedulers.md), a module of the operation monitor (docs/observability.md), and a job file run on a
+//! drive that has them.
 
 use aster_device::bench::{self, Bench, Operation, Pattern};
 use aster_device::plug::{
@@ -26,7 +27,8 @@ async fn is_onfi(lun: Lun) -> bool {
     result.is_ok_and(|done| done.mailbox.to_le_bytes().starts_with(b"ONFI"))
 }
 
-/// A transaction scheduler: status before all else, then whoever was issued first. Counts how often that changed the order.
+/// A transaction scheduler: status before all else, then whoever was issued first. Counts how often that
+/// changed the order.
 struct StatusFirst {
     overtakes: Rc<Cell<u32>>,
 }
@@ -40,8 +42,8 @@ impl Arbiter for StatusFirst {
     }
 }
 
-/// A task scheduler: first come, first served, and at most so many operations on the drive at once, as a small power supply
-/// allows.
+/// A task scheduler: first come, first served, and at most so many operations on the drive at once, as a
+/// small power supply allows.
 struct PowerBudget {
     operations_max: u32,
     peak: Rc<Cell<u32>>,
@@ -90,7 +92,8 @@ impl MonitorModule for Buses {
     }
 }
 
-/// A drive of one's own: what the file leaves out has its default, and what is wrong in it is told by line and key.
+/// A drive of one's own: what the file leaves out has its default, and what is wrong in it is told by line
+/// and key.
 fn own_profile(path: &Path) -> Result<Profile, Box<dyn Error>> {
     Ok(Profile::parse(&path.display().to_string(), &std::fs::read_to_string(path)?)?)
 }
@@ -131,7 +134,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     });
     println!("own transaction scheduler: {right} pages right, status overtook {} times", overtakes.get());
 
-    // Everything that `aster run` does, on a drive with our task scheduler: a job file, preconditioning, what listens, the report.
+    // Everything that `aster run` does, on a drive with our task scheduler: a job file, preconditioning, what
+    // listens, the report.
     let peak = Rc::new(Cell::new(0));
     let budget = PowerBudget { operations_max: 3, peak: Rc::clone(&peak) };
     let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };
@@ -167,7 +171,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let recorder = Recorder::default();
     let drive = Device::power_on_with(pieces, "own", &profile, None, Media::fresh(), &recorder)?;
 
-    // The operation monitor of that drive: one module that comes along, and ours. The samples' bytes are added up.
+    // The operation monitor of that drive: one module that comes along, and ours. The samples' bytes are
+    // added up.
     let moved = Rc::new(Cell::new(0.0));
     let into = Rc::clone(&moved);
     let each = move |entries: &[Entry], sample: Sample<'_>| {

@@ -1,4 +1,5 @@
-//! From power-on to the fast data interface (B12): every package boots in SDR and is identified before it is trusted.
+//! From power-on to the fast data interface (B12): every package boots in SDR and is identified before it is
+//! trusted.
 
 use crate::Lun;
 use crate::operations::{self, get_features, read_id, read_parameter_page, reset, zq_calibration};
@@ -104,8 +105,9 @@ impl fmt::Display for BootError {
     }
 }
 
-/// Takes the package of `lun`'s chip enable into service: RESET, READ ID, READ PARAMETER PAGE (to `scratch`, a buffer that
-/// holds bytes), SET FEATURES to the profile's data interface, ZQ CALIBRATION LONG of each LUN where the package has it.
+/// Takes the package of `lun`'s chip enable into service: RESET, READ ID, READ PARAMETER PAGE (to `scratch`,
+/// a buffer that holds bytes), SET FEATURES to the profile's data interface, ZQ CALIBRATION LONG of each LUN
+/// where the package has it.
 ///
 /// # Errors
 /// When the package doesn't answer as the profile says it should.
@@ -168,8 +170,8 @@ fn check_shape(lun: &Lun, page: &ParameterPage) -> Result<(), BootError> {
     Ok(())
 }
 
-/// SET FEATURES 01h to the profile's data interface, for package and controller (ONFI 5.1 §5.31.1). The package answers
-/// in the new mode only, so its busy time is waited out rather than polled.
+/// SET FEATURES 01h to the profile's data interface, for package and controller (ONFI 5.1 §5.31.1). The
+/// package answers in the new mode only, so its busy time is waited out rather than polled.
 async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
     let chosen = lun.config().interface;
     let interface = match chosen.mode {

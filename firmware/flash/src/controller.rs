@@ -38,8 +38,8 @@ impl Controller {
         &self.lun
     }
 
-    /// Carries a request out: planes together where targets and package allow, else target after target. `fault` is told
-    /// why a target ended in an error.
+    /// Carries a request out: planes together where targets and package allow, else target after target.
+    /// `fault` is told why a target ended in an error.
     pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
         self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
@@ -72,9 +72,10 @@ impl Controller {
         outcomes
     }
 
-    /// Carries a page read out ([`FlashRequest::is_page_read`]), which the array may have begun already at `begun`. When the page
-    /// is about to cross the bus `ahead` is asked for the row of another page read: the array begins with it while the
-    /// stages still work on this one (C22). Gives since when it does. `fault` is told why the read ended in an error.
+    /// Carries a page read out ([`FlashRequest::is_page_read`]), which the array may have begun already at
+    /// `begun`. When the page is about to cross the bus `ahead` is asked for the row of another page read:
+    /// the array begins with it while the stages still work on this one (C22). Gives since when it does.
+    /// `fault` is told why the read ended in an error.
     pub async fn execute_page_read(
         &self,
         request: &FlashRequest,
@@ -128,7 +129,8 @@ impl Controller {
         }
     }
 
-    /// Whether one multi-plane command serves all targets: whole operations on different planes, at the same page of each.
+    /// Whether one multi-plane command serves all targets: whole operations on different planes, at the same
+    /// page of each.
     fn goes_together(&self, request: &FlashRequest) -> bool {
         let plain = !request.flags.raw && !request.flags.slc && self.lun.commands().multi_plane;
         if !plain || !matches!(request.phase, Phase::Read | Phase::Program | Phase::Erase) {

@@ -1,5 +1,5 @@
-//! Flash operations: software that drives a channel's µFSMs by transactions (B13–B16). Each operation is a short async
-//! function that reads like the algorithm in BABOL's Fig 8.
+//! Flash operations: software that drives a channel's µFSMs by transactions (B13–B16). Each operation is a
+//! short async function that reads like the algorithm in BABOL's Fig 8.
 //!
 //! - [`Lun`] issues transactions for one LUN and waits for them.
 //! - [`operations`] are READ, PROGRAM, ERASE and the rest, a file for each theme.

@@ -69,8 +69,8 @@ pub struct FlashConfig {
     pub costs: FlashCosts,
 }
 
-/// What flash software knows of its packages' optional and vendor specific commands. The default is a plain ONFI package
-/// that is not asked for its identifier.
+/// What flash software knows of its packages' optional and vendor specific commands. The default is a plain
+/// ONFI package that is not asked for its identifier.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PackageVariant {
     /// The commands.
@@ -115,8 +115,8 @@ pub struct Lun {
     way: usize,
 }
 
-/// A transaction under construction, in the place from which the engine will take it. Issuing consumes it, so that none is
-/// held across an await.
+/// A transaction under construction, in the place from which the engine will take it. Issuing consumes it, so
+/// that none is held across an await.
 pub struct Draft<'a>(RefMut<'a, Box<Txn>>);
 
 impl Deref for Draft<'_> {
@@ -206,8 +206,8 @@ impl Lun {
         self.issue_and_linger(txn, Duration::ZERO)
     }
 
-    /// As [`Lun::issue`], but the result is delivered only `linger` after the end: for operations that know how long
-    /// the array takes.
+    /// As [`Lun::issue`], but the result is delivered only `linger` after the end: for operations that know
+    /// how long the array takes.
     #[inline]
     pub fn issue_and_linger<'a>(&'a self, mut txn: Draft<'a>, linger: Duration) -> Issued<'a> {
         txn.end();
@@ -216,8 +216,9 @@ impl Lun {
         Issued(self)
     }
 
-    /// Starts a transaction on this LUN's chip enable and those of `others`: Chip Control takes a bitmap (B7). It is issued from
-    /// this LUN's slot; nobody else may have a transaction on those LUNs in flight, and only this one's package may be read from.
+    /// Starts a transaction on this LUN's chip enable and those of `others`: Chip Control takes a bitmap
+    /// (B7). It is issued from this LUN's slot; nobody else may have a transaction on those LUNs in flight,
+    /// and only this one's package may be read from.
     pub fn gang_txn(&self, name: &'static str, others: &[&Lun]) -> Draft<'_> {
         self.spend(Function::Transaction, self.config.costs.transaction);
         let mut txn = self.port.txn(self.slot);
@@ -253,7 +254,8 @@ impl Lun {
         self.until_ready_within(txn, row, typical, typical)
     }
 
-    /// As [`Lun::until_ready`], but polls from `soonest` on: for commands that wait for what the array does already.
+    /// As [`Lun::until_ready`], but polls from `soonest` on: for commands that wait for what the array does
+    /// already.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].
@@ -270,9 +272,9 @@ impl Lun {
         Ok(self.poll_ready(name, row, typical).await?.0)
     }
 
-    /// Polls until RDY, which `transaction` took away for at most about `typical`, and which is back about `expected`. Gives
-    /// the status and when RDY came back as far as one can tell: at `expected` if no poll found otherwise, else at the last
-    /// one that did not see it.
+    /// Polls until RDY, which `transaction` took away for at most about `typical`, and which is back about
+    /// `expected`. Gives the status and when RDY came back as far as one can tell: at `expected` if no poll
+    /// found otherwise, else at the last one that did not see it.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].

@@ -1,7 +1,7 @@
 //! The operations, by theme. Between their transactions the channel belongs to others.
 //!
-//! What a package has no command for is [`FlashError::Unsupported`] before anything is issued. An operation's LUN must not
-//! be in use by another one; those that say so need all LUNs behind the chip enable.
+//! What a package has no command for is [`FlashError::Unsupported`] before anything is issued. An operation's
+//! LUN must not be in use by another one; those that say so need all LUNs behind the chip enable.
 
 mod admin;
 mod cache;
@@ -70,8 +70,8 @@ fn read_address(txn: &mut Txn, row: RowAddr) -> &mut Txn {
     txn.cmd(command::READ).col_row(Column(0), row)
 }
 
-/// Selects a column for data output; where the LUN shares its chip enable another may have been selected meanwhile, so
-/// that CHANGE READ COLUMN ENHANCED names it (ONFI 5.1 §5.16, §5.17).
+/// Selects a column for data output; where the LUN shares its chip enable another may have been selected
+/// meanwhile, so that CHANGE READ COLUMN ENHANCED names it (ONFI 5.1 §5.16, §5.17).
 fn select_column(lun: &Lun, txn: &mut Txn, row: RowAddr, column: Column) {
     if lun.shares_chip_enable() {
         select_plane(txn, row, column);
@@ -87,7 +87,8 @@ fn select_plane(txn: &mut Txn, row: RowAddr, column: Column) {
         .cmd(command::CHANGE_READ_COLUMN_CONFIRM);
 }
 
-/// A first cycle, the address, and the whole page with its OOB through the stages: what PROGRAM in all its forms begins with.
+/// A first cycle, the address, and the whole page with its OOB through the stages: what PROGRAM in all its
+/// forms begins with.
 fn load<'a>(lun: &Lun, txn: &'a mut Txn, first: u8, row: RowAddr, from: BufferId) -> &'a mut Txn {
     let layout: PageLayout = lun.config().layout;
     let mut descriptor = Descriptor::page(Direction::In, from, SectorRange::whole(layout.sectors()));

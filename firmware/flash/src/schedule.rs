@@ -143,7 +143,8 @@ pub enum TransactionPolicy {
 }
 
 impl TransactionPolicy {
-    /// The arbiter for a channel of so many slots; none for the order of issue, which the port keeps by itself.
+    /// The arbiter for a channel of so many slots; none for the order of issue, which the port keeps by
+    /// itself.
     pub fn arbiter(self, slots: usize) -> Option<Box<dyn Arbiter>> {
         Some(match self {
             TransactionPolicy::Fifo => return None,

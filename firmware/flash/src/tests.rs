@@ -257,8 +257,9 @@ fn what_is_programmed_comes_back_in_both_contents_and_placements() {
     }
 }
 
-/// Algorithm 1 and 2 of the paper as ONFI draws them: READ (ONFI 5.1 §5.14) is 00h, two column and three row cycles, 30h;
-/// READ STATUS (§5.13) is 70h and one data output; CHANGE READ COLUMN (§5.16) is 05h, two column cycles, E0h, data output.
+/// Algorithm 1 and 2 of the paper as ONFI draws them: READ (ONFI 5.1 §5.14) is 00h, two column and three row
+/// cycles, 30h; READ STATUS (§5.13) is 70h and one data output; CHANGE READ COLUMN (§5.16) is 05h, two column
+/// cycles, E0h, data output.
 #[test]
 fn a_read_shows_the_bus_cycles_of_algorithms_1_and_2() {
     let bench = Bench::new(GEOMETRY, Content::Full, Placement::Interleaved);
@@ -281,7 +282,8 @@ fn a_read_shows_the_bus_cycles_of_algorithms_1_and_2() {
     assert_eq!(*seen.borrow(), want);
 }
 
-/// PAGE PROGRAM (ONFI 5.1 §5.20): 80h, five address cycles, data input, 10h. BLOCK ERASE (§5.11): 60h, three row cycles, D0h.
+/// PAGE PROGRAM (ONFI 5.1 §5.20): 80h, five address cycles, data input, 10h. BLOCK ERASE (§5.11): 60h, three
+/// row cycles, D0h.
 #[test]
 fn program_and_erase_show_the_bus_cycles_of_the_standard() {
     let bench = Bench::new(GEOMETRY, Content::Full, Placement::Spare);
@@ -317,8 +319,8 @@ fn program_and_erase_show_the_bus_cycles_of_the_standard() {
     assert_eq!(*seen.borrow(), want);
 }
 
-/// READ STATUS ENHANCED (ONFI 5.1 §5.13) is 78h and three row cycles; CHANGE READ COLUMN ENHANCED (§5.17) is 06h, five
-/// address cycles, E0h.
+/// READ STATUS ENHANCED (ONFI 5.1 §5.13) is 78h and three row cycles; CHANGE READ COLUMN ENHANCED (§5.17) is
+/// 06h, five address cycles, E0h.
 #[test]
 fn luns_that_share_a_chip_enable_are_named_in_status_and_column_commands() {
     let geometry = Geometry { luns: 2, ways: 1, ..GEOMETRY };
@@ -400,13 +402,16 @@ fn a_read_takes_the_time_that_its_cycles_add_up_to() {
         read_page(&lun, row, SectorRange::whole(4), BufferId(1)).await.unwrap();
         exec.now().since(from)
     });
-    // NV-DDR2 mode 4 at a 10 ns clock, in cycles: tCS 20 ns = 2, a latch tWC 25 ns = 3, tWB 100 ns = 10, tCH 5 ns = 1,
-    // tWHR 80 ns = 8, tRPRE 15 + tDQSRE 25 ns = 4, tRPST 25 + 5 ns = 3, tCCS 300 ns = 30, a byte 5 ns; FIFO 2, gap 2.
+    // NV-DDR2 mode 4 at a 10 ns clock, in cycles: tCS 20 ns = 2, a latch tWC 25 ns = 3, tWB 100 ns = 10, tCH
+    // 5 ns = 1, tWHR 80 ns = 8, tRPRE 15 + tDQSRE 25 ns = 4, tRPST 25 + 5 ns = 3, tCCS 300 ns = 30, a byte 5
+    // ns; FIFO 2, gap 2.
     let trigger = 2 + 2 + 7 * 3 + 10 + 1;
-    // After data output tRHW, 10 cycles, of which hold, gap, setup and half a latch of whatever comes next cover 1 + 2 + 2 + 1.
+    // After data output tRHW, 10 cycles, of which hold, gap, setup and half a latch of whatever comes next
+    // cover 1 + 2 + 2 + 1.
     let rhw = 10 - 6;
     let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + rhw + 1;
-    // The transfer answers the status at once: its push comes after the edge that ended the status, and is sampled at the next.
+    // The transfer answers the status at once: its push comes after the edge that ended the status, and is
+    // sampled at the next.
     let transfer = 1 + 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + rhw + 1;
     let want = Duration::from_nanos(10) * (trigger + status + transfer) + Duration::from_micros(58 + 3);
     assert_eq!(took, want);
@@ -501,8 +506,8 @@ fn every_data_interface_carries_a_page_and_faster_modes_take_less_time() {
     assert!(took.windows(2).all(|w| w[0] > w[1]), "{took:?}");
 }
 
-/// GET FEATURES (ONFI 5.1 §5.31) is EEh and the address; SET FEATURES (§5.30) EFh, the address, four bytes. 10h is the I/O drive
-/// strength, whose P1 reads 02h after power-on (nominal).
+/// GET FEATURES (ONFI 5.1 §5.31) is EEh and the address; SET FEATURES (§5.30) EFh, the address, four bytes.
+/// 10h is the I/O drive strength, whose P1 reads 02h after power-on (nominal).
 #[test]
 fn features_are_read_and_changed() {
     let bench = Bench::new(GEOMETRY, Content::Full, Placement::Spare);

@@ -108,12 +108,14 @@ struct Lun {
     copies_moved: u8,
 }
 
-/// Times erased beyond this are no block's: half of what the table's 32 bits hold, so that none overflows in use.
+/// Times erased beyond this are no block's: half of what the table's 32 bits hold, so that none overflows in
+/// use.
 pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
 /// Programs of a LUN that are not safe yet, for which there is room from the beginning.
 const UNSETTLED_EXPECTED: usize = 64;
-/// Blocks that may be opened before the log tells of them: one for so many bytes of a log page, where each takes eight.
+/// Blocks that may be opened before the log tells of them: one for so many bytes of a log page, where each
+/// takes eight.
 pub(crate) const OPENED_SHARE: usize = 64;
 /// A LUN asks for another log page when fewer of its free blocks are named.
 const LISTED_MIN: usize = 1;
@@ -121,8 +123,8 @@ const LISTED_MIN: usize = 1;
 // A block that can't be a victim.
 const NO_VICTIM: u16 = u16::MAX;
 
-/// The block table: states, valid pages, free lists and open blocks. Arrays over all blocks of the drive, because the
-/// search for a victim walks one of them.
+/// The block table: states, valid pages, free lists and open blocks. Arrays over all blocks of the drive,
+/// because the search for a victim walks one of them.
 pub(crate) struct Blocks {
     blocks_per_lun: u32,
     pages_per_block: u32,
@@ -141,7 +143,8 @@ pub(crate) struct Blocks {
     erases: Vec<u32>,
     programs: Vec<u16>,
     reads: Vec<u16>,
-    // Of each block since its erase, or since power-on: pages read, and how often the data in it had moved for wrong bits.
+    // Of each block since its erase, or since power-on: pages read, and how often the data in it had moved
+    // for wrong bits.
     reads_since: Vec<u32>,
     moved_for_bits: Vec<u8>,
     // Blocks whose data should move, one bit each, and those of them for which its wrong bits are the reason.
@@ -153,8 +156,8 @@ pub(crate) struct Blocks {
     luns: Vec<Lun>,
     // LUNs that are exhausted.
     exhausted: u32,
-    // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where it can be
-    // read: the free blocks are for what is buffered, and for the map.
+    // Data moves out of blocks in which a program failed. A drive that takes no more writes leaves it where
+    // it can be read: the free blocks are for what is buffered, and for the map.
     evacuates: bool,
     // There is a log yet that will name further blocks: none is written before.
     is_logged: bool,
@@ -194,7 +197,8 @@ impl Blocks {
     pub(crate) fn of(config: &FtlConfig) -> Self {
         let geometry = &config.geometry;
         let map_share = config.metadata_blocks_per_lun();
-        // What host and garbage collection have in flight in a LUN, and as many word lines that wait to be completed.
+        // What host and garbage collection have in flight in a LUN, and as many word lines that wait to be
+        // completed.
         let depth = usize::from(config.slice_workers).min(UNSETTLED_EXPECTED);
         let blocks = (geometry.total_luns() * geometry.blocks_per_lun) as usize;
         let per_lun = geometry.blocks_per_lun as usize;
@@ -303,7 +307,8 @@ impl Blocks {
         self.luns[lun].good += 1;
         Ok(())
     }
-    /// Whether a page can hold data: it has been programmed since its block was erased, as far as the block table says.
+    /// Whether a page can hold data: it has been programmed since its block was erased, as far as the block
+    /// table says.
     pub(crate) fn may_hold_data(&self, ppa: Ppa) -> bool {
         let block = self.block_of(ppa);
         match self.states[block.at()] {
@@ -361,8 +366,8 @@ impl Blocks {
 
     // ---- taking pages ----
 
-    /// The page that the stream's next program goes to; it is the same until [`Blocks::take_page`]. The host leaves the
-    /// reserve alone.
+    /// The page that the stream's next program goes to; it is the same until [`Blocks::take_page`]. The host
+    /// leaves the reserve alone.
     #[inline]
     pub(crate) fn next_page(&mut self, lun: LunIndex, stream: Stream) -> Next {
         match self.luns[lun.index()].open[stream as usize] {
@@ -392,7 +397,8 @@ impl Blocks {
             let open = if stream == Stream::Gc { lun.open[Stream::Host as usize] } else { None };
             return open.map_or(Next::None, |open| self.page_of(open));
         }
-        // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room in its pages.
+        // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room
+        // in its pages.
         let behind = self.pending.opened() >= self.opened_max;
         if lun.listed == 0 || behind {
             return if self.is_logged { Next::Unlisted } else { Next::None };
@@ -405,8 +411,8 @@ impl Blocks {
         lun.open[stream as usize] = Some(open);
         self.page_of(open)
     }
-    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copy_of` says what it copies, and from where. True
-    /// when that closed the block.
+    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copy_of` says what it copies,
+    /// and from where. True when that closed the block.
     #[inline]
     pub(crate) fn take_page(&mut self, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) -> bool {
         let block = self.block_of(ppa);
@@ -436,8 +442,8 @@ impl Blocks {
         self.closings += 1;
         self.closed_at[block.at()] = self.closings;
     }
-    /// The program of `ppa` has ended. After a failure the block takes no more pages. True when garbage collection
-    /// may have the block now.
+    /// The program of `ppa` has ended. After a failure the block takes no more pages. True when garbage
+    /// collection may have the block now.
     #[inline]
     pub(crate) fn program_ended(&mut self, ppa: Ppa, failed: bool) -> bool {
         let block = self.block_of(ppa);

@@ -203,7 +203,8 @@ impl Drive {
         }
         self.boot_waiters.wake_all(self.exec());
     }
-    /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each power-on finds it out.
+    /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each
+    /// power-on finds it out.
     fn note_counted_out(&self) {
         self.was_read_only.set(self.was_read_only.get() || self.has_counted_out());
     }
@@ -211,7 +212,8 @@ impl Drive {
         let counts = [self.sequence.get(), self.log.borrow().number, self.stored.borrow().generation];
         counts.iter().any(|&count| count > COUNT_SPENT)
     }
-    /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go bad.
+    /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go
+    /// bad.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
         let needed = self.config.blocks_needed_per_lun();
         let blocks = self.blocks.borrow();

@@ -93,8 +93,8 @@ struct List {
 
 /// The data buffer (C29): a fixed pool of entries, found by logical page, recycled least recently used first.
 ///
-/// An entry that nobody holds is in a list in order of use, clean or dirty; the older of the two tails is the global least
-/// recently used one. Once evicted, it waits in a third list, which is recycled first.
+/// An entry that nobody holds is in a list in order of use, clean or dirty; the older of the two tails is the
+/// global least recently used one. Once evicted, it waits in a third list, which is recycled first.
 pub(crate) struct DataBuffer {
     entries: Vec<Entry>,
     buckets: Vec<u32>,
@@ -290,7 +290,8 @@ impl DataBuffer {
         entry.exclusive = false;
         entry.readers = 1;
     }
-    /// Empties an exclusively held entry and gives it back. True when data that was not on flash went with it.
+    /// Empties an exclusively held entry and gives it back. True when data that was not on flash went with
+    /// it.
     pub(crate) fn discard(&mut self, id: EntryId) -> bool {
         let dirty = core::mem::replace(&mut self.entries[id.index()].dirty, false);
         self.dirty -= u32::from(dirty);
@@ -350,8 +351,8 @@ impl DataBuffer {
         let entry = &mut self.entries[id.index()];
         (entry.exclusive, entry.evicting, entry.spent) = (false, true, false);
     }
-    /// Ends an eviction. An entry that was evicted for its age and not used meanwhile is recycled before any other; one
-    /// that could not be written stays dirty.
+    /// Ends an eviction. An entry that was evicted for its age and not used meanwhile is recycled before any
+    /// other; one that could not be written stays dirty.
     pub(crate) fn end_evicting(&mut self, id: EntryId, clean: bool) {
         let entry = &mut self.entries[id.index()];
         entry.evicting = false;

@@ -1,14 +1,17 @@
 //! Storing the map and the block table on NAND, and reading them back.
 //!
-//! The pages of the block table come first, those of the map follow; pages of the map on which nothing is mapped are left
-//! out, and the table begins with a bit for each page of the map that is there. Pages of parity stand between them (see
-//! `map_stripes`). What is at place `i` stands in block `i mod n` of the `n` blocks that hold a stored map, so that the LUNs
-//! work side by side; where whole word lines are programmed, line `i`.
+//! The pages of the block table come first, those of the map follow; pages of the map on which nothing is
+//! mapped are left out, and the table begins with a bit for each page of the map that is there. Pages of
+//! parity stand between them (see `map_stripes`). What is at place `i` stands in block `i mod n` of the `n`
+//! blocks that hold a stored map, so that the LUNs work side by side; where whole word lines are programmed,
+//! line `i`.
 //!
-//! A map is stored while the drive serves, and waits for nobody: its pages are of different moments. That does no harm, since
-//! recovery replays from the log what has happened from the beginning of the storing on. What the log has not been told has not
-//! happened for the map either; the page of the log that names it lists what recovery finds and must not take for newer. It counts once a log page names it; then the
-//! blocks of the one before become ordinary blocks without valid pages, which garbage collection erases when it needs them.
+//! A map is stored while the drive serves, and waits for nobody: its pages are of different moments. That
+//! does no harm, since recovery replays from the log what has happened from the beginning of the storing on.
+//! What the log has not been told has not happened for the map either; the page of the log that names it
+//! lists what recovery finds and must not take for newer. It counts once a log page names it; then the blocks
+//! of the one before become ordinary blocks without valid pages, which garbage collection erases when it
+//! needs them.
 
 use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks};
 use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
@@ -27,8 +30,8 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, LunIndex, Ppa, mix64};
 
-/// Times that storing the map begins anew after a block failed under it. Without the map nothing is found again, so there
-/// are as many as a medium can need of which half of the programs fail.
+/// Times that storing the map begins anew after a block failed under it. Without the map nothing is found
+/// again, so there are as many as a medium can need of which half of the programs fail.
 const STORE_ATTEMPTS: u32 = 64;
 /// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
 const PAGES_A_MAP_PAGE: u64 = 256;
@@ -125,8 +128,8 @@ impl Drive {
         let places = map_stripes::places(pages) + self.group_parities(pages);
         places.div_ceil(u32::from(self.geometry.pages_per_block))
     }
-    /// Groups whose parity is stored: all, but where the blocks set aside for a map end before. A drive on which nothing was
-    /// ever written has nothing to lose.
+    /// Groups whose parity is stored: all, but where the blocks set aside for a map end before. A drive on
+    /// which nothing was ever written has nothing to lose.
     fn group_parities(&self, pages: u32) -> u32 {
         if self.sequence.get() == 0 {
             return 0;
@@ -145,7 +148,8 @@ impl Drive {
 
     // ---- storing it ----
 
-    /// Stores the map and says in NVRAM that it is the truth, unless it is so already. Nothing else may be in work.
+    /// Stores the map and says in NVRAM that it is the truth, unless it is so already. Nothing else may be in
+    /// work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if !self.marked_dirty.get() {
             // What only looks after data at rest comes to rest as well. It may have begun to move some of it.
@@ -154,7 +158,8 @@ impl Drive {
                 return HostStatus::Success;
             }
         }
-        // What it would store has a number that the next power-on would take for damage. It comes back from what there is.
+        // What it would store has a number that the next power-on would take for damage. It comes back from
+        // what there is.
         if self.has_counted_out() {
             return HostStatus::Success;
         }
@@ -180,8 +185,9 @@ impl Drive {
             Err(_) => HostStatus::WriteFault,
         }
     }
-    /// A shutdown finds no room for another map. The one before stays, since without it a loss of power would leave nothing that
-    /// tells of trims: the log, which is told of all that it does not know, leads on from there at the next power-on.
+    /// A shutdown finds no room for another map. The one before stays, since without it a loss of power would
+    /// leave nothing that tells of trims: the log, which is told of all that it does not know, leads on from
+    /// there at the next power-on.
     #[cold]
     async fn end_without_map(&self) -> Result<(), HostStatus> {
         if !self.log_has_room() {
@@ -189,8 +195,8 @@ impl Drive {
         }
         self.log_trims().await
     }
-    /// Stores the map if that is still due, among other work. Where the log runs out of room because that fails, the drive takes no
-    /// more writes. False when there was no room for the map.
+    /// Stores the map if that is still due, among other work. Where the log runs out of room because that
+    /// fails, the drive takes no more writes. False when there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
         self.lock_storing().await;
         let stored = !self.checkpoint_is_due() || self.store_map(false).await;
@@ -209,8 +215,8 @@ impl Drive {
         self.rest_waiter.wake(self.exec());
     }
 
-    /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do where there is no
-    /// log.
+    /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do
+    /// where there is no log.
     pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
         let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
@@ -248,8 +254,8 @@ impl Drive {
         false
     }
 
-    /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to: it does nothing
-    /// for a LUN where it once found no room.
+    /// Erases the blocks that hold nothing any more. Garbage collection, which is held, may not be able to:
+    /// it does nothing for a LUN where it once found no room.
     async fn erase_empty_blocks(&self) {
         self.erase_all(Blocks::take_old_map).await;
         // What was trimmed in the others must not seem to be there after a loss of power.
@@ -343,7 +349,8 @@ impl Drive {
         let luns = self.geometry.total_luns();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
-        // A LUN that has its share already, the map's before this one, gives what others keep for their data: only where no other has any.
+        // A LUN that has its share already, the map's before this one, gives what others keep for their data:
+        // only where no other has any.
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {

@@ -8,7 +8,8 @@ use core::fmt;
 pub enum Capacity {
     /// Exactly so many mapping units.
     Pages(u32),
-    /// As many as leave this much spare: physical data pages over logical pages, minus one, in percent (P5, G12).
+    /// As many as leave this much spare: physical data pages over logical pages, minus one, in percent (P5,
+    /// G12).
     OverProvisioning(f64),
 }
 
@@ -20,7 +21,8 @@ pub enum Assigner {
     ChannelFirst,
     /// Consecutive pages go to consecutive ways of one channel, then to the next channel.
     WayFirst,
-    /// Pages go to ways and channels at random, but each LUN gets as many of [`RANDOM_ROUNDS`] rounds of all LUNs.
+    /// Pages go to ways and channels at random, but each LUN gets as many of [`RANDOM_ROUNDS`] rounds of all
+    /// LUNs.
     Random {
         /// Decides the order.
         seed: u64,
@@ -94,8 +96,9 @@ pub struct FtlConfig {
     pub slice_workers: u16,
     /// Command slots of the front end: command identifiers are below this.
     pub command_slots: u16,
-    /// The front end completes reads, and writes without force unit access, as soon as all their data have been moved (P13): a flush that the
-    /// host sends then must not miss such a write, so it waits for those that came before it.
+    /// The front end completes reads, and writes without force unit access, as soon as all their data have
+    /// been moved (P13): a flush that the host sends then must not miss such a write, so it waits for those
+    /// that came before it.
     pub auto_completion: bool,
     /// Read only the sectors asked for, not the whole page.
     pub partial_reads: bool,
@@ -107,12 +110,14 @@ pub struct FtlConfig {
     pub gc_free_blocks: u32,
     /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
     pub gc_depth: u8,
-    /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes those before it on
-    /// its line along; 1 if it doesn't. 1 to 4.
+    /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes
+    /// those before it on its line along; 1 if it doesn't. 1 to 4.
     pub pages_per_word_line: u16,
-    /// Programs begin a word line at a time, completed with padding: what is below packs them into one operation (C83, G8).
+    /// Programs begin a word line at a time, completed with padding: what is below packs them into one
+    /// operation (C83, G8).
     pub whole_lines: bool,
-    /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map takes.
+    /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map
+    /// takes.
     pub checkpoint_pages: u32,
     /// How blocks are worn alike.
     pub wear_levelling: WearLevelling,
@@ -142,7 +147,8 @@ const LOG_BLOCKS: u64 = 8;
 const LOG_LINES_MIN: u64 = 8;
 /// Free blocks of a LUN that a log page names at most.
 const LISTED_MAX: usize = 8;
-/// Blocks of a LUN with pages that the log doesn't tell of: open for host and garbage collection, and one full lately.
+/// Blocks of a LUN with pages that the log doesn't tell of: open for host and garbage collection, and one
+/// full lately.
 const RANGES_PER_LUN: usize = 3;
 /// Runs of void pages that a log page has room for at least.
 const VOID_RUNS_MIN: usize = 64;
@@ -163,12 +169,13 @@ pub enum ConfigError {
     },
     /// The LUNs have too few blocks for the capacity.
     Capacity {
-        /// Blocks a LUN needs: its share of the logical pages, metadata, and what garbage collection works in.
+        /// Blocks a LUN needs: its share of the logical pages, metadata, and what garbage collection works
+        /// in.
         needed: u64,
         /// Blocks a LUN has.
         available: u32,
-        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no number will
-        /// do. Blocks that are bad from the factory are not among them.
+        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no
+        /// number will do. Blocks that are bad from the factory are not among them.
         enough: Option<u32>,
     },
     /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
@@ -307,19 +314,20 @@ impl FtlConfig {
             }
         }
     }
-    /// Flash requests in flight: as many as all workers can send at once, since the order in which requests are queued is the order of
-    /// pages in a block.
+    /// Flash requests in flight: as many as all workers can send at once, since the order in which requests
+    /// are queued is the order of pages in a block.
     pub fn flash_requests(&self) -> u16 {
         let workers =
             u32::from(self.slice_workers) + self.geometry.total_luns() * (u32::from(self.gc_depth) + 4);
         workers.min(u32::from(u16::MAX)) as u16
     }
-    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's, padding, the scan's.
+    /// Data buffers that the DRAM must have: data buffer entries, merge buffers, garbage collection's,
+    /// padding, the scan's.
     pub fn data_buffers(&self) -> u32 {
         self.scan_buffer() + 1
     }
-    /// Metadata buffers that the DRAM must have: the map's, the log's, one for single pages, and the scan's if there
-    /// is one.
+    /// Metadata buffers that the DRAM must have: the map's, the log's, one for single pages, and the scan's
+    /// if there is one.
     pub fn metadata_buffers(&self) -> u32 {
         self.map_buffers() + 2 + u32::from(self.scan_interval > Duration::ZERO)
     }
@@ -387,14 +395,15 @@ impl FtlConfig {
     pub(crate) fn metadata_blocks_per_lun(&self) -> u64 {
         (2 * self.map_blocks()).div_ceil(u64::from(self.geometry.total_luns().max(1)))
     }
-    /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad; in a large drive so
-    /// many that they are worn out no sooner than the others.
+    /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad; in
+    /// a large drive so many that they are worn out no sooner than the others.
     pub(crate) fn log_blocks_per_lun(&self) -> u64 {
         let g = &self.geometry;
         let luns = u64::from(g.total_luns().max(1));
-        // A log page is due when the one before has room for no more: after so many programs of data at least, where half of it is lists
-        // and no move is short; or when a LUN has used up the free blocks that the last one named: some two. Those programs have all
-        // other blocks to go to. Where the log lies depends on this: another number, and no older image is read.
+        // A log page is due when the one before has room for no more: after so many programs of data at
+        // least, where half of it is lists and no move is short; or when a LUN has used up the free blocks
+        // that the last one named: some two. Those programs have all other blocks to go to. Where the log
+        // lies depends on this: another number, and no older image is read.
         let filled = u64::from(g.page_bytes) / 2 / crate::moves::MOVE_BYTES_MAX as u64;
         let used_up = 2 * luns * u64::from(g.pages_per_block);
         let between = filled.min(used_up).max(1);
@@ -406,7 +415,8 @@ impl FtlConfig {
     pub(crate) fn log_copies(&self) -> u32 {
         u32::from(self.pages_per_word_line.max(LOG_COPIES_MIN))
     }
-    /// Free blocks of a LUN that a log page names, beside all that it must have room for; 0 where the page is too small.
+    /// Free blocks of a LUN that a log page names, beside all that it must have room for; 0 where the page is
+    /// too small.
     pub(crate) fn listed_blocks(&self) -> usize {
         let (page, luns) = (self.geometry.page_bytes as usize, self.geometry.total_luns() as usize);
         let ranges = RANGES_PER_LUN * luns + page / crate::blocks::OPENED_SHARE;
@@ -427,10 +437,11 @@ impl FtlConfig {
         let blocks = u64::from(g.blocks_per_lun).saturating_sub(kept);
         u64::from(g.total_luns()) * blocks * u64::from(g.pages_per_block)
     }
-    /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks are its
-    /// metadata, the reserve, one open block of garbage collection, and the rest, which is closed. If the logical pages
-    /// can't fill the rest, some closed block has an invalid page, and collecting it gains room.
-    /// Blocks that a LUN needs: its share of the logical pages, metadata, and what garbage collection works in.
+    /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks
+    /// are its metadata, the reserve, one open block of garbage collection, and the rest, which is closed. If
+    /// the logical pages can't fill the rest, some closed block has an invalid page, and collecting it gains
+    /// room. Blocks that a LUN needs: its share of the logical pages, metadata, and what garbage collection
+    /// works in.
     pub fn blocks_needed_per_lun(&self) -> u64 {
         let share = self.logical_pages().div_ceil(u64::from(self.geometry.total_luns()));
         let full = share / u64::from(self.geometry.pages_per_block) + 1;

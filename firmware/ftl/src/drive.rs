@@ -31,12 +31,12 @@ use core::future::Future;
 pub struct Ftl;
 
 impl Ftl {
-    /// Starts the FTL's tasks on `core`: boot, intake, the slice workers, and garbage collection of each LUN. All memory
-    /// is taken here. Commands wait in `host` until the drive has booted.
+    /// Starts the FTL's tasks on `core`: boot, intake, the slice workers, and garbage collection of each LUN.
+    /// All memory is taken here. Commands wait in `host` until the drive has booted.
     ///
     /// # Errors
-    /// When the configuration is out of bounds, or `dram` or `nvram` too small for it. What is found while booting comes
-    /// later, by [`FtlHandle::boot_error`].
+    /// When the configuration is out of bounds, or `dram` or `nvram` too small for it. What is found while
+    /// booting comes later, by [`FtlHandle::boot_error`].
     pub fn start(
         core: &Core,
         config: FtlConfig,
@@ -101,7 +101,8 @@ impl FtlHandle {
     pub fn state(&self) -> DriveState {
         self.0.stats.borrow().state
     }
-    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks more have been erased.
+    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
+    /// more have been erased.
     pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
         *self.0.media_watcher.borrow_mut() = Some(Box::new(watcher));
     }
@@ -187,8 +188,8 @@ pub(crate) struct Drive {
     pub(crate) room_waiters: Box<[WaitQueue]>,
     pub(crate) gc_waiters: Box<[WaitCell]>,
     pub(crate) read_waiters: Box<[WaitCell]>,
-    // No victim is begun while the map is stored, and none after that or boot until the host changes something: a
-    // drive at rest stays as its root record says.
+    // No victim is begun while the map is stored, and none after that or boot until the host changes
+    // something: a drive at rest stays as its root record says.
     pub(crate) gc_held: Cell<bool>,
     // It has been held since power-on, for nothing but that.
     pub(crate) rests_since_boot: Cell<bool>,
@@ -315,7 +316,8 @@ impl Drive {
         self.count(|s| s.state = state);
         if state == DriveState::ReadOnly {
             self.blocks.borrow_mut().stop_evacuating();
-            // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was so before has said so.
+            // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
+            // so before has said so.
             if !self.was_read_only.get() {
                 self.ask_for_log();
             }
@@ -327,7 +329,8 @@ impl Drive {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
             let needed = self.config.blocks_needed_per_lun() as u32;
             let blocks = self.blocks.borrow();
-            // Of what the factory left, which is nothing on some LUNs: all of that is there until one more block goes bad.
+            // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
+            // block goes bad.
             let spare_percent = |lun| match blocks.good_once(lun).saturating_sub(needed) {
                 0 => 100 * u32::from(blocks.lasting(lun) == blocks.good_once(lun)),
                 spare => blocks.lasting(lun).saturating_sub(needed) * 100 / spare,

@@ -1,7 +1,7 @@
 //! What FLUSH and force unit access promise: no loss of power takes it back.
 //!
-//! A page that is programmed can still be lost with its word line (see `unsettled`), until the line is complete. Where
-//! nothing else comes to complete it, padding does.
+//! A page that is programmed can still be lost with its word line (see `unsettled`), until the line is
+//! complete. Where nothing else comes to complete it, padding does.
 
 use crate::blocks::Stream;
 use crate::drive::Drive;
@@ -15,7 +15,8 @@ use aster_units::{LunIndex, Ppa};
 const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 
 impl Drive {
-    /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before, have written.
+    /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before,
+    /// have written.
     ///
     /// # Errors
     /// When the log can't be told of a trim any more.
@@ -35,7 +36,8 @@ impl Drive {
                 // Others may have begun another line, or pages of one are still in flight.
                 match self.begin_padding(lun, Stream::Host).await {
                     Some(padding) => self.padded([padding]).await,
-                    // The line may have been completed, and even settled, while this one waited for the LUN's queue.
+                    // The line may have been completed, and even settled, while this one waited for the LUN's
+                    // queue.
                     None if self.is_safe(lun, order) => break,
                     None => self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await,
                 }
@@ -55,7 +57,8 @@ impl Drive {
         }
     }
 
-    /// Waits until a loss of power can't undo a page that the host wrote, completing its word line where nothing else does.
+    /// Waits until a loss of power can't undo a page that the host wrote, completing its word line where
+    /// nothing else does.
     pub(crate) async fn settled(&self, ppa: Ppa) {
         let lun = {
             let blocks = self.blocks.borrow();

@@ -15,8 +15,8 @@ use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 pub(crate) const PROGRAM_ATTEMPTS: u32 = 8;
 
 impl Drive {
-    /// Writes an entry that was marked as being evicted: completes the page, programs it, changes the map. The entry can
-    /// be found and read all the time.
+    /// Writes an entry that was marked as being evicted: completes the page, programs it, changes the map.
+    /// The entry can be found and read all the time.
     ///
     /// # Errors
     /// When there is no room, or no block takes the page; the entry stays dirty.
@@ -144,8 +144,8 @@ impl Drive {
         self.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
         self.settle_line(to);
     }
-    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not complete: it may
-    /// be theirs to complete now.
+    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
+    /// complete: it may be theirs to complete now.
     pub(crate) fn settle_line(&self, ppa: Ppa) {
         let lun = {
             let mut blocks = self.blocks.borrow_mut();

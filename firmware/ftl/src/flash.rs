@@ -128,8 +128,8 @@ impl Drive {
         self.count_disturbance(ppa);
         self.submit(self.request(Phase::Read, ppa, sectors, into)).await
     }
-    /// As [`Drive::read`]. Where operation sets are kept below, the transfer goes along with the read as the last of its set (Fig 10),
-    /// unless there is no room for it.
+    /// As [`Drive::read`]. Where operation sets are kept below, the transfer goes along with the read as the
+    /// last of its set (Fig 10), unless there is no room for it.
     pub(crate) async fn read_for_host(
         &self,
         ppa: Ppa,
@@ -169,7 +169,8 @@ impl Drive {
         let tag = self.begin_read(ppa, sectors, into, cause).await;
         self.flash_done(tag).await
     }
-    /// Begins to read the first spare bytes of a block's first or last page as they are (P4) into the buffer's OOB.
+    /// Begins to read the first spare bytes of a block's first or last page as they are (P4) into the
+    /// buffer's OOB.
     pub(crate) async fn begin_read_mark(
         &self,
         lun: LunIndex,
@@ -184,9 +185,10 @@ impl Drive {
         self.count(|s| s.flash_reads.metadata += 1);
         self.submit(request).await
     }
-    /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as begin together at
-    /// most; where whole lines begin, padding completes them. `copies` says which logical page each buffer holds a copy of, and
-    /// from where; one that has moved on meanwhile becomes padding, for no loss of power to bring it back. Nothing may come between the choice of the pages and their
+    /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
+    /// begin together at most; where whole lines begin, padding completes them. `copies` says which logical
+    /// page each buffer holds a copy of, and from where; one that has moved on meanwhile becomes padding, for
+    /// no loss of power to bring it back. Nothing may come between the choice of the pages and their
     /// submission. `None` when the LUN has no room.
     pub(crate) async fn begin_programs(
         &self,
@@ -213,7 +215,8 @@ impl Drive {
             }
         }
     }
-    /// As [`Drive::begin_programs`] for one page, but only where the log names the block already. `None` where it does not.
+    /// As [`Drive::begin_programs`] for one page, but only where the log names the block already. `None`
+    /// where it does not.
     pub(crate) async fn begin_where_named(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
         let begin = || self.try_programs(lun, Stream::Host, &[from], &[]);
         let Begun::Programs(programs) = self.flash_waiters.wait(self.exec(), begin).await else {
@@ -261,7 +264,8 @@ impl Drive {
             self.gc_waiters[lun.index()].wake(self.exec());
         }
     }
-    /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when none is begun.
+    /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when
+    /// none is begun.
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
         let from = BufferId(self.config.padding_buffer());
         let tried = self.flash_waiters.wait(self.exec(), || {

@@ -9,9 +9,9 @@ use aster_ports::host::HostStatus;
 use aster_units::{BlockAddr, LunIndex, Ppa, SectorRange};
 
 impl Drive {
-    /// Erases every block in which data of the host's may lie, that of pages long unmapped or moved included: also those that
-    /// went bad, which stay bad. The blocks of the stored map hold none, and factory bad blocks were never written. Nothing
-    /// is mapped, and nothing else is in work.
+    /// Erases every block in which data of the host's may lie, that of pages long unmapped or moved included:
+    /// also those that went bad, which stay bad. The blocks of the stored map hold none, and factory bad
+    /// blocks were never written. Nothing is mapped, and nothing else is in work.
     ///
     /// Gives [`HostStatus::WriteFault`] when a block could neither be erased nor has become unreadable.
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
@@ -57,7 +57,8 @@ impl Drive {
         }
         erased || !self.is_readable(block).await
     }
-    /// Whether anything can still be read from a block: one that fails to erase has mostly lost its content all the same.
+    /// Whether anything can still be read from a block: one that fails to erase has mostly lost its content
+    /// all the same.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
         let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());

@@ -100,7 +100,8 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
                 drive.reuse(lun, victim).await;
             }
             Err(NoRoom) => {
-                // A block that has lost its last valid page meanwhile makes room yet, and one whose erase has ended has made it.
+                // A block that has lost its last valid page meanwhile makes room yet, and one whose erase has
+                // ended has made it.
                 let hope = {
                     let mut blocks = drive.blocks.borrow_mut();
                     blocks.return_victim(victim);
@@ -173,7 +174,8 @@ impl Drive {
         self.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
         Some(victim)
     }
-    /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room learns it.
+    /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room
+    /// learns it.
     #[cold]
     fn exhaust(&self, lun: LunIndex) {
         self.blocks.borrow_mut().set_exhausted(lun);
@@ -286,7 +288,8 @@ impl Drive {
                 self.spend(Function::GarbageCollector, self.config.costs.move_page);
                 let whole = SectorRange::whole(self.geometry.sectors_per_page());
                 let (mut lost, mut record) = self.judge(&outcome, whole, at.buffer);
-                // A page that names another owner than the map does, as a damaged medium may have it, holds nobody's data.
+                // A page that names another owner than the map does, as a damaged medium may have it, holds
+                // nobody's data.
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
                     (lost, record) = (whole.mask(), None);
                 }
@@ -332,8 +335,8 @@ impl Drive {
         named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
 
-    /// Whose page it is that was read from a victim; `None` when it is nobody's any more. Its record becomes that of a copy, and
-    /// of a page with lost sectors one that says so, for the damage to stay visible.
+    /// Whose page it is that was read from a victim; `None` when it is nobody's any more. Its record becomes
+    /// that of a copy, and of a page with lost sectors one that says so, for the damage to stay visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
         let blocks = self.blocks.borrow();
         if !blocks.is_valid(from) || blocks.is_replaced(from) {
@@ -355,8 +358,9 @@ impl Drive {
         Some(lpn)
     }
 
-    /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line. A line that
-    /// garbage collection has begun itself is completed by a page that has to be copied sooner or later, else by padding.
+    /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line.
+    /// A line that garbage collection has begun itself is completed by a page that has to be copied sooner or
+    /// later, else by padding.
     async fn let_go_of(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
         while self.blocks.borrow().valid(victim) > 0 {
             let begun = self.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
@@ -420,8 +424,8 @@ impl Drive {
         self.map_room.wake(self.exec());
     }
 
-    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at power-on and in SMART, blocks
-    /// that are about to go bad are none.
+    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at
+    /// power-on and in SMART, blocks that are about to go bad are none.
     pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
         let (addr, lasting) = {
             let mut blocks = self.blocks.borrow_mut();
@@ -437,8 +441,8 @@ impl Drive {
         }
     }
 
-    /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain. Nothing else may be
-    /// in work.
+    /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain.
+    /// Nothing else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
         self.gc_free_blocks.set(free.max(self.config.gc_free_blocks));
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {

@@ -1,9 +1,9 @@
 //! Erasing, while the host leaves the drive alone, what holds nothing any more.
 //!
-//! A closed block whose last page was trimmed, overwritten or moved away costs nothing to erase. Garbage collection does that
-//! when it needs room; a host that then writes waits for the erase, and what lay there stays on the media until then. So
-//! such blocks are erased ahead: one a LUN at a time, after a pause in which no command came or was in work. A drive without
-//! such a block sleeps.
+//! A closed block whose last page was trimmed, overwritten or moved away costs nothing to erase. Garbage
+//! collection does that when it needs room; a host that then writes waits for the erase, and what lay there
+//! stays on the media until then. So such blocks are erased ahead: one a LUN at a time, after a pause in
+//! which no command came or was in work. A drive without such a block sleeps.
 
 use crate::drive::Drive;
 use alloc::rc::Rc;

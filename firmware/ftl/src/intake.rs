@@ -155,8 +155,8 @@ impl Drive {
             HostOp::Read => self.cut_range(id, Work::Read { fua }, offset, length).await,
             HostOp::Write => self.cut_range(id, Work::Write { fua }, offset, length).await,
             HostOp::Compare => self.cut_range(id, Work::Compare { fua }, offset, length).await,
-            // Deallocated pages read as zeroes, so that DEAC's wish is done for all (NVMe 1.4 §6.17: set, the controller should
-            // deallocate; cleared, it may).
+            // Deallocated pages read as zeroes, so that DEAC's wish is done for all (NVMe 1.4 §6.17: set, the
+            // controller should deallocate; cleared, it may).
             HostOp::WriteZeroes { deallocate: _ } => self.cut_zeroes(id, offset, length, fua).await,
             HostOp::Deallocate => {
                 let mut index = 0;
@@ -242,11 +242,12 @@ impl Drive {
         self.cut_range(command, zero, whole_to, end - whole_to).await;
     }
 
-    /// A slice for each entry that is dirty now or by the time its turn comes: what was dirty when the command came
-    /// either still is, or is being evicted, or is on flash.
+    /// A slice for each entry that is dirty now or by the time its turn comes: what was dirty when the
+    /// command came either still is, or is being evicted, or is on flash.
     ///
-    /// Of a write that the front end completes by itself the host knows before its entry is dirty, so the writes that were taken before are
-    /// waited for. None is taken meanwhile. They are cut to their ends, and no worker waits for the intake: so this ends.
+    /// Of a write that the front end completes by itself the host knows before its entry is dirty, so the
+    /// writes that were taken before are waited for. None is taken meanwhile. They are cut to their ends, and
+    /// no worker waits for the intake: so this ends.
     async fn cut_flush(&self, command: CommandId) {
         let told = || (self.commands.borrow().writes_ahead == 0).then_some(());
         self.flush_waiters.wait(self.exec(), told).await;

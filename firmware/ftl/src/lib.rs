@@ -1,12 +1,14 @@
-//! The flash translation layer: page mapping, data buffer, garbage collection, bad blocks, clean shutdown and boot.
+//! The flash translation layer: page mapping, data buffer, garbage collection, bad blocks, clean shutdown and
+//! boot.
 //!
 //! Above it stands a front end on `aster_ports::host::CommandPort` (I5), below it a channel controller on
-//! `aster_ports::flash::FlashPort` (I3); the library knows neither. To a drive it is one of the translations that it can have,
-//! [`PageMapping`].
+//! `aster_ports::flash::FlashPort` (I3); the library knows neither. To a drive it is one of the translations
+//! that it can have, [`PageMapping`].
 //!
-//! A command is cut into slices of one mapping unit, a flash page (C28). Slices are carried out by a fixed number of
-//! workers, each a coroutine that reads like the algorithm: take a data buffer entry, fill what is missing, move the
-//! data, release. One more worker a LUN collects garbage. Everything is allocated in [`Ftl::start`].
+//! A command is cut into slices of one mapping unit, a flash page (C28). Slices are carried out by a fixed
+//! number of workers, each a coroutine that reads like the algorithm: take a data buffer entry, fill what is
+//! missing, move the data, release. One more worker a LUN collects garbage. Everything is allocated in
+//! [`Ftl::start`].
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,12 +1,12 @@
 //! The log: what recovery needs to know beyond the stored map.
 //!
-//! Log pages stand in blocks set aside for them, the same number in each LUN, used in turn: their slots. Every page is
-//! written to a whole word line, so that a program that is cut off takes no log page along that was whole before. A slot
-//! is erased and used again when the stored map knows all that its pages say.
+//! Log pages stand in blocks set aside for them, the same number in each LUN, used in turn: their slots.
+//! Every page is written to a whole word line, so that a program that is cut off takes no log page along that
+//! was whole before. A slot is erased and used again when the stored map knows all that its pages say.
 //!
-//! A log page carries the changes since the page before, and names the blocks that may be written without another word:
-//! recovery looks into those, and into no others. Nothing waits for the log but who needs a block that it does not name,
-//! and who must know a trim to be safe.
+//! A log page carries the changes since the page before, and names the blocks that may be written without
+//! another word: recovery looks into those, and into no others. Nothing waits for the log but who needs a
+//! block that it does not name, and who must know a trim to be safe.
 
 use crate::blocks::{BlockIndex, Blocks, Stream};
 use crate::drive::Drive;
@@ -88,13 +88,14 @@ pub(crate) struct Log {
     lists_bytes: usize,
     // A page has said that the drive takes no more writes.
     says_read_only: bool,
-    /// A map is to be stored soon. The log was read back after a loss of power, and that makes the next recovery short; or
-    /// a page of the stored map, or of the log behind it, fades or can't be read any more.
+    /// A map is to be stored soon. The log was read back after a loss of power, and that makes the next
+    /// recovery short; or a page of the stored map, or of the log behind it, fades or can't be read any more.
     pub(crate) renew: bool,
-    /// Where the log went on when the stored map was begun: what its slot has before that line counts no more. None where
-    /// no map was stored since power-on.
+    /// Where the log went on when the stored map was begun: what its slot has before that line counts no
+    /// more. None where no map was stored since power-on.
     needed_from: Option<(usize, u32)>,
-    /// The newest slot found then, and its first erased line: to be gone on with where there is no spare slot.
+    /// The newest slot found then, and its first erased line: to be gone on with where there is no spare
+    /// slot.
     pub(crate) rest: Option<(usize, u32)>,
     // Entries since power-on that log pages have.
     logged: u64,
@@ -115,7 +116,8 @@ impl Log {
         let spare = |&(n, slot): &(usize, &Slot)| Some(n) != current && self.is_spare(slot);
         self.slots.iter().enumerate().filter(spare).count() as u32
     }
-    /// Slots that stay spare for the page that names a stored map: after a loss of power, and when others go bad.
+    /// Slots that stay spare for the page that names a stored map: after a loss of power, and when others go
+    /// bad.
     fn kept_slots(&self) -> u32 {
         (self.good_slots() / 4).max(1)
     }
@@ -211,9 +213,9 @@ impl Drive {
         let programs = self.stats.borrow().flash_programs;
         programs.host + programs.gc
     }
-    /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a LUN. Of that page's lists
-    /// those of the last one are known; a block that was opened since comes as a range. What ends while the page is being
-    /// written is for the one after it.
+    /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a
+    /// LUN. Of that page's lists those of the last one are known; a block that was opened since comes as a
+    /// range. What ends while the page is being written is for the one after it.
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
         let pending = &blocks.pending;
         let lists = self.log.borrow().lists_bytes + RANGE_BYTES * pending.opened();
@@ -223,7 +225,8 @@ impl Drive {
     fn log_is_due(&self) -> bool {
         self.log.borrow().asked && !self.log.borrow().dead && self.state() != DriveState::Booting
     }
-    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free again.
+    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
+    /// again.
     pub(crate) fn log_is_half_full(&self) -> bool {
         let log = self.log.borrow();
         log.free_lines() < log.lines() / 2
@@ -305,8 +308,8 @@ impl Drive {
             }
         }
     }
-    /// As [`Drive::log_trims`] for whoever is storing a map: false when the log has no room for them before that is done,
-    /// or none at all.
+    /// As [`Drive::log_trims`] for whoever is storing a map: false when the log has no room for them before
+    /// that is done, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.borrow().pending.last_trim();
         let full = |log: &Log| !log.writing && !log.has_room();
@@ -330,8 +333,8 @@ impl Drive {
         }
     }
 
-    /// Writes a log page, one that names the stored map if there is a new one. When none can be written any more the drive
-    /// takes no more writes.
+    /// Writes a log page, one that names the stored map if there is a new one. When none can be written any
+    /// more the drive takes no more writes.
     pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit>) -> Written {
         let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(commit.is_some())).await;
         if !ready {
@@ -399,7 +402,8 @@ impl Drive {
         blocks.log_knows(logged);
     }
 
-    /// Free blocks that were free when power went may hold what was begun just before: each is looked at before it is named.
+    /// Free blocks that were free when power went may hold what was begun just before: each is looked at
+    /// before it is named.
     async fn look_at_suspects(&self) {
         let buffer = self.log_buffer();
         for lun in (0..self.geometry.total_luns()).map(LunIndex) {
@@ -421,8 +425,8 @@ impl Drive {
         self.dram.borrow().metadata_buffer(self.config.log_buffer())
     }
 
-    /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void pages fit that no page
-    /// before it has; else it has as many as do.
+    /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void
+    /// pages fit that no page before it has; else it has as many as do.
     fn encode_log_page(&self, commit: Option<&mut Commit>) -> Encoded {
         let buffer = self.log_buffer();
         let mut blocks = self.blocks.borrow_mut();
@@ -519,7 +523,8 @@ impl Drive {
             let erased = self.flash_done(tag).await.status == FlashStatus::Done;
             {
                 let mut log = self.log.borrow_mut();
-                // What is left of the slot from before lies behind this one now: recovery would not look there for newer pages.
+                // What is left of the slot from before lies behind this one now: recovery would not look
+                // there for newer pages.
                 (log.at, log.turn, log.rest) = (Some((slot, 0)), slot, None);
                 log.slots[slot].last = 0;
             }
@@ -566,8 +571,8 @@ impl Drive {
         }
         true
     }
-    /// No map can be stored, and without one the log has little room left. The drive takes no more writes; what is left of the log
-    /// is for what it must know to the end.
+    /// No map can be stored, and without one the log has little room left. The drive takes no more writes;
+    /// what is left of the log is for what it must know to the end.
     #[cold]
     pub(crate) fn give_up_storing(&self) {
         self.log.borrow_mut().to_the_last = true;
@@ -576,10 +581,11 @@ impl Drive {
         }
         self.log_waiters.wake_all(self.exec());
     }
-    /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it would have to
-    /// know: no block is opened that its last page does not name, and none is emptied. A block that was empty by then, its trims
-    /// told, may still be erased, and so may an old map's at shutdown: nothing in them counts. So nothing that was flushed is
-    /// lost with the power, no trim either; what is buffered goes as far as there is room.
+    /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
+    /// would have to know: no block is opened that its last page does not name, and none is emptied. A block
+    /// that was empty by then, its trims told, may still be erased, and so may an old map's at shutdown:
+    /// nothing in them counts. So nothing that was flushed is lost with the power, no trim either; what is
+    /// buffered goes as far as there is room.
     #[cold]
     async fn end_log(&self) {
         let said = self.log.borrow().says_read_only;
@@ -600,8 +606,8 @@ impl Drive {
         self.pool_waiters.wake_all(self.exec());
         self.gc_idle.wake(self.exec());
     }
-    /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power makes it forget that:
-    /// one that recovery will look at.
+    /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power
+    /// makes it forget that: one that recovery will look at.
     async fn mark_read_only(&self) {
         let buffer = self.log_buffer();
         {

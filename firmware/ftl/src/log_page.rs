@@ -1,4 +1,5 @@
-//! A page of the log: what has changed since the stored map, and where to look for what the log does not know yet.
+//! A page of the log: what has changed since the stored map, and where to look for what the log does not know
+//! yet.
 
 use crate::blocks::BlockIndex;
 use crate::moves::{Context, NEAR, Told};
@@ -9,7 +10,8 @@ use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
 
 const MAGIC: [u8; 4] = *b"ALG5";
-/// Of pages written before moves had their two shortest forms: there is nothing in them that is read otherwise.
+/// Of pages written before moves had their two shortest forms: there is nothing in them that is read
+/// otherwise.
 const MAGIC_BEFORE: [u8; 4] = *b"ALG4";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
@@ -33,7 +35,8 @@ pub(crate) enum Entry {
     Trim { first: Lpn, count: u32, sequence: u64 },
     /// A free block was taken to be written.
     Opened(BlockIndex),
-    /// A block was erased, for the so-many-th time: the entry may be replayed over a table that knows it already.
+    /// A block was erased, for the so-many-th time: the entry may be replayed over a table that knows it
+    /// already.
     Erased { block: BlockIndex, erases: u32 },
     /// A block has gone bad.
     Retired(BlockIndex),
@@ -141,8 +144,8 @@ pub(crate) struct Header {
     pub(crate) ranges: Vec<(BlockIndex, u32)>,
     /// Erased blocks that may be written after this page without a further word.
     pub(crate) usable: Vec<BlockIndex>,
-    /// Runs of pages inside of `ranges` that hold nothing which counts any more, and how many each: what was trimmed or
-    /// replaced before `replay_from`. Only the pages that store a map have them.
+    /// Runs of pages inside of `ranges` that hold nothing which counts any more, and how many each: what was
+    /// trimmed or replaced before `replay_from`. Only the pages that store a map have them.
     pub(crate) void: Vec<(Ppa, u32)>,
     /// Blocks that have been emptied, but not erased yet: what is found copied out of them counts.
     pub(crate) emptied: Vec<BlockIndex>,
@@ -345,7 +348,8 @@ impl Pending {
     }
     pub(crate) fn push(&mut self, entry: Entry) {
         if let Entry::Trim { first, count, sequence } = entry {
-            // A run of pages trimmed one after the other, with no sequence number given out between, is one entry.
+            // A run of pages trimmed one after the other, with no sequence number given out between, is one
+            // entry.
             if let Some(Entry::Trim { first: before, count: length, sequence: last }) =
                 self.entries.back_mut()
                 && before.0 + *length == first.0
@@ -499,8 +503,8 @@ mod tests {
         }
     }
 
-    /// Data written in sequence over eight LUNs, two pages of a word line at a time: two bytes a move, but for the first two of each
-    /// LUN.
+    /// Data written in sequence over eight LUNs, two pages of a word line at a time: two bytes a move, but
+    /// for the first two of each LUN.
     #[test]
     fn moves_in_sequence_are_short() {
         let mut pending = pending();
@@ -528,8 +532,8 @@ mod tests {
         );
     }
 
-    /// Logical pages at random, each to the next page of its LUN: four bytes less than in full where the drive has few pages, three
-    /// where it has 64 million.
+    /// Logical pages at random, each to the next page of its LUN: four bytes less than in full where the
+    /// drive has few pages, three where it has 64 million.
     #[test]
     fn moves_at_random_save_the_bytes_of_their_place() {
         for (pages, bytes) in [(1 << 19, 5), (1 << 26, 6)] {

@@ -20,7 +20,8 @@ const LINES_AHEAD: usize = 8;
 pub(crate) struct LogRead {
     pub(crate) pages: VecDeque<(Header, Vec<Entry>)>,
     pub(crate) stored: StoredMap,
-    /// The slots read, that of the newest page first, with the number of their last page and the first erased line.
+    /// The slots read, that of the newest page first, with the number of their last page and the first erased
+    /// line.
     pub(crate) slots: Vec<(usize, u64, u32)>,
 }
 
@@ -43,7 +44,8 @@ impl Drive {
             here.into_iter().rev().for_each(|page| pages.push_front(page));
             let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else { continue };
             let wanted = last.replay_from.min(last.commit);
-            // A page that was not written well stands in the next slot as well: two may begin with the same one.
+            // A page that was not written well stands in the next slot as well: two may begin with the same
+            // one.
             let overlaps = slots.last().is_some_and(|&(next, _)| next >= oldest.number);
             if oldest.number <= wanted && !overlaps {
                 break;
@@ -101,8 +103,8 @@ impl Drive {
                 let mut page = self.log_page_in(&outcome, self.look_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
-                    // One that was being written when the power went is the last of its slot. Where others follow it was whole, and what is
-                    // missed is found out when the slot is read.
+                    // One that was being written when the power went is the last of its slot. Where others
+                    // follow it was whole, and what is missed is found out when the slot is read.
                     let lines = u32::from(self.geometry.pages_per_block) / self.log_copies();
                     if page.is_none() && lines > 1 {
                         page = self.read_line(slots[slot], 1, 0).await;
@@ -119,7 +121,8 @@ impl Drive {
         found.sort_unstable();
         Ok(found)
     }
-    /// All pages of a slot, and its first erased line. Lines that were being written when the power went are left out.
+    /// All pages of a slot, and its first erased line. Lines that were being written when the power went are
+    /// left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {
         let block = self.log.borrow().slots[slot].block;
         let first = self.blocks.borrow().first_page(block);

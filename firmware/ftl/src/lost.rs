@@ -1,8 +1,9 @@
 //! Sectors of which blocks are lost, as they stand in flash.
 //!
-//! The OOB record says which sectors of a page are not whole. Which blocks of such a sector are lost stands in the sector
-//! itself: a note in place of its first block, and that block, if there still is one, in place of the first lost one. So
-//! a note needs no room beside the data, and another failure takes no more with it than its own sector.
+//! The OOB record says which sectors of a page are not whole. Which blocks of such a sector are lost stands
+//! in the sector itself: a note in place of its first block, and that block, if there still is one, in place
+//! of the first lost one. So a note needs no room beside the data, and another failure takes no more with it
+//! than its own sector.
 
 use aster_codec::checksum::crc32c;
 use aster_units::SECTOR_BYTES;
@@ -24,8 +25,8 @@ pub(crate) fn note(sector: &mut [u8], lost: Blocks) {
     sector[4..NOTE_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Undoes [`note`] in a sector of which `failed` can't be read: brings the blocks back to their places and says which are lost.
-/// Without a note all are.
+/// Undoes [`note`] in a sector of which `failed` can't be read: brings the blocks back to their places and
+/// says which are lost. Without a note all are.
 pub(crate) fn take_note(sector: &mut [u8], failed: Blocks) -> Blocks {
     if failed & 1 != 0 {
         return Blocks::MAX;

@@ -4,7 +4,8 @@ use aster_units::{Lpn, Ppa};
 
 /// Logical to physical pages, 4 bytes each (C54 has 8: the inverse stands in the pages' OOB here).
 ///
-/// Entries are kept complemented, so that an unmapped page is zero and the table of an empty drive takes no memory.
+/// Entries are kept complemented, so that an unmapped page is zero and the table of an empty drive takes no
+/// memory.
 pub(crate) struct Map(Vec<u32>);
 
 impl Map {

@@ -16,7 +16,8 @@ struct Left {
 }
 
 impl Drive {
-    /// Makes a page that can't be read from the others of its stripe, or where that has lost two, from those of its group.
+    /// Makes a page that can't be read from the others of its stripe, or where that has lost two, from those
+    /// of its group.
     #[cold]
     pub(crate) async fn restore_map_page(&self, stored: &StoredMap, page: u32, into: BufferId) -> bool {
         let of_stripe = self.left_of_stripe(stored, page).await;

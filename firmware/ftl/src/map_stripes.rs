@@ -1,12 +1,14 @@
 //! How the pages of a stored map stand, so that two of them that can't be read any more are no loss.
 //!
-//! Pages of content stand in stripes of up to fifteen. Behind each stripe comes a page of parity, the exclusive or of them: any
-//! one page of a stripe can be made from the others. Sixteen stripes are a group. Behind the last stripe comes one more page for
-//! each group, a sum over all content of the group in which each page has a coefficient of its own: with the parity of
-//! its stripe it gives two pages of one stripe, and without it the only one that a stripe has lost beside its parity. Locally
-//! repairable codes are built in this way; the second kind of parity costs a page in 240 instead of one in fifteen.
+//! Pages of content stand in stripes of up to fifteen. Behind each stripe comes a page of parity, the
+//! exclusive or of them: any one page of a stripe can be made from the others. Sixteen stripes are a group.
+//! Behind the last stripe comes one more page for each group, a sum over all content of the group in which
+//! each page has a coefficient of its own: with the parity of its stripe it gives two pages of one stripe,
+//! and without it the only one that a stripe has lost beside its parity. Locally repairable codes are built
+//! in this way; the second kind of parity costs a page in 240 instead of one in fifteen.
 //!
-//! Maps that were stored before there were groups have no such pages behind their stripes: nothing else differs.
+//! Maps that were stored before there were groups have no such pages behind their stripes: nothing else
+//! differs.
 
 use core::ops::Range;
 
@@ -92,8 +94,8 @@ pub(crate) fn the_last_of_group(left: &mut [u8], page: u32) {
     let factor = Multiple::of(inverse(coefficient(page)));
     left.iter_mut().for_each(|byte| *byte = factor.times(*byte));
 }
-/// Two pages of one stripe, `one` and `other`, out of what the parities of stripe and group have left once all others are taken
-/// away. The first comes to where `of_stripe` was, the other to where `of_group` was.
+/// Two pages of one stripe, `one` and `other`, out of what the parities of stripe and group have left once
+/// all others are taken away. The first comes to where `of_stripe` was, the other to where `of_group` was.
 pub(crate) fn the_last_two(of_stripe: &mut [u8], of_group: &mut [u8], one: u32, other: u32) {
     let (a, b) = (coefficient(one), coefficient(other));
     // x + y = p and a x + b y = q, so x = (q + b p) / (a + b).

@@ -8,7 +8,8 @@ use crate::config::Refresh;
 pub(crate) struct MetadataRound {
     // Pages read in this round; none where the scan is among the data.
     at: Option<u32>,
-    // Times that the map was stored anew for wrong bits without a round that found fewer, and whether this round found as many.
+    // Times that the map was stored anew for wrong bits without a round that found fewer, and whether this
+    // round found as many.
     moves: u8,
     fades: bool,
 }
@@ -33,7 +34,8 @@ impl MetadataRound {
     pub(crate) fn break_off(&mut self) {
         self.at = None;
     }
-    /// The worst code word of a page had so many wrong bits. True when the map should be stored anew for that.
+    /// The worst code word of a page had so many wrong bits. True when the map should be stored anew for
+    /// that.
     pub(crate) fn is_faded(&mut self, bits: u8, refresh: Refresh) -> bool {
         self.fades |= refresh.corrected > 0 && bits >= refresh.corrected;
         let too_many = limit(refresh.corrected, refresh.correctable, self.moves);

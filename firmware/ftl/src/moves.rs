@@ -9,8 +9,8 @@ const TRACKS: usize = 256;
 /// Distances of physical pages below this are told in an entry's first byte.
 pub(crate) const NEAR: u32 = 0x80;
 
-/// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN page after page: so
-/// a move is told in short, by how it differs from what is expected.
+/// What the moves told so far let expect of the next one. Data come mostly in sequence, and go into each LUN
+/// page after page: so a move is told in short, by how it differs from what is expected.
 pub(crate) struct Context {
     track_pages: u32,
     lpn: u32,
@@ -28,9 +28,11 @@ struct Track {
 /// How a move is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
-    /// To the next page of the track, and the logical page as far from the last one there as that from the one before.
+    /// To the next page of the track, and the logical page as far from the last one there as that from the
+    /// one before.
     Expected { track: u8 },
-    /// To a page of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from the logical page told last.
+    /// To a page of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from the
+    /// logical page told last.
     Near { track: u8, lpn: u32, ppa: u8 },
     /// The same of any distance.
     Far { track: u8, lpn: u32, ppa: u32 },

@@ -7,10 +7,11 @@ use aster_ports::flash::PageOwner;
 pub const OOB_BYTES: usize = 16;
 const CHECKED: usize = 13;
 const SEQUENCE_MAX: u64 = (1 << 48) - 1;
-/// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in use.
+/// Counters beyond this are no drive's: half of what their 48 bits hold, so that none runs out while it is in
+/// use.
 pub(crate) const COUNT_MAX: u64 = 1 << 47;
-/// A drive that comes up with a counter beyond this takes no more writes: what it gave out next could lie beyond [`COUNT_MAX`], and
-/// the power-on after that would take it for damage. No session counts that far.
+/// A drive that comes up with a counter beyond this takes no more writes: what it gave out next could lie
+/// beyond [`COUNT_MAX`], and the power-on after that would take it for damage. No session counts that far.
 pub(crate) const COUNT_SPENT: u64 = COUNT_MAX / 2;
 
 /// What a page holds.
@@ -35,14 +36,15 @@ pub struct OobRecord {
     pub kind: PageKind,
     /// The logical page, or the index of a page of the stored map.
     pub lpn: u32,
-    /// Counts evictions over the drive's life, 48 bits. A page moved by garbage collection keeps it, so that of two
-    /// copies with different numbers the greater is always newer. Pages of the map carry their generation.
+    /// Counts evictions over the drive's life, 48 bits. A page moved by garbage collection keeps it, so that
+    /// of two copies with different numbers the greater is always newer. Pages of the map carry their
+    /// generation.
     pub sequence: u64,
-    /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as data. Each
-    /// of them notes itself which of its blocks are lost.
+    /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as
+    /// data. Each of them notes itself which of its blocks are lost.
     pub lost_sectors: u16,
-    /// How often garbage collection has copied the page, modulo `COPIES`: of two copies with the same sequence number,
-    /// which came out of which.
+    /// How often garbage collection has copied the page, modulo `COPIES`: of two copies with the same
+    /// sequence number, which came out of which.
     pub copy: u8,
 }
 
@@ -54,8 +56,8 @@ impl OobRecord {
     pub(crate) const fn padding() -> Self {
         OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0, copy: 0 }
     }
-    /// Writes the record into the first [`OOB_BYTES`] of `into`: LPN (4), sequence (6), kind in the low and copy in the high
-    /// half of a byte, lost sectors (2), the low 24 bits of CRC-32C over these 13.
+    /// Writes the record into the first [`OOB_BYTES`] of `into`: LPN (4), sequence (6), kind in the low and
+    /// copy in the high half of a byte, lost sectors (2), the low 24 bits of CRC-32C over these 13.
     pub fn encode(&self, into: &mut [u8]) {
         assert!(self.sequence <= SEQUENCE_MAX, "the sequence number has left its 48 bits");
         into[0..4].copy_from_slice(&self.lpn.to_le_bytes());

@@ -17,7 +17,8 @@ use aster_units::{Lpn, LunIndex, Ppa};
 pub struct PageMapping(FtlConfig);
 
 impl PageMapping {
-    /// An FTL of this configuration. How many commands there are at once, and whether they are completed early, it hears when it starts.
+    /// An FTL of this configuration. How many commands there are at once, and whether they are completed
+    /// early, it hears when it starts.
     ///
     /// # Errors
     /// When the configuration is out of bounds.

@@ -23,7 +23,8 @@ impl Drive {
     /// Reads part of a page: from its entry, which is filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_read += 1);
-        // With force unit access an entry's dirty granules go to flash between the page's read and the transfer.
+        // With force unit access an entry's dirty granules go to flash between the page's read and the
+        // transfer.
         let mut transfer = None;
         let entry = self.hold_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
         let holds_nothing =
@@ -50,8 +51,9 @@ impl Drive {
         if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
     }
 
-    /// Holds the slice's entry with other readers, all granules of the slice in it. With force unit access what they hold
-    /// is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the hold, which lets no writer in before it is read.
+    /// Holds the slice's entry with other readers, all granules of the slice in it. With force unit access
+    /// what they hold is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the hold, which lets no
+    /// writer in before it is read.
     async fn hold_filled(
         &self,
         slice: &Slice,
@@ -135,9 +137,9 @@ impl Drive {
         self.entry_changed(entry);
     }
 
-    /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash. What can't be
-    /// read stays invalid. Nobody else changes the entry meanwhile.
-    /// `transfer` goes along with what is read.
+    /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash.
+    /// What can't be read stays invalid. Nobody else changes the entry meanwhile. `transfer` goes along with
+    /// what is read.
     pub(crate) async fn fill(
         &self,
         entry: EntryId,
@@ -205,8 +207,8 @@ impl Drive {
         self.give_merge_buffer(merge);
     }
 
-    /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted so by
-    /// whoever wrote the page here.
+    /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted
+    /// so by whoever wrote the page here.
     async fn read_page(
         &self,
         ppa: Ppa,
@@ -242,7 +244,8 @@ impl Drive {
             _ => self.granules_of(lost),
         }
     }
-    /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the content.
+    /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the
+    /// content.
     pub(crate) fn judge(
         &self,
         outcome: &Outcome,
@@ -320,8 +323,8 @@ impl Drive {
             }
         }
     }
-    /// The lost granules of a page that was read: those that `failed` now, and what the `noted` sectors say. What they
-    /// still hold comes to its place.
+    /// The lost granules of a page that was read: those that `failed` now, and what the `noted` sectors say.
+    /// What they still hold comes to its place.
     pub(crate) fn take_notes(&self, buffer: BufferId, noted: u16, failed: Granules) -> Granules {
         if self.config.content != Content::Full {
             return self.granules_of(noted) | failed;

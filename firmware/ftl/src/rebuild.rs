@@ -1,4 +1,5 @@
-//! Looking at every block: of a drive from the factory for its bad blocks, of one whose log is lost for everything.
+//! Looking at every block: of a drive from the factory for its bad blocks, of one whose log is lost for
+//! everything.
 //!
 //! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
 
@@ -15,7 +16,8 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BlockAddr, LunIndex};
 
 /// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
-/// A byte with so many zero bits is a mark, or was programmed: fewer come from bit errors, since it is read without correction.
+/// A byte with so many zero bits is a mark, or was programmed: fewer come from bit errors, since it is read
+/// without correction.
 const BAD_MARK_ZEROES: u32 = 4;
 
 /// What the spare bytes of a block's first and last page say, as they are.
@@ -69,8 +71,9 @@ impl Drive {
         let unused = look.versions.is_empty() && look.log_number == 0 && !look.log_end;
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
-    /// The new log takes the slot with the oldest pages first. Whatever made the old one unreadable stays where it is until the
-    /// new one begins, since what is left of a log without its newest pages could pass for a whole one.
+    /// The new log takes the slot with the oldest pages first. Whatever made the old one unreadable stays
+    /// where it is until the new one begins, since what is left of a log without its newest pages could pass
+    /// for a whole one.
     fn begin_log_at_oldest(&self, look: &Look) {
         let mut log = self.log.borrow_mut();
         let count = log.slots.len();
@@ -78,7 +81,8 @@ impl Drive {
         let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
         log.turn = (oldest.unwrap_or(0) + count - 1) % count;
     }
-    /// The newest version of each logical page is the one that counts; numbers go on behind all that were met.
+    /// The newest version of each logical page is the one that counts; numbers go on behind all that were
+    /// met.
     fn settle_found(&self, look: &Look) {
         let mut versions = look.versions.clone();
         versions.sort_unstable();

@@ -9,9 +9,10 @@
 //! | look where the log does not reach | the blocks that its last page names, to their first erased page |
 //! | weigh what was found there | the pages that the map has in their place, where numbers don't tell |
 //!
-//! Nothing is written, so that recovery may be cut off and begin anew. Of several versions of a logical page the one with
-//! the greatest sequence number counts; a page that was being programmed when the power went is none. What can't be
-//! programmed further without risk, the blocks that were being written, is closed, and evacuated if a page of it is torn.
+//! Nothing is written, so that recovery may be cut off and begin anew. Of several versions of a logical page
+//! the one with the greatest sequence number counts; a page that was being programmed when the power went is
+//! none. What can't be programmed further without risk, the blocks that were being written, is closed, and
+//! evacuated if a page of it is torn.
 
 use crate::blocks::{BlockEntry, BlockIndex, BlockState};
 use crate::boot::BootError;
@@ -168,7 +169,8 @@ impl Drive {
                     }
                     trims.push(entry);
                 }
-                // A block that is about to go bad is neither erased nor opened again: a table that has it as that is newer.
+                // A block that is about to go bad is neither erased nor opened again: a table that has it as
+                // that is newer.
                 Entry::Opened(block) => {
                     let entry = table.get_mut(block.0 as usize)?;
                     if entry.state != BlockState::Failing {
@@ -284,7 +286,8 @@ impl Drive {
         let at = Ppa(self.blocks.borrow().first_page(block).0 + page);
         Some((lun, self.begin_read(at, self.whole(), self.data_buffer(lun), Cause::Metadata).await))
     }
-    /// A page of the log or of a stored map keeps its content in another way than data where that is fingerprints.
+    /// A page of the log or of a stored map keeps its content in another way than data where that is
+    /// fingerprints.
     #[cold]
     async fn look_for_metadata(&self, block: BlockIndex, page: u32) -> Found {
         let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
@@ -297,7 +300,8 @@ impl Drive {
         if outcome.erased && outcome.status == FlashStatus::Done {
             return Found::Erased;
         }
-        // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of it.
+        // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of
+        // it.
         let all = self.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
@@ -352,7 +356,8 @@ impl Drive {
             let older = of_page.partition_point(|version| version.sequence < sequence);
             let newest = &of_page[older..];
             let mapped = self.map.borrow().get(lpn);
-            // Which of several copies it is matters to the block that is being emptied: they count all, or none of them.
+            // Which of several copies it is matters to the block that is being emptied: they count all, or
+            // none of them.
             let first = self.first_of(newest, |_| true);
             let chosen = first.map(|first| self.follow(first, newest, &last.emptied));
             if !mapped.is_some() {
@@ -439,7 +444,8 @@ mod tests {
     use crate::tests::bench::{Bench, config};
     use aster_units::Content;
 
-    /// Copies of a page that have one sequence number, each in a block of its own: the counts of copies are a ring.
+    /// Copies of a page that have one sequence number, each in a block of its own: the counts of copies are a
+    /// ring.
     #[test]
     fn of_equal_numbers_the_count_of_copies_tells_which_came_out_of_which() {
         let bench = Bench::fresh(config(Content::Full));
@@ -453,7 +459,8 @@ mod tests {
             let [last, origin, middle] = versions;
             assert_eq!(drive.first_of(&versions, |_| true), Some(origin));
             assert_eq!(drive.first_of(&versions, |version| *version != origin), Some(middle));
-            // All that was in an emptied block counts where it was copied to, nothing that was copied out of another.
+            // All that was in an emptied block counts where it was copied to, nothing that was copied out of
+            // another.
             for (emptied, counts) in [
                 (&[][..], origin),
                 (&[one], middle),
@@ -466,7 +473,8 @@ mod tests {
         }
     }
 
-    /// A map may be stored when a block was about to go bad, and the log be replayed from before it was opened.
+    /// A map may be stored when a block was about to go bad, and the log be replayed from before it was
+    /// opened.
     #[test]
     fn replaying_leaves_a_block_that_is_about_to_go_bad_as_the_table_has_it() {
         let bench = Bench::fresh(config(Content::Full));

@@ -1,5 +1,5 @@
-//! The root record: where a drive's stored map and its log are, and whether the map is the truth. It stands twice in
-//! NVRAM. Recovery does without it; with it, it need not look for the log.
+//! The root record: where a drive's stored map and its log are, and whether the map is the truth. It stands
+//! twice in NVRAM. Recovery does without it; with it, it need not look for the log.
 
 use crate::blocks::BlockIndex;
 use crate::log_page::StoredMap;
@@ -74,8 +74,8 @@ impl Root {
         nvram.write(0, &bytes);
         nvram.write(ROOT_BYTES, &bytes);
     }
-    /// Reads the first copy that is whole. Copies differ only when the power went between their writes, before anything
-    /// was done on the strength of the first.
+    /// Reads the first copy that is whole. Copies differ only when the power went between their writes,
+    /// before anything was done on the strength of the first.
     pub(crate) fn load(nvram: &Nvram) -> Stored {
         let mut copies = vec![0; 2 * ROOT_BYTES];
         nvram.read(0, &mut copies);
@@ -85,7 +85,8 @@ impl Root {
         copies.chunks_exact(ROOT_BYTES).find_map(Root::decode).map_or(Stored::Damaged, Stored::Root)
     }
 
-    /// Each copy with its place in NVRAM, and whether it is damaged: neither a whole record nor one that was never written.
+    /// Each copy with its place in NVRAM, and whether it is damaged: neither a whole record nor one that was
+    /// never written.
     pub(crate) fn damaged_copies(nvram: &Nvram) -> [(usize, bool); 2] {
         let mut bytes = vec![0; ROOT_BYTES];
         [0, ROOT_BYTES].map(|at| {
@@ -156,8 +157,8 @@ impl Root {
     }
 }
 
-/// The two copies of the root record in `nvram`, each with its place there and whether it is damaged. A drive uses the first that is
-/// whole, and recovers from its NAND alone where neither is.
+/// The two copies of the root record in `nvram`, each with its place there and whether it is damaged. A drive
+/// uses the first that is whole, and recovers from its NAND alone where neither is.
 pub fn damaged_root_copies(nvram: &Nvram) -> [(usize, bool); 2] {
     Root::damaged_copies(nvram)
 }

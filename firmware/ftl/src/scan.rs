@@ -1,8 +1,8 @@
 //! Looking for data that fades: by what every read finds, and by a scan that reads what nobody else does.
 //!
-//! The scan takes a page of each LUN in turn, at an interval that the configuration gives, and reads those that count. What has
-//! too many wrong bits is written anew by garbage collection, while it can still be corrected. Once it is through, it reads the
-//! stored map and the log behind that (`scan_metadata`).
+//! The scan takes a page of each LUN in turn, at an interval that the configuration gives, and reads those
+//! that count. What has too many wrong bits is written anew by garbage collection, while it can still be
+//! corrected. Once it is through, it reads the stored map and the log behind that (`scan_metadata`).
 
 use crate::drive::Drive;
 use crate::flash::Cause;
@@ -14,8 +14,8 @@ use aster_units::{BufferId, Duration, LunIndex, Ppa};
 /// Pages that hold nothing which one turn of the scan passes over at most.
 const PASSED_OVER_MAX: u32 = 4096;
 
-/// A drive with commands in work in which nothing else has happened for so long stands still: no operation takes a second. The scan
-/// waits then as well, so that whoever runs the drive finds it out.
+/// A drive with commands in work in which nothing else has happened for so long stands still: no operation
+/// takes a second. The scan waits then as well, so that whoever runs the drive finds it out.
 const STANDSTILL: Duration = Duration::from_millis(1000);
 
 /// Scans for ever.

@@ -1,8 +1,9 @@
 //! Looking after the stored map and the log, which nobody else reads between two power-ons.
 //!
-//! Each round of the scan ends with all pages of the stored map, and of the log as far as recovery needs it. One that fades, or
-//! can't be read, has the map stored anew: that replaces all of them. Where new ones are as bad, since the cells are worn,
-//! they must lose half of what is left to the limit before that is done again, as for data (`blocks::refreshing`).
+//! Each round of the scan ends with all pages of the stored map, and of the log as far as recovery needs it.
+//! One that fades, or can't be read, has the map stored anew: that replaces all of them. Where new ones are
+//! as bad, since the cells are worn, they must lose half of what is left to the limit before that is done
+//! again, as for data (`blocks::refreshing`).
 
 use crate::drive::Drive;
 use crate::flash::Cause;
@@ -72,7 +73,8 @@ impl Drive {
         let stored = self.stored.borrow();
         self.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
     }
-    // Lines before those that recovery needs are read as well where it is not known which they are, and harmless.
+    // Lines before those that recovery needs are read as well where it is not known which they are, and
+    // harmless.
     fn is_log_page(&self, outcome: &Outcome, buffer: BufferId) -> bool {
         self.log_page_in(outcome, buffer).is_some()
     }

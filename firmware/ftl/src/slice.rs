@@ -56,8 +56,8 @@ pub(crate) struct Slice {
     pub(crate) data_offset: u32,
 }
 
-/// The slice ring. A worker that finds it empty waits in a cell of its own, so that handing over costs the same however
-/// many wait.
+/// The slice ring. A worker that finds it empty waits in a cell of its own, so that handing over costs the
+/// same however many wait.
 pub(crate) struct Slices {
     ring: RefCell<VecDeque<Slice>>,
     bound: usize,

@@ -1,7 +1,7 @@
 //! Programs that a loss of power could still undo.
 //!
-//! A program that is cut off takes the lower pages of its word line along (MLC's lost LSB). So a page is safe only once
-//! its whole word line is programmed, or its block takes no more programs. Until then
+//! A program that is cut off takes the lower pages of its word line along (MLC's lost LSB). So a page is safe
+//! only once its whole word line is programmed, or its block takes no more programs. Until then
 //! - what it replaces stays valid, so that no block is erased that may be needed again;
 //! - the log does not say that the logical page has moved; recovery finds the new page by looking.
 
@@ -20,7 +20,8 @@ pub(crate) struct Change {
 #[derive(Clone, Copy)]
 struct Record {
     ppa: Ppa,
-    // The host waits for it to be safe, sooner or later; what garbage collection copies is safe where it comes from.
+    // The host waits for it to be safe, sooner or later; what garbage collection copies is safe where it
+    // comes from.
     is_host: bool,
     // Counts programs.
     order: u64,
@@ -117,8 +118,9 @@ impl Unsettled {
         }
     }
 
-    /// Takes out a program that has ended in a word line, `line`, of which `closed` says that no program will come to it
-    /// any more; `None` while one of the line is in flight, or when there is none left. Gives what it changed.
+    /// Takes out a program that has ended in a word line, `line`, of which `closed` says that no program will
+    /// come to it any more; `None` while one of the line is in flight, or when there is none left. Gives what
+    /// it changed.
     pub(crate) fn settle(
         &mut self,
         lun: LunIndex,

@@ -1,9 +1,9 @@
 //! Whole word lines: evictions that are programmed together (C83).
 //!
-//! Where the pages of a word line go to the array at once, a page by itself costs as much as three. So whoever evicts an entry
-//! takes others of its LUN along, the least recently used first, and only where there are none does padding complete the
-//! line (G8). Nobody waits for company: a line is submitted as a whole or not at all, and between two of them the LUN's open
-//! block stands at the beginning of a line.
+//! Where the pages of a word line go to the array at once, a page by itself costs as much as three. So
+//! whoever evicts an entry takes others of its LUN along, the least recently used first, and only where there
+//! are none does padding complete the line (G8). Nobody waits for company: a line is submitted as a whole or
+//! not at all, and between two of them the LUN's open block stands at the beginning of a line.
 
 use crate::buffer::EntryId;
 use crate::config::PAGES_PER_WORD_LINE_MAX;
@@ -39,7 +39,8 @@ impl Drive {
         let mut result = None;
         for &one in self.with_companions(entry).entries() {
             self.fill(one, self.whole_page(), Cause::Merge, None).await;
-            // What has lost something goes by itself: its notes are made in a buffer that others may be waiting for.
+            // What has lost something goes by itself: its notes are made in a buffer that others may be
+            // waiting for.
             if self.to_evict(one).1 == 0 {
                 line.push(one);
                 continue;

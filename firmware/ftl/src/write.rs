@@ -8,8 +8,8 @@ use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
 impl Drive {
-    /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when the page
-    /// is on flash.
+    /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when
+    /// the page is on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.count(|s| s.host_pages_written += 1);
         let entry = self.hold_to_change(slice).await?;
@@ -23,8 +23,9 @@ impl Drive {
         self.changed(entry, granules, fua).await
     }
 
-    /// Brings the slice's data into its exclusively held entry. When that fails half-way, every granule still is what it
-    /// was: what only the entry holds is written over by whole data alone, anything else falls back to what flash holds.
+    /// Brings the slice's data into its exclusively held entry. When that fails half-way, every granule still
+    /// is what it was: what only the entry holds is written over by whole data alone, anything else falls
+    /// back to what flash holds.
     async fn fetch(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
         let only_here = {
             let buffer = self.buffer.borrow();
@@ -91,8 +92,8 @@ impl Drive {
             let lpn = self.buffer.borrow().lpn(entry);
             let at = self.evict(entry).await?;
             self.settled(at).await;
-            // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a loss of power finds what was
-            // there before both.
+            // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
+            // loss of power finds what was there before both.
             let is_mapped = self.map.borrow().get(lpn).is_some();
             return if is_mapped { Ok(()) } else { self.log_trims().await };
         }

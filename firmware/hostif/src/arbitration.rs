@@ -6,8 +6,8 @@ use aster_wire::nvme::features::{ARBITRATION_BURST_UNLIMITED, ArbitrationFeature
 const CLASSES: usize = 4;
 const URGENT: usize = 0;
 
-/// The I/O submission queues with something to fetch, a bit each. The admin queue is asked first and is not here: it has
-/// slots of its own.
+/// The I/O submission queues with something to fetch, a bit each. The admin queue is asked first and is not
+/// here: it has slots of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Arbiter {
     ready: u64,

@@ -24,11 +24,14 @@ pub const TRANSFER_PAGES_LOG2_MAX: u8 = 10;
 pub const VECTORS_MAX: u16 = 2048;
 /// Most submission queue entries that one fetch brings.
 pub const FETCH_BATCH_MAX: u8 = 64;
-/// Command slots set aside for the admin queue, so that I/O completions that the host doesn't take never block it.
+/// Command slots set aside for the admin queue, so that I/O completions that the host doesn't take never
+/// block it.
 pub const ADMIN_SLOTS: u16 = 8;
-/// Asynchronous Event Requests that may wait (AERL + 1). Fewer than [`ADMIN_SLOTS`], so that other commands still run.
+/// Asynchronous Event Requests that may wait (AERL + 1). Fewer than [`ADMIN_SLOTS`], so that other commands
+/// still run.
 pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
-/// Bytes of memory beside each slot: a PRP list page, the ranges of Dataset Management, or an admin data structure.
+/// Bytes of memory beside each slot: a PRP list page, the ranges of Dataset Management, or an admin data
+/// structure.
 pub(crate) const SCRATCH_BYTES: usize = 4096;
 /// The memory page: CAP.MPSMIN = MPSMAX = 0.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -65,7 +68,8 @@ pub struct HostIfConfig {
     pub queue_entries: u32,
     /// I/O commands in the drive at a time: 1 to [`SLOTS_MAX`].
     pub slots: u16,
-    /// DMA requests of the FTL in flight: at least 1. [`HostIfConfig::command_port`] makes a port with as many.
+    /// DMA requests of the FTL in flight: at least 1. [`HostIfConfig::command_port`] makes a port with as
+    /// many.
     pub dma_requests: u16,
     /// Most data of a command in 4 KiB pages, as a power of two: 1 to [`TRANSFER_PAGES_LOG2_MAX`] (MDTS).
     pub transfer_pages_log2: u8,
@@ -91,7 +95,8 @@ pub struct HostIfConfig {
     pub volatile_write_cache: bool,
     /// Weighted round robin with urgent priority class is offered beside round robin (NVMe 1.4 §4.13).
     pub weighted_round_robin: bool,
-    /// Commands that one queue may send in its turn by default, as a power of two; 7 for no limit (RAB and AB).
+    /// Commands that one queue may send in its turn by default, as a power of two; 7 for no limit (RAB and
+    /// AB).
     pub arbitration_burst_log2: u8,
     /// Submission queue entries that one fetch brings at most: 1 to 64.
     pub fetch_batch: u8,
@@ -103,8 +108,9 @@ pub struct HostIfConfig {
     pub completion_latency: Duration,
     /// From a DMA request of the FTL to its first packet: requests overlap.
     pub transfer_latency: Duration,
-    /// A read, and a write that need not be durable, is completed when the last byte of its data has been moved, whatever the FTL has yet to
-    /// do for it (P13); otherwise when the FTL has ended it, as all others are.
+    /// A read, and a write that need not be durable, is completed when the last byte of its data has been
+    /// moved, whatever the FTL has yet to do for it (P13); otherwise when the FTL has ended it, as all others
+    /// are.
     pub auto_completion: bool,
     /// Reads that failed for good after which SMART calls the drive unreliable; 0 for never.
     pub media_errors_max: u32,
@@ -207,7 +213,8 @@ impl HostIfConfig {
         const BOTH: [BlockSize; 2] = [BlockSize::Bytes512, BlockSize::Bytes4096];
         if self.offers_512 { &BOTH } else { &BOTH[1..] }
     }
-    /// As [`HostIfConfig::formats`], on the wire. Small blocks share a 4 KiB sector: a write of one is a read-merge-write.
+    /// As [`HostIfConfig::formats`], on the wire. Small blocks share a 4 KiB sector: a write of one is a
+    /// read-merge-write.
     pub(crate) fn wire_formats(&self) -> impl ExactSizeIterator<Item = LbaFormat> {
         self.formats().iter().map(|size| {
             LbaFormat::of_log2(size.log2()).with_relative_performance(u8::from(*size == BlockSize::Bytes512))

@@ -134,7 +134,8 @@ impl Controller {
     pub fn completed(&self) -> u64 {
         self.completed
     }
-    /// True for an operation on behalf of a host that a reset has taken away since: it must not touch host memory any more.
+    /// True for an operation on behalf of a host that a reset has taken away since: it must not touch host
+    /// memory any more.
     #[inline]
     pub fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
@@ -153,7 +154,8 @@ impl Controller {
 
     /// The media's state has changed (SMART, asynchronous events).
     pub(crate) fn set_media_health(&mut self, ports: &mut Ports, media: MediaHealth) {
-        // What degrades it is a loss that no read finds: it counts among the integrity errors, which outlast this warning.
+        // What degrades it is a loss that no read finds: it counts among the integrity errors, which outlast
+        // this warning.
         let degrades = media.reliability_degraded && !self.health.media.reliability_degraded;
         self.health.count_media_errors(degrades);
         self.health.media = media;

@@ -11,7 +11,8 @@ use aster_ports::link::{BadAddress, Local, MAX_SEGMENTS, Segment};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::prp::{PRP_ENTRY_BYTES, PageSize, PrpStep, PrpWalk};
 
-/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at their start.
+/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at their
+/// start.
 #[derive(Debug)]
 pub(crate) struct PageTable {
     addresses: Box<[u64]>,
@@ -40,7 +41,8 @@ impl PageTable {
         let within = past % PAGE_BYTES;
         (pages[1 + (past / PAGE_BYTES) as usize] + within, PAGE_BYTES - within)
     }
-    /// As many runs of host memory as one link operation takes, from `offset` on: segments, their count, bytes.
+    /// As many runs of host memory as one link operation takes, from `offset` on: segments, their count,
+    /// bytes.
     #[inline]
     fn segments(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
         let mut segments = [Segment::default(); MAX_SEGMENTS];

@@ -1,16 +1,16 @@
 //! Doorbells that the host keeps in its own memory, and what a run mode needs to look at doorbells by itself
 //! (NVMe 1.4 §5.7, Doorbell Buffer Config).
 //!
-//! The controller has no way to see a write to host memory: whoever runs it looks there and hands on what has changed as
-//! writes of the doorbell registers. So the command is offered only where somebody does.
+//! The controller has no way to see a write to host memory: whoever runs it looks there and hands on what has
+//! changed as writes of the doorbell registers. So the command is offered only where somebody does.
 
 use crate::config::PAGE_BYTES;
 use crate::controller::Controller;
 use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
 use aster_wire::nvme::{Sqe, Status};
 
-/// The host's two pages: entries lie as the doorbells of the I/O queues lie in BAR0 from 1000h on. The admin queue keeps its
-/// registers.
+/// The host's two pages: entries lie as the doorbells of the I/O queues lie in BAR0 from 1000h on. The admin
+/// queue keeps its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DoorbellBuffer {
     /// Host address of the values that the host writes instead of the registers.
@@ -54,8 +54,8 @@ impl Doorbells {
 }
 
 impl Controller {
-    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers are two pages: in one page the event indices would be taken
-    /// for doorbells. Zeroes in both PRPs are such a page, too.
+    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers are two pages: in one page the event indices
+    /// would be taken for doorbells. Zeroes in both PRPs are such a page, too.
     pub(crate) fn configure_doorbells(&mut self, sqe: &Sqe) -> Result<crate::admin::Reply, Status> {
         let (shadow, event_index) = (sqe.prp1.get(), sqe.prp2.get());
         let whole_pages = shadow.is_multiple_of(PAGE_BYTES) && event_index.is_multiple_of(PAGE_BYTES);

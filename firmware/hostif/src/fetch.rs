@@ -10,8 +10,8 @@ use aster_wire::nvme::sqe::SQE_BYTES;
 use zerocopy::FromBytes;
 
 impl Controller {
-    /// Sends fetches while a queue has entries and a slot is free. One fetch a queue is in flight at a time: entries that
-    /// the host adds meanwhile come with the next one.
+    /// Sends fetches while a queue has entries and a slot is free. One fetch a queue is in flight at a time:
+    /// entries that the host adds meanwhile come with the next one.
     pub(crate) fn fetch(&mut self, ports: &mut Ports) {
         if !self.takes_commands() {
             return;

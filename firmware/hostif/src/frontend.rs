@@ -39,8 +39,9 @@ pub struct FrontEnd {
 }
 
 impl FrontEnd {
-    /// Registers a controller of this command set with `exec` and connects it to both ports. `commands` comes from
-    /// [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else this asserts.
+    /// Registers a controller of this command set with `exec` and connects it to both ports. `commands` comes
+    /// from [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else
+    /// this asserts.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
@@ -76,13 +77,15 @@ impl FrontEnd {
         Ok(front)
     }
 
-    /// Calls `observer` with the new block size after each Format NVM, so that the device can keep it in NVRAM.
+    /// Calls `observer` with the new block size after each Format NVM, so that the device can keep it in
+    /// NVRAM.
     pub fn on_format(&self, observer: impl FnMut(BlockSize) + 'static) {
         *self.on_format.borrow_mut() = Some(Box::new(observer));
     }
 
-    /// Calls `observer` with the drive's life while it goes on, for the device to keep it in NVRAM: at once when a shutdown has
-    /// been through or the host has come back after one, the rest once a second. A drive that does nothing tells nothing.
+    /// Calls `observer` with the drive's life while it goes on, for the device to keep it in NVRAM: at once
+    /// when a shutdown has been through or the host has come back after one, the rest once a second. A drive
+    /// that does nothing tells nothing.
     pub fn on_history(&self, observer: impl FnMut(&History) + 'static) {
         *self.on_history.borrow_mut() = Some(Box::new(observer));
     }
@@ -99,7 +102,8 @@ impl FrontEnd {
     pub fn function_reset(&self) {
         self.with(Controller::reset_function);
     }
-    /// The run mode looks at doorbells in host memory from now on: the host is offered Doorbell Buffer Config.
+    /// The run mode looks at doorbells in host memory from now on: the host is offered Doorbell Buffer
+    /// Config.
     pub fn offer_doorbell_buffer(&self) {
         self.controller.borrow_mut().offer_doorbell_buffer();
     }

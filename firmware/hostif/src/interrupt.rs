@@ -56,8 +56,8 @@ impl Interrupts {
         }
         exists
     }
-    /// A completion entry was sent to a queue with this vector. Admin queue and disabled vectors are not coalesced
-    /// (NVMe 1.4 §5.21.1.8); a time of 0 means no delay.
+    /// A completion entry was sent to a queue with this vector. Admin queue and disabled vectors are not
+    /// coalesced (NVMe 1.4 §5.21.1.8); a time of 0 means no delay.
     #[inline]
     pub fn raise(&mut self, ports: &Ports, number: u16, admin: bool, feature: InterruptCoalescing) {
         let vector = &mut self.vectors[usize::from(number)];

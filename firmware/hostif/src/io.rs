@@ -1,4 +1,5 @@
-//! I/O commands on their way through the controller: decoded by its command set, handed to the translation, and back.
+//! I/O commands on their way through the controller: decoded by its command set, handed to the translation,
+//! and back.
 
 use crate::controller::Controller;
 use crate::data::Walked;
@@ -88,8 +89,8 @@ impl Controller {
         ports.commands.push_command(slot.command);
     }
 
-    /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that the host was promised: a
-    /// read that lost a sector never comes so far.
+    /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that
+    /// the host was promised: a read that lost a sector never comes so far.
     pub(crate) fn moved(&mut self, ports: &mut Ports, id: u16, bytes: u32) {
         let slot = &mut self.slots[id];
         slot.moved += u64::from(bytes);

@@ -1,15 +1,16 @@
 //! The NVMe 1.4 controller on PCIe (issue 2, G9, G11): between the host link and the FTL.
 //!
-//! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It is told what happened (a
-//! register was written, a DMA was answered, the FTL finished a command) and pushes what follows to the two ports that
-//! it is handed, [`aster_ports::link::LinkPort`] and [`aster_ports::host::CommandPort`]. [`FrontEnd`] is the thin glue
-//! that registers it with an executor.
+//! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It is told what
+//! happened (a register was written, a DMA was answered, the FTL finished a command) and pushes what follows
+//! to the two ports that it is handed, [`aster_ports::link::LinkPort`] and
+//! [`aster_ports::host::CommandPort`]. [`FrontEnd`] is the thin glue that registers it with an executor.
 //!
-//! The way of a command: doorbell → `arbitration` → fetch DMA → the command set ([`Nvm`], or another) or `admin` decodes it → `data` walks its PRPs →
-//! FTL → `data` maps the FTL's DMA requests to host memory → `complete` posts the entry → `interrupt`.
+//! The way of a command: doorbell → `arbitration` → fetch DMA → the command set ([`Nvm`], or another) or
+//! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
+//! `complete` posts the entry → `interrupt`.
 //!
-//! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed table
-//! beside it, and queue entries, PRP lists and admin data land in an SRAM whose size
+//! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed
+//! table beside it, and queue entries, PRP lists and admin data land in an SRAM whose size
 //! [`HostIfConfig::sram_bytes`] gives. Only the writes that a full disk under the media parks (`pause`) take
 //! memory as they come.
 #![no_std]

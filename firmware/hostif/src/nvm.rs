@@ -92,7 +92,8 @@ fn check_range(range: &BlockRange, namespace: &Namespace) -> Result<(u64, u64), 
     Ok((range.slba << log2, u64::from(range.blocks()) << log2))
 }
 
-/// Whether a write must be durable before it completes: FUA, or no volatile cache in use (NVMe 1.4 §5.21.1.6).
+/// Whether a write must be durable before it completes: FUA, or no volatile cache in use (NVMe 1.4
+/// §5.21.1.6).
 fn writes_through(range: &BlockRange, namespace: &Namespace) -> bool {
     range.control.force_unit_access() || !namespace.write_cache
 }
@@ -109,7 +110,8 @@ fn transfer(id: CommandId, op: HostOp, range: &BlockRange, namespace: &Namespace
     Ok(Decoded::Transfer(HostCommand { id, op, offset, length, fua }))
 }
 
-/// Dataset Management (NVMe 1.4 §6.7). Without the deallocate attribute it only gives hints, which we don't use.
+/// Dataset Management (NVMe 1.4 §6.7). Without the deallocate attribute it only gives hints, which we don't
+/// use.
 fn start_dataset(dsm: DatasetManagement) -> Decoded {
     if !dsm.attributes.deallocate() {
         return Decoded::Done { result: 0 };

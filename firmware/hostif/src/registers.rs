@@ -92,8 +92,8 @@ impl Controller {
         (value >> (8 * u32::from(from))) as u32
     }
 
-    /// Writes BAR0 in 4 or 8 bytes. Other sizes and unaligned accesses have no defined effect (NVMe 1.4 §3.1) and none
-    /// here.
+    /// Writes BAR0 in 4 or 8 bytes. Other sizes and unaligned accesses have no defined effect (NVMe 1.4 §3.1)
+    /// and none here.
     pub(crate) fn write_register(&mut self, ports: &mut Ports, offset: u64, size: u8, value: u64) {
         if !matches!(size, 4 | 8) || !offset.is_multiple_of(size.into()) {
             return;

@@ -1,7 +1,7 @@
 //! Enabling, resetting and shutting down the controller (NVMe 1.4 §7.3, §7.6), and what a fatal error does.
 //!
-//! A reset raises the epoch: commands lose their host, DMA in flight is waited for, and only then CSTS.RDY falls. What
-//! the FTL has of them runs on; its slots come back when it is done.
+//! A reset raises the epoch: commands lose their host, DMA in flight is waited for, and only then CSTS.RDY
+//! falls. What the FTL has of them runs on; its slots come back when it is done.
 
 use crate::controller::Controller;
 use crate::ports::Ports;
@@ -103,7 +103,8 @@ impl Controller {
         self.registers.csts = self.registers.csts.with_cfs(true);
     }
 
-    /// PCIe function level reset: a controller reset that clears the admin queue registers, too (NVMe 1.4 §7.3.1).
+    /// PCIe function level reset: a controller reset that clears the admin queue registers, too (NVMe 1.4
+    /// §7.3.1).
     pub(crate) fn reset_function(&mut self, ports: &mut Ports) {
         self.registers.cc = Cc(0);
         self.registers.reset_admin_queue();
@@ -151,7 +152,8 @@ impl Controller {
         }
     }
 
-    /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it back.
+    /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it
+    /// back.
     pub(crate) fn disown(&mut self, ports: &Ports, id: u16) {
         match self.slots[id].stage {
             // An answered one has ended for the host.

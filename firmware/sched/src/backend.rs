@@ -6,17 +6,19 @@ use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outco
 use aster_units::Instant;
 use core::future::Future;
 
-/// A channel controller as a worker sees it. Each assembly names the type, so that an operation is no trait object and allocates nothing.
+/// A channel controller as a worker sees it. Each assembly names the type, so that an operation is no trait
+/// object and allocates nothing.
 ///
 /// # Who calls, in what order
-/// One worker per LUN calls `execute`, for one request after the other, and never drops it half-way. While a page read is under way,
-/// `ahead` is asked at most once for the page read that comes next; if it gives one, the controller begins with that, and what it has begun
-/// is handed back with the very next call, which is for that request.
+/// One worker per LUN calls `execute`, for one request after the other, and never drops it half-way. While a
+/// page read is under way, `ahead` is asked at most once for the page read that comes next; if it gives one,
+/// the controller begins with that, and what it has begun is handed back with the very next call, which is
+/// for that request.
 pub trait Backend {
     /// A page read that has been begun while the one before it was on its way.
     type Begun;
-    /// Carries `request` out, which may have been `begun` already. `fault` is told why a target ended in an error, before the outcome
-    /// says that it did.
+    /// Carries `request` out, which may have been `begun` already. `fault` is told why a target ended in an
+    /// error, before the outcome says that it did.
     fn execute(
         &self,
         request: &FlashRequest,
@@ -46,7 +48,8 @@ impl Backend for Controller {
     }
 }
 
-/// A controller behind an I3 port of its own, of two requests per LUN. What it does costs the worker's core nothing.
+/// A controller behind an I3 port of its own, of two requests per LUN. What it does costs the worker's core
+/// nothing.
 impl Backend for Rc<FlashPort> {
     /// The port has it.
     type Begun = Tag;

@@ -12,8 +12,8 @@ use aster_parties::PieceError;
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Tag};
 use core::cell::{Cell, RefCell};
 
-/// Hands requests to their channel's controller in the order in which they came, so many per channel at once, without choosing and on no
-/// core.
+/// Hands requests to their channel's controller in the order in which they came, so many per channel at once,
+/// without choosing and on no core.
 #[derive(Clone, Copy, Debug)]
 pub struct PassThrough {
     /// Requests of a channel that its controller has at once, at least 1.

@@ -20,13 +20,15 @@ use aster_units::LunIndex;
 pub struct SchedulerNeeds {
     /// Requests per LUN that it has below at most, where there is a port below.
     pub requests_per_lun: u16,
-    /// Where controllers are software it takes them as they are ([`Below::Luns`]); otherwise it gets a port whatever they are.
+    /// Where controllers are software it takes them as they are ([`Below::Luns`]); otherwise it gets a port
+    /// whatever they are.
     pub takes_software: bool,
-    /// Controllers in hardware end an array operation when it has begun, and the scheduler looks at ready/busy bits and asks for the
-    /// status (C38). Their completions pass the control path's buses, since firmware polls for them.
+    /// Controllers in hardware end an array operation when it has begun, and the scheduler looks at
+    /// ready/busy bits and asks for the status (C38). Their completions pass the control path's buses, since
+    /// firmware polls for them.
     pub polls: bool,
-    /// It takes the host's commands on their way to the translation: [`SchedulerPorts::commands`]. Then it runs on the translation's core,
-    /// and starts after it.
+    /// It takes the host's commands on their way to the translation: [`SchedulerPorts::commands`]. Then it
+    /// runs on the translation's core, and starts after it.
     pub commands: bool,
 }
 
@@ -43,13 +45,15 @@ pub struct LunPlace {
 
 /// What a scheduler has below it.
 pub enum Below {
-    /// Controllers that are flash operations in software, on the scheduler's core: one per LUN, to be asked for once each.
+    /// Controllers that are flash operations in software, on the scheduler's core: one per LUN, to be asked
+    /// for once each.
     Luns(Box<dyn Fn(LunIndex) -> Controller>),
     /// A port, with room for [`SchedulerNeeds::requests_per_lun`] per LUN.
     Port(Rc<FlashPort>),
 }
 
-/// I5, taken apart: commands come in at `front` and go on at `translation`, answers and DMA requests the other way.
+/// I5, taken apart: commands come in at `front` and go on at `translation`, answers and DMA requests the
+/// other way.
 pub struct CommandSplice {
     /// The back side of what the front end has.
     pub front: Rc<CommandPort>,
@@ -57,8 +61,8 @@ pub struct CommandSplice {
     pub translation: Rc<CommandPort>,
 }
 
-/// The buses of the control path that the core contends for with the channel controllers (C55). A bus that only the core uses is
-/// in none: what it takes is time alone.
+/// The buses of the control path that the core contends for with the channel controllers (C55). A bus that
+/// only the core uses is in none: what it takes is time alone.
 #[derive(Clone)]
 pub struct CoreBuses {
     /// To the host interface controller's registers: bus 10 behind 9.
@@ -93,16 +97,17 @@ pub struct SchedulerPorts {
 
 /// A flash scheduler before it runs.
 ///
-/// It stands here and not with the other parties, since [`Below::Luns`] hands it controllers of `aster_flash` as they are: behind a port
-/// each flash operation would cost one more switch of tasks.
+/// It stands here and not with the other parties, since [`Below::Luns`] hands it controllers of `aster_flash`
+/// as they are: behind a port each flash operation would cost one more switch of tasks.
 ///
 /// # Who calls, in what order
-/// [`needs`](FlashScheduler::needs) first; it is constant. Then [`start`](FlashScheduler::start) is called once. It spawns tasks and
-/// registers handlers, and doesn't wait; all memory is taken in it.
+/// [`needs`](FlashScheduler::needs) first; it is constant. Then [`start`](FlashScheduler::start) is called
+/// once. It spawns tasks and registers handlers, and doesn't wait; all memory is taken in it.
 ///
-/// From then on it takes each request once, keeps programs and erases of a LUN in the order of their submission, and answers each once. A
-/// read may overtake: the translation reads only pages whose program has ended, and erases only blocks that nobody reads. A request that
-/// ends in an `Error` has a fault noted above before it is answered. The owner that a read expects goes down with it, and the verdict up.
+/// From then on it takes each request once, keeps programs and erases of a LUN in the order of their
+/// submission, and answers each once. A read may overtake: the translation reads only pages whose program has
+/// ended, and erases only blocks that nobody reads. A request that ends in an `Error` has a fault noted above
+/// before it is answered. The owner that a read expects goes down with it, and the verdict up.
 ///
 /// # What is bounded
 /// Requests above by their port's depth. At most [`SchedulerNeeds::requests_per_lun`] are below at once.

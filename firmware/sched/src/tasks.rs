@@ -30,8 +30,9 @@ pub struct Running {
 
 /// Decides what runs. One value serves all LUNs of a drive.
 pub trait TaskScheduler {
-    /// A LUN is free: the index of the request to take, among phases given oldest first, at least two. Programs and erases of a LUN
-    /// must keep their order, since the pages of a block are programmed in order.
+    /// A LUN is free: the index of the request to take, among phases given oldest first, at least two.
+    /// Programs and erases of a LUN must keep their order, since the pages of a block are programmed in
+    /// order.
     fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize;
 
     /// Whether `task` may start now. One that may not is asked about again whenever an operation has ended.
@@ -46,8 +47,8 @@ pub enum Policy {
     /// In the order they came.
     #[default]
     Fifo,
-    /// Reads before programs and erases; otherwise in the order they came. Programs and erases never overtake each
-    /// other, since the pages of a block must be programmed in order.
+    /// Reads before programs and erases; otherwise in the order they came. Programs and erases never overtake
+    /// each other, since the pages of a block must be programmed in order.
     ReadsFirst,
 }
 
@@ -57,8 +58,8 @@ impl Policy {
         match self {
             Policy::Fifo => 0,
             Policy::ReadsFirst => {
-                // A read must not overtake the erase or program of what it reads: the FTL reads only pages whose program
-                // has ended and erases only blocks that nobody reads, so any read may go first.
+                // A read must not overtake the erase or program of what it reads: the FTL reads only pages
+                // whose program has ended and erases only blocks that nobody reads, so any read may go first.
                 Iterator::position(&mut waiting, |phase| {
                     matches!(phase, Phase::Read | Phase::Trigger | Phase::Transfer)
                 })
@@ -77,7 +78,8 @@ impl TaskScheduler for Policy {
     }
 }
 
-/// Starts an operation only while fewer than so many run in its package, say for want of power; chooses as `inner` does.
+/// Starts an operation only while fewer than so many run in its package, say for want of power; chooses as
+/// `inner` does.
 #[derive(Clone, Copy, Debug)]
 pub struct PackageLimit<S> {
     /// What chooses.

@@ -37,8 +37,9 @@ pub struct Worker<B> {
 }
 
 impl<B: Backend> Worker<B> {
-    /// Serves one LUN for ever: the long-lived worker of design §2. Behind a page read it has the next one begun, if
-    /// there is one, so that the LUN's array doesn't wait for the stages, nor for the pages of other LUNs.
+    /// Serves one LUN for ever: the long-lived worker of design §2. Behind a page read it has the next one
+    /// begun, if there is one, so that the LUN's array doesn't wait for the stages, nor for the pages of
+    /// other LUNs.
     pub async fn run(self) {
         let exec = self.port.exec().clone();
         self.gate.pass(&exec).await;
@@ -80,8 +81,8 @@ impl<B: Backend> Worker<B> {
         self.taken(exec, tag, request, task)
     }
 
-    /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet what comes next: a
-    /// read that comes in the meantime may have to go before a program.
+    /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet
+    /// what comes next: a read that comes in the meantime may have to go before a program.
     fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<Job> {
         let task = self.task(Phase::Read);
         if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {

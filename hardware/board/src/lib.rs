@@ -1,5 +1,5 @@
-//! The board around cores and channels: the PCIe link with its configuration space and MSI-X, and the clocks and rates of
-//! memory and buses.
+//! The board around cores and channels: the PCIe link with its configuration space and MSI-X, and the clocks
+//! and rates of memory and buses.
 #![no_std]
 #![forbid(unsafe_code)]
 

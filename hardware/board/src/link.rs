@@ -1,4 +1,5 @@
-//! The PCIe link at the level of BARs and DMA: it charges the time that packets take and keeps the order of each direction.
+//! The PCIe link at the level of BARs and DMA: it charges the time that packets take and keeps the order of
+//! each direction.
 
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;

@@ -107,7 +107,8 @@ impl PciFunction {
         self.config[at..at + 2].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// True when the function may read and write host memory: the host lets it, and it is in D0 (PCIe 4.0 §5.3.1.4.1).
+    /// True when the function may read and write host memory: the host lets it, and it is in D0 (PCIe 4.0
+    /// §5.3.1.4.1).
     #[inline]
     pub fn is_bus_master(&self) -> bool {
         Command(self.word(HEADER_COMMAND)).bus_master() && self.power_state() == D0
@@ -121,9 +122,9 @@ impl PciFunction {
     }
     /// From now on, and over resets, whoever brings an access has found out that it is meant for BAR0.
     ///
-    /// Memory Space Enable says whether the function claims addresses on its bus (PCIe 4.0 §7.5.1.1.3). A vfio-user client
-    /// names region and offset instead: addresses are decoded on its side, if at all. Its virtual machine keeps the bit
-    /// for its guest, and a driver without a bus never sets it.
+    /// Memory Space Enable says whether the function claims addresses on its bus (PCIe 4.0 §7.5.1.1.3). A
+    /// vfio-user client names region and offset instead: addresses are decoded on its side, if at all. Its
+    /// virtual machine keeps the bit for its guest, and a driver without a bus never sets it.
     pub fn decode_outside(&mut self) {
         self.decoded_outside = true;
     }
@@ -224,8 +225,8 @@ impl PciFunction {
         true
     }
 
-    /// The message of `vector` as (address, data), to be written to host memory. While the vector or the function is
-    /// masked the message becomes a pending bit; while MSI-X is off there is none.
+    /// The message of `vector` as (address, data), to be written to host memory. While the vector or the
+    /// function is masked the message becomes a pending bit; while MSI-X is off there is none.
     pub fn message(&mut self, vector: u16) -> Option<(u64, u32)> {
         let control = MsixControl(self.word(MSIX_CONTROL));
         let entry = self.table.get(usize::from(vector))?;
@@ -240,7 +241,8 @@ impl PciFunction {
         Some((entry.address.get(), entry.data.get()))
     }
 
-    /// Masks or unmasks `vector` as a write of its table entry's vector control does; of a vector that isn't, nothing.
+    /// Masks or unmasks `vector` as a write of its table entry's vector control does; of a vector that isn't,
+    /// nothing.
     pub fn set_vector_mask(&mut self, vector: u16, masked: bool) {
         let offset = MSIX_TABLE_OFFSET + u32::from(vector) * MSIX_ENTRY_BYTES as u32 + VECTOR_CONTROL;
         self.bar_write(offset, 4, u64::from(masked));
@@ -249,8 +251,8 @@ impl PciFunction {
     pub fn vectors(&self) -> u16 {
         self.table.len() as u16
     }
-    /// The vector of a message that was pending and may go now; it isn't pending any more. Ask after every write to
-    /// configuration space or to the MSI-X table until there is none.
+    /// The vector of a message that was pending and may go now; it isn't pending any more. Ask after every
+    /// write to configuration space or to the MSI-X table until there is none.
     pub fn next_released(&mut self) -> Option<u16> {
         let control = MsixControl(self.word(MSIX_CONTROL));
         if !control.enable() || control.function_mask() || !self.is_bus_master() {
@@ -270,8 +272,8 @@ impl PciFunction {
         aster_wire::pcie::CapabilityWalk::new(&self.config).filter_map(|(id, _)| CapabilityId::from_raw(id))
     }
 
-    /// The power state of PMCSR: 0 is D0, 3 is D3hot. The function keeps its state in D3hot, but neither answers in BAR0
-    /// nor reaches host memory.
+    /// The power state of PMCSR: 0 is D0, 3 is D3hot. The function keeps its state in D3hot, but neither
+    /// answers in BAR0 nor reaches host memory.
     #[inline]
     pub fn power_state(&self) -> u8 {
         PowerManagementControl(self.word(PM_CONTROL)).power_state()

@@ -1,4 +1,5 @@
-//! Carrying a planned transaction out: its latches and bursts to the packages, its data between packages, stages and memory.
+//! Carrying a planned transaction out: its latches and bursts to the packages, its data between packages,
+//! stages and memory.
 
 use crate::stages::Stages;
 use crate::timing::CycleTable;
@@ -11,7 +12,8 @@ use aster_txn::interface::limits::MAILBOX_BYTES;
 use aster_txn::{AddressRun, Descriptor, Latch, MAX_DESCRIPTORS, Op, Path, Txn};
 use aster_units::{Content, Instant};
 
-/// What went wrong, and in which cycle. Boxed where it is returned: all the steps that go well would carry its size.
+/// What went wrong, and in which cycle. Boxed where it is returned: all the steps that go well would carry
+/// its size.
 pub(crate) struct Fault {
     pub cycle: u64,
     pub error: TxnError,
@@ -80,8 +82,8 @@ impl Course<'_> {
         &self.txn.descriptors()[usize::from(index)]
     }
 
-    /// Carries the plan out on one package that nobody watches; gives the mailbox. After an error the chip is let go: the
-    /// bus must stay usable.
+    /// Carries the plan out on one package that nobody watches; gives the mailbox. After an error the chip is
+    /// let go: the bus must stay usable.
     pub(crate) fn to_one<P: Package>(
         &self,
         package: &mut P,
@@ -294,8 +296,8 @@ fn deliver(
     }
 }
 
-/// What a burst of `bytes` to a package carries, from where its descriptor says; `immediate` are the descriptor's own
-/// bytes.
+/// What a burst of `bytes` to a package carries, from where its descriptor says; `immediate` are the
+/// descriptor's own bytes.
 #[inline]
 fn collect<'a>(
     descriptor: &Descriptor,

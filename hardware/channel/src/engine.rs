@@ -136,7 +136,8 @@ impl<P: Package + 'static> Engine<P> {
             .expect("the way is in a mode that the engine drives")
     }
 
-    /// When a push of now is sampled. One that answers the end of a transaction comes after the edge which showed that.
+    /// When a push of now is sampled. One that answers the end of a transaction comes after the edge which
+    /// showed that.
     fn sampled(&self, pushed_now: bool) -> Instant {
         let now = self.exec.now();
         if pushed_now && now == self.over_at.get() {
@@ -172,7 +173,8 @@ impl<P: Package + 'static> Engine<P> {
             }
             let end = table.at(start, over);
             *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index, bytes });
-            // Nothing that is issued meanwhile can start before this one has ended; then the engine looks by itself.
+            // Nothing that is issued meanwhile can start before this one has ended; then the engine looks by
+            // itself.
             self.port.listen(false);
             self.recorder
                 .emit(start, || Event::TransactionStarted { channel: self.port.id().0, slot: slot as u16 });

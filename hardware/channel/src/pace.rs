@@ -6,8 +6,8 @@ use aster_ports::resource::{WORD_BYTES, Window};
 use aster_txn::interface::limits;
 use aster_units::Instant;
 
-/// Walks a transaction's words through memory, the Packetizer's FIFOs and the bus. Cycles are counted from the
-/// transaction's start. The memory is taken once.
+/// Walks a transaction's words through memory, the Packetizer's FIFOs and the bus. Cycles are counted from
+/// the transaction's start. The memory is taken once.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// When memory accepted the last words of read bursts: as many as the FIFO holds.
@@ -37,8 +37,8 @@ impl Pace {
         }
     }
 
-    /// Whether the bus never waits: nobody else's bytes pass first, memory is faster than the strobes, and the first word
-    /// that goes into a package, at the cycle `first_inward`, has come by then.
+    /// Whether the bus never waits: nobody else's bytes pass first, memory is faster than the strobes, and
+    /// the first word that goes into a package, at the cycle `first_inward`, has come by then.
     #[inline]
     pub(crate) fn keeps_up(window: &Window, table: &CycleTable, start: Instant, first_inward: u64) -> bool {
         let word = window.word();
@@ -98,10 +98,10 @@ impl Pace {
         Word { begin, end }
     }
 
-    /// Whether the whole words behind `word` follow without a pause, memory being no slower than the strobes. Into a package: a
-    /// word that comes in time is followed by one that has passed no later than its turn. Out of one: memory has taken the word as
-    /// soon as it was there; the FIFO then empties as fast as it fills, and is never full, since each word in it was
-    /// accepted a cycle after the one before at least.
+    /// Whether the whole words behind `word` follow without a pause, memory being no slower than the strobes.
+    /// Into a package: a word that comes in time is followed by one that has passed no later than its turn.
+    /// Out of one: memory has taken the word as soon as it was there; the FIFO then empties as fast as it
+    /// fills, and is never full, since each word in it was accepted a cycle after the one before at least.
     fn never_waits_again(&self, table: &CycleTable, out: bool, word: &Word) -> bool {
         let (window, _) = self.window.expect("a transaction has begun");
         let strobes = table.strobes(out, table.transfers(WORD_BYTES as u32, false));
@@ -110,8 +110,9 @@ impl Pace {
         memory_is_faster && (!out || (room && self.next_accepted == word.end + 1))
     }
 
-    /// Whole words out of a package, `most` of them at most and the first of them from `free` on, for which the bus doesn't wait since
-    /// the FIFO has room, until memory takes them as they come. How many there are: what [`Pace::word`] would do of each.
+    /// Whole words out of a package, `most` of them at most and the first of them from `free` on, for which
+    /// the bus doesn't wait since the FIFO has room, until memory takes them as they come. How many there
+    /// are: what [`Pace::word`] would do of each.
     fn pile_up(&mut self, table: &CycleTable, most: u64, free: u64) -> u64 {
         let (window, start) = self.window.expect("a transaction has begun");
         let strobes = table.strobes(true, table.transfers(WORD_BYTES as u32, false));
@@ -158,8 +159,8 @@ impl Pace {
         end
     }
 
-    /// From when on the bus can have the next word: one to the package once memory has delivered it, one from the package
-    /// once the FIFO has room.
+    /// From when on the bus can have the next word: one to the package once memory has delivered it, one from
+    /// the package once the FIFO has room.
     fn ready(&mut self, out: bool, passed: u64) -> u64 {
         if out {
             let full = self.words_out >= limits::FIFO_WORDS;

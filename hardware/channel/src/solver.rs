@@ -4,8 +4,9 @@ use alloc::rc::Rc;
 use aster_units::{Duration, Instant};
 use core::cell::Cell;
 
-/// Solves the key equations of damaged chunks, one after the other. The channel goes on meanwhile: what waits is the page's data,
-/// not the bus. A page's chunks are heard of at its end, so that they wait for those of pages which ended before.
+/// Solves the key equations of damaged chunks, one after the other. The channel goes on meanwhile: what waits
+/// is the page's data, not the bus. A page's chunks are heard of at its end, so that they wait for those of
+/// pages which ended before.
 #[derive(Debug)]
 pub struct KeySolver {
     each: Duration,

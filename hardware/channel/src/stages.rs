@@ -1,10 +1,10 @@
-//! The stream stages between Packetizer and µFSM: ECC, then scrambler on the way in; the other way round on the way out
-//! (C19).
+//! The stream stages between Packetizer and µFSM: ECC, then scrambler on the way in; the other way round on
+//! the way out (C19).
 //!
-//! A page that was written through the stages is kept plain by the package, with its bit errors beside it (design §4). Where
-//! no bit is wrong, the code word never exists; a chunk with wrong bits is encoded, damaged and really corrected. On a drive
-//! that keeps fingerprints there is nothing to decode: a chunk with more wrong bits than the code corrects fails, which is
-//! what a bounded-distance decoder does.
+//! A page that was written through the stages is kept plain by the package, with its bit errors beside it
+//! (design §4). Where no bit is wrong, the code word never exists; a chunk with wrong bits is encoded,
+//! damaged and really corrected. On a drive that keeps fingerprints there is nothing to decode: a chunk with
+//! more wrong bits than the code corrects fails, which is what a bounded-distance decoder does.
 
 use crate::solver::SharedSolver;
 use alloc::boxed::Box;
@@ -28,7 +28,8 @@ pub struct Ecc {
 }
 
 impl Ecc {
-    /// Code words over GF(2^`m`) designed for `t` errors of which up to `limit` are corrected (G6), for `layout`.
+    /// Code words over GF(2^`m`) designed for `t` errors of which up to `limit` are corrected (G6), for
+    /// `layout`.
     ///
     /// # Errors
     /// When the code doesn't exist for these sizes.
@@ -116,7 +117,8 @@ impl Stages {
         self.damaged_chunks = 0;
     }
 
-    /// What was found since [`Stages::reset`], and how long the stages take after the last byte, which came at `now`.
+    /// What was found since [`Stages::reset`], and how long the stages take after the last byte, which came
+    /// at `now`.
     pub(crate) fn finish(&self, now: Instant) -> (FrameReport, Duration) {
         if self.parts == 0 {
             return (self.report, Duration::ZERO);
@@ -173,8 +175,8 @@ impl Stages {
         Ok(())
     }
 
-    /// A burst without stages: bus bytes into `descriptor.buffer` at byte `from` on; what lies beyond the page's
-    /// data goes to the buffer's OOB as far as that reaches.
+    /// A burst without stages: bus bytes into `descriptor.buffer` at byte `from` on; what lies beyond the
+    /// page's data goes to the buffer's OOB as far as that reaches.
     pub(crate) fn receive_unchecked(
         &mut self,
         from: u32,
@@ -212,8 +214,8 @@ impl Stages {
         }
     }
 
-    /// The bytes that a burst of `bytes` shows on the bus. On a drive that keeps fingerprints a page's bytes are not
-    /// known; they show as FFh.
+    /// The bytes that a burst of `bytes` shows on the bus. On a drive that keeps fingerprints a page's bytes
+    /// are not known; they show as FFh.
     pub(crate) fn bus_bytes(&mut self, out: &DataOut<'_>, bytes: u32) -> Vec<u8> {
         let (mut raw, column, flips) = match *out {
             DataOut::Bytes(literal) => return literal.to_vec(),
@@ -228,7 +230,8 @@ impl Stages {
         raw[from..from + bytes as usize].to_vec()
     }
 
-    /// The whole raw page that the stages make of plain content: encoded, then scrambled (C19), FFh where nothing lies.
+    /// The whole raw page that the stages make of plain content: encoded, then scrambled (C19), FFh where
+    /// nothing lies.
     pub(crate) fn code_word(&mut self, page: &PageData<'_>) -> Vec<u8> {
         let mut raw = vec![0xff; self.layout.raw_bytes() as usize];
         if page.content == Content::Full {
@@ -349,7 +352,8 @@ impl Stages {
         target[first * sector_len..end * sector_len].fill(0xff);
         oob.fill(0xff);
         self.report.erased = true;
-        // An all-ones page with few zeroes reads as erased; with more zeroes than the code could correct it is damage.
+        // An all-ones page with few zeroes reads as erased; with more zeroes than the code could correct it
+        // is damage.
         let per_sector = self.layout.chunks_per_sector();
         for sector in descriptor.sectors.first..descriptor.sectors.end() {
             for chunk in u16::from(sector) * per_sector..u16::from(sector + 1) * per_sector {
@@ -478,7 +482,8 @@ fn within(flips: &[u32], span: Span) -> &[u32] {
     &flips[from..to]
 }
 
-/// What a bounded-distance decoder makes of `errors` wrong bits: their number, or `None` when it can't correct them.
+/// What a bounded-distance decoder makes of `errors` wrong bits: their number, or `None` when it can't
+/// correct them.
 fn count(ecc: &Ecc, errors: usize) -> Option<usize> {
     (errors <= ecc.chunk.limit()).then_some(errors)
 }

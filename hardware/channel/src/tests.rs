@@ -1,6 +1,7 @@
 //! The cycle rules by hand, against a package that only writes down what it sees.
 //!
-//! The clock is 10 ns. A push at 0 is sampled at once and starts two cycles later, at 20 ns; cycles below count from there.
+//! The clock is 10 ns. A push at 0 is sampled at once and starts two cycles later, at 20 ns; cycles below
+//! count from there.
 
 use crate::{BusTiming, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig};
 use alloc::rc::Rc;
@@ -96,8 +97,8 @@ const fn ns(n: u64) -> Duration {
     Duration::from_nanos(n)
 }
 
-/// In cycles: CE# setup 2, hold 1, latch 3, read preamble 2 and postamble 1, tWB 10, tWHR 8, tADL 11, tCCS 31, tRHW 10;
-/// a byte takes two.
+/// In cycles: CE# setup 2, hold 1, latch 3, read preamble 2 and postamble 1, tWB 10, tWHR 8, tADL 11, tCCS
+/// 31, tRHW 10; a byte takes two.
 const TIMING: BusTiming = BusTiming {
     interface: Interface::POWER_ON,
     t_cs: ns(15),
@@ -184,7 +185,8 @@ impl Bench {
         self.results.take()
     }
 
-    /// Runs one transaction pushed at 0 and gives what the package saw, in cycles from the transaction's start.
+    /// Runs one transaction pushed at 0 and gives what the package saw, in cycles from the transaction's
+    /// start.
     fn cycles(build: impl FnOnce(&mut Txn)) -> Vec<(u64, Call)> {
         let bench = Bench::new();
         bench.issue(0, 0, build);
@@ -342,8 +344,8 @@ fn paced(direction: Direction, bytes_per_second: u64) -> (u64, Vec<(u8, u64, Cal
 
 #[test]
 fn words_of_a_slow_memory_pause_the_strobes_of_a_write_burst() {
-    // A word of eight bytes takes 16 cycles on the bus, and 800 cycles in a memory of 1 MB/s. Delivered in cycle 800, it may
-    // begin in cycle 801.
+    // A word of eight bytes takes 16 cycles on the bus, and 800 cycles in a memory of 1 MB/s. Delivered in
+    // cycle 800, it may begin in cycle 801.
     let (finished, log) = paced(Direction::In, 1_000_000);
     let cycles = |n: u64| 20 + 10 * n;
     assert_eq!(log[2], (0, cycles(801), In { last: cycles(801 + 16) }));

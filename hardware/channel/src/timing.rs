@@ -1,5 +1,5 @@
-//! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, ONFI minima rounded up. The same
-//! rules as the RTL's (rtl/README.md), from the same table.
+//! Cycle rules (design §2): every µFSM step lasts whole cycles of the controller clock, ONFI minima rounded
+//! up. The same rules as the RTL's (rtl/README.md), from the same table.
 
 use aster_ports::package::{DataMode, Interface};
 use aster_txn::interface::{CycleRegisters, limits};
@@ -11,7 +11,8 @@ use core::ops::Deref;
 
 const PHASES: u64 = limits::PHASES as u64;
 
-/// ONFI timing parameters of one data mode, under their datasheet names, as the controller keeps them (ONFI 5.1 §4).
+/// ONFI timing parameters of one data mode, under their datasheet names, as the controller keeps them (ONFI
+/// 5.1 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BusTiming {
     /// The data interface and timing mode these are for.
@@ -22,10 +23,11 @@ pub struct BusTiming {
     pub t_ch: Duration,
     /// CE# high between two selections.
     pub t_ceh: Duration,
-    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes), never under two of tWP: WE# is low for half; in
-    /// NV-DDR2 DQS is held low for tWPSTH of it, if it follows a burst.
+    /// One latch cycle (tWC in SDR, tCAD between latches in the synchronous modes), never under two of tWP:
+    /// WE# is low for half; in NV-DDR2 DQS is held low for tWPSTH of it, if it follows a burst.
     pub t_wc: Duration,
-    /// How long CLE, ALE and DQ stay after a latch's edge: the greatest of tCLH, tALH and tDH (tCALH and tCAH).
+    /// How long CLE, ALE and DQ stay after a latch's edge: the greatest of tCLH, tALH and tDH (tCALH and
+    /// tCAH).
     pub t_hold: Duration,
     /// Two bytes of data output: 2 tRC in SDR, a clock or strobe cycle in the others.
     pub t_pair_out: Duration,
@@ -59,7 +61,8 @@ impl BusTiming {
             InterfaceTiming::Sdr(t) => {
                 (DataMode::Sdr, zero, zero, zero, zero, t.t_clh.max(t.t_alh).max(t.t_dh), t.t_wp * 2)
             }
-            // The clock stretches from the command cycle to the strobes: one tDQSCK or tDQSS and its postamble.
+            // The clock stretches from the command cycle to the strobes: one tDQSCK or tDQSS and its
+            // postamble.
             InterfaceTiming::NvDdr(t) => {
                 (DataMode::NvDdr, t.t_wpre, t.t_wpst, t.t_dqsck, t.t_ck, t.t_calh.max(t.t_cah), zero)
             }
@@ -98,8 +101,9 @@ impl BusTiming {
         }
     }
 
-    /// The same with data strobes slow enough for at most `bytes_per_second`, which must not be 0: a controller may drive a
-    /// package slower than its mode allows (B21: NV-DDR2 at 100 MT/s, for which the standard has no mode).
+    /// The same with data strobes slow enough for at most `bytes_per_second`, which must not be 0: a
+    /// controller may drive a package slower than its mode allows (B21: NV-DDR2 at 100 MT/s, for which the
+    /// standard has no mode).
     #[must_use]
     pub fn at_most(self, bytes_per_second: u64) -> Self {
         let pair = Duration::of_transfer(2, bytes_per_second);
@@ -179,7 +183,8 @@ impl CycleTable {
         let grains = |cycles: u64| cycles.div_ceil(grain) * grain;
         let cycles = |d: Duration| fit(grains(d.cycles_up(period)));
         let phases = |d: Duration| (d.as_picos() * PHASES).div_ceil(period.as_picos());
-        // A transfer's strobe is low for one half and high for the other; the output serialiser gives whole phases.
+        // A transfer's strobe is low for one half and high for the other; the output serialiser gives whole
+        // phases.
         let byte_phases = |pair: Duration| match mode {
             DataMode::Sdr => fit(2 * phases(pair).div_ceil(4)),
             DataMode::NvDdr => fit(grain * PHASES / 2),
@@ -239,8 +244,9 @@ impl CycleTable {
         u64::from(if out { self.registers.byte_phases_out } else { self.registers.byte_phases_in })
     }
 
-    /// How often a burst of `bytes` strobes: with two bytes a strobe cycle an even number of times, and register data
-    /// (`twice`) come twice (ONFI 5.1, READ ID, READ STATUS, GET and SET FEATURES in the DDR interfaces).
+    /// How often a burst of `bytes` strobes: with two bytes a strobe cycle an even number of times, and
+    /// register data (`twice`) come twice (ONFI 5.1, READ ID, READ STATUS, GET and SET FEATURES in the DDR
+    /// interfaces).
     #[inline]
     pub(crate) fn transfers(&self, bytes: u32, twice: bool) -> u64 {
         let bytes = u64::from(bytes);
@@ -265,8 +271,8 @@ impl CycleTable {
         if grain == 1 { cycles } else { cycles.div_ceil(grain) * grain }
     }
 
-    /// How many cycles ahead the controller decides that a word begins: CLE and ALE announce NV-DDR's data to CLK half a
-    /// period before its rise.
+    /// How many cycles ahead the controller decides that a word begins: CLE and ALE announce NV-DDR's data to
+    /// CLK half a period before its rise.
     #[inline]
     pub(crate) fn decided_ahead(&self) -> u64 {
         if self.interface.mode == DataMode::NvDdr { u64::from(self.registers.grain) } else { 0 }
@@ -333,7 +339,8 @@ impl Cycles {
     }
 }
 
-/// Where the walk stands relative to the events that waits count from. Cycles are counted from the transaction's start.
+/// Where the walk stands relative to the events that waits count from. Cycles are counted from the
+/// transaction's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     pub(crate) cycle: u64,
@@ -369,8 +376,8 @@ impl Cursor {
         self.ends_in_latch = true;
         first
     }
-    /// Before the strobes of a burst: tCCS after a column change, else tWHR or tADL, counted from the last latch; then
-    /// the preamble. Gives the cycle of the first strobe.
+    /// Before the strobes of a burst: tCCS after a column change, else tWHR or tADL, counted from the last
+    /// latch; then the preamble. Gives the cycle of the first strobe.
     #[inline]
     pub(crate) fn before_burst(&mut self, table: &CycleTable, out: bool) -> u64 {
         if self.latched {
@@ -401,7 +408,8 @@ impl Cursor {
         let from = if self.latched { self.last_latch } else { self.cycle };
         self.cycle = self.cycle.max(from + cycles);
     }
-    /// END: tWB after a latch, tRHW after a read burst (as far as the next transaction can't keep it), then CE# hold.
+    /// END: tWB after a latch, tRHW after a read burst (as far as the next transaction can't keep it), then
+    /// CE# hold.
     #[inline]
     pub(crate) fn end(&mut self, table: &CycleTable) {
         if self.ends_in_latch {

@@ -1,5 +1,5 @@
-//! From a transaction's operations to the cycles of its latches and bursts. The engine plans when a transaction starts, to
-//! know how long it owns the channel, and carries the plan out when it ends.
+//! From a transaction's operations to the cycles of its latches and bursts. The engine plans when a
+//! transaction starts, to know how long it owns the channel, and carries the plan out when it ends.
 
 use crate::pace::Pace;
 use crate::timing::{Cursor, CycleTable};
@@ -26,7 +26,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Box<[Step; MAX_OPS]>,
     /// Cycles from start to the release of the chips.
     pub(crate) cycles: u64,
-    /// Cycles from start to the release of the channel: when the last word of the read bursts is in memory too.
+    /// Cycles from start to the release of the channel: when the last word of the read bursts is in memory
+    /// too.
     pub(crate) over: u64,
     /// Bytes of all bursts.
     pub(crate) bytes: u32,
@@ -108,8 +109,8 @@ impl Plan {
     }
 }
 
-/// Lays the operations out one after the other and gives the cycle in which the chips are let go. `strobes` tells the cycles
-/// of a burst's first strobe and of its end.
+/// Lays the operations out one after the other and gives the cycle in which the chips are let go. `strobes`
+/// tells the cycles of a burst's first strobe and of its end.
 #[inline(always)]
 fn lay_out(
     steps: &mut [Step; MAX_OPS],

@@ -1,8 +1,8 @@
-//! A channel's activity as ONFI pin waveforms: what a logic analyser on the board would show, beside the name of the
-//! transaction and the decoded cycle.
+//! A channel's activity as ONFI pin waveforms: what a logic analyser on the board would show, beside the name
+//! of the transaction and the decoded cycle.
 //!
-//! [`WaveTap`] listens to the channel and draws; [`Waveform`] is what it has drawn, plain data that a writer of any
-//! format can take.
+//! [`WaveTap`] listens to the channel and draws; [`Waveform`] is what it has drawn, plain data that a writer
+//! of any format can take.
 
 mod capture;
 mod draw;
@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 use aster_units::{ChannelId, Instant};
 use core::fmt;
 
-/// The most pin changes that a capture keeps (a page read in NV-DDR2 takes about 55,000). A transaction that would go
-/// beyond is left out as a whole, with all that follow.
+/// The most pin changes that a capture keeps (a page read in NV-DDR2 takes about 55,000). A transaction that
+/// would go beyond is left out as a whole, with all that follow.
 pub const MAX_CHANGES: usize = 1 << 19;
 
 /// A pin or a decoded signal of a channel.
@@ -30,7 +30,8 @@ pub enum Signal {
     AddressLatchEnable,
     /// WE#: its rising edge latches; CLK in NV-DDR, drawn by its latching edges.
     WriteEnable,
-    /// RE#: a low pulse a byte in SDR, an edge a byte in NV-DDR2; W/R# in NV-DDR, low while the package drives.
+    /// RE#: a low pulse a byte in SDR, an edge a byte in NV-DDR2; W/R# in NV-DDR, low while the package
+    /// drives.
     ReadEnable,
     /// DQ\[7:0\], high impedance between cycles.
     Data,
@@ -115,7 +116,8 @@ impl Waveform {
     pub fn channel(&self) -> ChannelId {
         self.channel
     }
-    /// Every signal with the level it has before its first change: chips not selected and ready, DQ not driven.
+    /// Every signal with the level it has before its first change: chips not selected and ready, DQ not
+    /// driven.
     pub fn signals(&self) -> impl Iterator<Item = (Signal, Level)> + use<> {
         use Signal::*;
         let per_way = |signal: fn(u8) -> Signal| move |way| (signal(way), Level::High);

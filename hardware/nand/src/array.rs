@@ -34,8 +34,8 @@ impl NandCells {
     pub fn config(&self) -> &NandConfig {
         &self.config
     }
-    /// Power goes at `at`: when the packages are dropped, what their arrays had not finished by then is torn. Without this,
-    /// the last call on each package's bus counts.
+    /// Power goes at `at`: when the packages are dropped, what their arrays had not finished by then is torn.
+    /// Without this, the last call on each package's bus counts.
     pub fn power_off(&self, at: Instant) {
         self.power.off_at.set(Some(at));
     }
@@ -55,12 +55,12 @@ impl fmt::Debug for NandArray {
 }
 
 impl NandArray {
-    /// An array on fresh cells in memory, or on the image that lies on `medium`, which is made if the medium is empty.
-    /// Packages report their busy times to `recorder`.
+    /// An array on fresh cells in memory, or on the image that lies on `medium`, which is made if the medium
+    /// is empty. Packages report their busy times to `recorder`.
     ///
     /// # Errors
-    /// When the configuration is out of range; when the medium fails, is too small, or holds a damaged image or one of
-    /// another array.
+    /// When the configuration is out of range; when the medium fails, is too small, or holds a damaged image
+    /// or one of another array.
     pub fn new(
         config: NandConfig,
         medium: Option<Box<dyn Medium>>,
@@ -83,7 +83,8 @@ impl NandArray {
         NandArray::power_up(NandCells { config, dies, image, power: Rc::default() }, recorder)
     }
 
-    /// Packages on cells that have lost their power: registers, features and data interface are as after power-on.
+    /// Packages on cells that have lost their power: registers, features and data interface are as after
+    /// power-on.
     ///
     /// # Errors
     /// [`NandError::Powered`] while packages of these cells live.
@@ -107,7 +108,8 @@ impl NandArray {
         Ok(NandArray { cells, channels })
     }
 
-    /// The packages of a channel, one a way; none when they have been taken already or the channel doesn't exist.
+    /// The packages of a channel, one a way; none when they have been taken already or the channel doesn't
+    /// exist.
     pub fn take_packages(&mut self, channel: u16) -> Vec<NandPackage> {
         self.channels.get_mut(usize::from(channel)).map(core::mem::take).unwrap_or_default()
     }
@@ -117,7 +119,8 @@ impl NandArray {
         self.cells.clone()
     }
 
-    /// Bytes that a medium needs for the image of such an array. The image is sparse: what was never written takes no space.
+    /// Bytes that a medium needs for the image of such an array. The image is sparse: what was never written
+    /// takes no space.
     pub fn image_bytes(config: &NandConfig) -> u64 {
         Image::bytes(config)
     }
@@ -129,8 +132,8 @@ impl NandArray {
         blocks.filter(move |&block| config.failures.factory_bad(seed, block))
     }
 
-    /// Bytes of such an image, from its beginning, that say what the array holds: blocks, and pages with their checksums. The
-    /// pages' bytes follow.
+    /// Bytes of such an image, from its beginning, that say what the array holds: blocks, and pages with
+    /// their checksums. The pages' bytes follow.
     pub fn image_records_bytes(config: &NandConfig) -> u64 {
         Image::records_bytes(config)
     }

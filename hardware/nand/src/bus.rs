@@ -58,7 +58,8 @@ pub(crate) const fn data_mode(interface: DataInterface) -> DataMode {
     }
 }
 
-/// What happened last on the bus, as far as a wait counts from it, and the waits of the mode the package is in.
+/// What happened last on the bus, as far as a wait counts from it, and the waits of the mode the package is
+/// in.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     mode: DataMode,

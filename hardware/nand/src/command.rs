@@ -1,4 +1,5 @@
-//! Decoding of command and address latches (ONFI 5.1 §5): which cycle may follow which, and what the last one starts.
+//! Decoding of command and address latches (ONFI 5.1 §5): which cycle may follow which, and what the last one
+//! starts.
 
 use crate::package::{NandPackage, Source};
 use crate::phase::{Pending, Phase, Prefix, Setup, Target, View};
@@ -33,8 +34,8 @@ impl NandPackage {
         Ok(())
     }
 
-    /// A command's first cycle. An incomplete command before it is void, except that only status and reset may interrupt
-    /// the loading of a page or the cycles of an address.
+    /// A command's first cycle. An incomplete command before it is void, except that only status and reset
+    /// may interrupt the loading of a page or the cycles of an address.
     pub(crate) fn on_first_cycle(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
         let between = matches!(self.phase, Phase::Idle | Phase::Returning);
         if !between && !command::accepted_while_busy(value) {
@@ -370,7 +371,8 @@ impl NandPackage {
         if usize::from(lun) < self.luns.len() { Ok(lun) } else { Err(ProtocolError::UnexpectedAddress) }
     }
 
-    /// The LUN named last answers READ STATUS; the others let go of the bus, so that their registers need 06h–E0h first.
+    /// The LUN named last answers READ STATUS; the others let go of the bus, so that their registers need
+    /// 06h–E0h first.
     #[inline]
     pub(crate) fn name(&mut self, lun: u8) {
         self.addressed = lun;

@@ -1,18 +1,21 @@
 //! How the cells around a cell lift its threshold: program interference, cell by cell.
 //!
-//! A cell is lifted by those of its neighbours that hold charge, which all but erased cells do: the two beside it on its word
-//! line, and the one on the word line that is programmed after its own (Cai et al., ICCD 2013). Read levels suit what random data
-//! lift on the average. A cell that is lifted by more is wrong more often, one that is lifted by less less often, as far as its
-//! errors are such that a lift makes: those of erased cells are, those of the highest level are not.
+//! A cell is lifted by those of its neighbours that hold charge, which all but erased cells do: the two
+//! beside it on its word line, and the one on the word line that is programmed after its own (Cai et al.,
+//! ICCD 2013). Read levels suit what random data lift on the average. A cell that is lifted by more is wrong
+//! more often, one that is lifted by less less often, as far as its errors are such that a lift makes: those
+//! of erased cells are, those of the highest level are not.
 
 use crate::errors::{ErrorModel, LEVELS_MAX};
 use aster_units::CellMode;
 
-/// The share of each neighbour in the lift: on either side, and on the next word line, where cells lie as near as both.
+/// The share of each neighbour in the lift: on either side, and on the next word line, where cells lie as
+/// near as both.
 const BESIDE: f64 = 0.25;
 const NEXT: f64 = 0.5;
 
-/// The level of a cell from its bits, LSB first: a reflected Gray code that begins with the erased cell, of which all bits are one.
+/// The level of a cell from its bits, LSB first: a reflected Gray code that begins with the erased cell, of
+/// which all bits are one.
 #[inline]
 pub(crate) fn level(bits: impl IntoIterator<Item = bool>) -> usize {
     let mut level = 0;
@@ -25,7 +28,8 @@ pub(crate) fn level(bits: impl IntoIterator<Item = bool>) -> usize {
 /// What data do to the cells of a page that has been through so much.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coupling {
-    /// What the errors of each level are multiplied by when no share of the neighbours is charged, and all are.
+    /// What the errors of each level are multiplied by when no share of the neighbours is charged, and all
+    /// are.
     lifted: [f64; LEVELS_MAX],
     /// The lift by all neighbours, in units of what changes the rate by e.
     lift: f64,
@@ -59,8 +63,8 @@ impl Coupling {
         Some(coupling)
     }
 
-    /// What the expected errors of a cell at `level` are multiplied by, whose neighbours on the left, on the right and on the
-    /// next word line are charged or not.
+    /// What the expected errors of a cell at `level` are multiplied by, whose neighbours on the left, on the
+    /// right and on the next word line are charged or not.
     pub(crate) fn factor(&self, level: usize, [left, right, next]: [bool; 3]) -> f64 {
         let of = |is_charged: bool, share: f64| if is_charged { share } else { 0.0 };
         let share = of(left, BESIDE) + of(right, BESIDE) + of(next, NEXT);

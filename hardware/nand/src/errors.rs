@@ -1,10 +1,11 @@
 //! Bit errors of the cells: seeded, repeatable, and monotone in stress.
 //!
-//! A page's flips are the arrivals of a unit-rate Poisson process that a seed fixes for as long as the page isn't erased:
-//! the k-th bit flips once the expected number of errors passes the k-th arrival. Wear, age and reads only add. Where the read
-//! level matters there are two such processes, one for the cells that it finds above it and one for those below: moving the
-//! level rids a page of errors of one kind and brings others. Read noise moves the level of each cell a little, another way in
-//! each read, so that the cells near it are now right and now wrong. An undisturbed page costs one hash and one comparison a process.
+//! A page's flips are the arrivals of a unit-rate Poisson process that a seed fixes for as long as the page
+//! isn't erased: the k-th bit flips once the expected number of errors passes the k-th arrival. Wear, age and
+//! reads only add. Where the read level matters there are two such processes, one for the cells that it finds
+//! above it and one for those below: moving the level rids a page of errors of one kind and brings others.
+//! Read noise moves the level of each cell a little, another way in each read, so that the cells near it are
+//! now right and now wrong. An undisturbed page costs one hash and one comparison a process.
 
 use alloc::vec::Vec;
 use aster_units::{PageType, mix64};
@@ -14,31 +15,34 @@ pub const LEVELS_MAX: usize = 8;
 
 /// How the raw bit error rate grows, each rate in errors per bit.
 ///
-/// The shapes are those that public characterisation of planar and 3D MLC and TLC parts agrees on; the numbers are a
-/// package's own.
-/// - A floor when fresh, and growth with program/erase cycles that is more than linear (Mielke et al., IRPS 2008; Cai et al.,
-///   Proc. IEEE 105(9), 2017, arXiv 1706.08642).
-/// - Retention loss about logarithmic in time, and the read level with the fewest errors sinking with the logarithm of time,
-///   both faster the more the block is worn (Cai et al., HPCA 2015; Luo et al., SIGMETRICS 2018, arXiv 1807.05140).
-/// - Read disturb linear in the block's reads since erase, steeper the more it is worn (Cai et al., DSN 2015).
-/// - Upper bits of a cell worse than the lower, and errors that multiply as a read level leaves the best one to either side
-///   (Cai et al., DATE 2013).
-/// - What a cell's threshold is found to be changes from read to read, by random telegraph noise (Compagnoni et al., IEEE TED
-///   55(1), 2008): a page read again at the same level has not quite the same errors.
-/// - Interference from the cells of the word line programmed after, in proportion to the charge that their data put there
-///   (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference): page by page (`neighbour`), or cell
-///   by cell and from either side as well (`coupling_mv`; module `coupling`).
+/// The shapes are those that public characterisation of planar and 3D MLC and TLC parts agrees on; the
+/// numbers are a package's own.
+/// - A floor when fresh, and growth with program/erase cycles that is more than linear (Mielke et al., IRPS
+///   2008; Cai et al., Proc. IEEE 105(9), 2017, arXiv 1706.08642).
+/// - Retention loss about logarithmic in time, and the read level with the fewest errors sinking with the
+///   logarithm of time, both faster the more the block is worn (Cai et al., HPCA 2015; Luo et al., SIGMETRICS
+///   2018, arXiv 1807.05140).
+/// - Read disturb linear in the block's reads since erase, steeper the more it is worn (Cai et al., DSN
+///   2015).
+/// - Upper bits of a cell worse than the lower, and errors that multiply as a read level leaves the best one
+///   to either side (Cai et al., DATE 2013).
+/// - What a cell's threshold is found to be changes from read to read, by random telegraph noise (Compagnoni
+///   et al., IEEE TED 55(1), 2008): a page read again at the same level has not quite the same errors.
+/// - Interference from the cells of the word line programmed after, in proportion to the charge that their
+///   data put there (Cai et al., ICCD 2013, program interference; Luo et al. 2018, retention interference):
+///   page by page (`neighbour`), or cell by cell and from either side as well (`coupling_mv`; module
+///   `coupling`).
 ///
 /// Rates, shifts and shares of 0 switch an influence off.
 ///
 /// With `c` in thousands of cycles and `t = ln(1 + hours)`:
 ///
-/// `rate = type · (fresh + c·cycle + c²·cycle_squared + (1 + c)·(t·retention + reads·read)) · (1 + 2·share·neighbour) ·
-/// cosh((level − best) / level_width_mv)`, `best = −(1 + c)·t·retention_shift_mv`
+/// `rate = type · (fresh + c·cycle + c²·cycle_squared + (1 + c)·(t·retention + reads·read)) · (1 +
+/// 2·share·neighbour) · cosh((level − best) / level_width_mv)`, `best = −(1 + c)·t·retention_shift_mv`
 ///
-/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ of scrambled data. The two halves of the
-/// cosh are the two processes: a cell's distance from the level is `level_width_mv` for each factor of e in its arrival, which is what
-/// `read_noise_mv` is measured against.
+/// where `share` is the share of programmed cells (zeroes) in the neighbouring page: ½ of scrambled data. The
+/// two halves of the cosh are the two processes: a cell's distance from the level is `level_width_mv` for
+/// each factor of e in its arrival, which is what `read_noise_mv` is measured against.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ErrorModel {
     /// At no wear, no age and no reads.
@@ -59,18 +63,18 @@ pub struct ErrorModel {
     pub slc_factor: f64,
     /// How far the best read level sinks, in millivolts per unit of `ln(1 + hours)`.
     pub retention_shift_mv: f64,
-    /// Distance from the best read level, in millivolts, at which the rate has grown by half (cosh 1 = 1.54). 0 when the
-    /// level doesn't matter.
+    /// Distance from the best read level, in millivolts, at which the rate has grown by half (cosh 1 = 1.54).
+    /// 0 when the level doesn't matter.
     pub level_width_mv: f64,
-    /// Standard deviation, in millivolts, of the level that one read finds a cell at; at most `level_width_mv`. Other cells are wrong
-    /// in each read, but as many on the average.
+    /// Standard deviation, in millivolts, of the level that one read finds a cell at; at most
+    /// `level_width_mv`. Other cells are wrong in each read, but as many on the average.
     pub read_noise_mv: f64,
-    /// The share by which scrambled data in the neighbouring page raises the rate; an erased neighbour adds nothing, one of
-    /// zeroes twice as much.
+    /// The share by which scrambled data in the neighbouring page raises the rate; an erased neighbour adds
+    /// nothing, one of zeroes twice as much.
     pub neighbour: f64,
-    /// How much further than one of which no neighbour is charged a cell is lifted of which all are, in millivolts a thousand
-    /// program/erase cycles: the neighbours one by one, in the place of `neighbour`. Needs `level_width_mv`. Blocks used as SLC have
-    /// the room for it.
+    /// How much further than one of which no neighbour is charged a cell is lifted of which all are, in
+    /// millivolts a thousand program/erase cycles: the neighbours one by one, in the place of `neighbour`.
+    /// Needs `level_width_mv`. Blocks used as SLC have the room for it.
     pub coupling_mv: f64,
     /// The share of each level's errors, the erased one's first, that such a lift makes: 0 to 1.
     pub lifted: [f64; LEVELS_MAX],
@@ -140,8 +144,9 @@ impl ErrorModel {
         above + below
     }
 
-    /// Expected errors per bit of either kind: cells that lie above the level although they should lie below, which a higher level
-    /// has fewer of, and the other way round. All are of the second kind where the level doesn't matter.
+    /// Expected errors per bit of either kind: cells that lie above the level although they should lie below,
+    /// which a higher level has fewer of, and the other way round. All are of the second kind where the level
+    /// doesn't matter.
     #[inline]
     pub fn rates(&self, kind: PageType, stress: Stress, sensing: Sensing) -> [f64; 2] {
         let c = f64::from(stress.erases) * 1e-3;
@@ -221,7 +226,8 @@ fn unit(hash: u64) -> f64 {
 /// How far a read's level is off, cell by cell, in units of what changes the rate by e.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Noise {
-    // Between the terms of the sum that stands for a normal distribution: its deviation is that of one term times √(TERMS / 12).
+    // Between the terms of the sum that stands for a normal distribution: its deviation is that of one term
+    // times √(TERMS / 12).
     step: f64,
     // What the expected errors are multiplied by where the noise is at its greatest, and what keeps the mean.
     reach: f64,
@@ -259,8 +265,8 @@ pub(crate) struct ReadOnce {
     pub(crate) seed: u64,
 }
 
-/// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed` when `rate` errors a bit are expected
-/// and it is read this `once`. The order is that of arrival; positions may repeat.
+/// Appends to `flips` the bits out of `bits` that have flipped in the page of `page_seed` when `rate` errors
+/// a bit are expected and it is read this `once`. The order is that of arrival; positions may repeat.
 #[inline]
 pub(crate) fn arrivals<F: Fn(u32) -> f64>(
     page_seed: u64,
@@ -272,7 +278,8 @@ pub(crate) fn arrivals<F: Fn(u32) -> f64>(
     let expected = rate.min(RATE_MAX) * f64::from(bits);
     let first = unit(mix64(page_seed));
     let reach = once.noise.reach * of_data.reach;
-    // 1 - x <= exp(-x): when the first arrival's survival exceeds even that, nothing has flipped, without a logarithm.
+    // 1 - x <= exp(-x): when the first arrival's survival exceeds even that, nothing has flipped, without a
+    // logarithm.
     if first < 1.0 - expected * reach {
         return;
     }
@@ -410,7 +417,8 @@ mod tests {
         let expected = rate * f64::from(BITS);
         assert!((mean / expected - 1.0).abs() < 0.02, "{mean} errors a read for {expected}");
         assert!((quiet as f64 / pages as f64 / expected - 1.0).abs() < 0.05);
-        // Two reads differ by the cells that lie within the noise: 2·√(2/2π)·σ of the errors when σ is small, and σ is ¼ here.
+        // Two reads differ by the cells that lie within the noise: 2·√(2/2π)·σ of the errors when σ is small,
+        // and σ is ¼ here.
         let share = changing as f64 / ((reads - 1) * pages) as f64 / mean;
         assert!((0.2..0.35).contains(&share), "{share}");
     }

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use aster_units::{BlockAddr, PageInBlock, mix64};
 
-/// Which pages of a factory bad block carry its mark: first spare byte 00h (ONFI 5.1 §3.3 leaves the first or the last page to
-/// the maker). The others read as erased.
+/// Which pages of a factory bad block carry its mark: first spare byte 00h (ONFI 5.1 §3.3 leaves the first or
+/// the last page to the maker). The others read as erased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FactoryMarks {
     /// The first.
@@ -26,9 +26,11 @@ pub struct FailureModel {
     pub program_per_million: u32,
     /// Erases that fail, in a million.
     pub erase_per_million: u32,
-    /// How much more often they fail: both rates grow by this share of themselves for each thousand P/E cycles of the block.
+    /// How much more often they fail: both rates grow by this share of themselves for each thousand P/E
+    /// cycles of the block.
     pub growth_per_thousand_cycles: f64,
-    /// P/E cycles after which a block's erases fail for good, each block's own: this or up to a quarter more; 0 for never.
+    /// P/E cycles after which a block's erases fail for good, each block's own: this or up to a quarter more;
+    /// 0 for never.
     pub wear_out_cycles: u32,
 }
 

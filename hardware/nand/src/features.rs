@@ -39,9 +39,9 @@ impl Features {
         }
     }
 
-    /// Sets a feature; answers the timing to go over to when the data interface or mode changes. A mode that the package
-    /// doesn't have leaves the feature as it is.
-    /// Nor does a read level that its table doesn't have change the one chosen.
+    /// Sets a feature; answers the timing to go over to when the data interface or mode changes. A mode that
+    /// the package doesn't have leaves the feature as it is. Nor does a read level that its table doesn't
+    /// have change the one chosen.
     pub fn set(&mut self, config: &NandConfig, address: u8, value: [u8; FEATURE_BYTES]) -> Option<Timing> {
         if self.read_retry == Some(address) {
             if usize::from(value[0]) < config.variant.read_levels_mv.len() {

@@ -47,7 +47,8 @@ pub struct EraseSpread {
     pub deviation: f64,
 }
 
-/// A handle to the cells for tests, reports and fault injection. Addresses outside the geometry are bugs and assert.
+/// A handle to the cells for tests, reports and fault injection. Addresses outside the geometry are bugs and
+/// assert.
 #[derive(Clone, Debug)]
 pub struct NandInspect {
     cells: NandCells,
@@ -107,7 +108,8 @@ impl NandInspect {
         blocks.filter_map(|b| self.block(lun, b).bad.map(|bad| (b, bad))).collect()
     }
 
-    /// How evenly those `blocks` of each LUN are worn: all of them, or those that a restricted drive uses (C31).
+    /// How evenly those `blocks` of each LUN are worn: all of them, or those that a restricted drive uses
+    /// (C31).
     pub fn erase_spread(&self, blocks: impl Iterator<Item = BlockAddr> + Clone) -> EraseSpread {
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
         let (mut min, mut max) = (u32::MAX, 0);
@@ -156,14 +158,14 @@ impl NandInspect {
     pub fn programmed_pages(&self) -> u64 {
         self.cells.dies.iter().map(|die| die.borrow().programmed()).sum()
     }
-    /// What the image's medium, or a page's checksum, objected to first on a LUN. A page that could not be written ended with FAIL; one that could
-    /// not be read came back uncorrectable.
+    /// What the image's medium, or a page's checksum, objected to first on a LUN. A page that could not be
+    /// written ended with FAIL; one that could not be read came back uncorrectable.
     pub fn medium_error(&self) -> Option<MediumError> {
         self.cells.dies.iter().find_map(|die| die.borrow().medium_error().cloned())
     }
 
-    /// Reads every page of a block whose bytes lie on an image, and adds those that aren't what was programmed to `damaged`. Gives
-    /// how many it read: none of a drive in memory.
+    /// Reads every page of a block whose bytes lie on an image, and adds those that aren't what was
+    /// programmed to `damaged`. Gives how many it read: none of a drive in memory.
     ///
     /// # Errors
     /// When the medium fails.
@@ -180,7 +182,8 @@ impl NandInspect {
     pub fn age_hours(&self) -> u32 {
         self.cells.dies[0].borrow().hours()
     }
-    /// Lets time pass for the charge in the cells, up to `hours` after the array was made. It never goes back.
+    /// Lets time pass for the charge in the cells, up to `hours` after the array was made. It never goes
+    /// back.
     ///
     /// # Errors
     /// When an image can't be written.
@@ -211,14 +214,16 @@ impl NandInspect {
     pub fn fail_erase(&self, lun: LunIndex, block: BlockAddr) {
         self.die(lun).faults.add(Injected::Erase(block));
     }
-    /// Makes these bits of a programmed page, or of a factory bad block's page, read wrong until its block is erased; bit 7 of byte 0 is position 0. They are not
-    /// kept in an image. False when the page isn't programmed: nothing happens then.
+    /// Makes these bits of a programmed page, or of a factory bad block's page, read wrong until its block is
+    /// erased; bit 7 of byte 0 is position 0. They are not kept in an image. False when the page isn't
+    /// programmed: nothing happens then.
     pub fn flip_bits(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
         let raw_bits = 8 * self.config().geometry.raw_page_bytes();
         assert!(bits.iter().all(|b| *b < raw_bits), "a bit outside the page");
         self.die(lun).inject_flips(block, page, bits)
     }
-    /// Like [`Self::flip_bits`] with `count` different bits that `seed` chooses among bytes `first .. first + bytes`.
+    /// Like [`Self::flip_bits`] with `count` different bits that `seed` chooses among bytes `first .. first +
+    /// bytes`.
     pub fn flip_random_bits(
         &self,
         lun: LunIndex,

@@ -1,18 +1,20 @@
-//! NAND packages: LUN state machines, page registers, cells, wear and errors, behind the port that a channel drives (I1).
+//! NAND packages: LUN state machines, page registers, cells, wear and errors, behind the port that a channel
+//! drives (I1).
 //!
-//! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s; a [`NandInspect`] looks at the
-//! cells from outside the bus and breaks them on purpose; [`NandCells`] are what survives power-off.
+//! A [`NandArray`] is all packages of a drive. Each channel takes its [`NandPackage`]s; a [`NandInspect`]
+//! looks at the cells from outside the bus and breaks them on purpose; [`NandCells`] are what survives
+//! power-off.
 //!
-//! - `command` decodes latches by the states of `phase`, `confirm` their last cycle, `package` carries bursts, `lun` is a LUN's state, `work`
-//!   what its array can do, `register` its page registers;
+//! - `command` decodes latches by the states of `phase`, `confirm` their last cycle, `package` carries
+//!   bursts, `lun` is a LUN's state, `work` what its array can do, `register` its page registers;
 //! - `variant` holds what packages differ in: optional and vendor specific commands, read levels;
-//! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and `identity` answer
-//!   for the target;
+//! - `bus` holds the data interface and checks the waits that ONFI asks of the controller, `features` and
+//!   `identity` answer for the target;
 //! - `store` keeps pages and blocks, in memory or through to an image;
 //! - `timing`, `errors` with `coupling`, and `faults` say how long, how wrong and how broken.
 //!
-//! A package never owns a clock: every call carries the times of its bus cycles, and what the array does settles when
-//! the LUN is next looked at.
+//! A package never owns a clock: every call carries the times of its bus cycles, and what the array does
+//! settles when the LUN is next looked at.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,9 @@
 //! One LUN: its registers, and what its array is doing.
 //!
-//! The array's effects settle when the LUN is next looked at, at or after the time at which they were due: the calls carry
-//! the time, the LUN owns no clock. Three things can be due: the array's work ends; a cache command, which waited for that,
-//! moves registers and starts the next work; the LUN takes commands again (RDY).
+//! The array's effects settle when the LUN is next looked at, at or after the time at which they were due:
+//! the calls carry the time, the LUN owns no clock. Three things can be due: the array's work ends; a cache
+//! command, which waited for that, moves registers and starts the next work; the LUN takes commands again
+//! (RDY).
 
 mod cached;
 mod state;
@@ -283,7 +284,8 @@ impl Lun {
         self.start(at, Work::Read(Job { at: page, bank: Bank::Cache }), takes)
     }
 
-    /// 10h or, `behind` the host's back, 15h: the page, those loaded for its word line, and those of other planes.
+    /// 10h or, `behind` the host's back, 15h: the page, those loaded for its word line, and those of other
+    /// planes.
     #[inline]
     pub fn start_program(&mut self, at: Instant, page: PageAddr, behind: bool) -> Started {
         self.copied = 0;
@@ -310,7 +312,8 @@ impl Lun {
         self.start(at, Work::Other, takes)
     }
 
-    /// Stops the array at `at`, whatever it does or has suspended: a program leaves a torn page, an erase a half-erased block.
+    /// Stops the array at `at`, whatever it does or has suspended: a program leaves a torn page, an erase a
+    /// half-erased block.
     pub fn cut(&mut self, at: Instant) {
         self.settle(at);
         let others = core::mem::take(&mut self.others);
@@ -363,8 +366,9 @@ impl Lun {
         self.start_other(at, takes)
     }
 
-    /// Shows `take` what the plane that data out reads drives in `length` columns from `column` on; it must hold something. What lies
-    /// in memory is shown there: a page goes from the cells to who fetches it without a copy between.
+    /// Shows `take` what the plane that data out reads drives in `length` columns from `column` on; it must
+    /// hold something. What lies in memory is shown there: a page goes from the cells to who fetches it
+    /// without a copy between.
     #[inline]
     pub fn show<R>(
         &mut self,
@@ -383,8 +387,8 @@ impl Lun {
         take(&self.out(column, length, layout))
     }
 
-    /// What the plane that data out reads drives in `length` columns from `column` on; it must hold something. `layout` says which
-    /// sectors that asks the cells for.
+    /// What the plane that data out reads drives in `length` columns from `column` on; it must hold
+    /// something. `layout` says which sectors that asks the cells for.
     #[inline]
     pub fn out(&mut self, column: u32, length: u32, layout: &PageLayout) -> DataOut<'_> {
         let register = &mut self.registers[usize::from(self.plane)];

@@ -1,4 +1,5 @@
-//! A package behind one chip enable: data bursts and the [`Package`] port. The latches are in [`crate::command`].
+//! A package behind one chip enable: data bursts and the [`Package`] port. The latches are in
+//! [`crate::command`].
 
 use crate::bus::Waits;
 use crate::config::NandConfig;
@@ -27,7 +28,8 @@ pub(crate) enum Source {
     Answer,
 }
 
-/// Status bytes that one burst may fetch: READ STATUS repeats its byte for as long as the host asks (ONFI 5.1 §5.13).
+/// Status bytes that one burst may fetch: READ STATUS repeats its byte for as long as the host asks (ONFI 5.1
+/// §5.13).
 const STATUS_BYTES_MAX: usize = 64;
 
 /// One NAND package: the LUNs behind a chip enable with their command decoder.
@@ -264,7 +266,8 @@ impl NandPackage {
         Ok(())
     }
 
-    /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on. `None` when there is no such LUN.
+    /// What ODT CONFIGURE has set for a LUN: M0, M1, Rtt1, Rtt2; zeroes after power-on. `None` when there is
+    /// no such LUN.
     pub fn termination(&self, lun: u8) -> Option<[u8; 4]> {
         self.luns.get(usize::from(lun)).map(|lun| lun.termination)
     }
@@ -345,7 +348,8 @@ impl Package for NandPackage {
         cycle: Duration,
         values: &[u8],
     ) -> Result<(), (usize, ProtocolError)> {
-        // Nothing happens between the cycles of one address: where it takes all of them, only its last latch counts.
+        // Nothing happens between the cycles of one address: where it takes all of them, only its last latch
+        // counts.
         if self.enabled && self.waits.before_latch(first).is_ok() && self.takes_addresses(values.len()) {
             let last = first + cycle * (values.len() as u64 - 1);
             self.last_seen = last;

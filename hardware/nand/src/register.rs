@@ -19,8 +19,9 @@ pub(crate) enum Holds {
     Bytes,
 }
 
-/// Sectors that a register shows but which still lie in the cells: a read brings what the host asks for, not the whole page.
-/// What is programmed stays as it is until its block is erased, and before that they are fetched.
+/// Sectors that a register shows but which still lie in the cells: a read brings what the host asks for, not
+/// the whole page. What is programmed stays as it is until its block is erased, and before that they are
+/// fetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lying {
     pub block: BlockAddr,
@@ -29,7 +30,8 @@ pub(crate) struct Lying {
     pub sectors: u16,
 }
 
-/// One page register with the bit errors of the read that filled it. Buffers grow to what a drive uses and stay.
+/// One page register with the bit errors of the read that filled it. Buffers grow to what a drive uses and
+/// stay.
 #[derive(Debug)]
 pub(crate) struct Register {
     pub holds: Holds,
@@ -111,7 +113,8 @@ impl Register {
         self.lying.map_or(0, |lying| lying.sectors & wanted)
     }
 
-    /// What it drives from `column` on. It must hold something, and what the burst shows must have been fetched.
+    /// What it drives from `column` on. It must hold something, and what the burst shows must have been
+    /// fetched.
     #[inline]
     pub fn out(&self, column: u32, length: u32) -> DataOut<'_> {
         self.out_of(&self.data, column, length)
@@ -121,7 +124,8 @@ impl Register {
     #[inline]
     pub fn out_of<'a>(&'a self, data: &'a [u8], column: u32, length: u32) -> DataOut<'a> {
         let burst = column as usize..(column + length) as usize;
-        // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows nothing anyway.
+        // A burst of no bytes at the page's end would start at a column that 16 bits don't hold; it shows
+        // nothing anyway.
         let column = Column(column as u16);
         match self.holds {
             Holds::Nothing => unreachable!("a LUN without data drives nothing"),

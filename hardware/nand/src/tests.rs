@@ -1,5 +1,5 @@
-//! The package from its bus: latch sequences typed by hand from ONFI 5.1, opcodes as numbers, so that a misreading of
-//! the standard in the shared constants can't hide.
+//! The package from its bus: latch sequences typed by hand from ONFI 5.1, opcodes as numbers, so that a
+//! misreading of the standard in the shared constants can't hide.
 
 extern crate std;
 

@@ -5,7 +5,8 @@ use aster_units::{BlockAddr, CellMode, Duration, PageInBlock, PageType, mix64};
 
 /// Which bit of its cell a page is, by its number in the block.
 ///
-/// SLC has LSB pages only. MLC alternates: even pages are LSB, odd pages the MSB of the same word line. TLC repeats LSB, CSB, MSB.
+/// SLC has LSB pages only. MLC alternates: even pages are LSB, odd pages the MSB of the same word line. TLC
+/// repeats LSB, CSB, MSB.
 pub const fn page_type(cells: CellMode, page: PageInBlock) -> PageType {
     match cells {
         CellMode::Slc => PageType::Lsb,
@@ -86,7 +87,8 @@ pub struct ArrayTiming {
     pub zq_long: Duration,
     /// tZQCS: ZQ CALIBRATION SHORT.
     pub zq_short: Duration,
-    /// How far a die's tR, tPROG and tBERS lie from these values at most (G5): one offset for the die, uniform in ± this.
+    /// How far a die's tR, tPROG and tBERS lie from these values at most (G5): one offset for the die,
+    /// uniform in ± this.
     pub deviation_die: Duration,
     /// How far a page's (a block's for tBERS) lie from its die's at most, uniform in ± this.
     pub deviation_page: Duration,
@@ -97,7 +99,8 @@ impl ArrayTiming {
         read: PerType::all(Duration::ZERO),
         program: PerType::all(Duration::ZERO),
         erase: Duration::from_millis(5),
-        // Within the maxima of tRST in ONFI 5.1, chapter 4: 5, 10 and 500 µs while reading, programming and erasing.
+        // Within the maxima of tRST in ONFI 5.1, chapter 4: 5, 10 and 500 µs while reading, programming and
+        // erasing.
         reset: Duration::from_micros(5),
         reset_program: Duration::from_micros(10),
         reset_erase: Duration::from_micros(500),
@@ -107,7 +110,8 @@ impl ArrayTiming {
         slc_program: Duration::from_micros(300),
         slc_erase: Duration::from_millis(5),
         one_shot_program: Duration::from_micros(2_295),
-        // Vendors give tRCBSY and tPCBSY as 3 to 5 µs typical, tPLxBSY as under 1 µs; tZQCL is 1 µs and tZQCS 0.4 µs at the most.
+        // Vendors give tRCBSY and tPCBSY as 3 to 5 µs typical, tPLxBSY as under 1 µs; tZQCL is 1 µs and tZQCS
+        // 0.4 µs at the most.
         cache: Duration::from_micros(3),
         plane: Duration::from_nanos(500),
         suspend: Duration::from_micros(30),

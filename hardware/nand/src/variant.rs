@@ -4,18 +4,19 @@ use alloc::vec::Vec;
 use aster_units::{CellMode, PageInBlock};
 use aster_wire::onfi::CommandSet;
 
-/// A package's commands, read levels and weaknesses. The default is a plain ONFI package: mandatory commands only.
+/// A package's commands, read levels and weaknesses. The default is a plain ONFI package: mandatory commands
+/// only.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Variant {
     /// Optional and vendor specific commands.
     pub commands: CommandSet,
-    /// The table behind read retry: one read level for each value of the feature, in millivolts against a fresh part's best.
-    /// As many rows as [`CommandSet::read_retry`] says; empty without that feature.
+    /// The table behind read retry: one read level for each value of the feature, in millivolts against a
+    /// fresh part's best. As many rows as [`CommandSet::read_retry`] says; empty without that feature.
     pub read_levels_mv: Vec<i16>,
     /// A program of a word line's upper page that is cut off takes the pages below it along: MLC's lost LSB.
     pub pair_loss: bool,
-    /// Pages come in the order of LSB pages alone, one for each word line (C31); otherwise in that of all pages. A page that is not
-    /// the next in the order fails.
+    /// Pages come in the order of LSB pages alone, one for each word line (C31); otherwise in that of all
+    /// pages. A page that is not the next in the order fails.
     pub lsb_pages: bool,
 }
 

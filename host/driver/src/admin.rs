@@ -199,7 +199,8 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(entries.iter().filter(|e| e.error_count.get() != 0).copied().collect())
     }
 
-    /// Formats the namespace with one of its LBA formats and reads its new size (§5.23). Nothing else may be in flight.
+    /// Formats the namespace with one of its LBA formats and reads its new size (§5.23). Nothing else may be
+    /// in flight.
     ///
     /// # Errors
     /// Those of the command, and of the identification afterwards.

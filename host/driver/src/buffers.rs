@@ -22,12 +22,12 @@ pub enum DataMut<'a> {
     Tags(&'a mut [[u8; 8]]),
 }
 
-/// The memory of a queue pair's request slots: for each a data buffer, its PRP list, and one page for the ranges of
-/// Dataset Management, which are bytes whatever the drive's content.
+/// The memory of a queue pair's request slots: for each a data buffer, its PRP list, and one page for the
+/// ranges of Dataset Management, which are bytes whatever the drive's content.
 ///
-/// A PRP list is written once, when it is made: entry `k` names page `k + 1` of the buffer, and the last entry of each
-/// list page but the last points to the next (NVMe 1.4 §4.3). Only a transfer of more than 512 pages rewrites the
-/// entries that end its list pages, because what they must be depends on its length.
+/// A PRP list is written once, when it is made: entry `k` names page `k + 1` of the buffer, and the last
+/// entry of each list page but the last points to the next (NVMe 1.4 §4.3). Only a transfer of more than 512
+/// pages rewrites the entries that end its list pages, because what they must be depends on its length.
 pub(crate) struct Buffers {
     content: Content,
     offset: u64,
@@ -210,7 +210,8 @@ mod tests {
         let config = Config { transfer_bytes_max: 1100 * 4096, depth: 1, ..Config::default() };
         let mut memory = config.memory();
         let buffers = Buffers::new(&config, 1, &mut memory).unwrap();
-        // 513 and 1,024 pages end a list page exactly; the others before and between must not be disturbed by it.
+        // 513 and 1,024 pages end a list page exactly; the others before and between must not be disturbed by
+        // it.
         for pages in [513u64, 514, 513, 1024, 1025, 512, 1100, 3] {
             let (prp1, prp2) = buffers.prps(0, pages * 4096, &mut memory);
             let runs = walk(prp1, prp2, pages * 4096, &memory);

@@ -14,8 +14,8 @@ pub(crate) const PAGE: PageSize = PageSize::FOUR_KIB;
 pub enum CompletionMode {
     /// By MSI-X.
     Interrupt,
-    /// I/O queues have no interrupt; they are looked at this often while commands are in flight. Admin commands still
-    /// interrupt.
+    /// I/O queues have no interrupt; they are looked at this often while commands are in flight. Admin
+    /// commands still interrupt.
     Polled {
         /// Simulated time between two looks, above zero.
         period: Duration,
@@ -27,12 +27,14 @@ pub enum CompletionMode {
 pub struct Config {
     /// I/O queue pairs, 1 to 64. The controller may grant fewer.
     pub queue_pairs: u16,
-    /// Commands in flight a queue pair, 1 to 4,095: the queues have one entry more. The controller may cut it.
+    /// Commands in flight a queue pair, 1 to 4,095: the queues have one entry more. The controller may cut
+    /// it.
     pub depth: u16,
-    /// Largest data transfer of one command in bytes, a multiple of 4 KiB up to 32 MiB. The controller's MDTS may cut it.
+    /// Largest data transfer of one command in bytes, a multiple of 4 KiB up to 32 MiB. The controller's MDTS
+    /// may cut it.
     pub transfer_bytes_max: u32,
-    /// Where in its first page each data buffer begins: a multiple of 4 below 4,096, as an application's memory might
-    /// lie. 0 for `fingerprint`, where only whole sectors have a tag.
+    /// Where in its first page each data buffer begins: a multiple of 4 below 4,096, as an application's
+    /// memory might lie. 0 for `fingerprint`, where only whole sectors have a tag.
     pub buffer_offset: u32,
     /// MSI-X vectors of the function, at least 1. Vector 0 is the admin queue's; I/O queues share the others.
     pub vectors: u16,

@@ -44,7 +44,8 @@ pub struct Driver<B: Bar> {
 }
 
 impl<B: Bar + 'static> Driver<B> {
-    /// A driver for the controller behind `bar`. It takes its memory and touches no register; [`Driver::init`] does.
+    /// A driver for the controller behind `bar`. It takes its memory and touches no register;
+    /// [`Driver::init`] does.
     ///
     /// # Errors
     /// When the configuration is out of range, or `memory` is smaller than [`Config::memory`].
@@ -138,8 +139,8 @@ impl<B: Bar + 'static> Driver<B> {
         self.pairs.borrow_mut()[queue.index()].release(slot, &self.exec);
     }
 
-    /// Reads the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts that they are
-    /// within [`Config::transfer_bytes_max`].
+    /// Reads the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts
+    /// that they are within [`Config::transfer_bytes_max`].
     #[inline]
     pub fn data<R>(&self, queue: QueueId, slot: SlotId, bytes: u32, read: impl FnOnce(Data<'_>) -> R) -> R {
         self.assert_buffer(bytes);
@@ -148,8 +149,8 @@ impl<B: Bar + 'static> Driver<B> {
         read(buffers.data(slot.0, bytes as usize, &memory).expect("the buffers were allocated"))
     }
 
-    /// Changes the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts that they
-    /// are within [`Config::transfer_bytes_max`].
+    /// Changes the first `bytes` bytes (a multiple of 4 KiB for tags) of an I/O slot's data buffer. Asserts
+    /// that they are within [`Config::transfer_bytes_max`].
     #[inline]
     pub fn data_mut<R>(
         &self,
@@ -169,8 +170,8 @@ impl<B: Bar + 'static> Driver<B> {
         assert!(bytes <= self.config.transfer_bytes_max, "{bytes} bytes are more than a slot's buffer");
     }
 
-    /// Tells the controller of everything that was submitted to a queue and taken from its completions since the last
-    /// call: at most one doorbell each. Call it once after a batch.
+    /// Tells the controller of everything that was submitted to a queue and taken from its completions since
+    /// the last call: at most one doorbell each. Call it once after a batch.
     #[inline]
     pub fn ring(&self, queue: QueueId) {
         let doorbells = self.pairs.borrow_mut()[queue.index()].doorbells();
@@ -189,8 +190,8 @@ impl<B: Bar + 'static> Driver<B> {
         self.bar.borrow_mut().write(offset as u32, 4, u64::from(value));
     }
 
-    /// The next completion of a queue that no task awaits. The slot stays taken: submit it again or release it.
-    /// After the last one call [`Driver::ring`].
+    /// The next completion of a queue that no task awaits. The slot stays taken: submit it again or release
+    /// it. After the last one call [`Driver::ring`].
     #[inline]
     pub fn next_completion(&self, queue: QueueId) -> Option<Completion> {
         let popped = self.pairs.borrow_mut()[queue.index()].pop(&self.memory.borrow(), &self.exec);
@@ -206,8 +207,9 @@ impl<B: Bar + 'static> Driver<B> {
         None
     }
 
-    /// An interrupt has arrived, or somebody wants to look: takes the completions of the vector's queues, wakes the
-    /// tasks that await them and keeps the others for [`Driver::next_completion`]. An unknown vector does nothing.
+    /// An interrupt has arrived, or somebody wants to look: takes the completions of the vector's queues,
+    /// wakes the tasks that await them and keeps the others for [`Driver::next_completion`]. An unknown
+    /// vector does nothing.
     pub fn interrupt(&self, vector: u16) {
         for index in 0..=self.live_pairs.get() {
             let queue = QueueId(index);
@@ -226,8 +228,9 @@ impl<B: Bar + 'static> Driver<B> {
         self.ring(queue);
     }
 
-    /// The command that has been in flight for longest over all I/O queues, if that is [`Config::command_timeout`] or
-    /// more at `now`. Looks at every slot, so it is to be asked once in a while, not at each completion.
+    /// The command that has been in flight for longest over all I/O queues, if that is
+    /// [`Config::command_timeout`] or more at `now`. Looks at every slot, so it is to be asked once in a
+    /// while, not at each completion.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         let pairs = self.pairs.borrow();
         let (pair, (slot, submitted)) = pairs

@@ -150,8 +150,8 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// Whether the controller said that it can't read what was asked for (Unrecovered Read Error, NVMe 1.4 §4.5.1.2.3): the data is lost, and
-    /// nothing else is wrong.
+    /// Whether the controller said that it can't read what was asked for (Unrecovered Read Error, NVMe 1.4
+    /// §4.5.1.2.3): the data is lost, and nothing else is wrong.
     pub fn is_unrecovered_read(&self) -> bool {
         matches!(self, DriverError::Command { status, .. } if status.is(Status::UNRECOVERED_READ_ERROR))
     }

@@ -61,13 +61,14 @@ impl<B: Bar + 'static> Driver<B> {
         Csts(self.read_register(Register::Status) as u32)
     }
 
-    /// Whether the controller reports a fatal status (CSTS.CFS). After a shutdown: it could not write everything that it had.
+    /// Whether the controller reports a fatal status (CSTS.CFS). After a shutdown: it could not write
+    /// everything that it had.
     pub fn is_fatal(&self) -> bool {
         self.status_register().cfs()
     }
 
-    /// Resets the controller and brings it up: admin queues, identify, I/O queues (NVMe 1.4 §7.6.1). Commands that
-    /// were in flight are lost. It may be called again at any time, as after an error or a shutdown.
+    /// Resets the controller and brings it up: admin queues, identify, I/O queues (NVMe 1.4 §7.6.1). Commands
+    /// that were in flight are lost. It may be called again at any time, as after an error or a shutdown.
     ///
     /// # Errors
     /// The first thing that went wrong; the controller is left as it is then.
@@ -222,8 +223,8 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(())
     }
 
-    /// Shuts the controller down in order: deletes the I/O queues, then notifies and waits until everything is on
-    /// non-volatile media (NVMe 1.4 §7.6.2). [`Driver::init`] brings it up again.
+    /// Shuts the controller down in order: deletes the I/O queues, then notifies and waits until everything
+    /// is on non-volatile media (NVMe 1.4 §7.6.2). [`Driver::init`] brings it up again.
     ///
     /// # Errors
     /// A queue could not be deleted, or the shutdown took longer than RTD3E says and a minute.

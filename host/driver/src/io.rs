@@ -68,9 +68,9 @@ impl<B: Bar + 'static> Driver<B> {
         }
     }
 
-    /// Puts a command into a slot's submission queue. [`Driver::ring`] tells the controller; the completion comes from
-    /// [`Driver::next_completion`]. Asserts that the slot was taken and that the command is no larger than
-    /// [`Driver::blocks_max`]; whether it fits the namespace is the controller's to judge.
+    /// Puts a command into a slot's submission queue. [`Driver::ring`] tells the controller; the completion
+    /// comes from [`Driver::next_completion`]. Asserts that the slot was taken and that the command is no
+    /// larger than [`Driver::blocks_max`]; whether it fits the namespace is the controller's to judge.
     #[inline]
     pub fn submit(&self, queue: QueueId, slot: SlotId, io: &Io) {
         self.submit_as(queue, slot, io, false);
@@ -190,11 +190,12 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(())
     }
 
-    /// Writes bytes, a multiple of the logical block; with `fua` they are on non-volatile media at the end (§6.15).
+    /// Writes bytes, a multiple of the logical block; with `fua` they are on non-volatile media at the end
+    /// (§6.15).
     ///
     /// # Errors
-    /// Those of the commands: some blocks may be written then. [`DriverError::Argument`] when the length does not fit
-    /// or the content is tags.
+    /// Those of the commands: some blocks may be written then. [`DriverError::Argument`] when the length does
+    /// not fit or the content is tags.
     pub async fn write(&self, queue: QueueId, slba: u64, bytes: &[u8], fua: bool) -> Result<(), DriverError> {
         self.send(queue, IoOp::Write, slba, Data::Bytes(bytes), fua).await
     }
@@ -224,8 +225,8 @@ impl<B: Bar + 'static> Driver<B> {
     /// Reads bytes, a multiple of the logical block (§6.9).
     ///
     /// # Errors
-    /// Those of the commands: part of `into` may be read then. [`DriverError::Argument`] when the length does not fit
-    /// or the content is tags.
+    /// Those of the commands: part of `into` may be read then. [`DriverError::Argument`] when the length does
+    /// not fit or the content is tags.
     pub async fn read(&self, queue: QueueId, slba: u64, into: &mut [u8]) -> Result<(), DriverError> {
         let bytes = into.len();
         let take = |at: usize, from: Data<'_>| {
@@ -277,8 +278,9 @@ impl<B: Bar + 'static> Driver<B> {
         self.pieces(queue, op, slba, bytes, content, fua, give, |_, _| {}).await
     }
 
-    /// Carries out a transfer of any length in commands that overlap as far as there are slots. `give` fills a buffer
-    /// before its command, `take` empties it afterwards; both are told the byte offset into the transfer.
+    /// Carries out a transfer of any length in commands that overlap as far as there are slots. `give` fills
+    /// a buffer before its command, `take` empties it afterwards; both are told the byte offset into the
+    /// transfer.
     #[allow(clippy::too_many_arguments)] // one private function behind six public ones
     async fn pieces(
         &self,

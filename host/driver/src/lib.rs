@@ -7,12 +7,13 @@
 //! | [`Config`] | how many queue pairs, how deep, how large a command |
 //! | [`Driver`] | brings the controller up, sends commands, takes completions |
 //!
-//! The driver lives on the host's own [`aster_exec::Exec`]. A run mode carries doorbells to the device and interrupts
-//! back ([`Driver::interrupt`]); waiting, as for CSTS.RDY, lets the host's clock move. Tasks on that executor await
-//! whole commands; a workload that must be fast uses slots and completions directly and awaits nothing:
-//! [`Driver::take_slot`], [`Driver::submit`], [`Driver::ring`], [`Driver::next_completion`].
+//! The driver lives on the host's own [`aster_exec::Exec`]. A run mode carries doorbells to the device and
+//! interrupts back ([`Driver::interrupt`]); waiting, as for CSTS.RDY, lets the host's clock move. Tasks on
+//! that executor await whole commands; a workload that must be fast uses slots and completions directly and
+//! awaits nothing: [`Driver::take_slot`], [`Driver::submit`], [`Driver::ring`], [`Driver::next_completion`].
 //!
-//! After [`Driver::new`] nothing on the I/O path allocates: each request slot owns its data buffer and its PRP list.
+//! After [`Driver::new`] nothing on the I/O path allocates: each request slot owns its data buffer and its
+//! PRP list.
 #![no_std]
 #![forbid(unsafe_code)]
 

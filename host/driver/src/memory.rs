@@ -33,8 +33,9 @@ pub struct Traffic {
     pub written: u64,
 }
 
-/// The host's memory as the device's DMA reaches it: a byte region for queues, PRP lists, admin data and the data of
-/// `full` drives, and a tag region for the data of `fingerprint` drives. Every access is checked against the regions.
+/// The host's memory as the device's DMA reaches it: a byte region for queues, PRP lists, admin data and the
+/// data of `full` drives, and a tag region for the data of `fingerprint` drives. Every access is checked
+/// against the regions.
 pub struct GuestMemory {
     bytes: Vec<u8>,
     bytes_used: u64,
@@ -57,7 +58,8 @@ impl GuestMemory {
         }
     }
 
-    /// Takes `bytes` bytes of the byte region at a multiple of `align`, a power of two, for good. Gives the address.
+    /// Takes `bytes` bytes of the byte region at a multiple of `align`, a power of two, for good. Gives the
+    /// address.
     ///
     /// # Errors
     /// When fewer are left.

@@ -97,8 +97,8 @@ pub(crate) struct Following {
 
 /// A submission and a completion queue with their request slots (NVMe 1.4 §4.1).
 ///
-/// There is one slot less than entries, so that neither queue can overflow: what is in the submission queue is in
-/// flight, and so is what is in the completion queue.
+/// There is one slot less than entries, so that neither queue can overflow: what is in the submission queue
+/// is in flight, and so is what is in the completion queue.
 pub(crate) struct QueuePair {
     pub(crate) id: QueueId,
     pub(crate) vector: u16,
@@ -152,8 +152,8 @@ impl QueuePair {
         })
     }
 
-    /// Makes the pair empty, with `entries` entries (at most those it was made with). Commands in flight are lost:
-    /// their tasks are told, the others' slots are free.
+    /// Makes the pair empty, with `entries` entries (at most those it was made with). Commands in flight are
+    /// lost: their tasks are told, the others' slots are free.
     pub(crate) fn reset(&mut self, entries: u16, memory: &mut GuestMemory, exec: &Exec) {
         assert!(usize::from(entries) <= self.slots.len() + 1, "a queue does not grow");
         self.entries = entries;
@@ -249,7 +249,8 @@ impl QueuePair {
         self.pop_entry(memory, exec)
     }
 
-    /// Takes every entry out of the completion queue, keeping those that no task awaits for [`QueuePair::pop`].
+    /// Takes every entry out of the completion queue, keeping those that no task awaits for
+    /// [`QueuePair::pop`].
     pub(crate) fn collect(&mut self, memory: &GuestMemory, exec: &Exec) -> Result<(), Violation> {
         while let Some(completion) = self.pop_entry(memory, exec)? {
             self.done.push_back(completion);

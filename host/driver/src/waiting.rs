@@ -32,7 +32,8 @@ impl<B: Bar + 'static> Driver<B> {
         waiters.wait(&self.exec, || self.take_slot(queue)).await
     }
 
-    /// Waits until an awaited command has completed. The slot stays taken on success and is the driver's after an error.
+    /// Waits until an awaited command has completed. The slot stays taken on success and is the driver's
+    /// after an error.
     ///
     /// # Errors
     /// Time ran out, the controller was reset or broke the protocol.

@@ -1,17 +1,17 @@
 //! Block content that says what it is: which block, which version, whose run.
 //!
-//! In `full` a block begins with [`HEADER_BYTES`] of header (address, version, seed, check) and goes on with a body
-//! that is a function of the three. Reading back compares every byte, and a wrong block is named for what it is:
-//! older, misplaced, zero, foreign or damaged. In `fingerprint` [`tag`] packs address and version into the one 64-bit
-//! word that a sector keeps.
+//! In `full` a block begins with [`HEADER_BYTES`] of header (address, version, seed, check) and goes on with
+//! a body that is a function of the three. Reading back compares every byte, and a wrong block is named for
+//! what it is: older, misplaced, zero, foreign or damaged. In `fingerprint` [`tag`] packs address and version
+//! into the one 64-bit word that a sector keeps.
 //!
 //! Version 0 is a block that was never written or was deallocated: all zero, tag 0.
 
 use aster_units::mix64;
 use core::fmt;
 
-/// Bytes of header at the front of each block: block address, version, seed and check word, each 64 bits, little
-/// endian.
+/// Bytes of header at the front of each block: block address, version, seed and check word, each 64 bits,
+/// little endian.
 pub const HEADER_BYTES: usize = 32;
 /// Block addresses that a tag can hold: 2⁴⁰, 4 EiB of 4 KiB sectors.
 pub const TAG_BLOCKS: u64 = 1 << TAG_BLOCK_BITS;
@@ -27,8 +27,8 @@ pub const fn next_version(version: u32) -> u32 {
     if version >= VERSION_MAX { 1 } else { version + 1 }
 }
 
-/// The word a sector keeps in `fingerprint`: address in the low 40 bits, version in the high 24. The empty block's
-/// tag is 0 whatever its address. `block` is below [`TAG_BLOCKS`], `version` at most [`VERSION_MAX`].
+/// The word a sector keeps in `fingerprint`: address in the low 40 bits, version in the high 24. The empty
+/// block's tag is 0 whatever its address. `block` is below [`TAG_BLOCKS`], `version` at most [`VERSION_MAX`].
 pub const fn tag(block: u64, version: u32) -> u64 {
     assert!(block < TAG_BLOCKS && version <= VERSION_MAX, "a tag holds 40 bits of address and 24 of version");
     if version == 0 { 0 } else { (version as u64) << TAG_BLOCK_BITS | block }
@@ -97,7 +97,8 @@ impl fmt::Display for Mismatch {
 }
 impl core::error::Error for Mismatch {}
 
-/// The pseudo-random body of an identity: word `i` is a function of `i`, so that the loop has no carried dependency.
+/// The pseudo-random body of an identity: word `i` is a function of `i`, so that the loop has no carried
+/// dependency.
 #[derive(Clone, Copy)]
 struct Body(u64);
 
@@ -126,8 +127,8 @@ fn assert_shape(block: &[u8]) {
     );
 }
 
-/// Writes the content of `identity` over a block of 512 or 4096 bytes (any multiple of 8 above [`HEADER_BYTES`]).
-/// Version 0 gives zeroes.
+/// Writes the content of `identity` over a block of 512 or 4096 bytes (any multiple of 8 above
+/// [`HEADER_BYTES`]). Version 0 gives zeroes.
 pub fn fill(block: &mut [u8], identity: Identity) {
     assert_shape(block);
     if identity.version == 0 {
@@ -197,7 +198,8 @@ pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
     }
 }
 
-/// The version of `block` that a block holds, 0 if it is all zero: what [`crate::Oracle::complete_read`] asks for.
+/// The version of `block` that a block holds, 0 if it is all zero: what [`crate::Oracle::complete_read`] asks
+/// for.
 ///
 /// # Errors
 /// What it holds if that is no version of `block` from the run with this seed.

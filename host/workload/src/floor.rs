@@ -90,8 +90,9 @@ impl Watched {
         compare(FloorMissed::REQUESTS, requests, self.least_requests)
     }
 
-    /// From when on the cycle is too slow whatever completes next: without that a job of which nothing completes any more
-    /// would never be judged, and with less one of few large requests would be judged between two of them.
+    /// From when on the cycle is too slow whatever completes next: without that a job of which nothing
+    /// completes any more would never be judged, and with less one of few large requests would be judged
+    /// between two of them.
     fn hopeless_from(&self, cycle: Duration) -> Duration {
         let enough_for = |done: u64, next: u64, least: Option<u64>| {
             let picos = u128::from(done + next) * PICOS_PER_SECOND / u128::from(least?);
@@ -106,8 +107,8 @@ impl Watched {
     }
 }
 
-/// Watches a job against its [`RateFloor`]. A cycle ends with the first completion that comes when it has lasted long
-/// enough, as in fio, or when no completion could save it any more.
+/// Watches a job against its [`RateFloor`]. A cycle ends with the first completion that comes when it has
+/// lasted long enough, as in fio, or when no completion could save it any more.
 #[derive(Clone, Debug)]
 pub(crate) struct FloorWatch {
     cycle: Duration,

@@ -102,12 +102,13 @@ enum Rated {
     Again { chosen: Choices, followed: u64 },
 }
 
-/// The requests of a [`Plan`], one after the other: a function of the plan, and of a mix with rates also of the times at
-/// which it is asked, in constant memory (of such a mix that is read back, a bit a request more).
+/// The requests of a [`Plan`], one after the other: a function of the plan, and of a mix with rates also of
+/// the times at which it is asked, in constant memory (of such a mix that is read back, a bit a request
+/// more).
 ///
-/// A loop ends when its requests add up to the plan's `io_bytes` (both directions together; a trim before a write is
-/// not counted), so the last request may go a little beyond. With a random map and several block sizes, starts are
-/// not repeated within a pass but lengths may overlap.
+/// A loop ends when its requests add up to the plan's `io_bytes` (both directions together; a trim before a
+/// write is not counted), so the last request may go a little beyond. With a random map and several block
+/// sizes, starts are not repeated within a pass but lengths may overlap.
 #[derive(Clone, Debug)]
 pub struct Generator {
     access: Access,
@@ -142,8 +143,8 @@ impl Generator {
     pub fn new(plan: &Plan) -> Self {
         let job = &plan.job;
         let smallest = u64::from(job.smallest_block());
-        // One map serves both directions of a mix, so both count in its unit. Aligning to something else than the block leaves blocks that
-        // no slot covers: a map would say nothing.
+        // One map serves both directions of a mix, so both count in its unit. Aligning to something else than
+        // the block leaves blocks that no slot covers: a map would say nothing.
         let map = job.random_map && job.distribution == Distribution::Uniform && job.block_align.is_none();
         let lane = |of: Direction| {
             let own = job.block_align.map(|aligns| u64::from(*of.of(&aligns)));
@@ -197,8 +198,9 @@ impl Generator {
         self.issued
     }
 
-    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio: where the one that the
-    /// percentage says is not due, the other goes if it is, and of two that are not the one that is due first.
+    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio: where the one that
+    /// the percentage says is not due, the other goes if it is, and of two that are not the one that is due
+    /// first.
     fn reads_next(&mut self, elapsed: Duration) -> bool {
         let drawn = self.rng.below(100) < self.read_percent;
         let kept = match &mut self.rated {
@@ -315,8 +317,8 @@ impl Source for Generator {
     }
 }
 
-/// What a generator wrote, to be read back: the same places in the same order, as reads, as fast as the queue takes
-/// them.
+/// What a generator wrote, to be read back: the same places in the same order, as reads, as fast as the queue
+/// takes them.
 #[derive(Clone, Debug)]
 pub struct WrittenBlocks {
     again: Generator,

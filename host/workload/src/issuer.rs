@@ -20,8 +20,9 @@ pub struct Pace {
     pub ramp_time: Duration,
     /// After the ramp: nothing is issued later. `None` has no end.
     pub run_time: Option<Duration>,
-    /// Times of requests are gaps to be kept (closed loop): the gap behind a request counts from when it went, or where
-    /// the next one found no room, from the completion that made it. Without it a request that found no room is late.
+    /// Times of requests are gaps to be kept (closed loop): the gap behind a request counts from when it
+    /// went, or where the next one found no room, from the completion that made it. Without it a request that
+    /// found no room is late.
     pub keep_gaps: bool,
 }
 
@@ -64,11 +65,11 @@ pub enum Step {
     Finished,
 }
 
-/// Decides when each request of a source goes: a value without a clock. Ask [`Issuer::step`] with the time, obey, and
-/// tell it of each completion.
+/// Decides when each request of a source goes: a value without a clock. Ask [`Issuer::step`] with the time,
+/// obey, and tell it of each completion.
 ///
-/// A flush waits for everything before it and holds back everything after it, as a program that calls `fsync` does;
-/// an NVMe flush covers only what completed before it was issued (NVMe 1.4 §6.8).
+/// A flush waits for everything before it and holds back everything after it, as a program that calls `fsync`
+/// does; an NVMe flush covers only what completed before it was issued (NVMe 1.4 §6.8).
 #[derive(Clone, Debug)]
 pub struct Issuer<S> {
     source: S,
@@ -173,7 +174,8 @@ impl<S: Source> Issuer<S> {
         self.last_completion = elapsed;
     }
 
-    /// Nothing more comes of the source, as if its time had run out. What is in flight completes, then the closing request goes.
+    /// Nothing more comes of the source, as if its time had run out. What is in flight completes, then the
+    /// closing request goes.
     pub fn end(&mut self) {
         if !self.closed {
             self.dry = true;
@@ -230,7 +232,8 @@ impl<S: Source> Issuer<S> {
         }
         let long_enough =
             pace.think_time_every.is_some_and(|every| elapsed.saturating_sub(self.pause_ended) >= every);
-        // What began a pause still holds while it lasts: the count grows with requests only, the time never shrinks.
+        // What began a pause still holds while it lasts: the count grows with requests only, the time never
+        // shrinks.
         let pauses = self.since_pause >= pace.think_time_blocks || (long_enough && self.since_pause > 0);
         if !pace.think_time.is_zero() && pauses && !self.closed {
             if self.in_flight > 0 {
@@ -387,7 +390,8 @@ mod tests {
     fn an_open_loop_catches_up_and_a_closed_one_keeps_its_gaps() {
         // The third arrives while the first two are still in flight.
         assert_eq!(replayed(&[0, 1, 2, 30], 2, false), (vec![0, 1, 10, 30], 0));
-        // It goes its gap of 1 µs after the completion at 10 µs that made room, and all later ones shift with it.
+        // It goes its gap of 1 µs after the completion at 10 µs that made room, and all later ones shift with
+        // it.
         assert_eq!(replayed(&[0, 1, 2, 30], 2, true), (vec![0, 1, 11, 39], 9));
         // One at a time the gaps are think times, from completion to issue.
         assert_eq!(replayed(&[0, 1, 2, 30], 1, true), (vec![0, 11, 22, 60], 30));

@@ -38,7 +38,8 @@ pub enum Distribution {
     Pareto(f64),
     /// [`crate::Normal`] with this deviation, in percent of the region.
     Normal(f64),
-    /// Each zone takes its share of the requests, spread evenly over it. A direction without zones is uniform.
+    /// Each zone takes its share of the requests, spread evenly over it. A direction without zones is
+    /// uniform.
     Zoned(PerDirection<Vec<Zone>>),
 }
 
@@ -59,7 +60,8 @@ pub enum ExitWhat {
     Group,
     /// All of the file, those too that have not begun.
     All,
-    /// Those that run beside it; the next ones begin. The same as `Group` here, where groups run one after the other.
+    /// Those that run beside it; the next ones begin. The same as `Group` here, where groups run one after
+    /// the other.
     Stonewall,
 }
 
@@ -199,8 +201,8 @@ impl BlockSizes {
     }
 }
 
-/// A described workload, before it is laid out on a drive ([`crate::Plan`]). The defaults are fio's: one job that
-/// reads the whole drive once in sequential 4 KiB requests, one at a time.
+/// A described workload, before it is laid out on a drive ([`crate::Plan`]). The defaults are fio's: one job
+/// that reads the whole drive once in sequential 4 KiB requests, one at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
     /// What reports call it.
@@ -213,7 +215,8 @@ pub struct Job {
     pub read_percent: u8,
     /// Request lengths.
     pub block_sizes: PerDirection<BlockSizes>,
-    /// Random offsets are multiples of this, counted from the region's start; `None` is the smallest block size.
+    /// Random offsets are multiples of this, counted from the region's start; `None` is the smallest block
+    /// size.
     pub block_align: Option<PerDirection<u32>>,
     /// Where the region begins.
     pub offset: Extent,
@@ -233,10 +236,11 @@ pub struct Job {
     pub copies: u32,
     /// Placement of random offsets.
     pub distribution: Distribution,
-    /// Where the most likely block of a skewed distribution lies, as a share of the region from 0 to 1. `None` leaves Zipf and Pareto
-    /// to the seed and puts Normal into the middle.
+    /// Where the most likely block of a skewed distribution lies, as a share of the region from 0 to 1.
+    /// `None` leaves Zipf and Pareto to the seed and puts Normal into the middle.
     pub center: Option<f64>,
-    /// Of a hundred requests of a random job so many are random; the others go on where the direction's last one ended.
+    /// Of a hundred requests of a random job so many are random; the others go on where the direction's last
+    /// one ended.
     pub random_percent: PerDirection<u8>,
     /// Uniform random offsets visit every block once a pass.
     pub random_map: bool,
@@ -262,7 +266,8 @@ pub struct Job {
     pub rate_iops: PerDirection<Option<u64>>,
     /// Bytes a second at most, each direction by itself; no direction has both rates.
     pub rate: PerDirection<Option<u64>>,
-    /// Rated requests come as a Poisson process, with gaps that are exponentially distributed, instead of evenly.
+    /// Rated requests come as a Poisson process, with gaps that are exponentially distributed, instead of
+    /// evenly.
     pub poisson: bool,
     /// A pause moves what comes after it, instead of being made up for.
     pub rate_ignores_think_time: bool,

@@ -1,4 +1,5 @@
-//! What a host asks of the drive, as pure values: nothing here knows a wall clock, and only [`runner`] knows a driver.
+//! What a host asks of the drive, as pure values: nothing here knows a wall clock, and only [`runner`] knows
+//! a driver.
 //!
 //! | where | what |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | [`Oracle`] | which versions each block may hold, with writes in flight |
 //! | [`runner`] | all of it carried out on a driver, timed, counted and checked |
 //!
-//! A source is a function of its description and a seed: the same description gives the same requests on every
-//! machine. After construction a generator allocates nothing.
+//! A source is a function of its description and a seed: the same description gives the same requests on
+//! every machine. After construction a generator allocates nothing.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -60,19 +60,20 @@ struct Settled {
 ///
 /// The rules are NVMe's: commands in flight at once have no order between them, so
 /// - while a write is in flight its blocks hold what they held, or what it writes;
-/// - of writes that overlapped in time, any may be the one that lasts; a write that began after another had completed
-///   replaces it;
+/// - of writes that overlapped in time, any may be the one that lasts; a write that began after another had
+///   completed replaces it;
 /// - a read may return whatever its blocks could hold at any moment while it was in flight;
 /// - a write that never completes (power cut, reset, error) leaves either;
-/// - a block that was trimmed, zeroed or never written is all zero: version 0. (The standard would allow more for a
-///   trim; this drive promises zeroes.)
+/// - a block that was trimmed, zeroed or never written is all zero: version 0. (The standard would allow more
+///   for a trim; this drive promises zeroes.)
 ///
 /// 4 bytes a block that was written, in chunks of 1,024.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     chunks: Vec<Option<Box<[u32]>>>,
     blocks: u64,
-    /// Blocks that may hold more than one version at rest, or that a write in flight can still turn into such.
+    /// Blocks that may hold more than one version at rest, or that a write in flight can still turn into
+    /// such.
     contested: BTreeMap<u64, Vec<Settled>>,
     writes: BTreeMap<u64, Write>,
     reads: BTreeMap<u64, Read>,
@@ -172,8 +173,8 @@ impl Oracle {
         }
     }
 
-    /// The write will never complete: its blocks hold what they held, or `version`. The drive must have stopped
-    /// working on it.
+    /// The write will never complete: its blocks hold what they held, or `version`. The drive must have
+    /// stopped working on it.
     pub fn abandon_write(&mut self, token: WriteToken) {
         let write = self.writes.remove(&token.0).expect("a write ends once");
         let at = self.tick();
@@ -237,8 +238,8 @@ impl Oracle {
 
     /// The read has completed, with these versions for its blocks in their order; 0 is all zero.
     ///
-    /// Where a block at rest could hold one of several versions, the one that was read is the one it holds from
-    /// now on.
+    /// Where a block at rest could hold one of several versions, the one that was read is the one it holds
+    /// from now on.
     ///
     /// # Errors
     /// The first block that holds what it cannot.

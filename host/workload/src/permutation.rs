@@ -3,11 +3,11 @@ use aster_units::mix64;
 /// Rounds of multiply, shift and add; each is a bijection on the power of two above the length.
 const ROUNDS: usize = 4;
 
-/// A seeded permutation of `0..len` in constant memory: the random map of a random workload, which visits every
-/// block once a pass without a bitmap.
+/// A seeded permutation of `0..len` in constant memory: the random map of a random workload, which visits
+/// every block once a pass without a bitmap.
 ///
-/// The numbers are mixed inside the next power of two; those that land outside `0..len` are mixed again until they
-/// land inside (cycle walking), under two steps on average.
+/// The numbers are mixed inside the next power of two; those that land outside `0..len` are mixed again until
+/// they land inside (cycle walking), under two steps on average.
 #[derive(Clone, Debug)]
 pub struct Permutation {
     len: u64,

@@ -62,7 +62,8 @@ pub(crate) struct Slots {
 }
 
 impl Placement {
-    /// Over `slots`; those of each direction are in `of`. `map` has every slot come once a pass where the distribution is uniform.
+    /// Over `slots`; those of each direction are in `of`. `map` has every slot come once a pass where the
+    /// distribution is uniform.
     pub(crate) fn new(
         distribution: &Distribution,
         center: Option<f64>,

@@ -68,8 +68,8 @@ impl Job {
     /// Lays the job's copies out on `drive`. `run_seed` matters to jobs that are not repeatable.
     ///
     /// # Errors
-    /// Names the option that the drive cannot satisfy: a block size that is no multiple of its logical block, or a
-    /// region that ends beyond it.
+    /// Names the option that the drive cannot satisfy: a block size that is no multiple of its logical block,
+    /// or a region that ends beyond it.
     pub fn plans(&self, drive: Drive, run_seed: u64) -> Result<Vec<Plan>, PlanError> {
         (0..self.copies).map(|copy| self.plan(copy, drive, run_seed)).collect()
     }

@@ -27,8 +27,8 @@ enum Limit {
 }
 
 impl Schedule {
-    /// So many requests or bytes a second, never both. Under `poisson` the gaps are random and follow from `seed`; a rate in bytes counts in
-    /// requests of `smallest` bytes then, as in fio.
+    /// So many requests or bytes a second, never both. Under `poisson` the gaps are random and follow from
+    /// `seed`; a rate in bytes counts in requests of `smallest` bytes then, as in fio.
     pub(crate) fn new(iops: Option<u64>, rate: Option<u64>, poisson: bool, smallest: u32, seed: u64) -> Self {
         let requests_a_second =
             iops.map(|n| n as f64).or(rate.map(|n| n as f64 / f64::from(smallest.max(1))));
@@ -48,8 +48,8 @@ impl Schedule {
         !matches!(self.limit, Limit::None)
     }
 
-    /// When the next request is due, counted from the start; `None` when it may go at any time. The first one is due at
-    /// once.
+    /// When the next request is due, counted from the start; `None` when it may go at any time. The first one
+    /// is due at once.
     pub(crate) fn due(&self) -> Option<Duration> {
         let even = |done: u128, rate: u64| {
             let picos = done.saturating_mul(PICOS_PER_SECOND) / u128::from(rate);

@@ -27,7 +27,8 @@ pub struct Request {
     pub length: u32,
     /// Force unit access: the write is on non-volatile media before it completes.
     pub fua: bool,
-    /// The earliest time to issue it, counted from the start of the work; `None` means as soon as there is room.
+    /// The earliest time to issue it, counted from the start of the work; `None` means as soon as there is
+    /// room.
     pub at: Option<Duration>,
 }
 
@@ -46,8 +47,8 @@ pub struct Drive {
     pub block_bytes: u32,
 }
 
-/// The longest time that a job or a trace may name: 50 days. A start delay, a ramp and a run of that length fit the
-/// range of simulated time together.
+/// The longest time that a job or a trace may name: 50 days. A start delay, a ramp and a run of that length
+/// fit the range of simulated time together.
 pub const TIME_MAX: Duration = Duration::from_secs(50 * 86_400);
 
 /// Gives requests one after the other, the same ones in every run.
@@ -61,8 +62,8 @@ pub trait Source {
     /// A source that reads text fails on the first line that it cannot take; it gives nothing afterwards.
     fn next_request(&mut self) -> Result<Option<Request>, Self::Error>;
 
-    /// The next request as of `elapsed`, counted as [`Request::at`] is: what a source gives may depend on which of its
-    /// requests are due. Times never go back between calls.
+    /// The next request as of `elapsed`, counted as [`Request::at`] is: what a source gives may depend on
+    /// which of its requests are due. Times never go back between calls.
     ///
     /// # Errors
     /// Those of [`Source::next_request`].
@@ -70,8 +71,8 @@ pub trait Source {
         self.next_request()
     }
 
-    /// The request that closes the work, asked for once when no more are going to be issued, whether the source ran
-    /// dry or time ran out.
+    /// The request that closes the work, asked for once when no more are going to be issued, whether the
+    /// source ran dry or time ran out.
     fn closing_request(&mut self) -> Option<Request> {
         None
     }

@@ -1,9 +1,9 @@
 use crate::Permutation;
 use aster_units::Rng;
 
-/// Zipf-distributed block numbers: the block of rank `k` (from 1) is drawn with weight `k^-theta`. Each draw takes
-/// constant time and memory whatever the length: rejection-inversion (Hörmann and Derflinger 1996), for any
-/// `theta > 0`, 1 included.
+/// Zipf-distributed block numbers: the block of rank `k` (from 1) is drawn with weight `k^-theta`. Each draw
+/// takes constant time and memory whatever the length: rejection-inversion (Hörmann and Derflinger 1996), for
+/// any `theta > 0`, 1 included.
 ///
 /// Ranks are scattered over the region by a [`Permutation`], so hot blocks are not neighbours.
 #[derive(Clone, Debug)]
@@ -71,8 +71,8 @@ fn weight(theta: f64, x: f64) -> f64 {
 }
 
 impl Zipf {
-    /// Over blocks `0..len` with exponent `theta > 0`, finite; `seed` decides where the hot blocks lie, the hottest at the share `center`
-    /// of the region if one is given.
+    /// Over blocks `0..len` with exponent `theta > 0`, finite; `seed` decides where the hot blocks lie, the
+    /// hottest at the share `center` of the region if one is given.
     pub fn new(len: u64, theta: f64, seed: u64, center: Option<f64>) -> Self {
         assert!(theta > 0.0 && theta.is_finite(), "zipf needs a finite theta above 0, not {theta}");
         Zipf {
@@ -106,8 +106,8 @@ impl Zipf {
     }
 }
 
-/// Blocks after Pareto's rule with fio's parameter `h`: a share `h` of the blocks takes `1 - h` of the requests
-/// (0.2 is the 80/20 rule). Ranks are scattered as in [`Zipf`].
+/// Blocks after Pareto's rule with fio's parameter `h`: a share `h` of the blocks takes `1 - h` of the
+/// requests (0.2 is the 80/20 rule). Ranks are scattered as in [`Zipf`].
 #[derive(Clone, Debug)]
 pub struct Pareto {
     exponent: f64,
@@ -115,7 +115,8 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Over blocks `0..len` with `0 < h < 1`; `seed` and `center` decide where the hot blocks lie, as with [`Zipf::new`].
+    /// Over blocks `0..len` with `0 < h < 1`; `seed` and `center` decide where the hot blocks lie, as with
+    /// [`Zipf::new`].
     pub fn new(len: u64, h: f64, seed: u64, center: Option<f64>) -> Self {
         assert!(h > 0.0 && h < 1.0, "pareto needs h between 0 and 1, not {h}");
         Pareto { exponent: libm::log(h) / libm::log(1.0 - h), place: Scatter::new(len, seed, center) }
@@ -134,8 +135,9 @@ impl Pareto {
     }
 }
 
-/// Blocks after a bell curve, neighbours of the centre the most likely. As in fio the curve is the mean of twelve uniform draws, whose
-/// deviation is a twelfth of the region, and `deviation` percent of the region widen it.
+/// Blocks after a bell curve, neighbours of the centre the most likely. As in fio the curve is the mean of
+/// twelve uniform draws, whose deviation is a twelfth of the region, and `deviation` percent of the region
+/// widen it.
 #[derive(Clone, Debug)]
 pub struct Normal {
     len: u64,
@@ -144,7 +146,8 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Over blocks `0..len` with `0 <= deviation < 100`; the middle of the curve is at the share `center` of the region.
+    /// Over blocks `0..len` with `0 <= deviation < 100`; the middle of the curve is at the share `center` of
+    /// the region.
     pub fn new(len: u64, deviation: f64, center: f64) -> Self {
         assert!(
             (0.0..100.0).contains(&deviation),

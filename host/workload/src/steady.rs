@@ -20,8 +20,8 @@ pub enum Figure {
 pub struct SteadyState {
     /// What is looked at.
     pub figure: Figure,
-    /// True: the slope of the regression line over the window counts, a check interval being 1 on its axis. False: the largest difference
-    /// of an interval from the window's mean.
+    /// True: the slope of the regression line over the window counts, a check interval being 1 on its axis.
+    /// False: the largest difference of an interval from the window's mean.
     pub slope: bool,
     /// Steady is what stays below.
     pub limit: f64,
@@ -56,7 +56,8 @@ pub struct SteadyOutcome {
     pub criterion: SteadyState,
     /// When it was reached, counted from the job's start; `None` when it was not.
     pub attained: Option<Duration>,
-    /// The last full window's slope or largest difference, in the limit's unit; `None` when no window was full.
+    /// The last full window's slope or largest difference, in the limit's unit; `None` when no window was
+    /// full.
     pub value: Option<f64>,
     /// The last full window's mean.
     pub mean: Option<f64>,
@@ -173,7 +174,8 @@ struct Window {
     sum: f64,
     /// Each figure times its place in the window, from 0.
     weighted: f64,
-    /// Candidates for the largest and the smallest figure with their numbers among all pushed, the extreme first.
+    /// Candidates for the largest and the smallest figure with their numbers among all pushed, the extreme
+    /// first.
     largest: VecDeque<(u64, f64)>,
     smallest: VecDeque<(u64, f64)>,
 }
@@ -274,7 +276,8 @@ mod tests {
         interval: Duration::from_millis(100),
     };
 
-    /// Completes so many requests, spread evenly, in each interval; gives the interval in which the job was found steady.
+    /// Completes so many requests, spread evenly, in each interval; gives the interval in which the job was
+    /// found steady.
     fn steady_after(criterion: SteadyState, counts: &[u64]) -> (Option<usize>, SteadyOutcome) {
         let mut watch = SteadyWatch::new(criterion, Duration::ZERO);
         for (interval, &count) in counts.iter().enumerate() {
@@ -364,7 +367,8 @@ mod tests {
         };
         for slope in [false, true] {
             let mut watch = SteadyWatch::new(SteadyState { slope, limit: 0.0, ..fine }, Duration::ZERO);
-            // With every interval walked this would be 2 * 10^10 steps, and the gap a million million intervals.
+            // With every interval walked this would be 2 * 10^10 steps, and the gap a million million
+            // intervals.
             for i in 0..100_000 {
                 assert!(!watch.completed(4096, Duration::ZERO, Duration::from_micros(3 * i)));
             }

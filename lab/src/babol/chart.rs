@@ -11,8 +11,8 @@ const READ: &str = "#08519c";
 const STATUS: &str = "#f16913";
 const TRANSFER: &str = "#3d9970";
 
-/// Fig 10: a panel for each package and rate, a line for each controller, and what the times of bus and array allow, by our bytes and
-/// by the paper's Table I.
+/// Fig 10: a panel for each package and rate, a line for each controller, and what the times of bus and array
+/// allow, by our bytes and by the paper's Table I.
 pub fn throughput_figure(report: &ThroughputReport) -> Figure {
     let mut rates: Vec<u32> = report.bounds.iter().map(|b| b.rate_mt_s).collect();
     rates.sort_unstable();
@@ -48,7 +48,8 @@ fn panel(report: &ThroughputReport, bounds: &Bounds) -> Panel {
     Panel { title: format!("{}, {} MT/s", bounds.package, bounds.rate_mt_s), x: "LUNs", y: "MB/s", series }
 }
 
-/// Writes the numbers of Fig 11 as CSV: a line a transaction, and the paper's period, which is all that it prints.
+/// Writes the numbers of Fig 11 as CSV: a line a transaction, and the paper's period, which is all that it
+/// prints.
 ///
 /// # Errors
 /// Those of `out`.

@@ -75,7 +75,8 @@ impl CostFile {
         Ok(file)
     }
 
-    /// As a profile's cycles. An operation waits once for each of its transactions, so that each pays for a switch.
+    /// As a profile's cycles. An operation waits once for each of its transactions, so that each pays for a
+    /// switch.
     pub fn cycles(&self) -> CostsProfile {
         let cycles = |instructions: u64| (instructions as f64 * self.cycles_per_instruction).round() as u64;
         let steps = &self.instructions;

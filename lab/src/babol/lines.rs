@@ -58,7 +58,8 @@ pub(super) fn count(plan: &Plan) -> Result<Vec<LinesReport>, BabolError> {
     plan.lines.iter().map(report).collect()
 }
 
-/// Code lines of the function `name`, from its signature to its closing brace. Blank lines and comments don't count.
+/// Code lines of the function `name`, from its signature to its closing brace. Blank lines and comments don't
+/// count.
 fn function(source: &str, name: &str) -> Option<usize> {
     let code = without_comments(source);
     let mut lines = code.lines().skip_while(|line| !begins(line, name)).peekable();

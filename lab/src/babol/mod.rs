@@ -1,4 +1,5 @@
-//! `aster reproduce babol`: the BABOL paper's Tables I and II and Figures 9 to 11 on the bench, ours beside the paper's.
+//! `aster reproduce babol`: the BABOL paper's Tables I and II and Figures 9 to 11 on the bench, ours beside
+//! the paper's.
 
 mod bus;
 mod chart;
@@ -76,7 +77,8 @@ pub enum BabolError {
     Stopped,
 }
 
-/// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop it.
+/// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop
+/// it.
 ///
 /// # Errors
 /// When a file is wrong, a READ fails, or it was stopped.

@@ -159,7 +159,8 @@ impl Plan {
         Ok(Profile::parse(&format!("profiles/{name}.toml"), &text)?)
     }
 
-    /// As [`Plan::bench_profile`], with operations as coroutines on a core of `clock_mhz` that polls as Algorithm 2 does.
+    /// As [`Plan::bench_profile`], with operations as coroutines on a core of `clock_mhz` that polls as
+    /// Algorithm 2 does.
     ///
     /// # Errors
     /// As [`Plan::bench_profile`].

@@ -170,7 +170,8 @@ fn pictures_and_tables_say_what_was_found() {
     };
     let figure = throughput_figure(&REPORT.throughput);
     let fig10 = picture(&|out| figure.write_svg(out));
-    // Beside each package's and rate's tracks what bounds one LUN and the channel, by our bytes and by the paper's times.
+    // Beside each package's and rate's tracks what bounds one LUN and the channel, by our bytes and by the
+    // paper's times.
     let bounds = REPORT.throughput.bounds.len();
     assert_eq!(fig10.matches("<polyline").count(), REPORT.throughput.tracks.len() + 4 * bounds);
     assert!(fig10.contains("toshiba, 200 MT/s") && !fig10.contains("NaN"));

@@ -1,5 +1,5 @@
-//! `aster reproduce cosmos --calibrate`: finds the numbers that costs/cosmos.toml says are fitted, each by its own cell of Table 7. It
-//! looks at no other cell.
+//! `aster reproduce cosmos --calibrate`: finds the numbers that costs/cosmos.toml says are fitted, each by
+//! its own cell of Table 7. It looks at no other cell.
 
 use super::costs::{Costs, Fitted};
 use super::plan::value_of;
@@ -28,7 +28,8 @@ pub struct Fit {
 /// Times that all numbers are sought: each moves the others' cells a little.
 const ROUNDS: usize = 8;
 
-/// Seeks the numbers, beginning in the middle of the range that the file gives each. `progress` is as that of [`super::run`].
+/// Seeks the numbers, beginning in the middle of the range that the file gives each. `progress` is as that of
+/// [`super::run`].
 ///
 /// # Errors
 /// When a file is wrong, a request fails, or it was stopped.

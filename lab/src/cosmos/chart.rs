@@ -110,7 +110,8 @@ fn sizes(report: &CosmosReport) -> Figure {
     Figure::row("fig25-26", "Latency and distribution by size", panels.collect())
 }
 
-/// Fig 27. The paper's points are what its text says is lost at most by the lowest clock, of ours at the highest.
+/// Fig 27. The paper's points are what its text says is lost at most by the lowest clock, of ours at the
+/// highest.
 fn clock(report: &CosmosReport, plan: &Plan) -> Figure {
     let mut squares: Vec<u8> = report.clock.iter().map(|p| p.square).collect();
     squares.sort_unstable();

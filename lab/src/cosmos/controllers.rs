@@ -1,5 +1,6 @@
-//! BABOL's Fig 12: the same drive with the asynchronous controller, and with flash operations as coroutines in its place (B26).
-//! Nothing else is exchanged. What coroutines cost is costs/host.toml until a board's own has been measured.
+//! BABOL's Fig 12: the same drive with the asynchronous controller, and with flash operations as coroutines
+//! in its place (B26). Nothing else is exchanged. What coroutines cost is costs/host.toml until a board's own
+//! has been measured.
 
 use super::drive::{Bench, Mode, Setup, Work};
 use super::{CosmosError, Plan};
@@ -59,7 +60,8 @@ pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Resu
     profile.costs.poll = costs.poll;
     // The board's other core.
     profile.cores.flash_core = true;
-    // What hits the data buffer doesn't pass the channel, which is what is compared: with a sixteenth of the entries little does.
+    // What hits the data buffer doesn't pass the channel, which is what is compared: with a sixteenth of the
+    // entries little does.
     profile.ftl.buffer_entries /= BUFFER_PART;
     Ok(profile)
 }

@@ -7,7 +7,8 @@ use toml::Value;
 
 const FILE: &str = "costs/cosmos.toml";
 const TEXT: &str = include_str!("../../../costs/cosmos.toml");
-/// The number that isn't the profile's: what an instruction takes, by which all that are counted are multiplied.
+/// The number that isn't the profile's: what an instruction takes, by which all that are counted are
+/// multiplied.
 const CYCLES_PER_INSTRUCTION: &str = "cycles_per_instruction";
 
 /// A latency of Table 7.

@@ -1,4 +1,5 @@
-//! Figs 25 and 26: the latency of one request by its size, and how its data lie on channels and ways, by assigner.
+//! Figs 25 and 26: the latency of one request by its size, and how its data lie on channels and ways, by
+//! assigner.
 
 use super::drive::{Bench, Mode, Setup, Work};
 use super::{CosmosError, Plan};

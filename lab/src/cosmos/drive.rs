@@ -222,8 +222,8 @@ impl Bench {
         let after = self.machine.device().stats();
         Ok(found(&before, &after, took, bytes))
     }
-    /// As [`Bench::measure`] of a drive whose buffer is as it is after long work of the kind: full of other pages, and those dirty
-    /// when the work writes (G9).
+    /// As [`Bench::measure`] of a drive whose buffer is as it is after long work of the kind: full of other
+    /// pages, and those dirty when the work writes (G9).
     pub(super) fn steady(&mut self, pages: u64, work: &Work) -> Result<Found, CosmosError> {
         let buffered = u64::from(self.profile.ftl.buffer_entries);
         if !work.write {

@@ -49,7 +49,8 @@ impl EventSink for Busy {
     }
 }
 
-/// Table 5: reads and writes of as many pages of each type; erases are those of the log's and the data's blocks, from power-on.
+/// Table 5: reads and writes of as many pages of each type; erases are those of the log's and the data's
+/// blocks, from power-on.
 pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
     let paper = &plan.paper.table_5;
     let mean = |pair: [f64; 2]| (pair[0] + pair[1]) / 2.0;

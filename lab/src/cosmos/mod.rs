@@ -1,4 +1,5 @@
-//! `aster reproduce cosmos`: the Cosmos+ paper's tables and figures on the whole drive, ours beside the paper's.
+//! `aster reproduce cosmos`: the Cosmos+ paper's tables and figures on the whole drive, ours beside the
+//! paper's.
 
 mod calibrate;
 mod chart;
@@ -96,7 +97,8 @@ pub enum CosmosError {
     Stopped,
 }
 
-/// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop it.
+/// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop
+/// it.
 ///
 /// # Errors
 /// When a file is wrong, a request fails, or it was stopped.

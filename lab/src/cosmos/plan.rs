@@ -122,7 +122,8 @@ pub struct PaperClock {
     pub loss_8_write_percent: f64,
 }
 
-/// What BABOL's coroutines lose to the controller in hardware with 8 LUNs, percent at most, and the package's tR.
+/// What BABOL's coroutines lose to the controller in hardware with 8 LUNs, percent at most, and the package's
+/// tR.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperBabol12 {
@@ -252,12 +253,14 @@ impl Plan {
     pub(super) fn changes(&self) -> &[(String, Value)] {
         &self.changed
     }
-    /// The same with other values in its profiles, by keys with their tables. Those of `package` are the varied profile's alone.
+    /// The same with other values in its profiles, by keys with their tables. Those of `package` are the
+    /// varied profile's alone.
     #[must_use]
     pub fn changed(&self, values: Vec<(String, Value)>) -> Self {
         Plan { changed: values, ..self.clone() }
     }
-    /// The same with a quarter of the requests and fewer points, for a first look: curves keep three points at least.
+    /// The same with a quarter of the requests and fewer points, for a first look: curves keep three points
+    /// at least.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.requests /= 4;

@@ -1,8 +1,10 @@
-//! Fig 30: bit errors by data pattern, with a scrambler in the storage controller and without (7.3, C81, C82).
+//! Fig 30: bit errors by data pattern, with a scrambler in the storage controller and without (7.3, C81,
+//! C82).
 //!
-//! One channel with its controller and ECC engine programs the patterns and reads them back, as often worn as the figure says by as
-//! many erases. What a pattern does arises from its bytes: `[interference]` of the experiment file says how the package's cells lift
-//! each other, and the package looks at the levels that data and scrambler leave around each cell.
+//! One channel with its controller and ECC engine programs the patterns and reads them back, as often worn as
+//! the figure says by as many erases. What a pattern does arises from its bytes: `[interference]` of the
+//! experiment file says how the package's cells lift each other, and the package looks at the levels that
+//! data and scrambler leave around each cell.
 
 use super::{CosmosError, Plan};
 use aster_device::bench::{Bench, FlashRequest, FlashStatus, Outcome, Phase, Target};
@@ -29,7 +31,8 @@ pub(super) fn patterns() -> [Pattern; 6] {
 }
 
 impl Pattern {
-    /// The byte that all of an MLC page consists of: cells alternate along the word line, and word lines begin in turn.
+    /// The byte that all of an MLC page consists of: cells alternate along the word line, and word lines
+    /// begin in turn.
     fn byte(&self, page: u16) -> u8 {
         let (word_line, is_msb) = (page / 2, !page.is_multiple_of(2));
         (0..8).fold(0, |byte, cell| {

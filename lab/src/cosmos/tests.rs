@@ -1,5 +1,5 @@
-//! What the paper says of its curves, and how near its numbers we come. `ASTER_LONG=1` takes the shipped plan in place of its
-//! short form.
+//! What the paper says of its curves, and how near its numbers we come. `ASTER_LONG=1` takes the shipped plan
+//! in place of its short form.
 
 use super::text::error_percent;
 use super::*;
@@ -90,8 +90,9 @@ fn the_three_parts_make_the_whole() {
         for (ios, f) in row(mode, write) {
             let sum = f.hic_us + f.firmware_us + f.storage_us;
             assert!((sum - f.system_us).abs() < 1e-6 && f.firmware_us > 0.0, "{mode:?} {write} {ios}: {f:?}");
-            // Little's law: what the host sees beside is its own, the link's, and the registers that a command is read from. The host sends
-            // another command for one that has been completed by itself, before its end has been sensed.
+            // Little's law: what the host sees beside is its own, the link's, and the registers that a
+            // command is read from. The host sends another command for one that has been completed by itself,
+            // before its end has been sensed.
             let inside = f.system_us * f.mb_per_s / 16_384.0;
             assert!(inside > 0.94 * f64::from(ios) && inside <= f64::from(ios) * 1.03, "{ios}: {inside}");
         }
@@ -150,7 +151,8 @@ fn throughput_is_proportional_to_channels_and_near_the_papers_maxima() {
         // EMDTPc: a channel's page transfers, of which ours are of 17,769 bytes instead of 18,048.
         assert!(of(mode, write, 1, 8) < 184.5, "{mode:?} {write}");
     }
-    // A quarter of the pages leaves out more of the steady state. Writes pay for the log of recovery, which the board's firmware has not.
+    // A quarter of the pages leaves out more of the steady state. Writes pay for the log of recovery, which
+    // the board's firmware has not.
     let within = |write: bool| match (write, long()) {
         (true, true) => 6.5,
         (true, false) => 10.0,
@@ -236,8 +238,8 @@ fn a_slower_core_has_slower_buses() {
     assert_eq!(unchanged(&slow), unchanged(&fast), "buses 1 to 4, 10 and 11");
 }
 
-/// C78: in which drives the clock matters. That reads of two by two lose at most 6 % is not reproduced (docs/experiments.md); the
-/// bound here is what ours lose.
+/// C78: in which drives the clock matters. That reads of two by two lose at most 6 % is not reproduced
+/// (docs/experiments.md); the bound here is what ours lose.
 #[test]
 fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes() {
     let left = |square, write| clock(square, write, 200).mb_per_s / clock(square, write, 1000).mb_per_s;
@@ -266,8 +268,8 @@ fn fewer_devices_saturate_at_a_lower_clock_and_reads_need_more_of_it_than_writes
     );
 }
 
-/// C79: that they take much of a busy core, in like parts. Ours take nearly twice as much of it, the status checker more of that
-/// (docs/experiments.md).
+/// C79: that they take much of a busy core, in like parts. Ours take nearly twice as much of it, the status
+/// checker more of that (docs/experiments.md).
 #[test]
 fn issuer_and_status_checker_take_much_of_a_busy_core_in_like_parts() {
     let [.., status, _, issue] = clock(8, false, 1000).parts;
@@ -324,7 +326,8 @@ fn a_scrambler_spares_worn_cells_bit_errors_unless_the_pattern_is_11_00() {
     assert!((most - paper.reduction_percent).abs() < 2.0, "what was fitted is met: {most}");
 }
 
-/// Where the cells don't lift each other, no pattern is better or worse than random data: the effect is theirs.
+/// Where the cells don't lift each other, no pattern is better or worse than random data: the effect is
+/// theirs.
 #[test]
 fn without_interference_a_scrambler_is_of_no_use() {
     let mut plan = PLAN.clone();

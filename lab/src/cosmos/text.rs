@@ -21,8 +21,8 @@ pub(super) fn row_name(mode: Mode, write: bool) -> &'static str {
     }
 }
 
-/// The errors of Table 7's predicted system latencies, in percent: those with one outstanding, to whose parts numbers are fitted, and
-/// those that a number is fitted to are left out.
+/// The errors of Table 7's predicted system latencies, in percent: those with one outstanding, to whose parts
+/// numbers are fitted, and those that a number is fitted to are left out.
 ///
 /// # Panics
 /// Never with the plan that the table was made from: its cost file has been read before.

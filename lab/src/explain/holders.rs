@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Pieces that are kept of each firmware task: more than any slice is made of.
 const PIECES_MAX: usize = 256;
 
-/// Holders that waited for holders are followed so far: a write that waits for one that waits for the one that programs.
+/// Holders that waited for holders are followed so far: a write that waits for one that waits for the one
+/// that programs.
 const DEPTH_MAX: u8 = 8;
 
 /// What a slice's holder did.

@@ -59,7 +59,8 @@ fn names() -> impl Iterator<Item = &'static str> {
     first.into_iter().chain(Wait::ALL.map(wait_name)).chain(last)
 }
 
-/// What an instant within a slice is spent on, the higher number before the lower where several go on at once.
+/// What an instant within a slice is spent on, the higher number before the lower where several go on at
+/// once.
 pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
     Some(match *activity {
         Activity::Link { .. } => (9, LINK),
@@ -127,8 +128,9 @@ impl<'a> Slices<'a> {
         Slices { pieces, followed, slices }
     }
 
-    /// The slice on which the command waited longest. Where the front end completes it by itself, at `finished`, that is the one whose data
-    /// were moved last: the FTL ends them all later, in whatever order.
+    /// The slice on which the command waited longest. Where the front end completes it by itself, at
+    /// `finished`, that is the one whose data were moved last: the FTL ends them all later, in whatever
+    /// order.
     fn last(&self, finished: Option<Instant>) -> Option<&'a Piece> {
         let moved = |slice: &Piece| {
             let of_slice = |p: &&Piece| p.task == slice.task && p.from >= slice.from && p.to <= slice.to;
@@ -191,7 +193,8 @@ impl<'a> Slices<'a> {
         parts.push((to, What::own(wait_name(Wait::Slices))));
     }
 
-    /// The time from `from` to the end of a slice: before it came to its worker, that had others of the command to carry out.
+    /// The time from `from` to the end of a slice: before it came to its worker, that had others of the
+    /// command to carry out.
     fn up_to(&self, last: &'a Piece, from: Instant, parts: &mut Parts) {
         let mut chain = vec![last];
         let mut first = last;

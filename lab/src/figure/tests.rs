@@ -51,7 +51,8 @@ fn panels_of_one_unit_have_one_scale_and_the_same_size() {
     let (ten, hundred, thousand) = (dots[0].1, dots[1].1, dots[4].1);
     assert!((ten - hundred - 90.0 * 0.22).abs() < 0.2, "{dots:?}");
     assert!((hundred - thousand - 900.0 * 0.22).abs() < 0.2, "{dots:?}");
-    // 1, 2 and 8 ways have places of their own in every panel: the second panel's only point is the middle one.
+    // 1, 2 and 8 ways have places of their own in every panel: the second panel's only point is the middle
+    // one.
     let (panel, next) = (dots[0].0 - 64.0, dots[4].0 - 64.0 - 404.0);
     assert!((next - 3.0 * panel).abs() < 0.2, "{dots:?}");
     // The third has its own unit and scale, in the second row.
@@ -82,7 +83,8 @@ fn a_single_point_of_the_paper_has_its_ring_in_the_legend_and_no_line_that_is_no
         let lines = picture.split('<').filter(|element| element.starts_with("line "));
         (circles(&picture).len(), lines.filter(|line| line.contains("dasharray")).count())
     };
-    // Ours has two dots. The paper's line has a ring a point and a dashed key; its single point a second ring as key.
+    // Ours has two dots. The paper's line has a ring a point and a dashed key; its single point a second ring
+    // as key.
     assert_eq!(drawn(&[(1.0, 12.0), (8.0, 90.0)]), (4, 1));
     assert_eq!(drawn(&[(8.0, 90.0)]), (4, 0));
 }

@@ -15,8 +15,9 @@ const BAND: &str = "#c6dbef";
 const MEAN: &str = "#08519c";
 const LEFT: &str = "#3d9970";
 
-/// Writes the lives side by side, over the same drive writes: the band from the least to the most erased block with the mean in it,
-/// the cycles that blocks last for as a dashed line, and below the spare that SMART tells.
+/// Writes the lives side by side, over the same drive writes: the band from the least to the most erased
+/// block with the mean in it, the cycles that blocks last for as a dashed line, and below the spare that
+/// SMART tells.
 ///
 /// # Errors
 /// Those of `out`.

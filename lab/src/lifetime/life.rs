@@ -29,7 +29,8 @@ struct Known {
     latest: u32,
     /// Pieces of which a write failed on the way, and the version that they may hold.
     unsure: Vec<(usize, u32)>,
-    /// Pieces that were written since the last flush, and what they held before: a loss of power may bring it back.
+    /// Pieces that were written since the last flush, and what they held before: a loss of power may bring it
+    /// back.
     older: Vec<(usize, u32)>,
     is_cut: bool,
     blocks: u64,
@@ -96,7 +97,8 @@ async fn write_all(
             Err(error) => return Err(error),
         }
     }
-    // A drive that has just become read-only may not be able to: then what was written since the last time is at stake.
+    // A drive that has just become read-only may not be able to: then what was written since the last time is
+    // at stake.
     if driver.flush(QUEUE).await.is_ok() {
         known.borrow_mut().older.clear();
     }
@@ -225,7 +227,8 @@ pub(super) fn live(
     let machine = power_on_as(state, plan, profile, machine.cut_power())?;
     known.borrow_mut().is_cut = true;
     let after = read(&machine)?;
-    // Cells that a read disturbs, or finds now above and now below its level, may be lost in one read and not in the other.
+    // Cells that a read disturbs, or finds now above and now below its level, may be lost in one read and not
+    // in the other.
     let errors = &profile.package.errors;
     if (errors.read, errors.read_noise_mv) == (0.0, 0.0) {
         same_lost(&before.lost, &after.lost, &|block| known.borrow().may_be_older(block))?;

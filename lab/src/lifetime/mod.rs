@@ -1,8 +1,9 @@
-//! Drives that are written until they take no more: how evenly their blocks wear, and how long they last for it.
+//! Drives that are written until they take no more: how evenly their blocks wear, and how long they last for
+//! it.
 //!
-//! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is. The work is the same
-//! without wear levelling, with dynamic, and with static. When the drive refuses to write, everything is read back, the
-//! power goes, and everything is read again.
+//! Each drive is filled, then a part of it is written over and over at random; the rest stays as it is. The
+//! work is the same without wear levelling, with dynamic, and with static. When the drive refuses to write,
+//! everything is read back, the power goes, and everything is read again.
 
 mod chart;
 mod life;

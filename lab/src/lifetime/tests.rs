@@ -101,7 +101,8 @@ fn the_picture_shows_each_sample_where_the_axes_say() {
     let (bands, tracks) = (of("polygon"), of("polyline"));
     assert_eq!((bands.len(), tracks.len()), (2, 4), "a band, a mean and a spare for each life");
     for (nth, life) in report.lives.iter().enumerate() {
-        // A hundred drive writes and a hundred erases with the 5 % above them, over the panel's width and height.
+        // A hundred drive writes and a hundred erases with the 5 % above them, over the panel's width and
+        // height.
         let (left, bottom) = (bands[nth][0].0 - 10.0 * 4.2, tracks[2 * nth][0].1 + 4.0 * 240.0 / 105.0);
         let near = |found: (f64, f64), of: &Sample, erases: f64| {
             let wanted = (left + of.drive_writes * 4.2, bottom - erases * 240.0 / 105.0);

@@ -52,15 +52,15 @@ impl Place {
         Ok(Place { image, existing, state: OnceCell::new(), provenance: true, drive })
     }
 
-    /// The report won't say where its figures come from. For a report that nobody keeps: to sum up what a large
-    /// image holds takes a while.
+    /// The report won't say where its figures come from. For a report that nobody keeps: to sum up what a
+    /// large image holds takes a while.
     #[must_use]
     pub fn without_provenance(self) -> Self {
         Place { provenance: false, ..self }
     }
 
-    /// What an image that was there holds ([`ImageRecord::state`]); `None` of one that is still to be made, and in
-    /// memory. The first call reads every record of the image.
+    /// What an image that was there holds ([`ImageRecord::state`]); `None` of one that is still to be made,
+    /// and in memory. The first call reads every record of the image.
     ///
     /// # Errors
     /// When the image can't be read.
@@ -115,8 +115,8 @@ pub struct Outcome {
     pub report: RunReport,
     /// What listeners heard.
     pub heard: Heard,
-    /// What went wrong, the first thing first: what ended the work before its time, a drive that could not be shut down, files that
-    /// could not be written. The figures are of what was done.
+    /// What went wrong, the first thing first: what ended the work before its time, a drive that could not be
+    /// shut down, files that could not be written. The figures are of what was done.
     pub problems: Vec<WorkError>,
     /// The first page of flash that could not be corrected, if there was one.
     pub first_lost_page: Option<LostPage>,
@@ -146,10 +146,11 @@ impl fmt::Display for LostPage {
     }
 }
 
-/// Runs `work` as `aster run` does, on a drive built with `pieces`: boots it from `place`, fills and ages it as `setup` says, lets
-/// `watchers` listen, measures, and shuts a drive that has an image down. `progress` is called with what the run is at and the share of
-/// that which is done; `false` ends the work early, and the report covers what was done by then. What goes wrong from the work's beginning
-/// on takes no figures away: [`Outcome::problems`].
+/// Runs `work` as `aster run` does, on a drive built with `pieces`: boots it from `place`, fills and ages it
+/// as `setup` says, lets `watchers` listen, measures, and shuts a drive that has an image down. `progress` is
+/// called with what the run is at and the share of that which is done; `false` ends the work early, and the
+/// report covers what was done by then. What goes wrong from the work's beginning on takes no figures away:
+/// [`Outcome::problems`].
 ///
 /// # Errors
 /// When the work can't begin.

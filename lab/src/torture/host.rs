@@ -184,7 +184,8 @@ impl Host {
     fn blame(&mut self, wrong: String) {
         self.wrong.get_or_insert(wrong);
     }
-    /// A command was answered with an error. What it was about may hold what it held, or what the command said.
+    /// A command was answered with an error. What it was about may hold what it held, or what the command
+    /// said.
     fn failed(&mut self, what: impl Debug, error: &DriverError) {
         match error {
             DriverError::Command { status, .. } if status.is(Status::WRITE_TO_READ_ONLY_RANGE) => {

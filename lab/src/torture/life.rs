@@ -15,7 +15,8 @@ use std::rc::Rc;
 /// Work before a cut, at most: now and then so long that garbage collection and the stored map come into it.
 const LONG: Duration = Duration::from_millis(300);
 const SHORT: Duration = Duration::from_millis(20);
-/// Steps of host and drive, at most, between the instant that was drawn and a cut at one of their next events.
+/// Steps of host and drive, at most, between the instant that was drawn and a cut at one of their next
+/// events.
 const STEPS_MAX: u64 = 400;
 /// Time, at most, between a flush or forced write that has completed and a cut right behind it.
 const BEHIND: Duration = Duration::from_micros(20);
@@ -124,8 +125,8 @@ pub enum End {
 
 /// Where lives are led: here, or in a process of their own.
 pub trait Lives {
-    /// Lives a case, and adds what was seen. `tick` is called after each loss of power with its time, in picoseconds from
-    /// power-on.
+    /// Lives a case, and adds what was seen. `tick` is called after each loss of power with its time, in
+    /// picoseconds from power-on.
     ///
     /// # Errors
     /// Why it came to no good end.
@@ -195,7 +196,8 @@ struct Life<'a> {
     seen: &'a mut Seen,
 }
 
-/// The blocks of each LUN, from the first on, that are the log's, where the translation has one. Two good ones in all are what it needs.
+/// The blocks of each LUN, from the first on, that are the log's, where the translation has one. Two good
+/// ones in all are what it needs.
 pub(super) fn log_blocks(device: &Device) -> Option<u32> {
     device.translation().counter("log_blocks_per_lun").map(|blocks| blocks as u32)
 }
@@ -274,8 +276,8 @@ impl Life<'_> {
         }
         media
     }
-    /// Power is back: the drive recovers, perhaps not at the first attempt, and everything is looked at. `None` when it has come
-    /// to its end in order.
+    /// Power is back: the drive recovers, perhaps not at the first attempt, and everything is looked at.
+    /// `None` when it has come to its end in order.
     fn come_back(&mut self, mut media: Media, rng: &mut Rng) -> Result<Option<Machine>, String> {
         let is_fresh = self.host.is_none();
         let mut again = false;
@@ -301,9 +303,10 @@ impl Life<'_> {
             self.host = Some(Host::new(self.case.seed, blocks, bytes, content));
             return Ok(Some(machine));
         }
-        // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again. A shutdown may be
-        // complete before the host has heard so, and a drive that was up for a moment may have begun to work. One that has lost
-        // blocks may have had no room for its map: the log leads on then.
+        // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again.
+        // A shutdown may be complete before the host has heard so, and a drive that was up for a moment may
+        // have begun to work. One that has lost blocks may have had no room for its map: the log leads on
+        // then.
         let shut_down = self.host().borrow().shut_down && !again && self.failed_blocks == 0;
         if ftl.boot != Boot::Clean && (shut_down || ftl.boot != Boot::Recovered) {
             let how = if shut_down { "after a shutdown" } else { "after a loss of power" };
@@ -317,8 +320,8 @@ impl Life<'_> {
         self.seen.worn_out += u64::from(at_its_end);
         Ok((!at_its_end).then_some(machine))
     }
-    /// Whether a drive that takes no more writes says so, and has a reason: its profile lets blocks go bad, and there is no
-    /// spare one left, or its log has lost so many of its own that it can't go on.
+    /// Whether a drive that takes no more writes says so, and has a reason: its profile lets blocks go bad,
+    /// and there is no spare one left, or its log has lost so many of its own that it can't go on.
     fn is_worn_out(&self, machine: &Machine) -> Result<bool, String> {
         let package = &self.victim.profile.package;
         let lasts = package.program_failures_per_million == 0

@@ -1,9 +1,11 @@
-//! Drives whose power goes at any moment, again and again: what was flushed must be there, everything else whole.
+//! Drives whose power goes at any moment, again and again: what was flushed must be there, everything else
+//! whole.
 //!
-//! A case is a drive's life: a drive from the factory, and rounds of seeded commands through the NVMe driver, each ended by
-//! a loss of power at some instant: anywhere, at one of the drive's events, right behind a flush, in a shutdown or after it. Recovery loses its power
-//! now and then as well. After each, every logical block is read and held against its versions (`oracle`). A case that
-//! fails is made smaller while it goes on failing.
+//! A case is a drive's life: a drive from the factory, and rounds of seeded commands through the NVMe driver,
+//! each ended by a loss of power at some instant: anywhere, at one of the drive's events, right behind a
+//! flush, in a shutdown or after it. Recovery loses its power now and then as well. After each, every logical
+//! block is read and held against its versions (`oracle`). A case that fails is made smaller while it goes on
+//! failing.
 
 mod host;
 mod life;
@@ -180,8 +182,8 @@ fn is_alike(one: &str, other: &str) -> bool {
     kind(one) == kind(other)
 }
 
-/// Leaves out of a failing case whatever it fails without. A life that can't be led, or that somebody ends, ends that: what has
-/// failed by then is told.
+/// Leaves out of a failing case whatever it fails without. A life that can't be led, or that somebody ends,
+/// ends that: what has failed by then is told.
 fn smaller(
     lives: &mut dyn Lives,
     case: &Case,

@@ -33,7 +33,8 @@ impl fmt::Display for Wrong {
 
 /// Which versions the blocks of a drive may hold. Version 0 is nothing: never written, or deallocated.
 ///
-/// Two commands that are in flight at once never name the same block: the host sees to that, as NVMe gives them no order.
+/// Two commands that are in flight at once never name the same block: the host sees to that, as NVMe gives
+/// them no order.
 pub(super) struct Oracle {
     /// The version of each block that no loss of power takes back.
     safe: Vec<u32>,

@@ -71,7 +71,8 @@ fn work_in_the_background_takes_nothing_along_either() {
     assert!(seen.refreshed > 0 && seen.scanned > 0 && (seen.levelled > 0 || !is_long()), "{seen:?}");
 }
 
-/// Under the big loop the FTL hears of data passes after the host knows its write done; a slow core makes that long.
+/// Under the big loop the FTL hears of data passes after the host knows its write done; a slow core makes
+/// that long.
 #[test]
 fn a_host_that_is_ahead_of_the_firmware_loses_nothing_that_was_flushed() {
     for (policy, frequency_mhz) in [("fifo", 1000.0), (COSMOS, 20.0)] {
@@ -227,8 +228,8 @@ impl Lives for EndedByOthers {
     }
 }
 
-/// Whoever ends a life from outside says nothing of the drive: it is told as that. A failure that was found before stays one,
-/// though nobody could make it smaller.
+/// Whoever ends a life from outside says nothing of the drive: it is told as that. A failure that was found
+/// before stays one, though nobody could make it smaller.
 #[test]
 fn a_life_that_others_end_is_neither_a_failure_nor_hides_one() {
     let plan = Plan { name: "planted".into(), seed: 4, cuts: Some(240), only: None };

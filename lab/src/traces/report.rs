@@ -8,8 +8,8 @@ use serde::Serialize;
 pub enum Loop {
     /// Requests arrive at their recorded times. One that finds the queue full waits in the host and is late.
     Open,
-    /// The time between requests is kept, counted from the completion where one has waited for room: nothing is late, the
-    /// whole takes longer.
+    /// The time between requests is kept, counted from the completion where one has waited for room: nothing
+    /// is late, the whole takes longer.
     Closed,
     /// As fast as the queue depth allows.
     Fastest,

@@ -78,8 +78,8 @@ const LISTED_MAX: usize = 20;
 /// Reads the whole of a trace as it will be replayed on `drive`.
 ///
 /// # Errors
-/// When the format isn't known, a line can't be read, a request or a device doesn't fit the drive, or there is nothing to
-/// replay; in words for the user, without the file's name.
+/// When the format isn't known, a line can't be read, a request or a device doesn't fit the drive, or there
+/// is nothing to replay; in words for the user, without the file's name.
 pub fn survey(file: &TraceFile, asked: &TraceOptions, drive: Drive) -> Result<Survey, String> {
     let format = match asked.format {
         Some(format) => format,

@@ -74,7 +74,8 @@ fn a_packed_trace_is_the_trace() {
         assert_ne!(found.sha256, plain.sha256, "the checksum is the file's");
         let same = Survey { sha256: plain.sha256.clone(), file_bytes: plain.file_bytes, ..found };
         assert_eq!(same, plain);
-        // Twice, because it is read twice; and cut off anywhere it is an error or what stands there, never a panic.
+        // Twice, because it is read twice; and cut off anywhere it is an error or what stands there, never a
+        // panic.
         assert!(file.lines().all(|line| line.is_ok()));
         for end in 0..packed.len() {
             if let Ok(cut) = self::file(&packed[..end]) {

@@ -2,7 +2,8 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, Read};
 
-/// Unpacks all frames of a Zstandard file, one behind the other, as RFC 8878 §3 has them: the decoder knows one.
+/// Unpacks all frames of a Zstandard file, one behind the other, as RFC 8878 §3 has them: the decoder knows
+/// one.
 pub(super) struct Frames<R> {
     from: R,
     decoder: FrameDecoder,

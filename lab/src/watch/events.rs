@@ -1,4 +1,5 @@
-//! The events of a run, one JSON object a line: every one from power-on, those of a window, or those of the slowest commands.
+//! The events of a run, one JSON object a line: every one from power-on, those of a window, or those of the
+//! slowest commands.
 
 use super::error::{WatchError, create};
 use super::numbers::Numbers;
@@ -23,8 +24,8 @@ struct Output<W: Write> {
     error: Option<io::Error>,
 }
 
-/// One event as a JSON object with its time in picoseconds, its name, its fields by name, and the number of the command whose slot it
-/// names.
+/// One event as a JSON object with its time in picoseconds, its name, its fields by name, and the number of
+/// the command whose slot it names.
 fn write_line(into: &mut impl Write, at: Instant, event: &Event, number: Option<u64>) -> io::Result<()> {
     write!(into, "{{\"at_ps\":{},\"event\":\"{}\"", at.as_picos(), event.kind().name())?;
     let mut result = Ok(());
@@ -67,8 +68,8 @@ type Ended = Box<dyn FnMut(&CommandSpan)>;
 /// What a flash operation is known by between its events: LUN, kind and row.
 type Operation = (u64, u64, u64);
 
-/// Keeps the events of the slowest commands: those that name a command, the firmware task that carries out a slice of it, or
-/// a flash operation that such a task has asked for.
+/// Keeps the events of the slowest commands: those that name a command, the firmware task that carries out a
+/// slice of it, or a flash operation that such a task has asked for.
 struct OfSlowest {
     window: WorkWindow,
     spans: Spans<Ended>,
@@ -165,7 +166,8 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Makes the file at `path`, which hears of `recorder` from now on unless the window is a part of the run.
+    /// Makes the file at `path`, which hears of `recorder` from now on unless the window is a part of the
+    /// run.
     ///
     /// # Errors
     /// When the file can't be made.

@@ -1,4 +1,5 @@
-//! What listens to a run: waveforms, events, the trace for Perfetto, the operation monitor, spans, one command's life.
+//! What listens to a run: waveforms, events, the trace for Perfetto, the operation monitor, spans, one
+//! command's life.
 
 mod error;
 mod events;

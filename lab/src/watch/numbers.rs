@@ -1,11 +1,13 @@
-//! The number of a command in the work: the same in events, in Perfetto's trace, and for whoever asks to have it explained.
+//! The number of a command in the work: the same in events, in Perfetto's trace, and for whoever asks to have
+//! it explained.
 
 use super::window::WorkWindow;
 use crate::explain::in_work;
 use aster_run_virtual::events::Event;
 use std::collections::BTreeMap;
 
-/// Numbers the commands of the work by the slots that they are in. What the front end fetched before the work began has no number.
+/// Numbers the commands of the work by the slots that they are in. What the front end fetched before the work
+/// began has no number.
 pub(super) struct Numbers {
     work: WorkWindow,
     /// Commands of the work that were fetched so far.

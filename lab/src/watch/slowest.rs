@@ -19,8 +19,8 @@ type Rank = (Duration, Reverse<u64>);
 
 /// Things heard of commands, of which those of the `most` slowest stay. Of equals the first do.
 ///
-/// Memory is bounded: besides those that are kept, `open_max` commands that have not ended are followed, and of each so many
-/// things.
+/// Memory is bounded: besides those that are kept, `open_max` commands that have not ended are followed, and
+/// of each so many things.
 pub(super) struct Slowest<T> {
     most: usize,
     open_max: usize,

@@ -12,15 +12,15 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Command slots that are followed: the 4,096 that a profile may ask for at most, and those that the front end adds for
-/// admin commands.
+/// Command slots that are followed: the 4,096 that a profile may ask for at most, and those that the front
+/// end adds for admin commands.
 pub(crate) const SLOTS: u16 = 8192;
 
 /// Listens to a machine from its boot on, and measures from the beginning of the work on.
 #[derive(Default)]
 pub struct SpanSink {
-    /// Spans that end before the work are followed, because a queue's doorbells make sense only to one who saw them all,
-    /// and not counted.
+    /// Spans that end before the work are followed, because a queue's doorbells make sense only to one who
+    /// saw them all, and not counted.
     at_work: Rc<Cell<bool>>,
     stages: Rc<RefCell<StageHistograms>>,
     commands: RefCell<Option<Rc<RefCell<dyn Lost>>>>,

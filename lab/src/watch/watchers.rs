@@ -19,7 +19,8 @@ use std::path::PathBuf;
 /// What is to be heard of a run. By default nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
-    /// The ONFI waveforms of the work's first READ, PROGRAM and ERASE: VCD, or a picture when it ends in `.svg`.
+    /// The ONFI waveforms of the work's first READ, PROGRAM and ERASE: VCD, or a picture when it ends in
+    /// `.svg`.
     pub wave: Option<PathBuf>,
     /// Every event from power-on, one JSON object a line.
     pub events: Option<PathBuf>,
@@ -94,8 +95,8 @@ impl Watchers {
         Ok(Watchers { wave, events, spans, monitor, followers, window, recorder, hook: Cell::default() })
     }
 
-    /// Calls `hook` with the machine when the work begins: what it adds ([`add`](super::add)) hears the work beside
-    /// everybody else, such as an operation monitor with modules of one's own.
+    /// Calls `hook` with the machine when the work begins: what it adds ([`add`](super::add)) hears the work
+    /// beside everybody else, such as an operation monitor with modules of one's own.
     #[must_use]
     pub fn at_work(self, hook: impl FnOnce(&Machine) + 'static) -> Self {
         self.hook.set(Some(Box::new(hook)));
@@ -143,7 +144,8 @@ impl Watchers {
         }
     }
 
-    /// The work has ended; `shut_down` ends the machine, of which only events hear. What can't be written takes nothing of the rest away.
+    /// The work has ended; `shut_down` ends the machine, of which only events hear. What can't be written
+    /// takes nothing of the rest away.
     pub fn finish<E: From<WatchError>>(
         self,
         machine: Machine,

@@ -88,7 +88,8 @@ impl WaveFile {
         *self.listening.borrow_mut() = Some(Listening { device: Rc::downgrade(device), taps });
     }
 
-    /// Leaves the channels alone once one of them has shown everything: drawing takes time. True from then on.
+    /// Leaves the channels alone once one of them has shown everything: drawing takes time. True from then
+    /// on.
     pub fn settle(&self) -> bool {
         let listening = self.listening.borrow();
         let Some(Listening { device, taps }) = &*listening else { return true };

@@ -5,7 +5,8 @@ use aster_units::{Duration, Instant};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Which part of a run goes into the files of events and of Perfetto's trace, and may be explained. By default the whole.
+/// Which part of a run goes into the files of events and of Perfetto's trace, and may be explained. By
+/// default the whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowOptions {
     /// Nothing before this time of the work.

@@ -1,7 +1,7 @@
 //! A waveform as a picture: a timing diagram as datasheets print them, in SVG.
 //!
-//! Time runs evenly where the bus works. Where nothing changes for long, and in the middle of a long burst, the axis is cut; each
-//! cut says what it leaves out.
+//! Time runs evenly where the bus works. Where nothing changes for long, and in the middle of a long burst,
+//! the axis is cut; each cut says what it leaves out.
 
 use super::name_of;
 use aster_device::wave::{Change, Label, Level, Signal, Waveform};
@@ -41,7 +41,8 @@ struct Stretch {
 struct Axis(Vec<Stretch>);
 
 impl Axis {
-    /// `shown` are the instants of changes that are drawn, in order; `bursts` the spans of bursts with their bytes.
+    /// `shown` are the instants of changes that are drawn, in order; `bursts` the spans of bursts with their
+    /// bytes.
     fn new(shown: &[Instant], bursts: &[(Instant, Instant, u32)]) -> Self {
         let mut left = LEFT;
         let stretches = shown.windows(2).map(|pair| {

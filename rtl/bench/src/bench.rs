@@ -1,4 +1,5 @@
-//! Benches: `rtl/<block>/tb/<name>_tb.sv` prints a line `PASS` when all it expects has come, and `FAIL` lines otherwise.
+//! Benches: `rtl/<block>/tb/<name>_tb.sv` prints a line `PASS` when all it expects has come, and `FAIL` lines
+//! otherwise.
 
 use crate::sources;
 use crate::tools::{self, Output};

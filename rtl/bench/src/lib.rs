@@ -1,5 +1,6 @@
-//! Runs what stands in `rtl/` beside the logic: benches on Icarus and Verilator, lint by all three tools, proofs by yosys
-//! with an SMT solver or yosys' ABC, and the same proofs against mutated sources, where they must fail.
+//! Runs what stands in `rtl/` beside the logic: benches on Icarus and Verilator, lint by all three tools,
+//! proofs by yosys with an SMT solver or yosys' ABC, and the same proofs against mutated sources, where they
+//! must fail.
 //!
 //! Nothing here is skipped: a tool that is missing fails the test that needs it.
 #![forbid(unsafe_code)]

@@ -1,6 +1,7 @@
 //! What the checker holds a bus to: the minima of base/wire's ONFI tables, in phases.
 //!
-//! The controller's cycle table is not looked at: the checker knows from the standard what the pins must keep.
+//! The controller's cycle table is not looked at: the checker knows from the standard what the pins must
+//! keep.
 
 use aster_units::Duration;
 use aster_wire::onfi::timing::{InterfaceTiming, NvDdr2Timing, NvDdrTiming, SdrTiming, Timing};
@@ -12,7 +13,8 @@ const PARAMETERS: &str =
 /// How long CE# must have been high for tCR2 to hold (ONFI 5.1, NV-DDR2 timing parameters).
 const CR2_IDLE: Duration = Duration::from_micros(1);
 
-/// The parameters that the checker can find violated, by their SystemVerilog names (`T_DQSS_MIN`), in the order of its bits.
+/// The parameters that the checker can find violated, by their SystemVerilog names (`T_DQSS_MIN`), in the
+/// order of its bits.
 pub fn parameters() -> Vec<&'static str> {
     names().filter(|name| name.starts_with("T_")).collect()
 }
@@ -138,12 +140,14 @@ fn nv_ddr2(name: &str, t: &NvDdr2Timing) -> Option<Duration> {
 
 /// SystemVerilog with the limits of every timing mode in picoseconds: `rtl/checker/rtl/onfi_limits.svh`.
 ///
-/// `onfi_limits(data interface, timing mode, phase)` gives the checker's vector for a bench; a test holds the file fresh.
+/// `onfi_limits(data interface, timing mode, phase)` gives the checker's vector for a bench; a test
+/// holds the file fresh.
 pub fn verilog() -> String {
     let mut out = String::from(
         "// Generated from the ONFI tables of base/wire by `cargo run -p aster-rtl-bench --bin onfi-limits`.\n\
-         // For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode (data interface 0 SDR,\n\
-         // 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each. An unknown mode has none.\n\
+         // For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode\n\
+         // (data interface 0 SDR, 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each.\n\
+         // An unknown mode has none.\n\
          function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode, input integer phase);\n\
          \x20 integer index;\n  reg [31:0] limit;\n  reg [47*32-1:0] picoseconds;\n  begin\n    picoseconds = 1504'd0;\n    case ({data_interface, timing_mode})\n",
     );

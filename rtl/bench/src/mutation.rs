@@ -190,7 +190,8 @@ pub const MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// Mutations that the checker must find in the channel's bench, by the label of its assertion: what each data interface has of its own.
+/// Mutations that the checker must find in the channel's bench, by the label of its assertion: what each data
+/// interface has of its own.
 pub const BENCH_MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "CLE and ALE of NV-DDR's data change with CLK's rise",
@@ -236,7 +237,8 @@ pub const BENCH_MUTATIONS: &[Mutation] = &[
     },
 ];
 
-/// Mutations that the equality gate of `run/cosim` must find where it compares with the timed model: those that packages do not object to.
+/// Mutations that the equality gate of `run/cosim` must find where it compares with the timed model: those
+/// that packages do not object to.
 pub const GATE_MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "tRHW a cycle short",

@@ -1,5 +1,5 @@
-//! Proofs: `rtl/<block>/formal/<name>.sv` is a module of that name whose assertions must hold, whatever its inputs do
-//! within its assumptions. Its head says how that is shown, in lines of `// Key: value`.
+//! Proofs: `rtl/<block>/formal/<name>.sv` is a module of that name whose assertions must hold, whatever its
+//! inputs do within its assumptions. Its head says how that is shown, in lines of `// Key: value`.
 //!
 //! | key | value |
 //! |---|---|
@@ -42,8 +42,8 @@ impl Method {
     }
 }
 
-/// How many cycles more than it needs the base case of an induction looks at: what is wrong shows there as a trace from reset, not
-/// only as a step that doesn't go through.
+/// How many cycles more than it needs the base case of an induction looks at: what is wrong shows there as a
+/// trace from reset, not only as a step that doesn't go through.
 const BASE_MARGIN: u32 = 4;
 
 /// Likewise with a SAT solver, which is quicker; a proof with any clocks needs two cycles for an edge of one.
@@ -144,8 +144,9 @@ impl Proof {
         }
     }
 
-    /// The common part: one flat module of one clock, if need be one that samples the module's own. Bits that nothing drives inside a process stand for values that
-    /// are not looked at; lint makes sure that there are no others.
+    /// The common part: one flat module of one clock, if need be one that samples the module's own. Bits that
+    /// nothing drives inside a process stand for values that are not looked at; lint makes sure that there
+    /// are no others.
     fn elaborate(&self, rtl: &Path) -> String {
         let mut files = Vec::new();
         for block in &self.blocks {

@@ -56,8 +56,8 @@ fn replay() -> &'static [u8] {
     })
 }
 
-/// Shows `pins`, phases of so long each, to the checker with the limits of `timing`: the names of the parameters violated,
-/// each once, in the order in which they first were.
+/// Shows `pins`, phases of so long each, to the checker with the limits of `timing`: the names of the
+/// parameters violated, each once, in the order in which they first were.
 ///
 /// The checker is given one phase a cycle, so that every pin may change with any.
 ///

@@ -21,7 +21,8 @@ fn list(rtl: &Path, block: &str) -> PathBuf {
     rtl.join(block).join(format!("{block}.f"))
 }
 
-/// The files that make `block`, each once, those of the blocks it names (`-f`) first. Paths are relative to `rtl`.
+/// The files that make `block`, each once, those of the blocks it names (`-f`) first. Paths are relative to
+/// `rtl`.
 ///
 /// # Panics
 /// When a list can't be read, or names a file that isn't there.
@@ -48,12 +49,14 @@ fn collect(rtl: &Path, list: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where `include finds its files: the folders of all `.svh`, as options of `style` (`-I` glued to the folder).
+/// Where `include finds its files: the folders of all `.svh`, as options of `style` (`-I` glued to the
+/// folder).
 pub fn includes(rtl: &Path) -> Vec<String> {
     ["include", "checker/rtl"].map(|folder| format!("-I{}", rtl.join(folder).display())).to_vec()
 }
 
-/// The files in `rtl/<block>/<folder>` whose names end in `suffix`, in alphabetical order; none when there is no such folder.
+/// The files in `rtl/<block>/<folder>` whose names end in `suffix`, in alphabetical order; none when there is
+/// no such folder.
 ///
 /// # Panics
 /// When the folder can't be read.

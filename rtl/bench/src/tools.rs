@@ -1,4 +1,5 @@
-//! The tools: Icarus, Verilator and yosys with its ABC and cvc5. Missing ones are an error that says how to get them.
+//! The tools: Icarus, Verilator and yosys with its ABC and cvc5. Missing ones are an error that says how to
+//! get them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! What is proved can fail: with one thing wrong in the sources the proof that is there for it doesn't go through.
+//! What is proved can fail: with one thing wrong in the sources the proof that is there for it doesn't go
+//! through.
 
 use aster_rtl_bench::mutation::{BENCH_MUTATIONS, GATE_MUTATIONS, MUTATIONS};
 use aster_rtl_bench::proof::{self, Outcome};
@@ -39,8 +40,8 @@ fn every_mutation_belongs_to_a_proof_and_to_the_sources_as_they_are() {
     }
 }
 
-/// The checker watches the channel's bench in SDR, NV-DDR and NV-DDR2. One mutation of each of the latter two every time, all of
-/// them with `ASTER_LONG=1`.
+/// The checker watches the channel's bench in SDR, NV-DDR and NV-DDR2. One mutation of each of the latter two
+/// every time, all of them with `ASTER_LONG=1`.
 #[test]
 fn the_checker_finds_mutations_in_the_channel_bench() {
     for mutation in BENCH_MUTATIONS.iter().filter(|m| long() || ["tCALS", "tRPSTH"].contains(&m.found_by)) {

@@ -1,6 +1,7 @@
 // Generated from the ONFI tables of base/wire by `cargo run -p aster-rtl-bench --bin onfi-limits`.
-// For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode (data interface 0 SDR,
-// 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each. An unknown mode has none.
+// For `include inside a module body that has onfi_parameters.svh: the limits of a timing mode
+// (data interface 0 SDR, 1 NV-DDR, 2 NV-DDR2) in phases of so many picoseconds, 16 bits each.
+// An unknown mode has none.
 function automatic [47*16-1:0] onfi_limits(input [1:0] data_interface, input [3:0] timing_mode, input integer phase);
   integer index;
   reg [31:0] limit;

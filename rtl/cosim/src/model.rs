@@ -81,7 +81,8 @@ unsafe extern "C" {
 
 /// One channel controller in RTL, just out of reset when made.
 pub struct RtlChannel {
-    // Owned: made by `aster_channel_new`, deleted once, in `drop`. Not shared: the type is neither Send nor Sync.
+    // Owned: made by `aster_channel_new`, deleted once, in `drop`. Not shared: the type is neither Send nor
+    // Sync.
     model: NonNull<Model>,
     outputs: ChannelOut,
 }
@@ -102,7 +103,8 @@ impl RtlChannel {
     /// Takes the outputs over as they are now.
     fn look(&mut self) {
         let mut out = Outputs::default();
-        // SAFETY: the model lives until `drop`; `out` is laid out as in shim.cpp and written before the call returns.
+        // SAFETY: the model lives until `drop`; `out` is laid out as in shim.cpp and written before the call
+        // returns.
         unsafe { aster_channel_outputs(self.model.as_ptr(), &mut out) };
         self.outputs = out.into();
     }

@@ -1,5 +1,5 @@
-//! Runs drives whose channels are the RTL of `rtl/`, cycle by cycle under Verilator. Everything else of the drive, the
-//! firmware above all, is the same as with the timed model, and so is the time that passes.
+//! Runs drives whose channels are the RTL of `rtl/`, cycle by cycle under Verilator. Everything else of the
+//! drive, the firmware above all, is the same as with the timed model, and so is the time that passes.
 #![forbid(unsafe_code)]
 
 use aster_device::ChannelHardware;

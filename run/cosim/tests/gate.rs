@@ -1,4 +1,5 @@
-//! The equality gate can fail: with one thing wrong in the RTL it does, and with nothing wrong it passes, built in the same way.
+//! The equality gate can fail: with one thing wrong in the RTL it does, and with nothing wrong it passes,
+//! built in the same way.
 //!
 //! Each mutation has the channel Verilated and compiled anew, so this is one of the long tests.
 
@@ -41,7 +42,8 @@ fn the_gate_fails_on_mutated_rtl_and_only_there() {
         mutation.copy(&rtl(), copy.path());
         let (passed, text) = gate(copy.path(), mutation.found_by);
         assert!(!passed, "the gate passes although: {}", mutation.name);
-        // Every comparison says in which setting; a package that doesn't come up would not be the gate's doing.
+        // Every comparison says in which setting; a package that doesn't come up would not be the gate's
+        // doing.
         assert!(text.contains("Setting {"), "no comparison failed, though: {}\n{text}", mutation.name);
     }
 }

@@ -29,7 +29,8 @@ pub struct Gone;
 /// process that this one forks finds no guard on it.
 pub struct Shared {
     region: ManuallyDrop<MmapRegion>,
-    /// The addresses may be somebody else's by now: a mapping that was to replace another one failed half way.
+    /// The addresses may be somebody else's by now: a mapping that was to replace another one failed half
+    /// way.
     lost: Cell<bool>,
     file: Arc<File>,
     /// Where in the file the mapping begins: at a whole page of the file's.

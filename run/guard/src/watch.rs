@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, compiler_f
 /// Mappings that a process can have at a time: those of two clients with as many as a client may hand over.
 const WATCHES_MAX: usize = 8192;
 
-/// One mapping. Only the thread that owns it touches its memory, so the handler runs in that thread and looks at no other
-/// thread's entries. What it reads of an entry of its own, that thread wrote: no other thread's half-written range matches.
+/// One mapping. Only the thread that owns it touches its memory, so the handler runs in that thread and looks
+/// at no other thread's entries. What it reads of an entry of its own, that thread wrote: no other thread's
+/// half-written range matches.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The entry is in use.
     taken: AtomicBool,
-    /// The thread whose mapping it is; 0 while nothing is watched. Written last by `start` and first by `stop`.
+    /// The thread whose mapping it is; 0 while nothing is watched. Written last by `start` and first by
+    /// `stop`.
     owner: AtomicI32,
     begin: AtomicUsize,
     end: AtomicUsize,

@@ -81,8 +81,8 @@ impl Connection {
         !self.outgoing.is_empty()
     }
 
-    /// The next message, if it has come as a whole. While replies wait there is none: a client that doesn't read isn't
-    /// listened to.
+    /// The next message, if it has come as a whole. While replies wait there is none: a client that doesn't
+    /// read isn't listened to.
     pub(crate) fn receive(&mut self) -> Result<Option<Message>, ConnectionError> {
         self.flush()?;
         if self.is_sending() {

@@ -1,8 +1,8 @@
 //! Doorbells in memory: a page of BAR0 that the client maps, and the host's own shadow doorbells.
 //!
-//! Both hold the value last written, as the registers would. A turn of the server compares them with what the drive knows,
-//! and hands on what has changed. While the host keeps shadow doorbells, they alone count for I/O queues: a write of the
-//! register is then only a call to look (NVMe 1.4 §5.7).
+//! Both hold the value last written, as the registers would. A turn of the server compares them with what the
+//! drive knows, and hands on what has changed. While the host keeps shadow doorbells, they alone count for
+//! I/O queues: a write of the register is then only a call to look (NVMe 1.4 §5.7).
 
 use crate::mapping::Mapping;
 use crate::memory::GuestMemory;
@@ -106,8 +106,9 @@ impl Doorbells {
         let before = std::mem::take(&mut self.watched);
         for QueueDoorbell { doorbell, value, created } in device.doorbells() {
             let offset = doorbell.offset(0) as u32;
-            // Of a queue that stays the last value may still be on its way to the drive. What a queue of the same number had
-            // there before this one is nothing to this one, though nobody has looked between the two.
+            // Of a queue that stays the last value may still be on its way to the drive. What a queue of the
+            // same number had there before this one is nothing to this one, though nobody has looked between
+            // the two.
             let known = before.iter().find(|watched| watched.offset == offset && watched.created == created);
             let watched = Watched { offset, created, value: known.map_or(value, |known| known.value) };
             if known.is_none() {
@@ -122,8 +123,9 @@ impl Doorbells {
         self.shadow = vec![0; words];
     }
 
-    /// Rings what the client has written to memory; true when there was something. `now` is asked when that is found: the
-    /// drive's clock may be far behind, where it slept or has much to do, and nothing may begin before it was asked for.
+    /// Rings what the client has written to memory; true when there was something. `now` is asked when that
+    /// is found: the drive's clock may be far behind, where it slept or has much to do, and nothing may begin
+    /// before it was asked for.
     #[inline]
     pub(crate) fn poll(
         &mut self,
@@ -151,7 +153,8 @@ impl Doorbells {
         sent.is_some()
     }
 
-    /// A doorbell was written by a message. False when there is none to know of it: then it is an ordinary register write.
+    /// A doorbell was written by a message. False when there is none to know of it: then it is an ordinary
+    /// register write.
     pub(crate) fn write(&mut self, device: &Device, memory: &GuestMemory, offset: u32, value: u32) -> bool {
         let Some(watched) = self.watched.iter_mut().find(|watched| watched.offset == offset) else {
             return false;
@@ -168,12 +171,13 @@ impl Doorbells {
         true
     }
 
-    /// Asks the host to write registers again, since nobody will look at its memory. Look once more afterwards: it may have
-    /// written before it could see this.
+    /// Asks the host to write registers again, since nobody will look at its memory. Look once more
+    /// afterwards: it may have written before it could see this.
     pub(crate) fn ask_for_messages(&self, memory: &mut GuestMemory) {
         let Some(buffer) = self.buffer else { return };
         for watched in self.watched.iter().filter(|watched| !watched.is_admin()) {
-            // A host without that page gets no less than it deserves: its writes are found when it calls next.
+            // A host without that page gets no less than it deserves: its writes are found when it calls
+            // next.
             let _ = memory
                 .write(buffer.event_index.wrapping_add(watched.place().into()), &watched.value.to_le_bytes());
         }

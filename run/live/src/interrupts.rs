@@ -10,7 +10,8 @@ use std::os::fd::AsRawFd;
 /// Who is signalled by which MSI-X vector.
 pub(crate) struct Interrupts {
     vectors: Vec<Option<OwnedFd>>,
-    /// To be signalled when this turn has done its work: each a system call, however many completions it announces.
+    /// To be signalled when this turn has done its work: each a system call, however many completions it
+    /// announces.
     raised: Vec<u16>,
 }
 
@@ -31,8 +32,8 @@ impl Interrupts {
         }
     }
 
-    /// VFIO_USER_DEVICE_SET_IRQS. A vector with an eventfd is unmasked in the function, one without is masked: the client
-    /// keeps the guest's MSI-X table to itself.
+    /// VFIO_USER_DEVICE_SET_IRQS. A vector with an eventfd is unmasked in the function, one without is
+    /// masked: the client keeps the guest's MSI-X table to itself.
     ///
     /// # Errors
     /// The UNIX error that says what is wrong with it.

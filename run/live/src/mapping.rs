@@ -1,4 +1,5 @@
-//! Memory of our own that another process can change at any time: mapped, and only ever loaded from and stored to.
+//! Memory of our own that another process can change at any time: mapped, and only ever loaded from and
+//! stored to.
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -10,7 +11,8 @@ use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 /// Pages that host memory is mapped by.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// A part of a file, mapped and shared. The file is sealed against shrinking: whoever makes one has seen to that.
+/// A part of a file, mapped and shared. The file is sealed against shrinking: whoever makes one has seen to
+/// that.
 pub(crate) struct Mapping(MmapRegion);
 
 /// Places were checked when they came from outside.

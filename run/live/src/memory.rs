@@ -1,7 +1,8 @@
 //! The client's memory, as far as it has handed it over.
 //!
-//! Files are mapped, and a mapping that its owner can still take away is guarded: what is not there any more is an error of that
-//! transfer ([`aster_run_guard`]). So it doesn't matter whether a file is sealed, or of huge pages, or lies on a disk.
+//! Files are mapped, and a mapping that its owner can still take away is guarded: what is not there any more
+//! is an error of that transfer ([`aster_run_guard`]). So it doesn't matter whether a file is sealed, or of
+//! huge pages, or lies on a disk.
 
 use crate::mapping::PAGE_BYTES;
 use crate::obstacles::{Obstacle, Obstacles};
@@ -113,8 +114,8 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// The file behind a descriptor. Clients send one for each region, most often all of the same file: a descriptor is kept
-    /// for as long as a region is, and there are fewer of them than there may be regions.
+    /// The file behind a descriptor. Clients send one for each region, most often all of the same file: a
+    /// descriptor is kept for as long as a region is, and there are fewer of them than there may be regions.
     fn source(&self, fd: OwnedFd) -> Result<(Identity, Arc<File>), Errno> {
         let stat = fstat(&fd)?;
         let identity = (stat.st_dev, stat.st_ino, fcntl_getfl(&fd)?);
@@ -398,8 +399,8 @@ mod tests {
         assert_eq!(memory.read(0, &mut [0; 16]), Ok(()));
     }
 
-    /// Whether the pool has a page or not: the file is taken, and its pages are reached or are an error. That a hole which can't be
-    /// filled is no more than that is shown where the guard is ([`aster_run_guard`]).
+    /// Whether the pool has a page or not: the file is taken, and its pages are reached or are an error. That
+    /// a hole which can't be filled is no more than that is shown where the guard is ([`aster_run_guard`]).
     #[test]
     fn huge_pages_are_served_from_any_4_kib_on_and_a_hole_in_an_empty_pool_is_an_error() {
         let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB;

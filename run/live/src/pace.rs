@@ -12,7 +12,8 @@ pub enum Pace {
     Fast,
 }
 
-/// The last time that a drive's clock may show while somebody is served: an hour before it has no more picoseconds.
+/// The last time that a drive's clock may show while somebody is served: an hour before it has no more
+/// picoseconds.
 pub(crate) const CLOCK_END: Instant = Instant::from_picos(u64::MAX - 3_600 * 1_000_000_000_000);
 
 /// The wall clock in the drive's time.
@@ -49,8 +50,8 @@ impl Clock {
     }
 }
 
-/// A length of wall time as the drive counts it: it has gone for 213 days when there are no more picoseconds, and a server
-/// ends before.
+/// A length of wall time as the drive counts it: it has gone for 213 days when there are no more picoseconds,
+/// and a server ends before.
 fn of_wall(elapsed: std::time::Duration) -> Duration {
     let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     Duration::from_nanos(nanos.min(u64::MAX / 1000))

@@ -139,7 +139,8 @@ impl Session {
                 self.memory.map(&map, files.into_iter().next())?;
                 Ok(Answer::empty())
             }
-            // Transfers are carried out between messages, each at once: none is under way now, and later ones find nothing.
+            // Transfers are carried out between messages, each at once: none is under way now, and later ones
+            // find nothing.
             Request::DmaUnmap(unmap) => {
                 self.memory.unmap(&unmap)?;
                 Ok(Answer::of(&unmap))
@@ -248,8 +249,8 @@ impl Session {
     }
 }
 
-/// Whether a client needs what it asks for. Interrupts other than MSI-X it only tries (QEMU does, for error recovery), and messages
-/// that this server doesn't know it can do without.
+/// Whether a client needs what it asks for. Interrupts other than MSI-X it only tries (QEMU does, for error
+/// recovery), and messages that this server doesn't know it can do without.
 fn is_needed(request: &Request<'_>) -> bool {
     match request {
         Request::Unsupported(_) | Request::IrqInfo(_) => false,
@@ -272,7 +273,8 @@ struct Piece {
     at: usize,
 }
 
-/// Cuts an access into naturally aligned pieces: of BAR0 up to eight bytes, of configuration space up to four.
+/// Cuts an access into naturally aligned pieces: of BAR0 up to eight bytes, of configuration space up to
+/// four.
 fn pieces(access: &RegionAccess) -> Result<Vec<Piece>, Errno> {
     let region = PciRegion::from_raw(access.region.get()).ok_or(Errno::INVAL)?;
     let (bytes, largest) = match region {

@@ -26,11 +26,13 @@ const TURNS_A_MESSAGE: u32 = 32;
 const QUIET_LOOKS: u32 = 3;
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
-/// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds it awake.
+/// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds
+/// it awake.
 const SPIN: Duration = Duration::from_micros(50);
 /// The last stretch before a deadline is spun: the system wakes a sleeper tens of microseconds late.
 const WAKE_EARLY: Duration = Duration::from_micros(80);
-/// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing happens.
+/// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing
+/// happens.
 const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 /// Simulated time that a drive has for its last shutdown.
 const SHUT_DOWN_WITHIN: aster_units::Duration = aster_units::Duration::from_millis(60_000);
@@ -72,11 +74,13 @@ pub struct Server {
     listener: UnixListener,
     path: PathBuf,
     connection: Option<Connection>,
-    /// The client has said something: whoever only looks whether somebody serves here goes again without a word.
+    /// The client has said something: whoever only looks whether somebody serves here goes again without a
+    /// word.
     introduced: bool,
     session: Session,
     clock: Clock,
-    /// The clock of a drive that goes fast while it has no host to hurry for: what it does by itself goes with the wall's time.
+    /// The clock of a drive that goes fast while it has no host to hurry for: what it does by itself goes
+    /// with the wall's time.
     idle_clock: Option<Clock>,
     /// Looks at the drive in turn that found no command, nor had the host said anything in between.
     quiet_looks: u32,
@@ -131,8 +135,8 @@ impl Server {
         &self.device
     }
 
-    /// Serves one client after the other until `stop` says so. `tell` is called once a second, and `notice` with what a
-    /// person should know: what recovery took, clients that come and go, and why.
+    /// Serves one client after the other until `stop` says so. `tell` is called once a second, and `notice`
+    /// with what a person should know: what recovery took, clients that come and go, and why.
     ///
     /// # Errors
     /// When the drive or the system can't go on.
@@ -149,7 +153,8 @@ impl Server {
             let mut busy = self.look_at_doorbells();
             if !self.room.stands_still() && self.advance() {
                 busy = true;
-                // The firmware takes a full disk for bad cells: it must not go on until it has no blocks left.
+                // The firmware takes a full disk for bad cells: it must not go on until it has no blocks
+                // left.
                 if let Some(fault) = self.device.image_fault() {
                     return Err(ServeError::Drive(fault));
                 }
@@ -247,8 +252,8 @@ impl Server {
     fn hurry(&mut self) {
         (self.quiet_looks, self.idle_clock) = (0, None);
     }
-    /// A drive without commands in it has only work of its own to do, as to look through its pages, for ever: at the pace of the
-    /// machine it would keep a core busy, and age.
+    /// A drive without commands in it has only work of its own to do, as to look through its pages, for ever:
+    /// at the pace of the machine it would keep a core busy, and age.
     fn note_quiet(&mut self, depth: usize) {
         if depth > 0 || self.clock.is_real() || self.device.is_booting() {
             return self.hurry();
@@ -262,7 +267,8 @@ impl Server {
         self.idle_clock.as_ref().unwrap_or(&self.clock)
     }
 
-    /// Lets the drive do what is due, so much of it that doorbells don't wait for long; true when there was something.
+    /// Lets the drive do what is due, so much of it that doorbells don't wait for long; true when there was
+    /// something.
     fn advance(&mut self) -> bool {
         self.advance_towards(self.clock_now().target())
     }

@@ -1,9 +1,10 @@
 //! Large memory in large pages.
 //!
-//! A drive in memory is read at random all over its size, so that with pages of 4 KiB each read looks an address up that the processor
-//! doesn't know. A program that says `#[global_allocator] static MEMORY: LargePages = LargePages;` keeps everything of 2 MiB and more
-//! in pages of 2 MiB where the system has them for who asks (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`).
-//! What is smaller goes to the system's own allocator.
+//! A drive in memory is read at random all over its size, so that with pages of 4 KiB each read looks an
+//! address up that the processor doesn't know. A program that says `#[global_allocator] static MEMORY:
+//! LargePages = LargePages;` keeps everything of 2 MiB and more in pages of 2 MiB where the system has them
+//! for who asks (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`). What is smaller
+//! goes to the system's own allocator.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -36,8 +37,9 @@ fn map(bytes: usize) -> *mut u8 {
         unsafe { mmap_anonymous(null_mut(), all, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
     let Ok(first) = mapped.map(|at| at.cast::<u8>()) else { return null_mut() };
     let before = first.addr().next_multiple_of(LARGE_BYTES) - first.addr();
-    // SAFETY: `before` is less than LARGE_BYTES, so that `length` bytes from there on lie in the mapping, which has LARGE_BYTES more.
-    // Nobody has seen any of it yet; what is unmapped are whole pages before and behind.
+    // SAFETY: `before` is less than LARGE_BYTES, so that `length` bytes from there on lie in the mapping,
+    // which has LARGE_BYTES more. Nobody has seen any of it yet; what is unmapped are whole pages before and
+    // behind.
     unsafe {
         let start = first.add(before);
         if before > 0 {
@@ -50,9 +52,10 @@ fn map(bytes: usize) -> *mut u8 {
     }
 }
 
-// SAFETY: what `is_large` says of a layout decides where its memory comes from and where it goes back to, and it says the same of the
-// same layout; the system's allocator keeps the contract for the rest. `map` gives at least `size` bytes of zeroes, aligned to
-// LARGE_BYTES, which `is_large` holds to be enough, and nobody else's.
+// SAFETY: what `is_large` says of a layout decides where its memory comes from and where it goes back to, and
+// it says the same of the same layout; the system's allocator keeps the contract for the rest. `map` gives at
+// least `size` bytes of zeroes, aligned to LARGE_BYTES, which `is_large` holds to be enough, and nobody
+// else's.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
@@ -85,8 +88,8 @@ unsafe impl GlobalAlloc for LargePages {
             // SAFETY: the system's allocator gave it for this layout, and keeps what comes of it.
             return unsafe { System.realloc(at, layout, size) };
         }
-        // SAFETY: `new` has a size that isn't zero, as the caller promises. Old and new memory are each as long as what is copied, and
-        // apart. The old one is given back once.
+        // SAFETY: `new` has a size that isn't zero, as the caller promises. Old and new memory are each as
+        // long as what is copied, and apart. The old one is given back once.
         unsafe {
             let moved = self.alloc(new);
             if !moved.is_null() {

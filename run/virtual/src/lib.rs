@@ -1,5 +1,5 @@
-//! Runs a drive in deterministic virtual time: a host value and a device value, each with its own clock, advanced in
-//! turn (design §1, §2). A run is a function of profile, workload and seed.
+//! Runs a drive in deterministic virtual time: a host value and a device value, each with its own clock,
+//! advanced in turn (design §1, §2). A run is a function of profile, workload and seed.
 #![forbid(unsafe_code)]
 
 mod image;

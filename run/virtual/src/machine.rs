@@ -166,7 +166,8 @@ impl Machine {
         self.host.now().max(self.device.now())
     }
 
-    /// Advances whichever of host and drive has the earlier deadline, the host first on ties. `false` when both wait.
+    /// Advances whichever of host and drive has the earlier deadline, the host first on ties. `false` when
+    /// both wait.
     #[inline]
     pub fn step(&self) -> bool {
         match (self.host.next_deadline(), self.device.next_deadline()) {
@@ -180,8 +181,9 @@ impl Machine {
         true
     }
 
-    /// Runs `runner` to its end. `tick` is called between steps every few thousand of them, for progress; when it says
-    /// `false`, the runner issues nothing more and the run ends when what is in flight has completed.
+    /// Runs `runner` to its end. `tick` is called between steps every few thousand of them, for progress;
+    /// when it says `false`, the runner issues nothing more and the run ends when what is in flight has
+    /// completed.
     ///
     /// # Errors
     /// When both sides wait for ever, the runner can't go on, or the drive's image can't be written or read.
@@ -227,7 +229,8 @@ impl Machine {
                 }
             }
         }
-        // What the drive has completed by itself it ends within this run: neither what it does for it nor what it says of it is the next one's.
+        // What the drive has completed by itself it ends within this run: neither what it does for it nor
+        // what it says of it is the next one's.
         while self.device.commands_ahead() > 0
             && let Some(at) = self.device.next_deadline()
         {

@@ -1,4 +1,5 @@
-//! A whole drive and the memory of its host, without socket and threads: a run is the same whenever its input is.
+//! A whole drive and the memory of its host, without socket and threads: a run is the same whenever its input
+//! is.
 
 use crate::profile;
 use aster_device::{Device, Media, Profile};
@@ -273,7 +274,8 @@ impl Function {
         self.doorbell(queue, DoorbellKind::CompletionHead, head);
         Some(cqe)
     }
-    /// Sends a command to a queue that is otherwise empty and waits for its completion. Panics when another comes.
+    /// Sends a command to a queue that is otherwise empty and waits for its completion. Panics when another
+    /// comes.
     pub fn send(&mut self, queue: u16, sqe: Sqe) -> Cqe {
         self.next_cid = self.next_cid.wrapping_add(1).max(SENT);
         self.push(queue, sqe.with_cid(self.next_cid));
@@ -295,7 +297,8 @@ impl Function {
 
     // ---- what must hold whatever came before ----
 
-    /// A host that resets the function finds a drive that does everything a drive does, and nobody else's transfers.
+    /// A host that resets the function finds a drive that does everything a drive does, and nobody else's
+    /// transfers.
     pub fn must_work_after_a_reset(&mut self) {
         assert_eq!(self.device.fault(), None);
         self.reset_function();

@@ -56,7 +56,8 @@ fn act(input: &mut Input) -> Act {
             let file = eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd");
             message(command, &[&words], (input.u8() & 1 == 0).then_some(&file))
         }
-        // Vectors that are listened to, masked or triggered, several at once; most often as many files as vectors.
+        // Vectors that are listened to, masked or triggered, several at once; most often as many files as
+        // vectors.
         6 => {
             let (start, count) = (input.below(4), input.below(6));
             let set = SetIrqs {

@@ -1,7 +1,8 @@
-//! What a host, a client and a file may do to a drive, drawn from arbitrary bytes: the bodies of the fuzz targets in `fuzz/`.
+//! What a host, a client and a file may do to a drive, drawn from arbitrary bytes: the bodies of the fuzz
+//! targets in `fuzz/`.
 //!
-//! Each is an ordinary function that panics when the drive doesn't hold. `tests/tests/fuzz.rs` runs all of them on bytes from a
-//! seed and on what was once found; `fuzz/` gives them to libFuzzer (docs/fuzzing.md).
+//! Each is an ordinary function that panics when the drive doesn't hold. `tests/tests/fuzz.rs` runs all of
+//! them on bytes from a seed and on what was once found; `fuzz/` gives them to libFuzzer (docs/fuzzing.md).
 
 mod bar;
 mod doorbells;
@@ -19,7 +20,8 @@ pub use function::{Function, Memory};
 
 /// A fuzz target.
 pub struct Target {
-    /// Its name, which is also that of its program in `fuzz/fuzz_targets` and of its folder in `fuzz/regressions`.
+    /// Its name, which is also that of its program in `fuzz/fuzz_targets` and of its folder in
+    /// `fuzz/regressions`.
     pub name: &'static str,
     /// Runs it once; panics when the drive doesn't hold.
     pub run: fn(&[u8]),

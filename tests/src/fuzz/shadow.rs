@@ -1,5 +1,5 @@
-//! Shadow doorbells (NVMe 1.4 §5.7): buffers anywhere, with anything in them, that come, go and are shared with data, while queues come
-//! and go and controllers are reset.
+//! Shadow doorbells (NVMe 1.4 §5.7): buffers anywhere, with anything in them, that come, go and are shared
+//! with data, while queues come and go and controllers are reset.
 
 use super::input::Input;
 use super::maps::{DATA_AT, DATA_PAGES, ENTRIES, Files, Kind, PAGE, all_of_it, map, set, write};

@@ -1,5 +1,5 @@
-//! A live drive on the thread that asks for it, which takes turns with its host: what both cost is one thread's CPU time, whatever
-//! else the machine does.
+//! A live drive on the thread that asks for it, which takes turns with its host: what both cost is one
+//! thread's CPU time, whatever else the machine does.
 
 use aster_device::profile::Profile;
 use aster_device::{Device, Media, Pieces};
@@ -56,7 +56,8 @@ impl Here {
     pub fn stop(self) -> Result<(), String> {
         self.server.shut_down().map(drop).map_err(|error| error.to_string())
     }
-    /// Serves while `meet` connects on a thread of its own, waiting for answers as clients do. Gives back what it found.
+    /// Serves while `meet` connects on a thread of its own, waiting for answers as clients do. Gives back
+    /// what it found.
     pub fn meet<T: Send + 'static>(&mut self, meet: impl FnOnce(&Path) -> T + Send + 'static) -> T {
         let socket = self.socket();
         let client = std::thread::spawn(move || meet(&socket));

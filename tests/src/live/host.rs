@@ -59,7 +59,8 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// A file of `bytes`, all of them there; `None` where the system can't give them: huge pages are few, or none.
+    /// A file of `bytes`, all of them there; `None` where the system can't give them: huge pages are few, or
+    /// none.
     pub fn file(self, bytes: u64) -> Option<OwnedFd> {
         let kind = match self {
             Memory::Sealed | Memory::Unsealed => MemfdFlags::ALLOW_SEALING,
@@ -130,9 +131,9 @@ impl Host {
         host.enable_function();
         host
     }
-    /// Connects as SPDK's initiator does, and does no more than it does: maps the doorbells, shares its memory, lets the function
-    /// be bus master and turns INTx off. It never asks for Memory Space, and wants no interrupts. `None` where there is no memory
-    /// of that kind.
+    /// Connects as SPDK's initiator does, and does no more than it does: maps the doorbells, shares its
+    /// memory, lets the function be bus master and turns INTx off. It never asks for Memory Space, and wants
+    /// no interrupts. `None` where there is no memory of that kind.
     pub fn connect_as_spdk(socket: &Path, bytes: u64, memory: Memory) -> Option<Self> {
         let file = memory.file(bytes)?;
         let mut host = Host::share(socket, Ring::Mapped, bytes, file);

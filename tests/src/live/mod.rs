@@ -1,4 +1,5 @@
-//! A live drive in a thread, and a host for it: a polled NVMe driver on rust-vmm's vfio-user client, which we didn't write.
+//! A live drive in a thread, and a host for it: a polled NVMe driver on rust-vmm's vfio-user client, which we
+//! didn't write.
 
 mod here;
 mod host;

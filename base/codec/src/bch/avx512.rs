@@ -19,7 +19,8 @@ impl Proof {
     }
 }
 
-/// Widest remainder, in words, that [`remainders_of_four`] takes: four chunks' accumulators share 32 registers.
+/// Widest remainder, in words, that [`remainders_of_four`] takes: four chunks' accumulators share 32
+/// registers.
 pub(super) const WORDS_OF_FOUR_MAX: usize = 6;
 
 /// Accumulators of one pass over a single chunk.
@@ -31,8 +32,8 @@ pub(super) fn remainder(_proof: Proof, folding: &Folding, data: &[u8], out: &mut
     unsafe { divide(folding, data, out) }
 }
 
-/// The remainders of four chunks that stand one after the other in `data`: the constants are loaded once for all four
-/// and the reductions run side by side.
+/// The remainders of four chunks that stand one after the other in `data`: the constants are loaded once for
+/// all four and the reductions run side by side.
 pub(super) fn remainders_of_four(
     _proof: Proof,
     folding: &Folding,
@@ -78,7 +79,8 @@ fn divide(folding: &Folding, data: &[u8], out: &mut Remainder) {
     pclmul::reduce(folding, &sum, out);
 }
 
-/// Sums the products of all data words with words `first`..`first + J` of their constants; `sum[j]` is {low, high}.
+/// Sums the products of all data words with words `first`..`first + J` of their constants; `sum[j]` is {low,
+/// high}.
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
 fn accumulate<const J: usize>(folding: &Folding, data: &[u8], first: usize, sum: &mut [[u64; 2]]) {
     let mut accumulator = [_mm512_setzero_si512(); J];

@@ -7,8 +7,8 @@ pub enum Backend {
     Portable,
     /// Carry-less multiplication of 128-bit vectors: x86-64 with PCLMULQDQ and SSE4.1.
     Pclmul,
-    /// Carry-less multiplication and bit-matrix products on 512-bit vectors: x86-64 with AVX-512 F and BW, VPCLMULQDQ
-    /// and GFNI.
+    /// Carry-less multiplication and bit-matrix products on 512-bit vectors: x86-64 with AVX-512 F and BW,
+    /// VPCLMULQDQ and GFNI.
     Avx512,
 }
 

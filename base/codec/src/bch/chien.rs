@@ -8,8 +8,9 @@ use super::chien_avx512;
 use super::chien_sliced;
 use super::field::Field;
 
-/// The search on one backend. All walk the positions in order and move each term of the locator on by a fixed factor a
-/// step, as the hardware does; they differ in how many positions a step takes and how a multiplication is done.
+/// The search on one backend. All walk the positions in order and move each term of the locator on by a fixed
+/// factor a step, as the hardware does; they differ in how many positions a step takes and how a
+/// multiplication is done.
 #[derive(Clone, Debug)]
 pub(super) enum Chien {
     Sliced(chien_sliced::Steps),
@@ -51,10 +52,12 @@ impl Chien {
         }
     }
 
-    /// Writes to `positions` the exponents p below `length` with Λ(α^−p) = 0, ascending, and returns how many there are.
+    /// Writes to `positions` the exponents p below `length` with Λ(α^−p) = 0, ascending, and returns how many
+    /// there are.
     ///
-    /// `locator` holds Λ_0 … Λ_v, lowest first, v ≤ `positions.len()`. Roots outside 0..`length` lie in the zeroes that
-    /// shortening leaves out and aren't found: a count below v says that the word cannot be corrected.
+    /// `locator` holds Λ_0 … Λ_v, lowest first, v ≤ `positions.len()`. Roots outside 0..`length` lie in the
+    /// zeroes that shortening leaves out and aren't found: a count below v says that the word cannot be
+    /// corrected.
     ///
     /// # Panics
     /// If `space` is that of another code.

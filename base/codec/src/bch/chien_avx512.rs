@@ -24,7 +24,8 @@ pub(super) fn values(bits: usize) -> Vec<Values> {
     vec![Values { low: [0; STEP], high: [0; STEP] }; bits.div_ceil(STEP)]
 }
 
-/// Multiplication by a constant as four 8 × 8 bit matrices: from which byte of the factor to which of the product.
+/// Multiplication by a constant as four 8 × 8 bit matrices: from which byte of the factor to which of the
+/// product.
 #[derive(Clone, Copy, Debug)]
 struct Matrix {
     low_to_low: u64,

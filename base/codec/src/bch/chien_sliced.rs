@@ -1,5 +1,5 @@
-//! Chien's search for 256 positions a step on any processor: bit r of all their elements lies in one row of four words,
-//! so that a multiplication by a constant is a handful of XORs of rows for all 256 at once.
+//! Chien's search for 256 positions a step on any processor: bit r of all their elements lies in one row of
+//! four words, so that a multiplication by a constant is a handful of XORs of rows for all 256 at once.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -56,7 +56,8 @@ impl Steps {
         vec![[[0; 4]; ROWS]; self.terms.len()]
     }
 
-    /// As [`super::chien::Chien::roots`], ending at the last root; `state` is working space from [`Steps::space`].
+    /// As [`super::chien::Chien::roots`], ending at the last root; `state` is working space from
+    /// [`Steps::space`].
     pub fn search(
         &self,
         field: &Field,
@@ -116,8 +117,8 @@ impl Steps {
     }
 }
 
-/// Multiplies a step's elements by a constant. Four bits of them at a time: all 16 sums of their rows are made once,
-/// then each bit of the product takes the one that it needs.
+/// Multiplies a step's elements by a constant. Four bits of them at a time: all 16 sums of their rows are
+/// made once, then each bit of the product takes the one that it needs.
 #[inline(always)]
 fn multiply<const GROUPS: usize>(elements: &mut Slices, constant: &Matrix) {
     let mut sums = [[[0; 4]; 16]; GROUPS];

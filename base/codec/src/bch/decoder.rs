@@ -8,7 +8,8 @@ use super::divider::Remainder;
 use super::key_equation::Solver;
 use super::{Bch, PARITY_WORDS_MAX, load_word};
 
-/// The chunk has more errors than the code corrects, or than the limit accepts. Data and parity are as they were.
+/// The chunk has more errors than the code corrects, or than the limit accepts. Data and parity are as they
+/// were.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("more bit errors than the code corrects")]
 pub struct Uncorrectable;
@@ -45,8 +46,8 @@ impl BchScratch {
         &self.solver.locator
     }
 
-    /// Where the last successful [`Bch::locate_errors`] found errors: powers of x, the last parity bit being x^0.
-    /// Only the first entries, as many as it returned, have a meaning.
+    /// Where the last successful [`Bch::locate_errors`] found errors: powers of x, the last parity bit being
+    /// x^0. Only the first entries, as many as it returned, have a meaning.
     pub fn positions(&self) -> &[u32] {
         &self.positions
     }
@@ -55,9 +56,9 @@ impl BchScratch {
 impl Bch {
     /// Corrects a chunk and its parity in place and returns the number of bits that were wrong.
     ///
-    /// A result is accepted only if the locator has exactly as many roots within the word as its degree, and its degree
-    /// is at most the limit. Beyond the design distance a BCH code can still be taken for another word: only a check over
-    /// the content can tell.
+    /// A result is accepted only if the locator has exactly as many roots within the word as its degree, and
+    /// its degree is at most the limit. Beyond the design distance a BCH code can still be taken for another
+    /// word: only a check over the content can tell.
     ///
     /// # Errors
     /// [`Uncorrectable`]; then `data` and `parity` are untouched.
@@ -91,7 +92,8 @@ impl Bch {
         Ok(errors)
     }
 
-    /// First step: computes S_1 … S_2t into `scratch` and returns whether all are 0, that is, the word is clean.
+    /// First step: computes S_1 … S_2t into `scratch` and returns whether all are 0, that is, the word is
+    /// clean.
     ///
     /// # Panics
     /// If `data`, `parity` or `scratch` have other sizes than the code's.
@@ -114,8 +116,8 @@ impl Bch {
         false
     }
 
-    /// Second step: solves the key equation for the syndromes in `scratch` and returns the locator's degree, the number
-    /// of errors that it stands for.
+    /// Second step: solves the key equation for the syndromes in `scratch` and returns the locator's degree,
+    /// the number of errors that it stands for.
     ///
     /// # Errors
     /// [`Uncorrectable`] if more than the limit would be needed.

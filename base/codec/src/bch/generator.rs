@@ -15,8 +15,9 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// The product of the different minimal polynomials of α, α^3, … α^(2t−1): the code whose words have all of
-    /// α, α^2, … α^2t as roots. `None` when those roots exhaust the field, so that no data bit would be left.
+    /// The product of the different minimal polynomials of α, α^3, … α^(2t−1): the code whose words have all
+    /// of α, α^2, … α^2t as roots. `None` when those roots exhaust the field, so that no data bit would be
+    /// left.
     pub fn new(field: &Field, correction: usize) -> Option<Generator> {
         let order = field.order();
         let mut covered = vec![false; order];
@@ -47,7 +48,8 @@ impl Generator {
     }
 }
 
-/// The product of (x + α^c) over the conjugates c = root·2^k, by coefficient; marks the conjugates as covered.
+/// The product of (x + α^c) over the conjugates c = root·2^k, by coefficient; marks the conjugates as
+/// covered.
 fn minimal_polynomial(field: &Field, root: usize, covered: &mut [bool]) -> Vec<bool> {
     let mut polynomial = vec![1u16];
     let mut conjugate = root;

@@ -20,8 +20,9 @@ impl Solver {
         Solver { locator: zero.clone(), previous: zero.clone(), saved: zero }
     }
 
-    /// Finds the shortest recurrence Λ that generates `syndromes` (S_1 … S_2t) and returns its degree, or `None` if it
-    /// takes more than `limit` errors. Every second discrepancy of a binary code is 0, so t turns suffice.
+    /// Finds the shortest recurrence Λ that generates `syndromes` (S_1 … S_2t) and returns its degree, or
+    /// `None` if it takes more than `limit` errors. Every second discrepancy of a binary code is 0, so t
+    /// turns suffice.
     pub fn solve(&mut self, field: &Field, syndromes: &[u16], limit: usize) -> Option<usize> {
         let Solver { locator, previous, saved } = self;
         locator.fill(0);
@@ -45,7 +46,8 @@ impl Solver {
                     saved[length + 1..].fill(0);
                 }
                 let factor = field.divide(discrepancy, previous_discrepancy);
-                // A term beyond the end would make the locator longer than the number of errors it stands for.
+                // A term beyond the end would make the locator longer than the number of errors it stands
+                // for.
                 for i in 0..=previous_length {
                     let term = field.multiply(factor, previous[i]);
                     if term != 0 {

@@ -1,13 +1,14 @@
 //! Binary BCH codes, systematic, shortened to any chunk size.
 //!
 //! # Bit order
-//! A code word is the chunk's data followed by its parity. Bits are taken most significant first within each byte, and
-//! the first bit is the coefficient of the highest power of x: bit i of a word of n bits stands for x^(n−1−i). Parity is
-//! data(x) · x^r mod g(x), r = deg g, written the same way and filled up with zero bits to a whole byte. That is the
-//! order of Linux's `lib/bch.c` without bit swapping, and the primitive polynomials ([`Field`]) are its too.
+//! A code word is the chunk's data followed by its parity. Bits are taken most significant first within each
+//! byte, and the first bit is the coefficient of the highest power of x: bit i of a word of n bits stands for
+//! x^(n−1−i). Parity is data(x) · x^r mod g(x), r = deg g, written the same way and filled up with zero bits
+//! to a whole byte. That is the order of Linux's `lib/bch.c` without bit swapping, and the primitive
+//! polynomials ([`Field`]) are its too.
 //!
-//! The filling bits of the last parity byte belong to no code word: whatever stands there in flash is neither an error
-//! nor counted, and a successful decode clears it.
+//! The filling bits of the last parity byte belong to no code word: whatever stands there in flash is neither
+//! an error nor counted, and a successful decode clears it.
 //!
 //! # Which codes
 //! m from 5 to 16, any t and chunk size with 8·data + r ≤ 2^m − 1 and r ≤ 64·[`PARITY_WORDS_MAX`].
@@ -114,15 +115,15 @@ pub struct Bch {
 }
 
 impl Bch {
-    /// A code over GF(2^`degree`) that corrects up to `correction` bits in `data_bytes` of data and their parity, on the
-    /// fastest backend of this processor.
+    /// A code over GF(2^`degree`) that corrects up to `correction` bits in `data_bytes` of data and their
+    /// parity, on the fastest backend of this processor.
     pub fn new(degree: u32, correction: usize, data_bytes: usize) -> Result<Bch, BchError> {
         Bch::with_limit(degree, correction, correction, data_bytes)
     }
 
     /// A code designed for `correction` bits of which a decode accepts at most `limit`; more are
-    /// [`Uncorrectable`]. Cosmos+ stores 168 parity bits a 256-byte chunk, a design for 14, and corrects 13 (G6): the
-    /// distance that is left makes a false correction rarer.
+    /// [`Uncorrectable`]. Cosmos+ stores 168 parity bits a 256-byte chunk, a design for 14, and corrects 13
+    /// (G6): the distance that is left makes a false correction rarer.
     pub fn with_limit(
         degree: u32,
         correction: usize,
@@ -223,8 +224,8 @@ impl Bch {
         store_words(&remainder, parity);
     }
 
-    /// Computes the parities of several chunks: `data` holds them one after the other, and so does `parity` theirs.
-    /// Faster than one by one: they hide each other's latency.
+    /// Computes the parities of several chunks: `data` holds them one after the other, and so does `parity`
+    /// theirs. Faster than one by one: they hide each other's latency.
     ///
     /// # Panics
     /// If `data` isn't whole chunks, or `parity` isn't as many parities.
@@ -247,8 +248,8 @@ impl Bch {
         self.matches(&remainder[..self.divider.words()], parity)
     }
 
-    /// Checks several chunks, laid out as for [`Bch::encode_many`]; `dirty` is called with the index of each chunk that
-    /// isn't clean, in rising order. Returns how many those are.
+    /// Checks several chunks, laid out as for [`Bch::encode_many`]; `dirty` is called with the index of each
+    /// chunk that isn't clean, in rising order. Returns how many those are.
     ///
     /// # Panics
     /// If `data` isn't whole chunks, or `parity` isn't as many parities.
@@ -301,7 +302,8 @@ fn load_word(parity: &[u8], index: usize) -> u64 {
     let rest = &parity[8 * index..];
     match rest.first_chunk::<8>() {
         Some(bytes) => u64::from_be_bytes(*bytes),
-        // The last, short word. Reading the eight bytes that end with the parity, where there are so many, is one load.
+        // The last, short word. Reading the eight bytes that end with the parity, where there are so many, is
+        // one load.
         None => match parity.last_chunk::<8>() {
             Some(bytes) => u64::from_be_bytes(*bytes) << (64 - 8 * rest.len()),
             None => rest.iter().rev().fold(0, |word, byte| word >> 8 | u64::from(*byte) << 56),

@@ -23,7 +23,8 @@ pub(super) fn remainder(_proof: Proof, folding: &Folding, data: &[u8], out: &mut
     unsafe { divide(folding, data, out) }
 }
 
-/// Accumulators of one pass; with the data, the byte order and two products they fit the sixteen vector registers.
+/// Accumulators of one pass; with the data, the byte order and two products they fit the sixteen vector
+/// registers.
 const PASS_WORDS_MAX: usize = 6;
 
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
@@ -49,7 +50,8 @@ fn divide(folding: &Folding, data: &[u8], out: &mut Remainder) {
     reduce(folding, &sum, out);
 }
 
-/// Sums the products of all data words with words `first`..`first + J` of their constants; `sum[j]` is {low, high}.
+/// Sums the products of all data words with words `first`..`first + J` of their constants; `sum[j]` is {low,
+/// high}.
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
 fn accumulate<const J: usize>(folding: &Folding, data: &[u8], first: usize, sum: &mut [[u64; 2]]) {
     let mut accumulator = [_mm_setzero_si128(); J];
@@ -88,8 +90,8 @@ fn fold_block<const J: usize>(block: &[u8; BLOCK_BYTES], row: &[Line], accumulat
     }
 }
 
-/// Barrett's reduction of the sum, which is one word longer than a remainder. `sum[j]`'s low half belongs to word j, its
-/// high half to the word above; the half above word 0 is what has to go.
+/// Barrett's reduction of the sum, which is one word longer than a remainder. `sum[j]`'s low half belongs to
+/// word j, its high half to the word above; the half above word 0 is what has to go.
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
 pub(super) fn reduce(folding: &Folding, sum: &[[u64; 2]; super::PARITY_WORDS_MAX], out: &mut Remainder) {
     let excess = sum[0][1];

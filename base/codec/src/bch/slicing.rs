@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use super::PARITY_WORDS_MAX;
 
-/// Multiplies a remainder by x modulo g′ (given without its leading term): one step of the encoder's shift register.
+/// Multiplies a remainder by x modulo g′ (given without its leading term): one step of the encoder's shift
+/// register.
 pub(super) fn multiply_by_x(remainder: &mut [u64], generator: &[u64]) {
     let feedback = 0u64.wrapping_sub(remainder[0] >> 63);
     for j in 0..remainder.len() {
@@ -95,8 +96,8 @@ impl Tables {
     }
 }
 
-/// Feeds `data` as big-endian words; a first part that is no whole word gets leading zeroes, which leave the zero state
-/// as it is.
+/// Feeds `data` as big-endian words; a first part that is no whole word gets leading zeroes, which leave the
+/// zero state as it is.
 #[inline(always)]
 fn feed(data: &[u8], mut step: impl FnMut(u64)) {
     let (head, body) = data.split_at(data.len() % 8);

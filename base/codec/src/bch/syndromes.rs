@@ -8,8 +8,9 @@ use super::field::Field;
 /// Elements in a row are padded to a multiple of this, so that the sums run in whole vectors.
 const ROW_ALIGN: usize = 8;
 
-/// For each coefficient x^p of a remainder the powers α^p, α^3p, … α^((2t−1)p): a syndrome is linear in the remainder,
-/// and a received word and its remainder have the same syndromes because the generator vanishes at those powers.
+/// For each coefficient x^p of a remainder the powers α^p, α^3p, … α^((2t−1)p): a syndrome is linear in the
+/// remainder, and a received word and its remainder have the same syndromes because the generator vanishes at
+/// those powers.
 #[derive(Clone, Debug)]
 pub(super) struct SyndromeRows {
     correction: usize,

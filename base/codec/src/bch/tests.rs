@@ -162,7 +162,8 @@ proptest! {
         }
     }
 
-    /// Garbage either is refused and left alone, or becomes a word of the code within the limit: never anything else.
+    /// Garbage either is refused and left alone, or becomes a word of the code within the limit: never
+    /// anything else.
     #[test]
     fn whatever_decode_accepts_is_a_code_word((degree, correction, data_bytes) in any_code(), seed in 1u32.., extra in 1usize..40) {
         let mut verdicts = Vec::new();
@@ -280,7 +281,8 @@ fn filling_bits_are_no_errors_and_come_back_clear() {
 
 #[test]
 fn a_location_in_the_shortened_part_is_uncorrectable() {
-    // A single error at x^p for p beyond the word has the syndromes α^p, α^3p, …: build its remainder by hand.
+    // A single error at x^p for p beyond the word has the syndromes α^p, α^3p, …: build its remainder by
+    // hand.
     for (degree, correction) in [(12, 1), (12, 14)] {
         for backend in backends() {
             let code = on(backend, degree, correction, 256);
@@ -291,7 +293,8 @@ fn a_location_in_the_shortened_part_is_uncorrectable() {
             let mut parity = vec![0; code.parity_bytes()];
             long.encode(&word, &mut parity);
             let mut data = vec![0u8; 256];
-            // In the longer code that parity says: one error among the 44 bytes that the shorter one doesn't have.
+            // In the longer code that parity says: one error among the 44 bytes that the shorter one doesn't
+            // have.
             assert_eq!(code.decode(&mut data, &mut parity, &mut scratch), Err(Uncorrectable));
             assert_eq!(data, vec![0u8; 256]);
         }

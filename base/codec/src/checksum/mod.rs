@@ -1,17 +1,19 @@
-//! Cyclic redundancy checks: thin names over the `crc` crate, so that every room uses the same parameters. CRC-32C, which runs
-//! over every page of an image, is the processor's own where it has one.
+//! Cyclic redundancy checks: thin names over the `crc` crate, so that every room uses the same parameters.
+//! CRC-32C, which runs over every page of an image, is the processor's own where it has one.
 
 #[cfg(target_arch = "x86_64")]
 mod sse42;
 
 use crc::{Algorithm, CRC_32_ISCSI, CRC_64_NVME, Crc, Table};
 
-// Sixteen tables (slicing by 16) for the sums that run over whole metadata pages; one for the 254-byte parameter page.
+// Sixteen tables (slicing by 16) for the sums that run over whole metadata pages; one for the 254-byte
+// parameter page.
 static CRC32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_NVME);
 static ONFI_CRC16: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&ONFI_CRC16_ALGORITHM);
 
-/// ONFI 5.1 "Integrity CRC": x^16 + x^15 + x^2 + 1, preset 4F4Eh, most significant bit first, nothing inverted.
+/// ONFI 5.1 "Integrity CRC": x^16 + x^15 + x^2 + 1, preset 4F4Eh, most significant bit first, nothing
+/// inverted.
 const ONFI_CRC16_ALGORITHM: Algorithm<u16> = Algorithm {
     width: 16,
     poly: 0x8005,
@@ -46,13 +48,14 @@ fn crc32c_by_tables<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u32 {
     digest.finalize()
 }
 
-/// CRC-64 of the NVM command set's 64-bit guard (polynomial AD93D23594C93659h, reflected, inverted) of `bytes`.
+/// CRC-64 of the NVM command set's 64-bit guard (polynomial AD93D23594C93659h, reflected, inverted) of
+/// `bytes`.
 pub fn crc64(bytes: &[u8]) -> u64 {
     CRC64.checksum(bytes)
 }
 
-/// The integrity CRC of an ONFI parameter page: over its bytes 0 to 253, stored little-endian in bytes 254 and 255.
-/// The extended parameter page uses the same sum over all that follows its own CRC field.
+/// The integrity CRC of an ONFI parameter page: over its bytes 0 to 253, stored little-endian in bytes 254
+/// and 255. The extended parameter page uses the same sum over all that follows its own CRC field.
 pub fn onfi_crc16(bytes: &[u8]) -> u16 {
     ONFI_CRC16.checksum(bytes)
 }

@@ -1,8 +1,8 @@
 //! CRC-32C by the processor's own instruction (SSE4.2 `crc32`).
 //!
-//! The instruction takes eight bytes a cycle but gives its result three cycles later. Three lanes of the input therefore go
-//! side by side, and their sums are put together: a sum that is followed by a lane of zeroes is a linear function of it, which
-//! four tables hold, one for each of its bytes.
+//! The instruction takes eight bytes a cycle but gives its result three cycles later. Three lanes of the
+//! input therefore go side by side, and their sums are put together: a sum that is followed by a lane of
+//! zeroes is a linear function of it, which four tables hold, one for each of its bytes.
 
 use core::arch::x86_64::_mm_crc32_u64;
 

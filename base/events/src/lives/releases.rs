@@ -45,8 +45,8 @@ impl Releases {
         }
         self.of[place] = release;
     }
-    /// Who released what `task` has waited for since `from`: the entry that it `got`, else the one that it waited for, else
-    /// the last of all.
+    /// Who released what `task` has waited for since `from`: the entry that it `got`, else the one that it
+    /// waited for, else the last of all.
     pub(super) fn behind(
         &self,
         task: u32,

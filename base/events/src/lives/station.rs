@@ -1,4 +1,5 @@
-//! What the big loop's operations wait for (Cosmos+ C32, C33): those before them, then their way and the issuer.
+//! What the big loop's operations wait for (Cosmos+ C32, C33): those before them, then their way and the
+//! issuer.
 
 use super::owner::Owner;
 use alloc::vec::Vec;
@@ -12,7 +13,8 @@ const ERASE: u8 = 4;
 const WRITE: u8 = 5;
 pub(super) const READ_TRANSFER: u8 = 6;
 
-/// The kind of the flash operation that an operation is part of; `None` for host DMA, and what the scheduler adds.
+/// The kind of the flash operation that an operation is part of; `None` for host DMA, and what the scheduler
+/// adds.
 pub(super) const fn flash_kind(operation: u8) -> Option<u8> {
     match operation {
         READ_TRIGGER | READ_TRANSFER => Some(0),

@@ -22,7 +22,8 @@ pub(super) struct Asked {
     pub(super) owner: Owner,
 }
 
-/// Transfers that are followed at most, and what the link is asked for at once: as many as a drive could have in work.
+/// Transfers that are followed at most, and what the link is asked for at once: as many as a drive could have
+/// in work.
 const TRANSFERS_MAX: usize = 4096;
 
 /// Transfers on their way to the link, and what goes over it in either direction, in order.

@@ -15,8 +15,8 @@ pub struct FirmwareTime {
     /// The entry of each function; none for what the firmware has not.
     places: [Option<usize>; Function::COUNT],
     functions: Vec<Function>,
-    /// What each function took of the time that no sample has counted yet, as far as it is over, in picoseconds: several cores
-    /// together outrun the clock.
+    /// What each function took of the time that no sample has counted yet, as far as it is over, in
+    /// picoseconds: several cores together outrun the clock.
     over: [u128; Function::COUNT],
     /// What it took of the samples before.
     before: [u128; Function::COUNT],

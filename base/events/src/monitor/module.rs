@@ -31,13 +31,15 @@ impl Entry {
     pub fn new(name: impl Into<String>, help: &'static str) -> Self {
         Entry { name: name.into(), help, kind: EntryKind::Gauge }
     }
-    /// An entry that counts since its module was inserted, and never goes down. Its name is `counted` and `_total`.
+    /// An entry that counts since its module was inserted, and never goes down. Its name is `counted` and
+    /// `_total`.
     pub fn total(counted: &str, help: &'static str) -> Self {
         Entry { name: format!("{counted}_total"), help, kind: EntryKind::Counter }
     }
 }
 
-/// A module of the operation monitor (C45). [`ShippedModule`](super::ShippedModule) names those that come along; own ones are inserted like them.
+/// A module of the operation monitor (C45). [`ShippedModule`](super::ShippedModule) names those that come
+/// along; own ones are inserted like them.
 pub trait MonitorModule {
     /// By which it is removed: `snake_case`.
     fn name(&self) -> &str;
@@ -45,7 +47,7 @@ pub trait MonitorModule {
     fn entries(&self) -> Vec<Entry>;
     /// Hears an event.
     fn event(&mut self, at: Instant, event: &Event);
-    /// Writes its entries for the time from the sample before to `until`, `over` long, and begins the next sample.
-    /// What there is nothing to say about is [`f64::NAN`].
+    /// Writes its entries for the time from the sample before to `until`, `over` long, and begins the next
+    /// sample. What there is nothing to say about is [`f64::NAN`].
     fn sample(&mut self, until: Instant, over: Duration, entries: &mut [f64]);
 }

@@ -161,8 +161,8 @@ impl MonitorModule for WriteAmplification {
     }
 }
 
-/// Commands between fetch and completion. An Asynchronous Event Request is none of them: it waits for as long as nothing
-/// happens (NVMe 1.4 §5.2), and nothing works on it.
+/// Commands between fetch and completion. An Asynchronous Event Request is none of them: it waits for as long
+/// as nothing happens (NVMe 1.4 §5.2), and nothing works on it.
 #[derive(Default)]
 pub struct OutstandingCommands {
     level: Level,
@@ -367,7 +367,8 @@ pub struct FlashLatency {
     kinds: [(u64, u128, Duration); 3],
     /// Operations of each kind that ended, those too whose beginning was not seen.
     ended: [u64; 3],
-    /// What those of the samples before took, by kind, in picoseconds: summed over many LUNs they outrun the clock.
+    /// What those of the samples before took, by kind, in picoseconds: summed over many LUNs they outrun the
+    /// clock.
     before: [u128; 3],
 }
 

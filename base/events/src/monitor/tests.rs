@@ -234,7 +234,8 @@ fn totals_count_over_all_samples_and_never_go_down() {
     }
 }
 
-/// However seldom somebody looks: what was busy for how long, and how long operations took, is of all the time.
+/// However seldom somebody looks: what was busy for how long, and how long operations took, is of all the
+/// time.
 #[test]
 fn busy_times_and_latencies_are_summed_over_all_samples() {
     let issued = |kind| Event::FlashIssued { lun: 0, kind, row: 1 };
@@ -296,7 +297,8 @@ fn busy_times_and_latencies_are_summed_over_all_samples() {
     assert_eq!(rows.len(), 2);
 }
 
-/// The page on observability has a row for each module, with the entries' names; numbers stand for all of their kind.
+/// The page on observability has a row for each module, with the entries' names; numbers stand for all of
+/// their kind.
 #[test]
 fn the_page_tells_of_every_module_and_entry() {
     let page = include_str!("../../../../docs/observability.md");
@@ -428,7 +430,8 @@ fn work_without_a_sample_takes_no_more_memory_and_is_counted() {
     assert_eq!(entries, [0.125, 0.025, 0.0, 0.0, 0.125, 0.025]);
 }
 
-/// 64 LUNs that are all busy sum up in 3.3 days to more picoseconds than 64 bits hold; here two do, in 115 days.
+/// 64 LUNs that are all busy sum up in 3.3 days to more picoseconds than 64 bits hold; here two do, in 115
+/// days.
 #[test]
 fn what_many_luns_and_cores_took_together_may_be_more_than_the_clock_holds() {
     const LONG: u64 = 10_000_000_000_000;

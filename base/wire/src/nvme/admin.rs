@@ -1,7 +1,7 @@
 //! Admin commands, decoded (NVMe 1.4 §5).
 //!
-//! As in [`super::io`], each command is a value that encodes to a [`Sqe`] and decodes from one; command identifier, PRPs
-//! and namespace stay in the entry.
+//! As in [`super::io`], each command is a value that encodes to a [`Sqe`] and decodes from one; command
+//! identifier, PRPs and namespace stay in the entry.
 
 use super::features::FeatureSelect;
 use super::opcode::AdminOpcode;
@@ -297,8 +297,8 @@ impl AdminCommand {
     /// Decodes an entry of the admin submission queue.
     ///
     /// # Errors
-    /// [`DecodeError::UnknownOpcode`] for vendor specific and reserved opcodes; [`DecodeError::ReservedValue`] for fused
-    /// commands and SGLs.
+    /// [`DecodeError::UnknownOpcode`] for vendor specific and reserved opcodes;
+    /// [`DecodeError::ReservedValue`] for fused commands and SGLs.
     pub fn decode(sqe: &Sqe) -> Result<Self, DecodeError> {
         let opcode = AdminOpcode::from_raw(sqe.opcode()).ok_or(DecodeError::UnknownOpcode(sqe.opcode()))?;
         sqe.check_plain()?;

@@ -15,7 +15,8 @@ pub const CQE_LOG2: u8 = 4;
 pub struct Cqe {
     /// DW0: the command specific result.
     pub result: U32,
-    /// DW1: reserved in NVMe 1.4; carries the upper half of a 64-bit result in Fabrics and open-channel completions.
+    /// DW1: reserved in NVMe 1.4; carries the upper half of a 64-bit result in Fabrics and open-channel
+    /// completions.
     pub result_high: U32,
     /// SQ head pointer when the entry was made.
     pub sq_head: U16,

@@ -1,13 +1,14 @@
 //! Commands of the NVM command set, decoded (NVMe 1.4 §6).
 //!
-//! Each command is a value that encodes to a [`Sqe`] and decodes from one. The command identifier and the PRP entries
-//! stay in the entry: they belong to the queue and the transfer, not to the command.
+//! Each command is a value that encodes to a [`Sqe`] and decodes from one. The command identifier and the PRP
+//! entries stay in the entry: they belong to the queue and the transfer, not to the command.
 
 use super::opcode::IoOpcode;
 use super::sqe::{DecodeError, Sqe};
 
 bit_fields! {
-    /// Command dword 12 of the commands that name a range of logical blocks (NVMe 1.4 §6.6, §6.9, §6.15, §6.17).
+    /// Command dword 12 of the commands that name a range of logical blocks (NVMe 1.4 §6.6, §6.9, §6.15,
+    /// §6.17).
     pub struct RangeDword12(u32) {
         /// Number of logical blocks, zero-based (NLB).
         nlb, with_nlb: 0, 16 => u16;
@@ -25,7 +26,8 @@ bit_fields! {
 }
 
 bit_fields! {
-    /// Dataset management hints of Read and Write, and Write's directive (command dword 13, NVMe 1.4 §6.9, §6.15).
+    /// Dataset management hints of Read and Write, and Write's directive (command dword 13, NVMe 1.4 §6.9,
+    /// §6.15).
     pub struct HintDword13(u32) {
         /// Access frequency.
         access_frequency, with_access_frequency: 0, 4 => u8;

@@ -31,7 +31,8 @@ wire_enum! {
     }
 }
 
-/// Bytes of the operation monitor's log, which is this drive's own (C46): the latest sample as one line of JSON, zeroes behind it.
+/// Bytes of the operation monitor's log, which is this drive's own (C46): the latest sample as one line of
+/// JSON, zeroes behind it.
 pub const STATISTICS_BYTES: usize = 4096;
 
 bit_fields! {

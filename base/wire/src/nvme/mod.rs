@@ -1,7 +1,7 @@
 //! NVM Express, revision 1.4: registers, commands, completions, identify data, features, log pages and PRPs.
 //!
-//! The controller (`firmware/hostif`) and the driver (`host/driver`) meet only in these bytes. Clauses and figures cited
-//! are those of the NVM Express Base Specification 1.4.
+//! The controller (`firmware/hostif`) and the driver (`host/driver`) meet only in these bytes. Clauses and
+//! figures cited are those of the NVM Express Base Specification 1.4.
 
 pub mod admin;
 pub mod cqe;

@@ -1,7 +1,8 @@
 //! Physical region pages: how a command names host memory (NVMe 1.4 §4.3).
 //!
-//! [`PrpWalk`] is sans-I/O: it says which memory comes next and which list page it needs read; the caller does the DMA.
-//! [`PrpShape`] is the other side: how many entries a transfer needs and what a driver puts into PRP2.
+//! [`PrpWalk`] is sans-I/O: it says which memory comes next and which list page it needs read; the caller
+//! does the DMA. [`PrpShape`] is the other side: how many entries a transfer needs and what a driver puts
+//! into PRP2.
 
 use core::fmt;
 
@@ -141,8 +142,8 @@ enum Position {
 
 /// Walks the PRPs of one command (NVMe 1.4 §4.3).
 ///
-/// Call [`PrpWalk::step`] until it says [`PrpStep::Done`]. At first pass an empty list; after [`PrpStep::NeedList`] pass
-/// the bytes read, and keep passing them until the next `NeedList`.
+/// Call [`PrpWalk::step`] until it says [`PrpStep::Done`]. At first pass an empty list; after
+/// [`PrpStep::NeedList`] pass the bytes read, and keep passing them until the next `NeedList`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrpWalk {
     prp1: PrpEntry,
@@ -170,8 +171,8 @@ impl PrpWalk {
         self.left
     }
 
-    /// The next step. `list` holds the entries asked for by the last [`PrpStep::NeedList`], little-endian. Asserts that
-    /// it holds as many.
+    /// The next step. `list` holds the entries asked for by the last [`PrpStep::NeedList`], little-endian.
+    /// Asserts that it holds as many.
     ///
     /// # Errors
     /// Whatever is wrong with the entry that comes next; the walk then stays where it is.
@@ -274,7 +275,8 @@ impl PrpShape {
     }
 }
 
-/// How many pages a transfer of `bytes` bytes touches that begins `offset` bytes into a page: the PRP entries it needs.
+/// How many pages a transfer of `bytes` bytes touches that begins `offset` bytes into a page: the PRP entries
+/// it needs.
 pub const fn prp_entries(offset: u64, bytes: u64, page: PageSize) -> u64 {
     if bytes == 0 { 0 } else { (page.offset(offset) + bytes).div_ceil(page.bytes()) }
 }

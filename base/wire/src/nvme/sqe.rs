@@ -139,7 +139,8 @@ impl Sqe {
         self.prp2 = U64::new(prp2);
         self
     }
-    /// Refuses what no PRP-only controller takes: fused commands and SGLs (§4.2). Every decoder calls it first.
+    /// Refuses what no PRP-only controller takes: fused commands and SGLs (§4.2). Every decoder calls it
+    /// first.
     ///
     /// # Errors
     /// [`DecodeError::ReservedValue`] naming FUSE or PSDT.

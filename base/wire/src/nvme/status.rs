@@ -5,7 +5,8 @@ use core::fmt;
 bit_fields! {
     /// A status field without its phase tag: 15 bits (NVMe 1.4 §4.6.1).
     ///
-    /// Compare with [`Status::is`], which looks at type and code alone: a controller may set the other bits at will.
+    /// Compare with [`Status::is`], which looks at type and code alone: a controller may set the other bits
+    /// at will.
     pub struct StatusBits(u16) {
         /// Status code, meaningful within its type.
         code, with_code: 0, 8 => u8;

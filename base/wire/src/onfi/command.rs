@@ -1,4 +1,5 @@
-//! Command opcodes (ONFI 5.1 §5.1, the command set table). Data direction is ONFI's: "in" goes into the package.
+//! Command opcodes (ONFI 5.1 §5.1, the command set table). Data direction is ONFI's: "in" goes into the
+//! package.
 
 /// READ, COPYBACK READ, READ CACHE RANDOM, multi-plane READ: first cycle.
 pub const READ: u8 = 0x00;
@@ -28,7 +29,8 @@ pub const PROGRAM_CONFIRM: u8 = 0x10;
 pub const PROGRAM_MULTI_PLANE: u8 = 0x11;
 /// PAGE CACHE PROGRAM: second cycle.
 pub const PROGRAM_CACHE_CONFIRM: u8 = 0x15;
-/// CHANGE WRITE COLUMN (two addresses), CHANGE ROW ADDRESS (all of them), COPYBACK PROGRAM, SMALL DATA MOVE: first cycle.
+/// CHANGE WRITE COLUMN (two addresses), CHANGE ROW ADDRESS (all of them), COPYBACK PROGRAM, SMALL DATA MOVE:
+/// first cycle.
 pub const CHANGE_WRITE_COLUMN: u8 = 0x85;
 /// BLOCK ERASE: first cycle, row addresses follow.
 pub const ERASE: u8 = 0x60;
@@ -69,7 +71,8 @@ pub const SYNCHRONOUS_RESET: u8 = 0xfc;
 /// RESET: the target returns to SDR unless it is in NV-DDR2 or NV-DDR3.
 pub const RESET: u8 = 0xff;
 
-/// Whether a LUN takes this first cycle while it is busy (ONFI 5.1 §5.1, "acceptable while accessed LUN is busy").
+/// Whether a LUN takes this first cycle while it is busy (ONFI 5.1 §5.1, "acceptable while accessed LUN is
+/// busy").
 pub const fn accepted_while_busy(opcode: u8) -> bool {
     matches!(
         opcode,
@@ -77,8 +80,8 @@ pub const fn accepted_while_busy(opcode: u8) -> bool {
     )
 }
 
-/// The standard's name of an opcode as a first command cycle; `None` when it is no first cycle of a command above.
-/// Where several commands share the cycle the most usual one is named.
+/// The standard's name of an opcode as a first command cycle; `None` when it is no first cycle of a command
+/// above. Where several commands share the cycle the most usual one is named.
 pub const fn name(opcode: u8) -> Option<&'static str> {
     Some(match opcode {
         READ => "READ",

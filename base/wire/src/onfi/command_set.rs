@@ -1,9 +1,11 @@
-//! Which commands a package has beyond those that ONFI makes mandatory, and the opcodes that each vendor chooses itself.
+//! Which commands a package has beyond those that ONFI makes mandatory, and the opcodes that each vendor
+//! chooses itself.
 //!
-//! The package model reads it as a device, the flash operations as a host. Vendors publish no common rule for the commands
-//! that ONFI leaves to them; the forms below are the ones in common use and are part of this model's contract:
-//! - a *prefix* is one command cycle right before the first cycle of READ, PROGRAM or ERASE and holds for that command only
-//!   (Algorithm 3 of BABOL);
+//! The package model reads it as a device, the flash operations as a host. Vendors publish no common rule for
+//! the commands that ONFI leaves to them; the forms below are the ones in common use and are part of this
+//! model's contract:
+//! - a *prefix* is one command cycle right before the first cycle of READ, PROGRAM or ERASE and holds for
+//!   that command only (Algorithm 3 of BABOL);
 //! - suspend and resume are one command cycle and three row cycles, which name the LUN.
 
 use super::command;
@@ -35,12 +37,14 @@ pub struct CommandSet {
     pub read_retry: Option<ReadRetry>,
 }
 
-/// One-shot programming: each page of a word line is loaded with its prefix; the last one's 10h programs all three.
+/// One-shot programming: each page of a word line is loaded with its prefix; the last one's 10h programs all
+/// three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OneShot {
     /// Prefixes that say which page of the word line a PROGRAM loads: LSB, CSB, MSB.
     pub pages: [u8; 3],
-    /// Second cycle in place of 10h of the pages before the last: the page is loaded, the array does not start.
+    /// Second cycle in place of 10h of the pages before the last: the page is loaded, the array does not
+    /// start.
     pub load_confirm: u8,
 }
 

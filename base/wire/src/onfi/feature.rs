@@ -59,7 +59,8 @@ bit_fields! {
 }
 
 bit_fields! {
-    /// P2 of the NV-DDR2 configuration feature, 02h: warm-up cycles, coded 0, 1, 2 for 0, 1, 2 and 3 for 4 cycles.
+    /// P2 of the NV-DDR2 configuration feature, 02h: warm-up cycles, coded 0, 1, 2 for 0, 1, 2 and 3 for 4
+    /// cycles.
     pub struct NvDdr2ConfigurationP2(u8) {
         /// RE_n and DQS cycles before data out.
         output_warmup, with_output_warmup: 0, 4 => u8;

@@ -1,7 +1,7 @@
 //! ONFI 5.1: commands, status, features, the parameter page and timing modes.
 //!
-//! The package model reads this as a device, the flash operations as a host. Because both sides share it, the goldens
-//! that check them are typed from the standard by hand, never from this module.
+//! The package model reads this as a device, the flash operations as a host. Because both sides share it, the
+//! goldens that check them are typed from the standard by hand, never from this module.
 
 pub mod command;
 pub mod command_set;
@@ -27,8 +27,8 @@ pub const READ_ID_ONFI: u8 = 0x20;
 /// Bytes of a feature's value: P1 to P4 (ONFI 5.1, SET FEATURES).
 pub const FEATURE_BYTES: usize = 4;
 
-/// The CRC-16 of the parameter page: polynomial 8005h, initial value 4F4Eh, most significant bit first, not inverted
-/// (ONFI 5.1 §5.7.1, integrity CRC).
+/// The CRC-16 of the parameter page: polynomial 8005h, initial value 4F4Eh, most significant bit first, not
+/// inverted (ONFI 5.1 §5.7.1, integrity CRC).
 pub const fn crc16(bytes: &[u8]) -> u16 {
     let mut crc = 0x4f4e_u16;
     let mut at = 0;

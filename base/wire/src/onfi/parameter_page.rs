@@ -60,8 +60,8 @@ impl ParameterPage {
         bytes
     }
 
-    /// Reads the page out of its copies: the first one with a right CRC, else the bit-wise majority of the first three
-    /// (ONFI 5.1 §5.7.1 leaves the host that freedom).
+    /// Reads the page out of its copies: the first one with a right CRC, else the bit-wise majority of the
+    /// first three (ONFI 5.1 §5.7.1 leaves the host that freedom).
     ///
     /// # Errors
     /// See [`ParameterPageError`].

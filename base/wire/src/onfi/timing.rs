@@ -1,8 +1,9 @@
-//! Timing parameters under their datasheet names, per data interface and mode (ONFI 5.1, chapter 4: the timing mode
-//! tables of SDR, NV-DDR and NV-DDR2).
+//! Timing parameters under their datasheet names, per data interface and mode (ONFI 5.1, chapter 4: the
+//! timing mode tables of SDR, NV-DDR and NV-DDR2).
 //!
-//! Values are minima unless the name's comment says maximum. Parameters that a package reports in its parameter page
-//! (tR, tPROG, tBERS, tCCS) are not modes' business; tCCS has a default that [`Timing::with_ccs`] replaces.
+//! Values are minima unless the name's comment says maximum. Parameters that a package reports in its
+//! parameter page (tR, tPROG, tBERS, tCCS) are not modes' business; tCCS has a default that
+//! [`Timing::with_ccs`] replaces.
 
 mod nvddr;
 mod nvddr2;

@@ -40,8 +40,8 @@ impl fmt::Display for BarSizeError {
 
 impl core::error::Error for BarSizeError {}
 
-/// A memory base address register, or a pair of them, with the sizing rule: software writes all ones and reads back the
-/// address bits that exist (PCIe 4.0 §7.5.1.2.1).
+/// A memory base address register, or a pair of them, with the sizing rule: software writes all ones and
+/// reads back the address bits that exist (PCIe 4.0 §7.5.1.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bar {
     kind: BarKind,
@@ -103,8 +103,8 @@ impl Bar {
             _ => None,
         }
     }
-    /// The size that a register pair answers after all ones were written to it: what a driver computes. `None` when no
-    /// BAR is there. Pass 0 as `high` for a 32-bit BAR.
+    /// The size that a register pair answers after all ones were written to it: what a driver computes.
+    /// `None` when no BAR is there. Pass 0 as `high` for a 32-bit BAR.
     pub const fn size_from_probe(low: u32, high: u32) -> Option<u64> {
         let is_64 = BarRegister(low).memory_type() == 0b10;
         let address = (low & !0xf) as u64 | if is_64 { (high as u64) << 32 } else { 0xffff_ffff << 32 };

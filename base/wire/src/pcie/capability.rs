@@ -12,8 +12,8 @@ wire_enum! {
     }
 }
 
-/// Finds the capabilities in a configuration space from outside. Ends at a null pointer, at one that leaves the space,
-/// and after as many steps as capabilities fit, so a loop in the list ends too.
+/// Finds the capabilities in a configuration space from outside. Ends at a null pointer, at one that leaves
+/// the space, and after as many steps as capabilities fit, so a loop in the list ends too.
 #[derive(Clone, Debug)]
 pub struct CapabilityWalk<'a> {
     config: &'a [u8],
@@ -170,7 +170,8 @@ bit_fields! {
     }
 }
 
-/// PCI Express capability, version 2: 60 bytes (PCIe 4.0 §7.5.3). The slot and root registers of an endpoint are zero.
+/// PCI Express capability, version 2: 60 bytes (PCIe 4.0 §7.5.3). The slot and root registers of an endpoint
+/// are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct PcieCapability {
@@ -209,8 +210,9 @@ pub struct PcieCapability {
 }
 
 impl PcieCapability {
-    /// An endpoint whose link runs at `speed` (1 to 4, see [`LinkCapabilities::max_speed`]) over `lanes` lanes, with
-    /// function level reset, payloads up to `128 << max_payload` bytes and read requests of 512 bytes.
+    /// An endpoint whose link runs at `speed` (1 to 4, see [`LinkCapabilities::max_speed`]) over `lanes`
+    /// lanes, with function level reset, payloads up to `128 << max_payload` bytes and read requests of 512
+    /// bytes.
     pub fn endpoint(next: u8, speed: u8, lanes: u8, max_payload: u8) -> Self {
         let mut capability = PcieCapability::new_zeroed();
         capability.id = CapabilityId::PciExpress.raw();

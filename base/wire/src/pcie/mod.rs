@@ -1,7 +1,7 @@
 //! PCI Express as software sees it: the type 0 configuration space, BARs, capabilities and MSI-X.
 //!
-//! Clauses are those of the PCI Express Base Specification 4.0 (`PCIe 4.0`). An NVMe controller's own rules on top are
-//! NVMe 1.4 §2.
+//! Clauses are those of the PCI Express Base Specification 4.0 (`PCIe 4.0`). An NVMe controller's own rules
+//! on top are NVMe 1.4 §2.
 
 mod bar;
 mod capability;

@@ -1,9 +1,9 @@
-//! vfio-user: a PCI function behind a UNIX socket (vfio-user specification 0.9.2, minor version 1 of major version 0;
-//! structures and flags after Linux `vfio.h`).
+//! vfio-user: a PCI function behind a UNIX socket (vfio-user specification 0.9.2, minor version 1 of major
+//! version 0; structures and flags after Linux `vfio.h`).
 //!
-//! A message is a [`Header`] and the command's structure, in the byte order of the machine that both ends run on; this
-//! implementation speaks little-endian. File descriptors travel beside it. [`Request::parse`] gives a whole message of a
-//! client its meaning; the structures are written as they lie here by both ends.
+//! A message is a [`Header`] and the command's structure, in the byte order of the machine that both ends run
+//! on; this implementation speaks little-endian. File descriptors travel beside it. [`Request::parse`] gives
+//! a whole message of a client its meaning; the structures are written as they lie here by both ends.
 
 mod request;
 
@@ -258,7 +258,8 @@ pub struct RegionInfo {
     pub offset: U64,
 }
 
-/// The capability that names the only part of a region that can be mapped (`VFIO_REGION_INFO_CAP_SPARSE_MMAP`).
+/// The capability that names the only part of a region that can be mapped
+/// (`VFIO_REGION_INFO_CAP_SPARSE_MMAP`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SparseArea {

@@ -8,8 +8,8 @@ use aster_units::{Duration, Instant, RowAddr};
 use aster_wire::onfi::Status;
 
 impl Lun {
-    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY). Gives the status and
-    /// when the last poll was answered that found the LUN busy, if one did.
+    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY).
+    /// Gives the status and when the last poll was answered that found the LUN busy, if one did.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].

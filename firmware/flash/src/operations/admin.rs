@@ -1,4 +1,5 @@
-//! What concerns the package rather than its pages: resets, identification, features, termination, calibration.
+//! What concerns the package rather than its pages: resets, identification, features, termination,
+//! calibration.
 
 use super::{T_FEAT, transaction};
 use crate::Lun;
@@ -28,7 +29,8 @@ pub async fn reset(lun: &Lun) -> Result<Status, FlashError> {
     lun.until_ready_within(txn, RowAddr(0), lun.config().t_rst, T_RST_MAX).await
 }
 
-/// SYNCHRONOUS RESET of everything behind the LUN's chip enable: the data interface stays (ONFI 5.1 §5.4). SDR has none.
+/// SYNCHRONOUS RESET of everything behind the LUN's chip enable: the data interface stays (ONFI 5.1 §5.4).
+/// SDR has none.
 ///
 /// # Errors
 /// As [`super::program_page`].
@@ -49,8 +51,8 @@ pub async fn reset_lun(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
     lun.until_ready_within(txn, row, lun.config().t_rst, T_RST_MAX).await
 }
 
-/// READ ID at `address`: 00h for the JEDEC identifier, 20h for the ONFI signature; up to eight bytes, first lowest
-/// (ONFI 5.1 §5.6).
+/// READ ID at `address`: 00h for the JEDEC identifier, 20h for the ONFI signature; up to eight bytes, first
+/// lowest (ONFI 5.1 §5.6).
 ///
 /// # Errors
 /// When the transaction fails.
@@ -61,7 +63,8 @@ pub async fn read_id(lun: &Lun, address: u8, bytes: u32) -> Result<u64, FlashErr
     Ok(result.mailbox)
 }
 
-/// READ PARAMETER PAGE: `copies` copies of 256 bytes to the start of a buffer that holds bytes (ONFI 5.1 §5.7).
+/// READ PARAMETER PAGE: `copies` copies of 256 bytes to the start of a buffer that holds bytes (ONFI 5.1
+/// §5.7).
 ///
 /// # Errors
 /// As [`super::program_page`].
@@ -71,8 +74,8 @@ pub async fn read_parameter_page(lun: &Lun, copies: u32, into: BufferId) -> Resu
     parameters(lun, txn, "parameter page transfer", copies * PARAMETER_PAGE_BYTES as u32, into).await
 }
 
-/// READ UNIQUE ID: one copy, 16 bytes and their complement, to the start of a buffer that holds bytes (ONFI 5.1 §5.8). The ID
-/// is good when each byte and its complement XOR to FFh.
+/// READ UNIQUE ID: one copy, 16 bytes and their complement, to the start of a buffer that holds bytes (ONFI
+/// 5.1 §5.8). The ID is good when each byte and its complement XOR to FFh.
 ///
 /// # Errors
 /// As [`super::program_page`].
@@ -97,8 +100,8 @@ async fn parameters(
     Ok(())
 }
 
-/// SET FEATURES: P1 to P4 of `feature`, P1 lowest. The µFSM keeps tADL between address and data (B11); the array works
-/// for about tFEAT, 1 µs (ONFI 5.1 §5.30).
+/// SET FEATURES: P1 to P4 of `feature`, P1 lowest. The µFSM keeps tADL between address and data (B11); the
+/// array works for about tFEAT, 1 µs (ONFI 5.1 §5.30).
 ///
 /// # Errors
 /// As [`super::program_page`].
@@ -136,8 +139,8 @@ pub async fn odt_configure(lun: &Lun, index: u8, matrix: u32) -> Result<(), Flas
     Ok(())
 }
 
-/// ZQ CALIBRATION LONG, after power-on, or SHORT, against drift, of the LUN `index` (ONFI 5.1 §5.26). FAIL of the status
-/// tells that it did not succeed.
+/// ZQ CALIBRATION LONG, after power-on, or SHORT, against drift, of the LUN `index` (ONFI 5.1 §5.26). FAIL of
+/// the status tells that it did not succeed.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.

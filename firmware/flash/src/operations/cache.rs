@@ -1,5 +1,5 @@
-//! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages the LUN shows
-//! RDY without ARDY, status C0h, which is all that a poll asks for.
+//! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages
+//! the LUN shows RDY without ARDY, status C0h, which is all that a poll asks for.
 
 use super::{T_CACHE, load, read_address, read_page, read_transfer, read_trigger, t_prog, t_r, transaction};
 use crate::Lun;
@@ -8,8 +8,9 @@ use aster_ports::flash::{FlashError, Target};
 use aster_units::{Instant, RowAddr};
 use aster_wire::onfi::command;
 
-/// READ CACHE SEQUENTIAL: pages of a block from the first target's row on, each to its own target's buffer. 30h reads the
-/// first; 31h shows it and reads the next; 3Fh shows the last (ONFI 5.1 §5.15). `found` gets each page's report.
+/// READ CACHE SEQUENTIAL: pages of a block from the first target's row on, each to its own target's buffer.
+/// 30h reads the first; 31h shows it and reads the next; 3Fh shows the last (ONFI 5.1 §5.15). `found` gets
+/// each page's report.
 ///
 /// # Errors
 /// As [`super::read_page`]; also when the package lacks the command.
@@ -32,7 +33,8 @@ pub async fn read_cache_sequential(
     Ok(())
 }
 
-/// READ CACHE RANDOM: as [`read_cache_sequential`], but each target names its row: 00h, address, 31h (ONFI 5.1 §5.15).
+/// READ CACHE RANDOM: as [`read_cache_sequential`], but each target names its row: 00h, address, 31h (ONFI
+/// 5.1 §5.15).
 ///
 /// # Errors
 /// As [`read_cache_sequential`].
@@ -64,8 +66,8 @@ async fn read_alone(lun: &Lun, only: &Target, found: &mut [FrameReport]) -> Resu
     Ok(())
 }
 
-/// Brings the page read last to the register that data out reaches, and reads another: the next one, or `next`. Nothing
-/// more is read when it is the last.
+/// Brings the page read last to the register that data out reaches, and reads another: the next one, or
+/// `next`. Nothing more is read when it is the last.
 async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -> Result<(), FlashError> {
     let mut txn = lun.txn(if last { "read cache end" } else { "read cache" });
     match next {
@@ -77,10 +79,11 @@ async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -
     Ok(())
 }
 
-/// PAGE CACHE PROGRAM of pages of a block in their order: 80h, data, 15h, and 10h for the last (ONFI 5.1 §5.21). `failed` gets
-/// each page's FAIL: of the page before as FAILC, of the last as FAIL.
+/// PAGE CACHE PROGRAM of pages of a block in their order: 80h, data, 15h, and 10h for the last (ONFI 5.1
+/// §5.21). `failed` gets each page's FAIL: of the page before as FAILC, of the last as FAIL.
 ///
-/// A page's turn comes when the array is done with the page before, so polls begin that page's typical time after its own turn.
+/// A page's turn comes when the array is done with the page before, so polls begin that page's typical time
+/// after its own turn.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.

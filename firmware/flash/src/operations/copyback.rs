@@ -7,11 +7,12 @@ use aster_ports::flash::FlashError;
 use aster_units::{BufferId, Column, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
-/// COPYBACK without data change: 00h … 35h, 85h … 10h (ONFI 5.1 §5.22). Nothing is corrected: errors go along, and so do the
-/// OOB and the scrambler's seed.
+/// COPYBACK without data change: 00h … 35h, 85h … 10h (ONFI 5.1 §5.22). Nothing is corrected: errors go
+/// along, and so do the OOB and the scrambler's seed.
 ///
 /// # Errors
-/// As [`super::program_page`]; also when the package lacks the command. Rows in different planes are the transaction's error.
+/// As [`super::program_page`]; also when the package lacks the command. Rows in different planes are the
+/// transaction's error.
 pub async fn copyback(lun: &Lun, from: RowAddr, to: RowAddr) -> Result<Status, FlashError> {
     copyback_read(lun, from).await?;
     let mut txn = lun.txn("copyback program");
@@ -19,8 +20,9 @@ pub async fn copyback(lun: &Lun, from: RowAddr, to: RowAddr) -> Result<Status, F
     lun.until_ready(txn, to, t_prog(lun, to)).await
 }
 
-/// COPYBACK with data change: the page comes to `buffer`, corrected; `change` looks at the report and may change the buffer's
-/// bytes; then it goes back, encoded anew: 85h, address, data, 10h. Nothing is programmed when `change` says no.
+/// COPYBACK with data change: the page comes to `buffer`, corrected; `change` looks at the report and may
+/// change the buffer's bytes; then it goes back, encoded anew: 85h, address, data, 10h. Nothing is programmed
+/// when `change` says no.
 ///
 /// # Errors
 /// As [`copyback`].

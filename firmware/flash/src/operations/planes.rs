@@ -1,4 +1,5 @@
-//! Multi-plane READ, PROGRAM and ERASE: one page or block in each of several planes, at the same page of each.
+//! Multi-plane READ, PROGRAM and ERASE: one page or block in each of several planes, at the same page of
+//! each.
 
 use super::read::status;
 use super::{T_PLANE, load, read_address, select_plane, t_prog, t_r, transaction};
@@ -9,8 +10,8 @@ use aster_txn::{Descriptor, Direction};
 use aster_units::RowAddr;
 use aster_wire::onfi::{Status, command};
 
-/// Multi-plane READ: 00h … 32h for every plane but the last, 00h … 30h for that; then each plane's register is selected with
-/// 06h … E0h (ONFI 5.1 §5.14, §5.17). `found` gets each page's report.
+/// Multi-plane READ: 00h … 32h for every plane but the last, 00h … 30h for that; then each plane's register
+/// is selected with 06h … E0h (ONFI 5.1 §5.14, §5.17). `found` gets each page's report.
 ///
 /// # Errors
 /// As [`super::read_page`]; also when the package lacks the command.
@@ -37,8 +38,9 @@ pub async fn read_planes(lun: &Lun, targets: &[Target], found: &mut [FrameReport
     Ok(())
 }
 
-/// Multi-plane PROGRAM: 80h … 11h, then 81h … 11h, and 81h … 10h for the last plane (ONFI 5.1 §5.20). `failed` gets each
-/// page's FAIL, which READ STATUS ENHANCED tells apart where the LUN's says that one failed.
+/// Multi-plane PROGRAM: 80h … 11h, then 81h … 11h, and 81h … 10h for the last plane (ONFI 5.1 §5.20).
+/// `failed` gets each page's FAIL, which READ STATUS ENHANCED tells apart where the LUN's says that one
+/// failed.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.
@@ -58,8 +60,8 @@ pub async fn program_planes(lun: &Lun, targets: &[Target], failed: &mut [bool]) 
     tell_apart(lun, all, targets, failed).await
 }
 
-/// Multi-plane BLOCK ERASE: 60h … D1h for every plane but the last, 60h … D0h for that (ONFI 5.1 §5.11). `failed` gets each
-/// block's FAIL.
+/// Multi-plane BLOCK ERASE: 60h … D1h for every plane but the last, 60h … D0h for that (ONFI 5.1 §5.11).
+/// `failed` gets each block's FAIL.
 ///
 /// # Errors
 /// As [`super::erase_block`]; also when the package lacks the command.

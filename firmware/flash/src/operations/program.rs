@@ -16,8 +16,9 @@ pub async fn program_page(lun: &Lun, row: RowAddr, from: BufferId) -> Result<Sta
     lun.until_ready(txn, row, t_prog(lun, row)).await
 }
 
-/// Programs both pages of an MLC word line, so that no power cut can take an LSB page that others rely on: nobody is told of
-/// the first before the second is there. Cached where the package can. True where a page failed.
+/// Programs both pages of an MLC word line, so that no power cut can take an LSB page that others rely on:
+/// nobody is told of the first before the second is there. Cached where the package can. True where a page
+/// failed.
 ///
 /// # Errors
 /// As [`program_page`]; also when the rows are no LSB page and its MSB page.
@@ -37,11 +38,12 @@ pub async fn program_pair(lun: &Lun, pair: [Target; 2]) -> Result<[bool; 2], Fla
     Ok(failed)
 }
 
-/// Programs the three pages of a TLC word line at once. Vendor specific: each page is loaded behind its prefix, the first two
-/// with the vendor's load confirm, the last with 10h, at which the array starts.
+/// Programs the three pages of a TLC word line at once. Vendor specific: each page is loaded behind its
+/// prefix, the first two with the vendor's load confirm, the last with 10h, at which the array starts.
 ///
 /// # Errors
-/// As [`program_page`]; also when the package lacks the commands. Rows that are no word line are the transaction's error.
+/// As [`program_page`]; also when the package lacks the commands. Rows that are no word line are the
+/// transaction's error.
 pub async fn program_one_shot(lun: &Lun, pages: [Target; 3]) -> Result<Status, FlashError> {
     let one_shot = lun.commands().one_shot.ok_or_else(|| lun.unsupported("program one-shot"))?;
     let [lsb, csb, msb] = pages;

@@ -8,7 +8,8 @@ use aster_txn::{Descriptor, Direction, Txn};
 use aster_units::{BufferId, Column, Instant, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
-/// One status byte; on a double data rate bus the Data Reader takes it twice, an even burst, and delivers it once (G18).
+/// One status byte; on a double data rate bus the Data Reader takes it twice, an even burst, and delivers it
+/// once (G18).
 const STATUS_BYTES: u32 = 1;
 
 /// READ STATUS, or READ STATUS ENHANCED where the LUN shares its chip enable (Algorithm 1, ONFI 5.1 §5.13).
@@ -32,11 +33,12 @@ pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<St
     Ok(Status(result.mailbox as u8))
 }
 
-/// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Other LUNs own the channel
-/// during tR: three kinds of transaction, not one.
+/// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Other LUNs own
+/// the channel during tR: three kinds of transaction, not one.
 ///
 /// # Errors
-/// When a transaction fails or the LUN never becomes ready. Uncorrectable data is in the report, not an error.
+/// When a transaction fails or the LUN never becomes ready. Uncorrectable data is in the report, not an
+/// error.
 pub async fn read_page(
     lun: &Lun,
     row: RowAddr,
@@ -74,13 +76,13 @@ pub async fn read_transfer(
     Ok(result.frame)
 }
 
-/// [`read_transfer`] with the READ of `next` right behind it, in one transaction: were the channel another's in between, this
-/// LUN's array would idle for as long as that one's page takes. Gives the report and since when the array works;
-/// [`read_begun`] waits for it.
+/// [`read_transfer`] with the READ of `next` right behind it, in one transaction: were the channel another's
+/// in between, this LUN's array would idle for as long as that one's page takes. Gives the report and since
+/// when the array works; [`read_begun`] waits for it.
 ///
 /// # Errors
-/// As [`read_page`]. Whether it was for the sake of `row` or of `next` the fault doesn't say; in either case the array is idle and
-/// the page register holds `row` still.
+/// As [`read_page`]. Whether it was for the sake of `row` or of `next` the fault doesn't say; in either case
+/// the array is idle and the page register holds `row` still.
 pub async fn read_transfer_and_trigger(
     lun: &Lun,
     row: RowAddr,
@@ -114,7 +116,8 @@ fn fetch(lun: &Lun, txn: &mut Txn, row: RowAddr, sectors: SectorRange, into: Buf
     }
 }
 
-/// Reads `length` raw bytes of `row` from `column` on, without ECC and scrambler, to `offset` of a buffer (B16).
+/// Reads `length` raw bytes of `row` from `column` on, without ECC and scrambler, to `offset` of a buffer
+/// (B16).
 ///
 /// # Errors
 /// As [`read_page`]; a length past the page's end is the transaction's error.

@@ -6,8 +6,8 @@ use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
 use aster_units::{BufferId, RowAddr, SectorRange};
 
-/// Chooses a row of the package's level table for the reads that follow; row 0 is a fresh part's. A feature is the target's:
-/// all LUNs behind the chip enable must be idle and read at this level.
+/// Chooses a row of the package's level table for the reads that follow; row 0 is a fresh part's. A feature
+/// is the target's: all LUNs behind the chip enable must be idle and read at this level.
 ///
 /// # Errors
 /// As [`super::set_features`]; also when the package has no table or no such row.
@@ -18,8 +18,8 @@ pub async fn set_read_level(lun: &Lun, level: u8) -> Result<(), FlashError> {
     Ok(())
 }
 
-/// READ PAGE that goes through the level table until all sectors are correct, then sets the level back. Gives the last
-/// report and the level it was read at.
+/// READ PAGE that goes through the level table until all sectors are correct, then sets the level back. Gives
+/// the last report and the level it was read at.
 ///
 /// # Errors
 /// As [`super::read_page`] and [`set_read_level`].

@@ -1,5 +1,5 @@
-//! Suspending programs and erases for the sake of reads (B31). The commands are the vendor's; each is followed by the three
-//! row cycles of what it suspends. CSP of the status tells that something is suspended.
+//! Suspending programs and erases for the sake of reads (B31). The commands are the vendor's; each is
+//! followed by the three row cycles of what it suspends. CSP of the status tells that something is suspended.
 
 use super::{load, read_page, transaction};
 use crate::Lun;
@@ -42,8 +42,8 @@ pub async fn start_program(lun: &Lun, row: RowAddr, from: BufferId) -> Result<In
     Ok(lun.issue(txn).finished().await.map_err(transaction)?.over)
 }
 
-/// ERASE SUSPEND: stops the erase of the block of `row`, at which the array has worked since `since`, and waits until the LUN
-/// takes other commands.
+/// ERASE SUSPEND: stops the erase of the block of `row`, at which the array has worked since `since`, and
+/// waits until the LUN takes other commands.
 ///
 /// # Errors
 /// When a transaction fails, the LUN never becomes ready, or the package lacks the command.
@@ -104,8 +104,8 @@ async fn resume(
     lun.until_ready_within(txn, row, whole.saturating_sub(worked), whole).await
 }
 
-/// BLOCK ERASE with a READ of another block in its middle: the erase starts, is suspended after `progress`, and goes on
-/// when the page is in its buffer.
+/// BLOCK ERASE with a READ of another block in its middle: the erase starts, is suspended after `progress`,
+/// and goes on when the page is in its buffer.
 ///
 /// # Errors
 /// As [`suspend_erase`] and [`super::read_page`].

@@ -1,5 +1,5 @@
-//! The bus cycles of the operations, typed by hand: opcodes as numbers, from ONFI 5.1 where a clause is named, else from the
-//! vendor convention that the package files state.
+//! The bus cycles of the operations, typed by hand: opcodes as numbers, from ONFI 5.1 where a clause is
+//! named, else from the vendor convention that the package files state.
 
 use super::variants::{FAST, make_triple, rich, target};
 use super::*;
@@ -121,8 +121,8 @@ fn program_cache_is_80_15_80_10() {
     check_with_polls(&bench, operation, want);
 }
 
-/// Multi-plane PROGRAM (ONFI 5.1 §5.20): 80h … 11h, 81h … 10h; READ (§5.14): 00h … 32h, 00h … 30h, then 06h … E0h (§5.17) for
-/// each plane; ERASE (§5.11): 60h … D1h, 60h … D0h.
+/// Multi-plane PROGRAM (ONFI 5.1 §5.20): 80h … 11h, 81h … 10h; READ (§5.14): 00h … 32h, 00h … 30h, then 06h …
+/// E0h (§5.17) for each plane; ERASE (§5.11): 60h … D1h, 60h … D0h.
 #[test]
 fn multi_plane_commands_are_those_of_the_standard() {
     let bench = rich();
@@ -204,7 +204,8 @@ fn one_shot_is_three_loads_behind_their_prefixes() {
     check(&bench, operation, vec![load(0x01, 0x20, 0x1a), load(0x02, 0x21, 0x1a), load(0x03, 0x22, 0x10)]);
 }
 
-/// ERASE SUSPEND 61h and RESUME D2h, PROGRAM SUSPEND 84h and RESUME 13h, each with three row cycles. Vendor specific.
+/// ERASE SUSPEND 61h and RESUME D2h, PROGRAM SUSPEND 84h and RESUME 13h, each with three row cycles. Vendor
+/// specific.
 #[test]
 fn suspend_and_resume_name_the_row() {
     let bench = rich();
@@ -258,8 +259,9 @@ fn a_gang_read_selects_both_chips_for_the_command_and_one_for_the_data() {
     check(&bench, operation, want);
 }
 
-/// RESET LUN (ONFI 5.1 §5.5): FAh, three row cycles. SYNCHRONOUS RESET (§5.4): FCh. READ UNIQUE ID (§5.8): EDh, 00h. ODT
-/// CONFIGURE (§5.25): E2h, LUN, four bytes. ZQ CALIBRATION (§5.26): F9h or D9h, LUN. READ ID (§5.6): 90h, address.
+/// RESET LUN (ONFI 5.1 §5.5): FAh, three row cycles. SYNCHRONOUS RESET (§5.4): FCh. READ UNIQUE ID (§5.8):
+/// EDh, 00h. ODT CONFIGURE (§5.25): E2h, LUN, four bytes. ZQ CALIBRATION (§5.26): F9h or D9h, LUN. READ ID
+/// (§5.6): 90h, address.
 #[test]
 fn administrative_commands_are_those_of_the_standard() {
     let bench = rich();
@@ -339,8 +341,9 @@ fn addresses(seen: &[Seen]) -> Vec<(u8, Vec<u8>)> {
     found
 }
 
-/// Column low byte first, then row low byte first (ONFI 5.1 §3.1): C1 C2 R1 R2 R3 behind 00h, 06h, 80h, 81h and 85h, R1 R2 R3
-/// behind 60h, 78h, FAh and the vendor's suspends, C1 C2 behind 05h. Rows with one non-zero byte can't tell.
+/// Column low byte first, then row low byte first (ONFI 5.1 §3.1): C1 C2 R1 R2 R3 behind 00h, 06h, 80h, 81h
+/// and 85h, R1 R2 R3 behind 60h, 78h, FAh and the vendor's suspends, C1 C2 behind 05h. Rows with one non-zero
+/// byte can't tell.
 #[test]
 fn every_address_cycle_of_every_operation_is_in_its_place() {
     let bench = Bench::with(WIDE, Content::Fingerprint, Placement::Spare, FAST, super::variants::make);
@@ -398,7 +401,8 @@ fn every_address_cycle_of_every_operation_is_in_its_place() {
     assert!(commands.iter().eq(&all), "{commands:02X?}");
 }
 
-/// After power-on each LUN that can is calibrated, in the data interface that it will work in (ONFI 5.1 §5.26).
+/// After power-on each LUN that can is calibrated, in the data interface that it will work in (ONFI 5.1
+/// §5.26).
 #[test]
 fn bring_up_ends_with_a_long_calibration_of_every_lun_that_has_one() {
     let two_luns = Geometry { luns: 2, planes: 2, ..GEOMETRY };

@@ -40,8 +40,9 @@ impl Blocks {
             self.luns[lun].torn.push_back(block);
         }
     }
-    /// Takes the next block to collect out of the candidates: one that holds nothing, else one that is going bad, else the closed block with the fewest
-    /// valid pages, the oldest of several (P5). `None` when nothing would be gained.
+    /// Takes the next block to collect out of the candidates: one that holds nothing, else one that is going
+    /// bad, else the closed block with the fewest valid pages, the oldest of several (P5). `None` when
+    /// nothing would be gained.
     pub(crate) fn take_victim(&mut self, lun: LunIndex) -> Option<BlockIndex> {
         // What can be erased at once comes first: evacuating may take a free block.
         let best = self.best_victim(lun);
@@ -110,7 +111,8 @@ impl Blocks {
         let lun = self.lun_of(block).index();
         self.luns[lun].good -= 1;
     }
-    /// The LUN's good blocks, without those that are about to go bad, also while garbage collection empties them.
+    /// The LUN's good blocks, without those that are about to go bad, also while garbage collection empties
+    /// them.
     pub(crate) fn lasting(&self, lun: LunIndex) -> u32 {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         let states = &self.states[start..start + self.blocks_per_lun as usize];
@@ -121,7 +123,8 @@ impl Blocks {
     pub(crate) fn good_once(&self, lun: LunIndex) -> u32 {
         self.blocks_per_lun - self.luns[lun.index()].factory_bad
     }
-    /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing to gain.
+    /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing
+    /// to gain.
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
         let l = &self.luns[lun.index()];
         let at_rest = l.programs == 0 && l.erasing == 0;

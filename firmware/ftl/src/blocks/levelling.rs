@@ -1,8 +1,10 @@
-//! Wear levelling: which free block is written next, and which block's data moves although nobody needs its room.
+//! Wear levelling: which free block is written next, and which block's data moves although nobody needs its
+//! room.
 //!
-//! Both look at how often blocks were erased. *Dynamic* levelling chooses among free blocks: the host's data, of which
-//! much will be void soon, goes to the least worn, what garbage collection copies to the most worn. Blocks whose data nobody
-//! touches never become free that way; *static* levelling moves that data once such a block is too many erases behind.
+//! Both look at how often blocks were erased. *Dynamic* levelling chooses among free blocks: the host's data,
+//! of which much will be void soon, goes to the least worn, what garbage collection copies to the most worn.
+//! Blocks whose data nobody touches never become free that way; *static* levelling moves that data once such
+//! a block is too many erases behind.
 
 use super::{BlockIndex, BlockState, Blocks, NO_VICTIM, Stream};
 use crate::config::WearLevelling;
@@ -26,8 +28,8 @@ impl Blocks {
             lun.erases_since = lun.erases_since.saturating_add(1);
         }
     }
-    /// Puts an erased block among the free ones. Those that a log page names, or is about to, stay in front; the others
-    /// stand in the order of their wear.
+    /// Puts an erased block among the free ones. Those that a log page names, or is about to, stay in front;
+    /// the others stand in the order of their wear.
     pub(super) fn make_free(&mut self, block: BlockIndex) {
         let erases = &self.erases;
         let lun = self.lun_of(block).index();
@@ -63,8 +65,9 @@ impl Blocks {
         Some(block)
     }
 
-    /// Takes the closed block that is further behind the most worn one than the spread allows, if there is one and
-    /// garbage collection has room for its data. Where the LUN is short of room, that is done now and then only: it makes none.
+    /// Takes the closed block that is further behind the most worn one than the spread allows, if there is
+    /// one and garbage collection has room for its data. Where the LUN is short of room, that is done now and
+    /// then only: it makes none.
     pub(crate) fn take_left_behind(&mut self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
         let WearLevelling::Static { spread } = self.levelling else { return None };
         let most = self.luns[lun.index()].erases_max;
@@ -102,7 +105,8 @@ mod tests {
 
     const LUN: LunIndex = LunIndex(0);
 
-    /// A LUN whose free blocks, from block 0 on, were erased so often; the log names the first `named` in its order.
+    /// A LUN whose free blocks, from block 0 on, were erased so often; the log names the first `named` in its
+    /// order.
     fn free(levelling: WearLevelling, erases: &[u32], named: usize) -> Blocks {
         let mut config = config(Content::Fingerprint);
         config.wear_levelling = levelling;

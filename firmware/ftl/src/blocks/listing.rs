@@ -8,12 +8,13 @@ use alloc::vec::Vec;
 use aster_units::LunIndex;
 
 impl Blocks {
-    /// The blocks with pages that no entry tells of, and their first such page: open ones, those with unsafe pages, and those
-    /// of the entries in `unlogged`.
+    /// The blocks with pages that no entry tells of, and their first such page: open ones, those with unsafe
+    /// pages, and those of the entries in `unlogged`.
     pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a Entry>) -> Vec<(BlockIndex, u32)> {
         let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
         let mut note = |block: BlockIndex, page: u32| {
-            // What entries say of a block that was erased since is void; those in front of it are named by themselves.
+            // What entries say of a block that was erased since is void; those in front of it are named by
+            // themselves.
             if self.states[block.at()] == BlockState::Free {
                 return;
             }
@@ -44,8 +45,9 @@ impl Blocks {
         }
         ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
     }
-    /// Before a log page names the LUN's first `most` free blocks: all but one of those that it names anew are the least worn, for
-    /// the host. One is the most worn, for what garbage collection copies, unless a block of that kind waits yet.
+    /// Before a log page names the LUN's first `most` free blocks: all but one of those that it names anew
+    /// are the least worn, for the host. One is the most worn, for what garbage collection copies, unless a
+    /// block of that kind waits yet.
     pub(crate) fn choose_to_name(&mut self, lun: LunIndex, most: usize) {
         let erases = &self.erases;
         let lun = &mut self.luns[lun.index()];
@@ -65,21 +67,23 @@ impl Blocks {
             lun.free.insert(end - 1, block);
         }
     }
-    /// The LUN's first `most` free blocks, for a log page to name. Recovery goes by the last page alone: what the one before
-    /// has named and this one doesn't is not for use from now on, since this one may be whole at any time.
+    /// The LUN's first `most` free blocks, for a log page to name. Recovery goes by the last page alone: what
+    /// the one before has named and this one doesn't is not for use from now on, since this one may be whole
+    /// at any time.
     pub(crate) fn name_free(&mut self, lun: LunIndex, most: usize) -> impl Iterator<Item = BlockIndex> {
         let lun = &mut self.luns[lun.index()];
         lun.naming = lun.free.len().min(most);
         lun.listed = lun.listed.min(lun.naming);
         lun.free.iter().copied().take(most)
     }
-    /// The last page of the log, as recovery found it, names these blocks, and nothing is in them yet: until another page is
-    /// written, recovery will look into them again.
+    /// The last page of the log, as recovery found it, names these blocks, and nothing is in them yet: until
+    /// another page is written, recovery will look into them again.
     pub(crate) fn named_at_power_on(&mut self, blocks: impl Iterator<Item = BlockIndex>) {
         self.named_at_power_on = blocks.collect();
     }
-    /// Opens a block for the host that the last page of the log named before the power went, in a LUN where the log of this session
-    /// has named none. A page that was begun since, and failed, may be whole all the same: it must name the block as well.
+    /// Opens a block for the host that the last page of the log named before the power went, in a LUN where
+    /// the log of this session has named none. A page that was begun since, and failed, may be whole all the
+    /// same: it must name the block as well.
     #[cold]
     pub(crate) fn open_named_at_power_on(&mut self, lun: LunIndex) {
         let at = &mut self.luns[lun.index()];
@@ -108,7 +112,8 @@ impl Blocks {
         let lun = &self.luns[lun.index()];
         self.is_logged && lun.listed < LISTED_MIN && lun.free.len() > lun.listed
     }
-    /// Half of the blocks have been opened that may be before the log tells of the first: it should now, so that nobody has to wait.
+    /// Half of the blocks have been opened that may be before the log tells of the first: it should now, so
+    /// that nobody has to wait.
     pub(crate) fn opens_fast(&self) -> bool {
         self.pending.opened() >= self.opened_max / 2
     }
@@ -127,7 +132,8 @@ impl Blocks {
     pub(super) fn is_suspect(&self, block: BlockIndex) -> bool {
         self.suspects[block.at() / 64] >> (block.at() % 64) & 1 == 1
     }
-    /// A suspect has been looked at. One that is not erased is to be collected like any block without valid pages.
+    /// A suspect has been looked at. One that is not erased is to be collected like any block without valid
+    /// pages.
     pub(crate) fn clear_suspect(&mut self, block: BlockIndex, erased: bool) {
         self.suspects[block.at() / 64] &= !(1 << (block.at() % 64));
         if erased {

@@ -5,8 +5,8 @@ use crate::log_page::Entry;
 use aster_units::{BlockAddr, LunIndex};
 
 impl Blocks {
-    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps its reserve
-    /// without them. For after boot; each erased block is looked at by itself.
+    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps
+    /// its reserve without them. For after boot; each erased block is looked at by itself.
     pub(crate) fn keep_for_map(&mut self, lun: LunIndex) {
         let at = lun.index();
         while self.luns[at].in_map + self.luns[at].for_map.len() < self.map_share
@@ -46,7 +46,8 @@ impl Blocks {
         self.states[block.at()] = BlockState::Map;
         Some(block)
     }
-    /// Takes a block of a stored map that nobody needs any more out of the candidates for collection, to be erased at once.
+    /// Takes a block of a stored map that nobody needs any more out of the candidates for collection, to be
+    /// erased at once.
     pub(crate) fn take_old_map(&mut self) -> Option<BlockIndex> {
         while let Some(block) = self.of_old_maps.pop() {
             if self.victims[block.at()] == 0 {
@@ -74,7 +75,8 @@ impl Blocks {
     pub(crate) fn is_erasing(&self, lun: LunIndex) -> bool {
         self.luns[lun.index()].erasing > 0
     }
-    /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or not.
+    /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or
+    /// not.
     pub(crate) fn next_used(&self, lun: LunIndex, first: BlockAddr) -> Option<BlockIndex> {
         let used = |&block: &BlockIndex| {
             !matches!(

@@ -1,9 +1,10 @@
 //! Which blocks hold data that fades, by what reads of them found.
 //!
-//! Cells lose charge with time, and each read of a block disturbs it a little. Data that is written anew is as good as on its
-//! first day, unless the block it goes to is worn out as well. So a page that was moved for its wrong bits must have lost half of
-//! what was left to the code's limit before it is moved for that again: worn cells are not worn further for nothing. Where the first
-//! reads of a block find few wrong bits the move did help, and the next one is decided as if it were the first.
+//! Cells lose charge with time, and each read of a block disturbs it a little. Data that is written anew is
+//! as good as on its first day, unless the block it goes to is worn out as well. So a page that was moved for
+//! its wrong bits must have lost half of what was left to the code's limit before it is moved for that again:
+//! worn cells are not worn further for nothing. Where the first reads of a block find few wrong bits the move
+//! did help, and the next one is decided as if it were the first.
 
 use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
 use aster_units::{LunIndex, Ppa};
@@ -36,8 +37,8 @@ impl Blocks {
         }
         self.refresh.reads > 0 && reads >= self.refresh.reads && self.want_refresh(block)
     }
-    /// The worst code word of a page had so many wrong bits; more than can be corrected for one that could not. True when
-    /// the data of its block should move for that.
+    /// The worst code word of a page had so many wrong bits; more than can be corrected for one that could
+    /// not. True when the data of its block should move for that.
     #[inline]
     pub(crate) fn found_wrong_bits(&mut self, ppa: Ppa, bits: u8) -> bool {
         let block = self.block_of(ppa);
@@ -53,8 +54,8 @@ impl Blocks {
         self.fading_for_bits[block.at() / 64] |= 1 << (block.at() % 64);
         self.want_refresh(block)
     }
-    /// The data of a block should move, and should until the block is erased: a try that finds no room for it is made again.
-    /// True when that is new.
+    /// The data of a block should move, and should until the block is erased: a try that finds no room for it
+    /// is made again. True when that is new.
     fn want_refresh(&mut self, block: BlockIndex) -> bool {
         let at = block.at();
         let holds_data = matches!(self.states[at], BlockState::Open | BlockState::Closed);

@@ -20,16 +20,16 @@ impl Blocks {
         };
         (begin..end, next >= end)
     }
-    /// The logical page `lpn` has come from `from` to `to`, whose program has ended. What it was before stays valid until
-    /// that can't be undone.
+    /// The logical page `lpn` has come from `from` to `to`, whose program has ended. What it was before stays
+    /// valid until that can't be undone.
     #[inline]
     pub(crate) fn moved(&mut self, change: Change) {
         self.set_valid(change.to);
         let lun = self.lun_of(self.block_of(change.to));
         self.unsettled.changed(lun, change);
     }
-    /// A program of the word line of `ppa` has ended. When nothing can undo its pages any more, what they replace is let go
-    /// of, and the log is told. True then.
+    /// A program of the word line of `ppa` has ended. When nothing can undo its pages any more, what they
+    /// replace is let go of, and the log is told. True then.
     #[inline]
     pub(crate) fn settle_line(&mut self, ppa: Ppa) -> bool {
         let lun = self.lun_of(self.block_of(ppa));
@@ -60,15 +60,17 @@ impl Blocks {
         let lines = (first..first + self.pages_per_block).step_by(self.pages_per_line as usize);
         lines.fold(false, |any, page| self.settle_line(Ppa(page)) | any)
     }
-    /// A logical page has moved on, or was unmapped: where garbage collection has copied it to, the log need not learn.
+    /// A logical page has moved on, or was unmapped: where garbage collection has copied it to, the log need
+    /// not learn.
     fn forget_held(&mut self, lun: LunIndex, lpn: Lpn) {
         let held = &mut self.luns[lun.index()].held;
         if let Some(at) = held.iter().position(|held| held.change.lpn == lpn) {
             held.swap_remove(at);
         }
     }
-    /// A block has been emptied: only now the log is told where its pages are. A loss of power before finds all of them where
-    /// they were, and the copies void: so there is always a block that can be erased to copy to.
+    /// A block has been emptied: only now the log is told where its pages are. A loss of power before finds
+    /// all of them where they were, and the copies void: so there is always a block that can be erased to
+    /// copy to.
     pub(crate) fn tell_moves(&mut self, block: BlockIndex) {
         let lun = self.lun_of(block);
         if !self.luns[lun.index()].held.is_empty() {
@@ -82,7 +84,8 @@ impl Blocks {
             self.pending.push(Entry::Map { lpn: change.lpn, ppa: change.to });
         }
     }
-    /// Blocks that were emptied and not erased since, as far as the log doesn't know where all of their pages are.
+    /// Blocks that were emptied and not erased since, as far as the log doesn't know where all of their pages
+    /// are.
     pub(crate) fn moved_out(&self) -> impl Iterator<Item = BlockIndex> {
         self.moved_out.iter().map(|&(block, _)| block)
     }
@@ -95,8 +98,8 @@ impl Blocks {
         self.moved_out.retain(|&(emptied, _)| emptied != block);
         self.of_old_maps.retain(|&of_map| of_map != block);
     }
-    /// The changes of logical pages in `pages`, all of one LUN or not, that the log has not been told, latest first: undone in
-    /// this order they lead to what it says.
+    /// The changes of logical pages in `pages`, all of one LUN or not, that the log has not been told, latest
+    /// first: undone in this order they lead to what it says.
     pub(crate) fn to_undo(&self, pages: core::ops::Range<u32>) -> Vec<(Lpn, Ppa)> {
         let all: usize = self.luns.iter().map(|lun| lun.held.len()).sum();
         let mut changes = Vec::with_capacity(all + self.unsettled.len());
@@ -109,15 +112,16 @@ impl Blocks {
         changes.sort_unstable_by_key(|&(at, ..)| core::cmp::Reverse(at));
         changes.into_iter().map(|(_, lpn, from)| (lpn, from)).collect()
     }
-    /// Runs of pages in `ranges`, from `first` on, that hold nothing which counts, and won't: what was unmapped or replaced, and
-    /// copies in work of it. `mapped` says where a logical page is. Recovery, which finds them, could not know: the map that
-    /// is being stored has what the log said of them.
+    /// Runs of pages in `ranges`, from `first` on, that hold nothing which counts, and won't: what was
+    /// unmapped or replaced, and copies in work of it. `mapped` says where a logical page is. Recovery, which
+    /// finds them, could not know: the map that is being stored has what the log said of them.
     ///
-    /// Recovery passes over them for whatever the log says up to this page, so one may be listed only if nobody misses it there:
-    /// an earlier page has said that the logical page lies on it, or never will. Where the entry that says so is still to be
-    /// written, the logical page may have been flushed on it and trimmed since, and the trim be written later yet, or not before
-    /// the power goes: the map has the version before then. Such a page need not be listed either, as what
-    /// voids it comes after its entry, and recovery replays that.
+    /// Recovery passes over them for whatever the log says up to this page, so one may be listed only if
+    /// nobody misses it there: an earlier page has said that the logical page lies on it, or never will.
+    /// Where the entry that says so is still to be written, the logical page may have been flushed on it and
+    /// trimmed since, and the trim be written later yet, or not before the power goes: the map has the
+    /// version before then. Such a page need not be listed either, as what voids it comes after its entry,
+    /// and recovery replays that.
     pub(crate) fn void_runs(
         &self,
         ranges: &[(BlockIndex, u32)],

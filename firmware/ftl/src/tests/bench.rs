@@ -75,7 +75,8 @@ struct Front {
     /// Moves that the FTL has not been told of, and how long it waits for that.
     untold: RefCell<VecDeque<(DmaTag, Result<(), DmaError>)>>,
     telling: Cell<Duration>,
-    /// By slot: whether the host has yet to take its end, and the FTL to give it back; and slots of which neither is so.
+    /// By slot: whether the host has yet to take its end, and the FTL to give it back; and slots of which
+    /// neither is so.
     held: RefCell<Vec<(bool, bool)>>,
     free: RefCell<Vec<u16>>,
     fail_next_dma: Cell<bool>,
@@ -233,7 +234,8 @@ impl Bench {
     pub fn capacity(&self) -> u64 {
         u64::from(self.ftl.logical_pages()) * u64::from(self.config.geometry.page_bytes)
     }
-    /// Under auto completion: how long the FTL waits to be told that data have been moved, of which the host knows at once.
+    /// Under auto completion: how long the FTL waits to be told that data have been moved, of which the host
+    /// knows at once.
     pub fn tell_after(&self, delay: Duration) {
         self.front.telling.set(delay);
     }

@@ -1,4 +1,5 @@
-//! Garbage collection where blocks fail under it, and where the power goes between a block's last copy and its erase.
+//! Garbage collection where blocks fail under it, and where the power goes between a block's last copy and
+//! its erase.
 
 use super::bench::{Bench, config};
 use super::recovery::{PAGE, roomy};
@@ -13,8 +14,8 @@ use std::vec::Vec;
 
 const LUN: LunIndex = LunIndex(0);
 
-/// A drive of which the first LUN's oldest block is the next to be collected. Of the pages that were in it, which are given as well, the
-/// last one alone counts.
+/// A drive of which the first LUN's oldest block is the next to be collected. Of the pages that were in it,
+/// which are given as well, the last one alone counts.
 fn with_a_victim(config: FtlConfig) -> (Bench, BlockIndex, Vec<u64>) {
     let bench = Bench::fresh(config);
     let luns = u64::from(config.geometry.total_luns());
@@ -32,7 +33,8 @@ fn with_a_victim(config: FtlConfig) -> (Bench, BlockIndex, Vec<u64>) {
     (bench, victim, there)
 }
 
-/// A copy that fails as often as it is tried costs its block a try, and no more: with other free blocks there the LUN goes on.
+/// A copy that fails as often as it is tried costs its block a try, and no more: with other free blocks there
+/// the LUN goes on.
 #[test]
 fn copies_that_fail_while_there_are_free_blocks_do_not_end_the_drive() {
     let capacity = Capacity::OverProvisioning(60.0);
@@ -68,8 +70,9 @@ fn last_log_page(bench: &Bench) -> Header {
     Header::decode(&page).expect("a log page").0
 }
 
-/// A page of the log that is written between a block's last copy and its erase names the block, since it may not have all its
-/// moves. The next one, which knows them to be told, does not. Each copy counts one more than its original.
+/// A page of the log that is written between a block's last copy and its erase names the block, since it may
+/// not have all its moves. The next one, which knows them to be told, does not. Each copy counts one more
+/// than its original.
 #[test]
 fn a_block_that_was_emptied_is_named_until_its_moves_are_told() {
     let (mut bench, victim, there) = with_a_victim(roomy(1));

@@ -14,8 +14,8 @@ use aster_units::{Content, Lpn, Ppa, Rng};
 use std::vec;
 use std::vec::Vec;
 
-/// The stored map and block table of a drive that was shut down: 8 bytes a block, then, on pages of their own, 4 a
-/// logical page.
+/// The stored map and block table of a drive that was shut down: 8 bytes a block, then, on pages of their
+/// own, 4 a logical page.
 struct StoredMap {
     map: Vec<u8>,
     table: Vec<u8>,
@@ -42,7 +42,8 @@ impl StoredMap {
     }
 }
 
-/// Shuts a drive down that has written some pages, changes what it stored, with a checksum that fits, and gives it power.
+/// Shuts a drive down that has written some pages, changes what it stored, with a checksum that fits, and
+/// gives it power.
 fn boot_with(change: impl FnOnce(&mut StoredMap)) -> Bench {
     let config = FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..config(Content::Full) };
     let bench = Bench::fresh(config);
@@ -151,11 +152,13 @@ fn the_highest_count_of_erases_still_counts_on() {
     assert!(worn > 10, "{worn} blocks were erased");
 }
 
-/// A page that names another owner than the map does: its content belongs to nobody. Neither the page that the map says nor the
-/// one that it names itself may ever be read as that content, wherever garbage collection takes it.
+/// A page that names another owner than the map does: its content belongs to nobody. Neither the page that
+/// the map says nor the one that it names itself may ever be read as that content, wherever garbage
+/// collection takes it.
 #[test]
 fn garbage_collection_does_not_pass_off_a_page_that_names_another_owner() {
-    // It names a page that is mapped elsewhere, one that is not mapped, one beyond the drive, and a page of the stored map.
+    // It names a page that is mapped elsewhere, one that is not mapped, one beyond the drive, and a page of
+    // the stored map.
     let named = |bench: &Bench| {
         let beyond = bench.ftl.logical_pages() + 5;
         [(PageKind::Data, 9), (PageKind::Data, beyond - 6), (PageKind::Data, beyond), (PageKind::Map, 0)]
@@ -335,7 +338,8 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
     }
 }
 
-/// Makes the stored map another generation's, in its pages' records and in the root record, and gives the drive power again.
+/// Makes the stored map another generation's, in its pages' records and in the root record, and gives the
+/// drive power again.
 fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -> u64) -> Bench {
     let bench = Bench::fresh(config(Content::Full));
     (0..20).for_each(|lpn| bench.write(lpn, 5));

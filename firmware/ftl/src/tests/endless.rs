@@ -36,10 +36,11 @@ fn tight(percent: f64, pages_per_word_line: u16) -> FtlConfig {
     }
 }
 
-/// The failures that a drive can take, shared out over what is written: the last comes shortly before the end, and leaves each LUN
-/// with just the blocks that it needs.
+/// The failures that a drive can take, shared out over what is written: the last comes shortly before the
+/// end, and leaves each LUN with just the blocks that it needs.
 struct Failures {
-    /// Host pages written after which an operation of a LUN fails, and whether it is an erase; the next one last.
+    /// Host pages written after which an operation of a LUN fails, and whether it is an erase; the next one
+    /// last.
     due: Vec<(u64, LunIndex, bool)>,
 }
 

@@ -389,7 +389,8 @@ fn a_dma_that_fails_half_way_over_data_not_yet_on_flash_leaves_that_data() {
         let bench = Bench::fresh(config(content));
         let scaled = |bytes: u64| bytes as usize / 4096 * content.sector_len();
         let page = scaled(8192);
-        // The first sector stands in the buffer alone, the second comes with the write that fails, then is whole.
+        // The first sector stands in the buffer alone, the second comes with the write that fails, then is
+        // whole.
         assert_eq!(bench.run(HostOp::Write, 0, 4096, vec![7; scaled(4096)]).0, HostStatus::Success);
         let write = |byte: u8| bench.run(HostOp::Write, 0, 8192, vec![byte; page]).0;
         bench.fail_next_dma();
@@ -439,7 +440,8 @@ fn a_read_or_compare_with_force_unit_access_brings_the_page_to_flash_first() {
     }
 }
 
-/// A read with force unit access that meets a write in work brings what that write wrote, and only once it is on flash.
+/// A read with force unit access that meets a write in work brings what that write wrote, and only once it is
+/// on flash.
 #[test]
 fn a_read_with_force_unit_access_brings_only_what_is_on_flash_while_others_write_the_page() {
     for op in [HostOp::Read, HostOp::Compare] {

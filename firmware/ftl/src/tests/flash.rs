@@ -1,5 +1,5 @@
-//! A flash array behind `FlashPort`. It holds the firmware to the rules of NAND: pages are programmed in order, once,
-//! after an erase; reads of bad places fail as asked.
+//! A flash array behind `FlashPort`. It holds the firmware to the rules of NAND: pages are programmed in
+//! order, once, after an erase; reads of bad places fail as asked.
 
 use crate::OobRecord;
 use aster_exec::{Core, Exec};
@@ -41,7 +41,8 @@ pub struct Cells {
     /// Sectors that can't be read, by physical page, until it is erased.
     pub uncorrectable: BTreeMap<u32, u16>,
     pub oob_broken: BTreeMap<u32, ()>,
-    /// Wrong bits that are corrected in each read, by physical page, until it is erased; of all others `wrong_bits_min`.
+    /// Wrong bits that are corrected in each read, by physical page, until it is erased; of all others
+    /// `wrong_bits_min`.
     pub wrong_bits: BTreeMap<u32, u8>,
     pub wrong_bits_min: u8,
     pub faults: Faults,
@@ -267,7 +268,8 @@ impl Cells {
 }
 
 impl Cells {
-    /// The power goes: what is in work is torn, and a program takes the pages before it on its word line along.
+    /// The power goes: what is in work is torn, and a program takes the pages before it on its word line
+    /// along.
     pub fn cut_off(&mut self, pages_per_word_line: u16) {
         for (lun, (request, took_effect)) in std::mem::take(&mut self.working) {
             let ppa = self.ppa(LunIndex(lun), &request.targets()[0]);
@@ -320,8 +322,8 @@ pub fn serve(core: &Core, cells: &SharedCells, port: &Rc<FlashPort>, dram: &Shar
                     Phase::Program => 300 + rng.below(500),
                     _ => 3000,
                 };
-                // Half before, half after: content is taken in the middle, so that whoever changes a buffer too early
-                // is found out.
+                // Half before, half after: content is taken in the middle, so that whoever changes a buffer
+                // too early is found out.
                 cells.borrow_mut().working.insert(lun.0, (request, false));
                 exec.sleep(Duration::from_micros(micros / 2)).await;
                 let outcome = cells.borrow_mut().execute(&request, &dram);

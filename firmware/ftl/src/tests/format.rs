@@ -10,7 +10,8 @@ use std::vec;
 
 const MARK: u8 = 0xC7;
 
-/// A drive written over at random with [`MARK`]s, so that they lie on mapped pages, on stale ones, and in blocks that went bad.
+/// A drive written over at random with [`MARK`]s, so that they lie on mapped pages, on stale ones, and in
+/// blocks that went bad.
 fn written(faults: Faults) -> Bench {
     let config = FtlConfig { capacity: Capacity::OverProvisioning(60.0), ..config(Content::Full) };
     let bench = Bench::power_on(config, Cells::new(config.geometry, 2), Nvram::volatile(NVRAM_BYTES));

@@ -35,7 +35,8 @@ impl Bench {
     }
 }
 
-/// Trims and writes pages, each flushed, until the drive takes no more or the events are used up. Says of each page what it may hold.
+/// Trims and writes pages, each flushed, until the drive takes no more or the events are used up. Says of
+/// each page what it may hold.
 fn work(bench: &Bench, left: &mut u32, may_hold: &mut [Vec<u8>]) -> Option<()> {
     for round in 0..30u8 {
         let (trimmed, written) = (10 + u64::from(round) % 10, 20 + u64::from(round) % 10);
@@ -68,8 +69,8 @@ fn work(bench: &Bench, left: &mut u32, may_hold: &mut [Vec<u8>]) -> Option<()> {
     None
 }
 
-/// A drive whose log has ended works on, if it has come back writable, until it finds out again. What it takes until then is as safe
-/// as ever, and in the end it is read-only and stays so.
+/// A drive whose log has ended works on, if it has come back writable, until it finds out again. What it
+/// takes until then is as safe as ever, and in the end it is read-only and stays so.
 fn goes_on_to_its_end(bench: Bench, may_hold: &mut [Vec<u8>], case: &str) {
     work(&bench, &mut u32::MAX.clone(), may_hold);
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly, "{case}");
@@ -86,8 +87,9 @@ fn goes_on_to_its_end(bench: Bench, may_hold: &mut [Vec<u8>], case: &str) {
     }
 }
 
-/// Neither the log nor any block that it names takes the page which says that the drive takes no more writes. Each time the power
-/// comes back the drive is writable, finds out with the first thing that it can't store, and has lost nothing that it had promised.
+/// Neither the log nor any block that it names takes the page which says that the drive takes no more writes.
+/// Each time the power comes back the drive is writable, finds out with the first thing that it can't store,
+/// and has lost nothing that it had promised.
 #[test]
 fn a_drive_on_which_nothing_can_be_written_any_more_finds_it_out_each_time() {
     for lines in [1, 2, 3] {
@@ -118,8 +120,8 @@ fn a_drive_on_which_nothing_can_be_written_any_more_finds_it_out_each_time() {
     }
 }
 
-/// A drive finds no room for its map at shutdown: no free block takes a page. The map before stays as long as there is no other, so
-/// the power may go at any moment of it.
+/// A drive finds no room for its map at shutdown: no free block takes a page. The map before stays as long as
+/// there is no other, so the power may go at any moment of it.
 #[test]
 fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_goes() {
     let long = std::env::var("ASTER_LONG").is_ok_and(|long| long == "1");
@@ -263,7 +265,8 @@ fn reads_go_on_behind_a_trim_that_the_log_does_not_take() {
     }
 }
 
-/// A shutdown that collects ahead does not wait for a garbage collection which the end of the log has stopped.
+/// A shutdown that collects ahead does not wait for a garbage collection which the end of the log has
+/// stopped.
 #[test]
 fn the_end_of_the_log_ends_collecting_ahead() {
     let bench = Bench::fresh(roomy(1));
@@ -292,7 +295,8 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     assert!(ended.get());
 }
 
-/// What is buffered when the log ends goes as far as blocks are open or named. The rest is told, and nothing waits for ever.
+/// What is buffered when the log ends goes as far as blocks are open or named. The rest is told, and nothing
+/// waits for ever.
 #[test]
 fn what_no_named_block_takes_fails_to_be_flushed() {
     let mut bench = Bench::fresh(roomy(1));
@@ -317,8 +321,8 @@ fn what_no_named_block_takes_fails_to_be_flushed() {
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
 }
 
-/// A drive that finds its log unreadable begins a new one. Should the power go while it does, what is left of the old one must not
-/// pass for a whole log.
+/// A drive that finds its log unreadable begins a new one. Should the power go while it does, what is left of
+/// the old one must not pass for a whole log.
 #[test]
 fn a_new_log_leaves_no_old_one_that_ends_earlier() {
     let (mut cut_between, mut cases) = (0, 0);

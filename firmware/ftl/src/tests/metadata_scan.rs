@@ -129,8 +129,8 @@ fn a_scan_that_finds_all_well_changes_nothing() {
     assert_eq!(bench.ftl.stats().flash_reads, reads);
 }
 
-/// A transfer that never ends keeps a command in work for ever. The drive has nothing to do then but to scan, and stops: who runs
-/// it sees that nothing is due any more.
+/// A transfer that never ends keeps a command in work for ever. The drive has nothing to do then but to scan,
+/// and stops: who runs it sees that nothing is due any more.
 #[test]
 fn a_scan_keeps_no_drive_going_that_stands_still() {
     let bench = at_rest(scanned(0));

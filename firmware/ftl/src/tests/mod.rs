@@ -1,5 +1,5 @@
-//! The FTL against an oracle, without hardware: [`flash`] stands in for channels and packages, [`bench`] for the front end
-//! and the host.
+//! The FTL against an oracle, without hardware: [`flash`] stands in for channels and packages, [`bench`] for
+//! the front end and the host.
 
 mod answered;
 mod behaviour;

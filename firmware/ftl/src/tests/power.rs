@@ -293,8 +293,8 @@ fn nothing_flushed_is_lost_when_commands_are_completed_with_their_last_byte() {
     }
 }
 
-/// Many LUNs of few small blocks, none of which has any to spare: storing the map erases blocks as well as garbage collection, which
-/// finds no room just then.
+/// Many LUNs of few small blocks, none of which has any to spare: storing the map erases blocks as well as
+/// garbage collection, which finds no room just then.
 #[test]
 fn many_luns_of_small_blocks_never_run_out_of_room() {
     let base = small(Content::Full, 2, false);

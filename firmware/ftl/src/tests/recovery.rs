@@ -76,7 +76,8 @@ fn a_flushed_trim_stays_though_a_map_was_stored_while_the_word_line_was_open() {
     }
 }
 
-/// Writes pages one after the other and gives how many entries' bytes waited for the log at most, and how many opened blocks.
+/// Writes pages one after the other and gives how many entries' bytes waited for the log at most, and how
+/// many opened blocks.
 fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, usize) {
     let page = u64::from(bench.config.geometry.page_bytes);
     let bytes = page as usize / SECTOR_BYTES * bench.config.content.sector_len();
@@ -115,8 +116,9 @@ fn a_log_page_is_written_before_blocks_that_it_must_tell_of_are_too_many() {
     assert!((48..96).contains(&opened), "{opened} blocks were opened between two pages of the log");
 }
 
-/// A trim of a page whose write with force unit access is on flash, but not safe yet: the write's end promises that what was there
-/// before both is gone for good. The log, which tells of some hundred other trims first, is cut off after each of its pages.
+/// A trim of a page whose write with force unit access is on flash, but not safe yet: the write's end
+/// promises that what was there before both is gone for good. The log, which tells of some hundred other
+/// trims first, is cut off after each of its pages.
 #[test]
 fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
     let base = roomy(2);
@@ -185,12 +187,14 @@ fn more_void_pages_than_a_log_page_lists(blocks_after: u64) {
         bench.send_deallocate(&chunk.iter().map(range).collect::<Vec<_>>());
         assert_eq!(bench.wait().0.status, HostStatus::Success);
     }
-    // What recovery looks into reaches back to the first page of an open block whose place the log doesn't know.
+    // What recovery looks into reaches back to the first page of an open block whose place the log doesn't
+    // know.
     bench.flush();
     let before = bench.ftl.stats().log_pages;
     bench.store_map();
     assert!(bench.ftl.stats().log_pages > before + 1);
-    // The lists of void pages leave those of blocks that may be written their room: recovery goes by the last page.
+    // The lists of void pages leave those of blocks that may be written their room: recovery goes by the last
+    // page.
     let more = blocks_after * u64::from(geometry.pages_per_block) * luns;
     for lpn in pages..pages + more {
         assert_eq!(full(lpn), HostStatus::Success);
@@ -204,8 +208,8 @@ fn more_void_pages_than_a_log_page_lists(blocks_after: u64) {
     }
 }
 
-/// A logical page is flushed to a new place while a map is stored that has its old one, and trimmed. The page of the log that names
-/// the map has no room for either. Nothing may lead back behind the flush.
+/// A logical page is flushed to a new place while a map is stored that has its old one, and trimmed. The page
+/// of the log that names the map has no room for either. Nothing may lead back behind the flush.
 #[test]
 fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     let base = roomy(1);
@@ -255,7 +259,8 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     assert!([0, 3].map(|byte| vec![byte; page as usize]).contains(&data), "{}", data[0]);
 }
 
-/// What was trimmed or written anew while its copy waited for its turn is programmed as nothing: no loss of power brings it back.
+/// What was trimmed or written anew while its copy waited for its turn is programmed as nothing: no loss of
+/// power brings it back.
 #[test]
 fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
     for trimmed in [false, true] {
@@ -312,8 +317,8 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
     assert_eq!(bench.holds(59), vec![11; PAGE as usize]);
 }
 
-/// The second copy of the page that names a stored map fails, on the first word line of each slot in turn: the page stands first
-/// in two slots, and the log goes on in one of them.
+/// The second copy of the page that names a stored map fails, on the first word line of each slot in turn:
+/// the page stands first in two slots, and the log goes on in one of them.
 #[test]
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
@@ -390,7 +395,8 @@ enum End {
     NoSlotTakesAPage,
 }
 
-/// A drive that takes no more writes says so for ever, however its power goes, and whether there is a log to say it or not.
+/// A drive that takes no more writes says so for ever, however its power goes, and whether there is a log to
+/// say it or not.
 #[test]
 fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
     for end in [End::TooFewBlocks, End::NoRoomForTheMap, End::NoSlotTakesAPage] {
@@ -447,7 +453,8 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
     }
 }
 
-/// While a map is being stored the one before it stands yet: two of them on one LUN would leave it without room for its data.
+/// While a map is being stored the one before it stands yet: two of them on one LUN would leave it without
+/// room for its data.
 #[test]
 fn two_stored_maps_share_the_luns() {
     let geometry = Geometry { pages_per_block: 16, ..config(Content::Full).geometry };

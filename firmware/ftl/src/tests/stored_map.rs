@@ -25,7 +25,8 @@ fn holds(bench: &Bench, lpn: u64, byte: u8) -> bool {
     let (status, data) = bench.run(HostOp::Read, lpn * PAGE, PAGE, vec![0xEE; PAGE as usize]);
     status == HostStatus::Success && data.iter().all(|&held| held == byte)
 }
-/// A drive that has written a page for each of its map, trimmed another, and stored its map; and where that stands.
+/// A drive that has written a page for each of its map, trimmed another, and stored its map; and where that
+/// stands.
 fn stored() -> (Bench, Vec<Ppa>) {
     let bench = Bench::fresh(large());
     (0..18).for_each(|n| write(&bench, n * OF_MAP_PAGE, 1 + n as u8));

@@ -18,7 +18,8 @@ fn data_blocks(bench: &Bench) -> Vec<(usize, u32)> {
     data.map(|(block, entry)| (block, entry.erases)).collect()
 }
 
-/// Fills the drive and writes a quarter of it over and over. Gives the erases of the blocks of the LUN with the widest spread.
+/// Fills the drive and writes a quarter of it over and over. Gives the erases of the blocks of the LUN with
+/// the widest spread.
 fn work_on_a_quarter(levelling: WearLevelling, rewrites: u64) -> (Bench, u32, u32) {
     let bench = Bench::fresh(FtlConfig { wear_levelling: levelling, ..config(Content::Fingerprint) });
     let (pages, bytes) = (u64::from(bench.ftl.logical_pages()), 8192);
@@ -68,8 +69,8 @@ fn static_levelling_keeps_the_spread_that_data_at_rest_would_open() {
     assert!(more < before + before / 2, "levelling takes {more} copies where {before} were enough");
 }
 
-/// Writes all of the drive at random, but nine of ten pages to a tenth of it. Gives the widest spread of the erases of a LUN's
-/// blocks, and the blocks collected.
+/// Writes all of the drive at random, but nine of ten pages to a tenth of it. Gives the widest spread of the
+/// erases of a LUN's blocks, and the blocks collected.
 fn work_mostly_on_a_tenth(levelling: WearLevelling) -> (u32, u64) {
     let bench = Bench::fresh(FtlConfig {
         capacity: Capacity::OverProvisioning(30.0),
@@ -173,7 +174,8 @@ fn a_block_that_is_about_to_go_bad_is_no_spare_one() {
     assert_eq!(told.get().map(u32::from), Some(spare));
 }
 
-/// The same blocks count when one of them goes bad as at power-on: a drive that has too few lasting ones takes no more writes.
+/// The same blocks count when one of them goes bad as at power-on: a drive that has too few lasting ones
+/// takes no more writes.
 #[test]
 fn a_block_that_is_about_to_go_bad_is_none_that_keeps_the_drive_writable() {
     let capacity = Capacity::OverProvisioning(60.0);

@@ -9,8 +9,9 @@
 //! | 1 | Feature Not Namespace Specific | the value | done | the value |
 //! | any other | Invalid Namespace or Format, as everywhere | | | |
 //!
-//! Reserved bits of a value are ignored: the standard doesn't ask a recipient to look at them, and a later standard may give
-//! them a meaning. They are not kept either, so that Get Features never returns what means nothing.
+//! Reserved bits of a value are ignored: the standard doesn't ask a recipient to look at them, and a later
+//! standard may give them a meaning. They are not kept either, so that Get Features never returns what means
+//! nothing.
 
 use super::{Answer, Reply, refuse};
 use crate::config::HostIfConfig;
@@ -82,8 +83,8 @@ impl Features {
         }
     }
 
-    /// A value as Get Features returns it. `dword11` names what it is about, `coalescing_disabled` is the state of the
-    /// vector that it names, if there is one.
+    /// A value as Get Features returns it. `dword11` names what it is about, `coalescing_disabled` is the
+    /// state of the vector that it names, if there is one.
     fn value(&self, feature: FeatureId, dword11: u32, coalescing_disabled: Option<bool>) -> Answer {
         Ok(Reply::Done(match feature {
             FeatureId::Arbitration => self.arbitration.0,
@@ -139,7 +140,8 @@ fn is_namespace_specific(feature: FeatureId) -> bool {
     feature == FeatureId::ErrorRecovery
 }
 
-/// Whether Get Features may be asked with this NSID. What belongs to a namespace has no value of no namespace, nor one of all.
+/// Whether Get Features may be asked with this NSID. What belongs to a namespace has no value of no
+/// namespace, nor one of all.
 fn check_asked_nsid(feature: FeatureId, nsid: u32) -> Result<(), Status> {
     match nsid {
         NSID => Ok(()),

@@ -1,5 +1,5 @@
-//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing of the data that a host could read; with User Data Erase
-//! (SES 1) nothing of it on the media either.
+//! Format NVM (NVMe 1.4 §5.23): another block size, and nothing of the data that a host could read; with User
+//! Data Erase (SES 1) nothing of it on the media either.
 
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;

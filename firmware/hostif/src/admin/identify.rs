@@ -29,7 +29,8 @@ const IO_CONTROLLER: u8 = 1;
 const FLUSH_ALL_SUPPORTED: u8 = 0b11;
 /// DLFEAT: deallocated blocks read as zeroes.
 const READS_ZEROES: u8 = 1;
-/// Namespace identifiers from here on are not allowed in an active namespace list request (NVMe 1.4 §5.15.2.3).
+/// Namespace identifiers from here on are not allowed in an active namespace list request (NVMe 1.4
+/// §5.15.2.3).
 const LIST_NSID_LIMIT: u32 = 0xffff_fffe;
 
 impl Controller {
@@ -41,9 +42,10 @@ impl Controller {
         let scratch = self.scratch(ports, id);
         match structure {
             Cns::Controller => scratch.copy_from_slice(self.identify_controller().as_bytes()),
-            // The broadcast value asks for what all namespaces have in common, where namespaces can be managed (NVMe 1.4
-            // §5.15.2.1). Here they can't: then the command may be refused as Invalid Namespace or Format (which the NVM
-            // Command Set Specification, where that structure went, says of CNS 00h in so many words).
+            // The broadcast value asks for what all namespaces have in common, where namespaces can be
+            // managed (NVMe 1.4 §5.15.2.1). Here they can't: then the command may be refused as Invalid
+            // Namespace or Format (which the NVM Command Set Specification, where that structure went, says
+            // of CNS 00h in so many words).
             Cns::Namespace if nsid == NSID => {
                 scratch.copy_from_slice(self.identify_namespace().as_bytes());
             }

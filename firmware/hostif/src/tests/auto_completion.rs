@@ -209,7 +209,8 @@ fn abort_finds_the_command_that_has_the_identifier_now() {
     assert!(bench.completion(1, cid).is_some());
     let abort = AdminCommand::Abort(AbortDword10(0).with_sq_id(1).with_cid(cid)).to_sqe(0, 0, 0, 0);
     assert_eq!(bench.send(0, abort).result.get(), 1, "it has ended");
-    // The Abort is decoded when the read that has the identifier now is in its slot, and that is decoded after it.
+    // The Abort is decoded when the read that has the identifier now is in its slot, and that is decoded
+    // after it.
     let own = bench.push(0, abort);
     bench.ring(0);
     bench.run_for(SOON);

@@ -1,4 +1,5 @@
-//! The controller with a command set that isn't NVM: vectors of single blocks, as an open-channel drive's are.
+//! The controller with a command set that isn't NVM: vectors of single blocks, as an open-channel drive's
+//! are.
 
 use super::bench::{Bench, DATA, config};
 use crate::Nvm;
@@ -9,7 +10,8 @@ use aster_ports::host::{ByteRange, CommandId, CommandPort, Completion, HostComma
 use aster_wire::nvme::io::{BlockRange, IoCommand};
 use aster_wire::nvme::{Sqe, Status};
 
-/// Forgets blocks one by one: dword 12 has how many, less one, the data pointer their numbers, eight bytes each.
+/// Forgets blocks one by one: dword 12 has how many, less one, the data pointer their numbers, eight bytes
+/// each.
 const VECTOR_FORGET: u8 = 0x90;
 /// Says how many blocks there are.
 const COUNT: u8 = 0x91;

@@ -1,5 +1,5 @@
-//! What NVMe 1.4 makes mandatory for an I/O controller, entry by entry: commands (§5, §6), identify structures (§5.15),
-//! features (§5.21), log pages (§5.14), registers (§3.1).
+//! What NVMe 1.4 makes mandatory for an I/O controller, entry by entry: commands (§5, §6), identify
+//! structures (§5.15), features (§5.21), log pages (§5.14), registers (§3.1).
 
 use super::bench::{Bench, DATA, NAMESPACE_BYTES, config};
 use crate::{BlockSize, HostIfConfig};
@@ -182,8 +182,8 @@ fn identify_lists_the_namespace_and_names_it() {
     assert_ne!(descriptors(other.fetch_page(identify(3, 1))), mine);
 }
 
-/// §5.21, table of features: mandatory ones, and the write cache since there is one. Name, namespace, a value that is
-/// not the default, the value's default.
+/// §5.21, table of features: mandatory ones, and the write cache since there is one. Name, namespace, a value
+/// that is not the default, the value's default.
 const FEATURES: &[(FeatureId, u32, u32, u32)] = &[
     (FeatureId::Arbitration, 0, 0x0302_0103, 7),
     (FeatureId::PowerManagement, 0, 1 << 5, 0),

@@ -1,5 +1,5 @@
-//! The controller driven by raw registers, with a host that is a byte array, a link that carries out everything at once,
-//! and an FTL that is a byte vector.
+//! The controller driven by raw registers, with a host that is a byte array, a link that carries out
+//! everything at once, and an FTL that is a byte vector.
 
 mod auto_completion;
 mod bad_input;

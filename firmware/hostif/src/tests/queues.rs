@@ -213,8 +213,8 @@ fn weighted_round_robin_serves_the_urgent_queue_first() {
     assert_eq!(order, [0, 100, 101, 102, 103, 1, 2, 3]);
 }
 
-/// The board's eight I/O queues in three classes (C9): each class gets its weight of every round, and the queues of a class take
-/// turns (NVMe 1.4 §4.13.2). Plain round robin on the same queues shares alike.
+/// The board's eight I/O queues in three classes (C9): each class gets its weight of every round, and the
+/// queues of a class take turns (NVMe 1.4 §4.13.2). Plain round robin on the same queues shares alike.
 #[test]
 fn eight_queues_share_commands_by_the_weights_of_their_classes() {
     const DEEP: u64 = 60;

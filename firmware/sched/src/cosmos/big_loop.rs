@@ -53,7 +53,8 @@ pub(super) enum Payload {
 pub(super) struct TakenCommand {
     /// The last unit of its data completes it by itself (P13).
     pub(super) automatic: bool,
-    /// When it had been read out of the controller, less the time that it waited there for a pass that takes it.
+    /// When it had been read out of the controller, less the time that it waited there for a pass that takes
+    /// it.
     pub(super) since: Instant,
     /// When the status checker last saw that data of it had been moved.
     pub(super) moved: Option<Instant>,
@@ -69,7 +70,8 @@ pub(super) struct DmaInFlight {
     pub(super) done: Option<Instant>,
 }
 
-/// Rings when there is something new to see: what a core that looks again and again needs no bell for, and a simulation does.
+/// Rings when there is something new to see: what a core that looks again and again needs no bell for, and a
+/// simulation does.
 pub(super) struct Bell {
     exec: Exec,
     cell: WaitCell,
@@ -118,7 +120,8 @@ pub struct BigLoop {
 }
 
 impl BigLoop {
-    /// Builds the loop between `ports` and connects it to them. `sets` operation sets are in its hands at most.
+    /// Builds the loop between `ports` and connects it to them. `sets` operation sets are in its hands at
+    /// most.
     pub fn new(core: &Core, config: LoopConfig, ports: Ports, sets: u16, recorder: &Recorder) -> Self {
         let exec = core.exec();
         let geometry = &config.geometry;
@@ -184,10 +187,11 @@ impl BigLoop {
         last - first + 1
     }
 
-    /// Runs for ever once the packages have been brought up (Algorithm 1): in each pass one command, if one waits, then the FTL, then
-    /// the low-level scheduler, if the reservation station holds anything or host DMA is under way. In a pass that brings a command the
-    /// scheduler is left out, as in the board's public firmware, so that commands are taken in as fast as they come
-    /// (docs/adr/0006). Admin commands are not the loop's: the host interface answers them.
+    /// Runs for ever once the packages have been brought up (Algorithm 1): in each pass one command, if one
+    /// waits, then the FTL, then the low-level scheduler, if the reservation station holds anything or host
+    /// DMA is under way. In a pass that brings a command the scheduler is left out, as in the board's public
+    /// firmware, so that commands are taken in as fast as they come (docs/adr/0006). Admin commands are not
+    /// the loop's: the host interface answers them.
     pub async fn run(mut self, gate: Rc<Gate>) {
         let exec = self.core.exec().clone();
         gate.pass(&exec).await;
@@ -240,13 +244,15 @@ impl BigLoop {
     pub(super) fn spend(&self, function: Function, cycles: u64) {
         self.work(function, |core| core.charge(cycles));
     }
-    /// Registers that are read or written stall the core until each word has crossed the buses and its answer has come back: the board's
-    /// are mapped strongly ordered, so that a write waits for its answer as a read does.
+    /// Registers that are read or written stall the core until each word has crossed the buses and its answer
+    /// has come back: the board's are mapped strongly ordered, so that a write waits for its answer as a read
+    /// does.
     #[inline]
     pub(super) fn access(&self, function: Function, bus: &Bandwidth, words: u64) {
         self.cross(function, bus, words, self.config.register_access);
     }
-    /// Words that controllers read or write in memory, so that the caches may not hold them: completion flags, reports, error counts.
+    /// Words that controllers read or write in memory, so that the caches may not hold them: completion
+    /// flags, reports, error counts.
     #[inline]
     pub(super) fn memory(&self, function: Function, words: u64) {
         self.cross(function, &self.ports.buses.memory, words, self.config.memory_access);
@@ -255,7 +261,8 @@ impl BigLoop {
         if each.is_zero() {
             return;
         }
-        // Taken from now on, although the core may be ahead of the clock: what others send in between must not wait for it.
+        // Taken from now on, although the core may be ahead of the clock: what others send in between must
+        // not wait for it.
         let waits = bus.between(self.core.exec().now(), words * WORD_BYTES);
         self.work(function, |core| core.stall(waits + each * words));
     }
@@ -268,8 +275,9 @@ impl BigLoop {
         change(&mut self.stats.borrow_mut());
     }
 
-    /// The pass found nothing to do, and so would all others until something happens: they are accounted as if they had been run
-    /// (design §2). The pass that finds it begins where theirs would have. Events tell of them no more than of a core that waits.
+    /// The pass found nothing to do, and so would all others until something happens: they are accounted as
+    /// if they had been run (design §2). The pass that finds it begins where theirs would have. Events tell
+    /// of them no more than of a core that waits.
     async fn wait(&mut self, began: Instant) {
         let ended = self.core.now();
         self.set_alarm();

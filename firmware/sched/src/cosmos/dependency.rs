@@ -19,8 +19,9 @@ struct Set {
     buffer: BufferId,
 }
 
-/// Keeps the operations of each set in their order. An operation leaves it only when those of its set before it have been
-/// completed, but for a read-transfer, which goes with its read-trigger: both take the same queue, which keeps their order.
+/// Keeps the operations of each set in their order. An operation leaves it only when those of its set before
+/// it have been completed, but for a read-transfer, which goes with its read-trigger: both take the same
+/// queue, which keeps their order.
 pub struct DependencyChecker {
     sets: Vec<Option<Set>>,
     free: Vec<u16>,
@@ -97,8 +98,8 @@ impl DependencyChecker {
         }
         false
     }
-    /// What is left of the set will never be done. None of it may be deliverable: the failed operation was delivered last, or
-    /// with the one that its caller takes back.
+    /// What is left of the set will never be done. None of it may be deliverable: the failed operation was
+    /// delivered last, or with the one that its caller takes back.
     pub fn abandon(&mut self, id: SetId) {
         self.set(id);
         self.remove(id);

@@ -1,4 +1,5 @@
-//! What passes between host interface controller, FTL and dependency checker: commands in, operations out, answers back.
+//! What passes between host interface controller, FTL and dependency checker: commands in, operations out,
+//! answers back.
 
 use super::big_loop::{BigLoop, Payload, TakenCommand};
 use super::operation::{OperationKind, SetId};
@@ -13,8 +14,9 @@ const COMMAND_WORDS: u64 = 16;
 /// Words of an answer at the completion FIFO (P13).
 const COMPLETION_WORDS: u64 = 3;
 
-/// The operations of a flash request, and of the transfer that follows it, in the order of Fig 10. `None` for what the scheduler
-/// doesn't carry out: several targets at once, what it does of its own accord, and a transfer behind anything but a read.
+/// The operations of a flash request, and of the transfer that follows it, in the order of Fig 10. `None` for
+/// what the scheduler doesn't carry out: several targets at once, what it does of its own accord, and a
+/// transfer behind anything but a read.
 fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [OperationKind]> {
     if request.targets().len() != 1 || transfer && request.phase != Phase::Read {
         return None;
@@ -75,7 +77,8 @@ impl BigLoop {
     pub(super) fn take_operations(&mut self) -> bool {
         self.ports.ftl.acknowledge();
         let mut any = false;
-        // The FTL hands over a transfer and the flash request that it follows in one go: so the one is here before the other is collected.
+        // The FTL hands over a transfer and the flash request that it follows in one go: so the one is here
+        // before the other is collected.
         while !self.checker.is_full()
             && let Some((tag, request)) = self.ports.ftl.next_dma()
         {

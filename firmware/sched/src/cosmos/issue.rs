@@ -1,4 +1,5 @@
-//! The issuer: passes operations to the host DMA engine and the channel controllers, in the priority manager's order.
+//! The issuer: passes operations to the host DMA engine and the channel controllers, in the priority
+//! manager's order.
 
 use super::DMA_UNIT_BYTES;
 use super::big_loop::{BigLoop, DmaInFlight};
@@ -37,9 +38,9 @@ impl BigLoop {
         }
         any
     }
-    /// What asking a channel's controller costs whether it takes another control word (P14), before the first of a pass and after each; it
-    /// always does, with fewer ways than entries. The registers of the controllers are the status checker's to read, whoever wants to
-    /// know (3.3.3).
+    /// What asking a channel's controller costs whether it takes another control word (P14), before the first
+    /// of a pass and after each; it always does, with fewer ways than entries. The registers of the
+    /// controllers are the status checker's to read, whoever wants to know (3.3.3).
     fn look_for_room(&mut self) {
         self.access(Function::StatusChecker, &self.ports.buses.channels, 1);
         self.spent(Part::Status);
@@ -59,8 +60,9 @@ impl BigLoop {
         }
         any
     }
-    /// A transfer is as many DMA operations as it has units of 4 KiB (C10). Each leaves as soon as its registers have been written, after a
-    /// look at how far the engine's queue is (P13); with the first of them the operation has been issued.
+    /// A transfer is as many DMA operations as it has units of 4 KiB (C10). Each leaves as soon as its
+    /// registers have been written, after a look at how far the engine's queue is (P13); with the first of
+    /// them the operation has been issued.
     async fn send_units(&mut self, head: Operation, request: &DmaRequest) {
         let mut units = self.dma_spare.pop().unwrap_or_default();
         let (mut done, mut issued) = (0, None);
@@ -119,7 +121,8 @@ impl BigLoop {
         let head = *self.station.head(lun).expect("a candidate is a way's head, or asks about one");
         let request = self.request(head.set);
         let words = kind.register_words(request.targets().len() as u64);
-        // A status-check is sent by the status checker (3.3.3); what is done again is so because a read could not be corrected.
+        // A status-check is sent by the status checker (3.3.3); what is done again is so because a read could
+        // not be corrected.
         let (function, part) = match kind {
             OperationKind::StatusCheck => (Function::StatusChecker, Part::Status),
             _ if head.again => (Function::ReadRetry, Part::Issue),

@@ -1,9 +1,10 @@
 //! Cosmos+'s firmware as one big loop on one core (Algorithm 1, C44), and its low-level scheduler (Fig 11).
 //!
-//! [`BigLoop`] stands between the host interface controller and the FTL (I5 on either side) and between the FTL and the
-//! channel controllers (I3 on either side). Nothing reaches the FTL but through it: a command, because the loop has taken it
-//! from the host command queue; an operation's end, because the status checker has seen it. So the FTL's coroutines run in
-//! the loop's pass, and never because hardware has woken them (docs/adr/0006). To a drive it is one of its flash schedulers, [`Cosmos`].
+//! [`BigLoop`] stands between the host interface controller and the FTL (I5 on either side) and between the
+//! FTL and the channel controllers (I3 on either side). Nothing reaches the FTL but through it: a command,
+//! because the loop has taken it from the host command queue; an operation's end, because the status checker
+//! has seen it. So the FTL's coroutines run in the loop's pass, and never because hardware has woken them
+//! (docs/adr/0006). To a drive it is one of its flash schedulers, [`Cosmos`].
 //!
 //! | module | Figs 8, 11 | |
 //! |---|---|---|
@@ -64,20 +65,22 @@ pub struct LoopCosts {
 pub struct LoopConfig {
     /// The array; one LUN a way.
     pub geometry: Geometry,
-    /// A control word ends when the array has begun: then ready/busy bits and status-checks tell the rest (C38). A controller that
-    /// polls by itself ends with the array's result, and nothing is left to check.
+    /// A control word ends when the array has begun: then ready/busy bits and status-checks tell the rest
+    /// (C38). A controller that polls by itself ends with the array's result, and nothing is left to check.
     pub detached: bool,
     /// Times that a read which can't be corrected is repeated.
     pub read_retries: u8,
     /// The package's table of read levels: repetition after repetition goes down its rows, and begins again.
     pub read_levels: Option<ReadRetry>,
-    /// The host interface completes reads and writes by itself (P13): answering them costs the core no registers.
+    /// The host interface completes reads and writes by itself (P13): answering them costs the core no
+    /// registers.
     pub auto_completion: bool,
     /// The writes of a TLC word line are packed into one operation (C83).
     pub one_shot: bool,
     /// What steps cost.
     pub costs: LoopCosts,
-    /// From core to a controller's register and back: what the buses between take, if nobody else is on them (C55, C79).
+    /// From core to a controller's register and back: what the buses between take, if nobody else is on them
+    /// (C55, C79).
     pub register_access: Duration,
     /// A word of memory that the caches leave out, likewise.
     pub memory_access: Duration,

@@ -36,7 +36,8 @@ impl OperationKind {
         OperationKind::SetLevel,
     ];
 
-    /// Table 2's priority: lower goes first, equals take turns (C41). What sets a feature goes with the writes (P2).
+    /// Table 2's priority: lower goes first, equals take turns (C41). What sets a feature goes with the
+    /// writes (P2).
     pub const fn priority(self) -> u8 {
         match self {
             OperationKind::RxDma | OperationKind::TxDma => 0,
@@ -55,10 +56,11 @@ impl OperationKind {
     pub const fn works_array(self) -> bool {
         matches!(self, OperationKind::ReadTrigger | OperationKind::Erase | OperationKind::Write)
     }
-    /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of them
-    /// (P13, P14). A flash control word is way and command, with a row, addresses of data, spare and error counts, and a completion
-    /// flag's address as far as it has such, or a feature's value; a unit of host DMA of the automatic kind is its address, and its
-    /// command's slot with its place in that. Each of `pages` beyond the first brings addresses of data and spare.
+    /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of
+    /// them (P13, P14). A flash control word is way and command, with a row, addresses of data, spare and
+    /// error counts, and a completion flag's address as far as it has such, or a feature's value; a unit of
+    /// host DMA of the automatic kind is its address, and its command's slot with its place in that. Each of
+    /// `pages` beyond the first brings addresses of data and spare.
     pub const fn register_words(self, pages: u64) -> u64 {
         let further = 2 * pages.saturating_sub(1);
         match self {

@@ -23,7 +23,8 @@ struct Line {
     pages: [Option<(Tag, Target)>; LINE_PAGES],
 }
 
-/// Holds writes back until those of their whole word line have come. Who sends them sees to it that they do (G8).
+/// Holds writes back until those of their whole word line have come. Who sends them sees to it that they do
+/// (G8).
 pub struct OperationPacker {
     geometry: Geometry,
     lines: Vec<Line>,

@@ -1,4 +1,5 @@
-//! Read retry: a read that can't be corrected is repeated, at other levels where the package has some (C39, C40).
+//! Read retry: a read that can't be corrected is repeated, at other levels where the package has some (C39,
+//! C40).
 
 use super::big_loop::BigLoop;
 use super::operation::{Operation, OperationKind};
@@ -14,12 +15,13 @@ impl BigLoop {
             self.put_level_before(head);
         }
     }
-    /// The row of the level table that a read is made at when it is repeated for the nth time: each row once, then all over again,
-    /// since another read at the same level finds other cells wrong.
+    /// The row of the level table that a read is made at when it is repeated for the nth time: each row once,
+    /// then all over again, since another read at the same level finds other cells wrong.
     fn level_of(&self, times: u8) -> u8 {
         self.config.read_levels.map_or(0, |table| times % table.levels)
     }
-    /// The feature that a way is told next: the level that its read wants, or a fresh part's when that is over.
+    /// The feature that a way is told next: the level that its read wants, or a fresh part's when that is
+    /// over.
     pub(super) fn level_feature(&self, lun: LunIndex) -> Feature {
         let table = self.config.read_levels.expect("only a package that has levels is told one");
         Feature { address: table.feature, value: u32::from(self.wanted_level(lun)) }
@@ -35,7 +37,8 @@ impl BigLoop {
         self.states.keep_end(head.lun, outcome);
         self.put_level_before(head);
     }
-    /// A way has been told its level, or refused it: then it reads at the one it has, and is told again the next time.
+    /// A way has been told its level, or refused it: then it reads at the one it has, and is told again the
+    /// next time.
     pub(super) fn level_set(&mut self, told: Operation, outcome: Outcome) {
         let lun = told.lun;
         if outcome.status == FlashStatus::Done {

@@ -1,4 +1,5 @@
-//! What the loop has done, and where its time went: the state information that the paper's latencies come from (C66).
+//! What the loop has done, and where its time went: the state information that the paper's latencies come
+//! from (C66).
 
 use super::operation::OperationKind;
 use aster_units::Duration;
@@ -29,18 +30,21 @@ impl Part {
 /// Counters of the big loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LoopStats {
-    /// Passes, those among them in which the core found nothing to do counted as if each had been run by itself.
+    /// Passes, those among them in which the core found nothing to do counted as if each had been run by
+    /// itself.
     pub passes: u64,
     /// Those among them that were only counted: the core found nothing to do.
     pub idle_passes: u64,
-    /// Times that the status checker looked at a way that works or a transfer in flight, in passes that were executed.
+    /// Times that the status checker looked at a way that works or a transfer in flight, in passes that were
+    /// executed.
     pub looks: u64,
     /// Heads that the priority manager compared.
     pub candidates: u64,
     /// Commands answered.
     pub commands: u64,
-    /// From the firmware's having read a command out of the controller to its having sensed that the last of its data had been moved,
-    /// which completes the command (P13), or to its answer where no data are: the system latency, all commands together.
+    /// From the firmware's having read a command out of the controller to its having sensed that the last of
+    /// its data had been moved, which completes the command (P13), or to its answer where no data are: the
+    /// system latency, all commands together.
     pub system: Duration,
     /// From issue to completion sensed, all operations of a kind together, by [`OperationKind::code`].
     pub operation_time: [Duration; OperationKind::ALL.len()],
@@ -48,7 +52,8 @@ pub struct LoopStats {
     pub operations: [u64; OperationKind::ALL.len()],
     /// The core's time by [`Part`].
     pub parts: [Duration; PARTS],
-    /// Operations that the dependency checker held until those before them in their set had been completed (C33).
+    /// Operations that the dependency checker held until those before them in their set had been completed
+    /// (C33).
     pub held_back: u64,
     /// Reads done again because they could not be corrected (C39).
     pub retries: u64,
@@ -88,8 +93,8 @@ impl LoopStats {
     pub fn host_interface(&self) -> Duration {
         self.sum(|kind| kind.is_host_dma())
     }
-    /// Time of flash operations and flash DMA: the latency of the storage controller (SC). A status-check is part of the
-    /// operation that it asks about.
+    /// Time of flash operations and flash DMA: the latency of the storage controller (SC). A status-check is
+    /// part of the operation that it asks about.
     pub fn storage_controller(&self) -> Duration {
         self.sum(|kind| !kind.is_host_dma() && kind != OperationKind::StatusCheck)
     }

@@ -33,8 +33,9 @@ impl BigLoop {
         host | flash
     }
 
-    /// A register counts the units that the host DMA engine has done in either direction (P13). Transfers are looked at from the
-    /// newest, the register read again for each, until one of the direction is done: then the older ones are.
+    /// A register counts the units that the host DMA engine has done in either direction (P13). Transfers are
+    /// looked at from the newest, the register read again for each, until one of the direction is done: then
+    /// the older ones are.
     fn check_host_dma(&mut self) -> bool {
         let mut read_on = [true; 2];
         for at in (0..self.dma.len()).rev() {
@@ -82,8 +83,9 @@ impl BigLoop {
         assert!(last, "host DMA is the last of its set");
         self.ports.ftl.dma_done(tag, failed.map_or(Ok(()), Err));
     }
-    /// Accounts an operation that has ended. Its end is sensed when the status checker has looked at it, be it flash operation or host
-    /// DMA, and before anything is done about it (C66): what follows is the firmware's time.
+    /// Accounts an operation that has ended. Its end is sensed when the status checker has looked at it, be
+    /// it flash operation or host DMA, and before anything is done about it (C66): what follows is the
+    /// firmware's time.
     fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
         self.spent(Part::Status);
         self.spend(Function::DependencyChecker, self.config.costs.finish);
@@ -102,8 +104,9 @@ impl BigLoop {
         });
     }
 
-    /// One register has a ready/busy bit for each way (C24). It is read once for the ways whose completion flag or report is awaited, and
-    /// once for those whose array works, which are two lists of the board's firmware (P2).
+    /// One register has a ready/busy bit for each way (C24). It is read once for the ways whose completion
+    /// flag or report is awaited, and once for those whose array works, which are two lists of the board's
+    /// firmware (P2).
     fn check_channel(&mut self, channel: usize) -> bool {
         let mut any = false;
         if self.config.detached {
@@ -176,7 +179,8 @@ impl BigLoop {
                 let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");
                 if head.kind == OperationKind::ReadTrigger && outcome.status == FlashStatus::Failed {
-                    // A read's data are judged by the ECC engine (C40); FAIL may be left from what the way did before.
+                    // A read's data are judged by the ECC engine (C40); FAIL may be left from what the way
+                    // did before.
                     outcome.status = FlashStatus::Done;
                 }
                 self.ended(channel, lun, outcome);
@@ -240,8 +244,8 @@ impl BigLoop {
         }
         self.report(head, outcome);
     }
-    /// The head has ended well. True when it was the last of its flash request: a transfer to the host that is the last of its set goes
-    /// on by itself, if the page is what was asked for.
+    /// The head has ended well. True when it was the last of its flash request: a transfer to the host that
+    /// is the last of its set goes on by itself, if the page is what was asked for.
     fn completed(&mut self, head: &Operation, outcome: &Outcome) -> bool {
         let transferred = head.kind == OperationKind::ReadTransfer;
         if transferred
@@ -254,7 +258,8 @@ impl BigLoop {
         }
         self.checker.completed(head) || transferred
     }
-    /// The head has failed for good: what follows it in its set goes with it, be it behind it in its queue or with the checker yet.
+    /// The head has failed for good: what follows it in its set goes with it, be it behind it in its queue or
+    /// with the checker yet.
     fn fail(&mut self, head: &Operation) {
         if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == Phase::Read {
             let transfer = self.station.release(head.lun);

@@ -104,7 +104,8 @@ fn figures_13_and_14_come_out_step_by_step() {
 }
 
 proptest! {
-    /// A2 before A1 never comes out, whatever is deposited and whatever ends first; A1, B1, A2, B2 may (C32, C33).
+    /// A2 before A1 never comes out, whatever is deposited and whatever ends first; A1, B1, A2, B2 may (C32,
+    /// C33).
     #[test]
     fn an_operation_is_delivered_only_after_those_before_it_have_been_completed(
         seed: u64,

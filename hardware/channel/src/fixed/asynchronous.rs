@@ -1,8 +1,8 @@
 //! The control path of the asynchronous controller: Cosmos+'s flash channel controller (C14–C18).
 //!
-//! Each segment is described by a flash control word (FCW) before the bus is free for it. The word passes the filters, of
-//! which anybody can put in their own, and queues at the dispatcher, which has a queue of high and one of normal priority
-//! (P14). The head is handed to the flash driver when the bus is free.
+//! Each segment is described by a flash control word (FCW) before the bus is free for it. The word passes the
+//! filters, of which anybody can put in their own, and queues at the dispatcher, which has a queue of high
+//! and one of normal priority (P14). The head is handed to the flash driver when the bus is free.
 
 use super::segment::{SEGMENT_KINDS, Segment, SegmentKind, Waits};
 use alloc::boxed::Box;
@@ -23,7 +23,8 @@ pub mod waits {
     pub const COLUMN_TO_DATA: Duration = Duration::from_nanos(340);
     /// 70h to status.
     pub const STATUS: Duration = Duration::from_nanos(100);
-    /// After an operation's last cycle, before the chip is let go: the operation's own 40 ns and 140 ns of CE# hold.
+    /// After an operation's last cycle, before the chip is let go: the operation's own 40 ns and 140 ns of
+    /// CE# hold.
     pub const AFTER: Duration = Duration::from_nanos(40 + 140);
     /// SET FEATURES' last byte to the end: the package's tFEAT, which isn't polled.
     pub const SET_FEATURES: Duration = Duration::from_nanos(1_200);
@@ -95,8 +96,8 @@ pub enum Passage {
     Up(Answer),
 }
 
-/// A filter in the control path (C16): sees each word before the dispatcher does. An access that is answered instead of let
-/// down ends its request in an error.
+/// A filter in the control path (C16): sees each word before the dispatcher does. An access that is answered
+/// instead of let down ends its request in an error.
 pub trait Filter {
     /// A word comes by at `at`.
     fn pass(&mut self, at: Instant, word: &ControlWord) -> Passage;

@@ -21,8 +21,8 @@ pub struct FixedConfig {
     pub t_bers: Duration,
     /// Typical reset time.
     pub t_rst: Duration,
-    /// The package's commands for programming a TLC word line in one shot, and the typical time of it; none when the controller
-    /// isn't built for that (C83).
+    /// The package's commands for programming a TLC word line in one shot, and the typical time of it; none
+    /// when the controller isn't built for that (C83).
     pub one_shot: Option<OneShot>,
     /// See `one_shot`.
     pub t_one_shot: Duration,
@@ -36,7 +36,7 @@ pub struct FixedConfig {
     pub poll_early: Duration,
     /// Gives up after so many times the typical time.
     pub patience: u32,
-    /// A request of one phase that makes an array work ends when the array has begun: whoever sent it looks at the ready/busy bit
-    /// and asks for the status (C38). Otherwise the controller polls by itself.
+    /// A request of one phase that makes an array work ends when the array has begun: whoever sent it looks
+    /// at the ready/busy bit and asks for the status (C38). Otherwise the controller polls by itself.
     pub detached: bool,
 }

@@ -38,7 +38,8 @@ struct Unit {
     module: RefCell<Module>,
     // A segment whose control word has not got into the dispatcher's queue yet.
     outside: Cell<Option<(Segment, Duration)>>,
-    // Requests whose bus part is over, but whose data the stages still work on, or whose completion is on its way.
+    // Requests whose bus part is over, but whose data the stages still work on, or whose completion is on its
+    // way.
     ending: RefCell<VecDeque<Ending>>,
 }
 
@@ -83,8 +84,8 @@ impl FixedController {
     pub const CAPABILITIES: Capabilities =
         Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
 
-    /// Builds the controller of `channel`. `luns` says which lane of `requests` belongs to each of the channel's slots. It
-    /// serves them from [`FixedController::take_over`] on.
+    /// Builds the controller of `channel`. `luns` says which lane of `requests` belongs to each of the
+    /// channel's slots. It serves them from [`FixedController::take_over`] on.
     pub fn new(
         control: Control,
         requests: &Rc<FlashPort>,
@@ -132,7 +133,8 @@ impl FixedController {
         }
     }
 
-    /// From now on a completion is there once its word has passed all of `buses`, which it contends for with whoever else does.
+    /// From now on a completion is there once its word has passed all of `buses`, which it contends for with
+    /// whoever else does.
     pub fn send_completions_over(&self, buses: &[SharedBandwidth]) {
         *self.completions.borrow_mut() = buses.to_vec();
     }
@@ -153,8 +155,8 @@ impl FixedController {
         self.exec.schedule(at, self.id(), token(slot, ENDING_OVER));
     }
 
-    /// Puts a filter into the control path, behind those that are there (C16). False on a synchronous controller, which has
-    /// no control words to filter.
+    /// Puts a filter into the control path, behind those that are there (C16). False on a synchronous
+    /// controller, which has no control words to filter.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         match &self.discipline {
             Discipline::Synchronous => false,
@@ -164,8 +166,8 @@ impl FixedController {
             }
         }
     }
-    /// Sends an administrative control word down the control path (C18). Accesses come from I3 only, and a synchronous
-    /// controller has no such path: both are refused.
+    /// Sends an administrative control word down the control path (C18). Accesses come from I3 only, and a
+    /// synchronous controller has no such path: both are refused.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         match (&self.discipline, word) {
             (Discipline::Synchronous, _) | (_, ControlWord::Access { .. }) => Answer::Refused,
@@ -255,7 +257,8 @@ impl FixedController {
         }
     }
 
-    /// The stages have done with data of this unit, which has gone on meanwhile (C22), or a completion of it has arrived.
+    /// The stages have done with data of this unit, which has gone on meanwhile (C22), or a completion of it
+    /// has arrived.
     fn endings_over(&self, slot: usize) {
         let now = self.exec.now();
         loop {

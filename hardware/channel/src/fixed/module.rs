@@ -257,8 +257,8 @@ impl Module {
         self.send(kind, linger)
     }
 
-    /// What a page of a one-shot program takes: the last of a word line starts the array. `None` for what is no word line, and
-    /// for a controller that isn't built for that.
+    /// What a page of a one-shot program takes: the last of a word line starts the array. `None` for what is
+    /// no word line, and for a controller that isn't built for that.
     fn line_segment(&self, config: &FixedConfig) -> Option<SegmentKind> {
         let targets = self.current().0.targets();
         let first = targets[0].row;
@@ -314,7 +314,8 @@ impl Module {
     }
 }
 
-/// FAIL means something after a program, an erase, a reset, or when it was asked for; a read's data are judged by the stages.
+/// FAIL means something after a program, an erase, a reset, or when it was asked for; a read's data are
+/// judged by the stages.
 fn of_status(status: Status, phase: Phase) -> Outcome {
     let failed = status.fail() && phase != Phase::Trigger;
     let status = if failed { FlashStatus::Failed } else { FlashStatus::Done };

@@ -7,8 +7,8 @@ use aster_txn::{Descriptor, Direction, Txn};
 use aster_units::{Column, Duration, SectorRange};
 use aster_wire::onfi::{FEATURE_BYTES, command};
 
-/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, EFh, EEh, FFh), and those of a TLC package
-/// that it was reconfigured for (C83, P19).
+/// The commands of a fixed controller (P18: 00h–30h, 05h–E0h, 80h–10h, 60h–D0h, 70h, EFh, EEh, FFh), and
+/// those of a TLC package that it was reconfigured for (C83, P19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentKind {
     /// READ: array to page register.
@@ -19,7 +19,8 @@ pub enum SegmentKind {
     TransferSpare,
     /// PROGRAM with the page's burst, through the stages.
     Program,
-    /// The same for a lower page of a TLC word line, behind the vendor's prefix: it waits in the package for the others (C83).
+    /// The same for a lower page of a TLC word line, behind the vendor's prefix: it waits in the package for
+    /// the others (C83).
     Load,
     /// The word line's last page, behind its prefix: the array takes all three in one shot.
     ProgramLine,
@@ -53,8 +54,8 @@ impl SegmentKind {
         SegmentKind::SetFeatures,
         SegmentKind::GetFeatures,
     ];
-    /// True for what is short and sets an array to work: it overtakes what moves data or asks for a status, since a die
-    /// that works is worth more than a bus that does.
+    /// True for what is short and sets an array to work: it overtakes what moves data or asks for a status,
+    /// since a die that works is worth more than a bus that does.
     pub(super) const fn starts_array(self) -> bool {
         matches!(self, SegmentKind::Trigger | SegmentKind::Erase | SegmentKind::Reset)
     }

@@ -1,4 +1,5 @@
-//! The parts of the fixed controllers by themselves. Whole controllers are tested on a bench (`tests/tests/controllers.rs`).
+//! The parts of the fixed controllers by themselves. Whole controllers are tested on a bench
+//! (`tests/tests/controllers.rs`).
 
 use super::config::FixedConfig;
 use super::module::{Module, Next};

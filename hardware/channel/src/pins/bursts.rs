@@ -1,4 +1,5 @@
-//! The bursts of a transaction as hardware needs them: where each lies in memory, and what the stages make of it.
+//! The bursts of a transaction as hardware needs them: where each lies in memory, and what the stages make of
+//! it.
 
 use crate::stages::Stages;
 use crate::timing::CycleTable;
@@ -28,7 +29,8 @@ pub(crate) struct Burst {
     pub refusal: Option<TxnError>,
 }
 
-/// The bursts of `txn` into `bursts`. Those without a descriptor end the list: the hardware doesn't run such a transaction.
+/// The bursts of `txn` into `bursts`. Those without a descriptor end the list: the hardware doesn't run such
+/// a transaction.
 pub(crate) fn collect(
     txn: &Txn,
     table: &CycleTable,

@@ -104,8 +104,8 @@ impl<P: Package> Bus<'_, P> {
         self.mode != DataMode::Sdr
     }
 
-    /// Calls `each` with every selected package; the first that objects ends the transaction for all of them, though the
-    /// hardware runs on to its end.
+    /// Calls `each` with every selected package; the first that objects ends the transaction for all of them,
+    /// though the hardware runs on to its end.
     fn selected(&mut self, at: Instant, mut each: impl FnMut(&mut P) -> Result<(), ProtocolError>) {
         if self.transcript.objection.is_some() {
             return;
@@ -235,7 +235,8 @@ impl<P: Package> Activity for Bus<'_, P> {
             self.object(timing.first, refusal);
         }
         self.see(|| Seen::Burst(timing, false, bytes.clone()));
-        // What is on the bus is the code word of a page: the package may keep it plain, as it does of the timed model.
+        // What is on the bus is the code word of a page: the package may keep it plain, as it does of the
+        // timed model.
         let memory = &*self.memory.window(burst.descriptor);
         let page = match self.txn {
             Some(txn)

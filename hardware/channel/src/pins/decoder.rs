@@ -11,7 +11,8 @@ use aster_txn::interface::{CycleRegisters, limits};
 /// Phases of a cycle.
 pub(crate) const PHASES: u64 = limits::PHASES as u64;
 
-/// A burst that the transaction on the bus asks for. Pins alone don't tell where one burst ends and the next begins.
+/// A burst that the transaction on the bus asks for. Pins alone don't tell where one burst ends and the next
+/// begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BurstShape {
     /// True when the package drives the bytes.
@@ -269,15 +270,16 @@ impl Decoder {
         strobe
     }
 
-    /// Whether an edge at `at` can be a strobe of the next burst, which the package is asked for since `since`.
+    /// Whether an edge at `at` can be a strobe of the next burst, which the package is asked for since
+    /// `since`.
     fn is_past_preamble(&self, at: u64, since: u64) -> bool {
         let out = self.bursts.get(self.burst).is_some_and(|b| b.out);
         let begins = since.max(self.ended) + u64::from(self.table.read_preamble) * PHASES;
         out && (self.strobed > 0 || at >= begins)
     }
 
-    /// DQS in NV-DDR and NV-DDR2: a byte with each edge, in the middle of it. In NV-DDR DQ comes half a period of CLK, the length
-    /// of a byte, after the edge of the data input cycle that the byte belongs to.
+    /// DQS in NV-DDR and NV-DDR2: a byte with each edge, in the middle of it. In NV-DDR DQ comes half a
+    /// period of CLK, the length of a byte, after the edge of the data input cycle that the byte belongs to.
     #[inline]
     fn data_strobe(&mut self, at: u64, was: Levels, now: Levels, bus: &mut impl Activity) {
         if let (Some(before), Some(level)) = (was.dqs, now.dqs)

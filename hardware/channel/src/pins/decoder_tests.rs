@@ -187,7 +187,8 @@ fn nv_ddr_latches_at_a_rise_of_clk_and_reads_with_both_edges() {
         d.we(16 * clk + 8..16 * clk + 16);
     }
     d.cle(24..40).byte(24..40, 0x70);
-    // W/R# low from the preamble on; CLE and ALE high around the two rises of CLK that give four bytes, from cycle 10 on.
+    // W/R# low from the preamble on; CLE and ALE high around the two rises of CLK that give four bytes, from
+    // cycle 10 on.
     d.re(64..128, false).cle(72..104).ale(72..104);
     let registers = CycleRegisters { read_preamble: 2, read_postamble: 2, ..table(8) };
     let (seen, lanes) = d.decode(DataMode::NvDdr, &registers, &[(true, 4)]);

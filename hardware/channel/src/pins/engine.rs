@@ -1,5 +1,5 @@
-//! A channel that is hardware, under the same port as the timed engine: it is ticked cycle by cycle, and only while it has
-//! something to do (design §2).
+//! A channel that is hardware, under the same port as the timed engine: it is ticked cycle by cycle, and only
+//! while it has something to do (design §2).
 
 use super::bursts::{self, Burst};
 use super::bus::{Bus, Seen, Transcript};
@@ -101,7 +101,8 @@ impl<P: Package + 'static> CycleEngine<P> {
     /// Builds the engine of `port`'s channel around `hardware`, which has just been reset, and connects it.
     ///
     /// # Panics
-    /// When the configuration is not the hardware's: its pipeline is as long as it is, and it has room for so many tables.
+    /// When the configuration is not the hardware's: its pipeline is as long as it is, and it has room for so
+    /// many tables.
     pub fn start(
         port: &Rc<ChannelPort>,
         dram: &SharedDram,
@@ -303,8 +304,8 @@ impl<P: Package> Channel<P> {
         self.tables.iter().map(|t| u64::from(t.gap)).max().unwrap_or(0)
     }
 
-    /// An idle channel was not ticked: what still changes in it is made up for, and its cycles are counted on, so that the
-    /// next edge is the first one from `now` on.
+    /// An idle channel was not ticked: what still changes in it is made up for, and its cycles are counted
+    /// on, so that the next edge is the first one from `now` on.
     fn catch_up(&mut self, now: Instant) {
         let next = now.since(Instant::ZERO).cycles_up(self.period);
         for _ in 0..SETTLING_CYCLES + self.longest_gap() {

@@ -58,7 +58,8 @@ pub(crate) fn load(channel: &mut dyn CycleChannel, txn: &Txn, table: usize) {
         channel.write_register(register::WORD, word);
     }
     if txn.overflowed() {
-        // What the buffer had no room for: the hardware counts it, as it would have counted the words themselves.
+        // What the buffer had no room for: the hardware counts it, as it would have counted the words
+        // themselves.
         for _ in count..=MAX_WORDS {
             channel.write_register(register::WORD, 0);
         }

@@ -1,5 +1,5 @@
-//! Memory as the Packetizer sees it: an AXI4 slave that takes and gives words when the shared memory has the time for them
-//! (`rtl/README.md`, Memory).
+//! Memory as the Packetizer sees it: an AXI4 slave that takes and gives words when the shared memory has the
+//! time for them (`rtl/README.md`, Memory).
 
 use super::bursts::Burst;
 use alloc::collections::VecDeque;
@@ -10,7 +10,8 @@ use aster_txn::Path;
 use aster_txn::interface::limits::DESCRIPTORS;
 use aster_units::{Duration, Instant};
 
-/// A descriptor's bytes begin at its number, counted from 1, times so many: more than all bursts of a transaction can move.
+/// A descriptor's bytes begin at its number, counted from 1, times so many: more than all bursts of a
+/// transaction can move.
 pub(crate) const WINDOW_BYTES: u64 = 1 << 26;
 /// The longest burst that the Packetizer makes, in beats.
 const BEATS_MAX: u64 = 16;

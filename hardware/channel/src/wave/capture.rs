@@ -13,8 +13,9 @@ use core::cell::RefCell;
 /// Draws a channel's waveforms while the channel works. Clones draw the same picture: one is given to
 /// [`Engine::set_tap`](crate::Engine::set_tap), one is kept to look at it.
 ///
-/// As a [`BusTap`] it learns of R/B# only when a transaction ends. Where it is also attached to the drive's recorder it
-/// learns from [`Event::ArrayBusy`] when each array begins and ends, and draws R/B# at those times.
+/// As a [`BusTap`] it learns of R/B# only when a transaction ends. Where it is also attached to the drive's
+/// recorder it learns from [`Event::ArrayBusy`] when each array begins and ends, and draws R/B# at those
+/// times.
 #[derive(Clone)]
 pub struct WaveTap(Rc<RefCell<Capture>>);
 
@@ -56,7 +57,8 @@ impl WaveTap {
         })))
     }
 
-    /// True when all that the filter asks for is there, or the capture is full. To be asked between transactions.
+    /// True when all that the filter asks for is there, or the capture is full. To be asked between
+    /// transactions.
     pub fn is_complete(&self) -> bool {
         let mut capture = self.0.borrow_mut();
         capture.close();
@@ -114,7 +116,8 @@ impl Capture {
         (0..self.busy.len()).filter(|&way| self.follow.watches(way)).fold(0, |ways, way| ways | 1 << way)
     }
 
-    /// Draws R/B# of the ways in `watched`, and what must rise again of the others, up to the end of the transaction.
+    /// Draws R/B# of the ways in `watched`, and what must rise again of the others, up to the end of the
+    /// transaction.
     fn draw_ready(&mut self, watched: u32) {
         for (way, slot) in self.busy.iter_mut().enumerate() {
             let Some(busy) = slot else { continue };

@@ -4,8 +4,8 @@ use aster_ports::package::{BurstTiming, DataMode};
 use aster_txn::Latch;
 use aster_units::{Duration, Instant};
 
-/// Set-up and hold of CLE, ALE and DQ around a latching edge as they are drawn: this part of the cycle. The channel
-/// tells edges, not set-up times.
+/// Set-up and hold of CLE, ALE and DQ around a latching edge as they are drawn: this part of the cycle. The
+/// channel tells edges, not set-up times.
 const SETUP_PART: u64 = 4;
 
 /// Draws one transaction's cycles as pin changes.

@@ -9,8 +9,8 @@ use aster_wire::onfi::{Status, command};
 pub enum WaveFilter {
     /// Every transaction.
     Everything,
-    /// Whole operations: from a transaction of one of these names, through that LUN's status polls and transfers, to the
-    /// end of the operation.
+    /// Whole operations: from a transaction of one of these names, through that LUN's status polls and
+    /// transfers, to the end of the operation.
     Operations {
         /// Names of the transactions that operations begin with.
         begin: Vec<&'static str>,
@@ -71,7 +71,8 @@ impl Seen {
     fn row(&self) -> Option<RowAddr> {
         (self.addresses >= 3).then_some(RowAddr(self.row))
     }
-    /// Status, column changes and the return to data output go on with an operation; other commands begin one.
+    /// Status, column changes and the return to data output go on with an operation; other commands begin
+    /// one.
     fn goes_on(&self) -> bool {
         match self.command {
             Some(
@@ -92,7 +93,8 @@ struct Operation {
     row: Option<RowAddr>,
     /// It ends with data output, not with ready.
     fetches: bool,
-    /// Another operation has begun behind the same chip enable: either the LUNs there take turns, or this one was given up.
+    /// Another operation has begun behind the same chip enable: either the LUNs there take turns, or this one
+    /// was given up.
     passed: bool,
 }
 
@@ -135,7 +137,8 @@ impl Follow {
         let WaveFilter::Operations { begin, each } = &self.filter else { return true };
         if seen.goes_on() {
             if seen.row().is_none() {
-                // Status or column without a row: one LUN behind the chip enable, and what was passed is over.
+                // Status or column without a row: one LUN behind the chip enable, and what was passed is
+                // over.
                 self.open.retain(|o| !(o.passed && o.chips == seen.chips));
             }
             let same =

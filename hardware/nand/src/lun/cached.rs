@@ -1,4 +1,5 @@
-//! What works behind the host's back: READ CACHE, PAGE CACHE PROGRAM, planes together, word lines in one shot.
+//! What works behind the host's back: READ CACHE, PAGE CACHE PROGRAM, planes together, word lines in one
+//! shot.
 
 use super::state::Next;
 use super::{Lun, Started, later};
@@ -80,8 +81,8 @@ impl Lun {
         self.waiting.iter().map(of).max().unwrap_or_default()
     }
 
-    /// 31h: what is there is shown, and the array reads `pages`; the next ones in order when there are none. `None` when no
-    /// page follows. The array must not be busy with anything but reading ahead.
+    /// 31h: what is there is shown, and the array reads `pages`; the next ones in order when there are none.
+    /// `None` when no page follows. The array must not be busy with anything but reading ahead.
     pub fn read_ahead(
         &mut self,
         at: Instant,

@@ -6,8 +6,8 @@ use crate::work::{Bank, PageAddr, Suspends, Work};
 use aster_units::{Duration, Instant};
 
 impl Lun {
-    /// Suspends what the array does if it is of that kind; without effect on a LUN that is ready and whose array is idle, since
-    /// the operation may just have ended. False when it is busy with something else.
+    /// Suspends what the array does if it is of that kind; without effect on a LUN that is ready and whose
+    /// array is idle, since the operation may just have ended. False when it is busy with something else.
     pub fn suspend(&mut self, at: Instant, what: Suspends) -> Option<Started> {
         let matches = matches!(
             (self.work, what),

@@ -55,7 +55,8 @@ pub(crate) struct Block {
     pub reads: u32,
     /// The array's age in hours when page 0 was programmed.
     pub stamp: u32,
-    /// The page behind the last one programmed; those below are programmed, but for what [`Flags::LSB_ONLY`] leaves out.
+    /// The page behind the last one programmed; those below are programmed, but for what [`Flags::LSB_ONLY`]
+    /// leaves out.
     pub next: u16,
     pub flags: Flags,
 }

@@ -1,8 +1,9 @@
 //! The NAND image: a byte-addressed medium that holds the cells of a drive.
 //!
-//! All offsets follow from the configuration, so that the image is sparse and needs no journal: an operation is there once its last
-//! write is, in the order that the write methods give. So a process that is killed leaves an image that lost its power, never a
-//! damaged one. An operating system that goes down may leave a damaged one, since nothing waits for the disk. Integers are little-endian.
+//! All offsets follow from the configuration, so that the image is sparse and needs no journal: an operation
+//! is there once its last write is, in the order that the write methods give. So a process that is killed
+//! leaves an image that lost its power, never a damaged one. An operating system that goes down may leave a
+//! damaged one, since nothing waits for the disk. Integers are little-endian.
 //!
 //! | offset | what |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | next multiple of 4096 | page records, in the order of PPAs: P/E cycles + 1 when written, seed, form, OOB, fingerprints, CRC-32C of each 4096 bytes of the slot, CRC-32C |
 //! | next multiple of 4096 | page slots in the same order, each the raw page's bytes rounded up to a multiple of 4096 |
 //!
-//! A page is programmed when its record carries its block's P/E count: an erase makes all records of a block stale by writing
-//! the block's entry alone. A block entry of zeroes is a block that was never used.
+//! A page is programmed when its record carries its block's P/E count: an erase makes all records of a block
+//! stale by writing the block's entry alone. A block entry of zeroes is a block that was never used.
 
 use super::record::{
     BlockEntry, ENTRY_BYTES, OPENED, PageRecord, RECORD_FIXED, RecordShape, Records, SUM_BYTES, SUMMED_BYTES,
@@ -209,7 +210,8 @@ impl Image {
             let cut_off = die
                 .restore(block, &entry, Records::new(used, self.places.record))
                 .map_err(|page| NandError::Record(self.damaged(lun, block, page, Part::Record)))?;
-            // From now on they are sound records of torn pages: what is programmed behind them proves nothing.
+            // From now on they are sound records of torn pages: what is programmed behind them proves
+            // nothing.
             for page in cut_off {
                 self.tear_page(lun, block, page)?;
             }
@@ -284,7 +286,8 @@ impl Image {
     }
 }
 
-/// Compares the header with the configuration: the image's age in hours, or `None` when there is no image yet.
+/// Compares the header with the configuration: the image's age in hours, or `None` when there is no image
+/// yet.
 fn check_header(medium: &mut dyn Medium, config: &NandConfig) -> Result<Option<u32>, NandError> {
     let mut header = [0; HEADER_BYTES];
     medium.read_at(0, &mut header)?;

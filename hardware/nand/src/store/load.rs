@@ -47,7 +47,8 @@ impl Die {
         }
     }
 
-    /// A page of a block that left the factory bad. All bytes of a page with the mark read 00h, with errors like any other.
+    /// A page of a block that left the factory bad. All bytes of a page with the mark read 00h, with errors
+    /// like any other.
     #[cold]
     fn load_factory_bad(&self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
         let g = &self.config.geometry;
@@ -63,7 +64,8 @@ impl Die {
         }
     }
 
-    /// Loads content in the drive's scale. Where that is every byte, the sectors stay where they are until they are fetched.
+    /// Loads content in the drive's scale. Where that is every byte, the sectors stay where they are until
+    /// they are fetched.
     #[inline]
     fn load_plain(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) {
         let state = &self.blocks[block.index()];
@@ -88,8 +90,9 @@ impl Die {
         }
     }
 
-    /// Brings those of the sectors `wanted` (bits) that `register` shows and which still lie in the cells. What the medium doesn't
-    /// give, or what isn't what was programmed, comes with more errors than any code corrects.
+    /// Brings those of the sectors `wanted` (bits) that `register` shows and which still lie in the cells.
+    /// What the medium doesn't give, or what isn't what was programmed, comes with more errors than any code
+    /// corrects.
     #[inline]
     pub fn fetch(&mut self, wanted: u16, register: &mut Register) {
         let mut due = register.lacks(wanted);
@@ -138,7 +141,8 @@ impl Die {
         settle_order(&mut register.flips);
     }
 
-    /// What lies on a page that has an entry in the side table; true when it is torn or the medium did not give it.
+    /// What lies on a page that has an entry in the side table; true when it is torn or the medium did not
+    /// give it.
     #[cold]
     fn load_side(&mut self, block: BlockAddr, page: PageInBlock, register: &mut Register) -> bool {
         let key = self.key(block, page);
@@ -191,8 +195,8 @@ impl Die {
         }
     }
 
-    /// False when the medium fails or gives something else than what was programmed: it then reads as zeroes with more errors
-    /// than any code corrects, so that nobody takes it for good data.
+    /// False when the medium fails or gives something else than what was programmed: it then reads as zeroes
+    /// with more errors than any code corrects, so that nobody takes it for good data.
     fn read_slot(&mut self, block: BlockAddr, page: PageInBlock, offset: usize, into: &mut [u8]) -> bool {
         let read = self.read_checked(block, page, offset, into);
         if read.is_err() {

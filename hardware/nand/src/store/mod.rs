@@ -49,7 +49,8 @@ pub struct Totals {
     pub pages_lost: u64,
 }
 
-/// After so many reads of a block its count is written to the image, so that a killed process forgets fewer than that.
+/// After so many reads of a block its count is written to the image, so that a killed process forgets fewer
+/// than that.
 const READS_BETWEEN_WRITES: u32 = 1024;
 
 /// One LUN's cells.
@@ -64,8 +65,8 @@ pub(crate) struct Die {
     side: SideTable,
     // Page memory of erased blocks, to be used again.
     free: Vec<Box<[u8]>>,
-    // Bytes that a page takes in a block's page memory, and how many of them are data; the OOB follows, and the sums of the
-    // data's parts where an image keeps those.
+    // Bytes that a page takes in a block's page memory, and how many of them are data; the OOB follows, and
+    // the sums of the data's parts where an image keeps those.
     stride: usize,
     inline_data: usize,
     oob_bytes: usize,
@@ -160,7 +161,8 @@ impl Die {
     fn page_seed(&self, block: BlockAddr, page: PageInBlock, erases: u32) -> u64 {
         mix64(self.seed ^ (u64::from(self.key(block, page)) << 32 | u64::from(erases)))
     }
-    /// The seed that a page has unless the side table says otherwise: that of its row, or 0 on a drive without scrambler.
+    /// The seed that a page has unless the side table says otherwise: that of its row, or 0 on a drive
+    /// without scrambler.
     #[inline]
     fn derived_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
         if self.blocks[block.index()].flags.has(Flags::UNSCRAMBLED) {
@@ -207,8 +209,9 @@ impl Die {
         passed
     }
 
-    /// Whether a page is the one to program next: the one behind the last in order, or the next word line's LSB page where upper pages
-    /// are left out (C31), which the array's order says of a block's second page. Pages in SLC mode come one behind the other.
+    /// Whether a page is the one to program next: the one behind the last in order, or the next word line's
+    /// LSB page where upper pages are left out (C31), which the array's order says of a block's second page.
+    /// Pages in SLC mode come one behind the other.
     fn follows(&self, at: PageAddr) -> bool {
         let state = &self.blocks[at.block.index()];
         let lsb_only = match state.next {
@@ -220,7 +223,8 @@ impl Die {
         at.page.0 == state.next - 1 + step
     }
 
-    /// The pages below `page` on its word line can't be read any more: its program, which moves their cells too, was cut off.
+    /// The pages below `page` on its word line can't be read any more: its program, which moves their cells
+    /// too, was cut off.
     fn lose_lower_pages(&mut self, block: BlockAddr, page: PageInBlock) {
         for lower in word_line(self.config.cells, page).0..page.0 {
             let key = self.key(block, PageInBlock(lower));
@@ -294,7 +298,8 @@ impl Die {
         let state = &mut self.blocks[block.index()];
         if page.0 == 0 {
             state.stamp = hours;
-            // Fresh memory comes zeroed from the allocator; recycled memory isn't cleared, since `next` hides what is stale.
+            // Fresh memory comes zeroed from the allocator; recycled memory isn't cleared, since `next` hides
+            // what is stale.
             let memory = self.free.pop().unwrap_or_else(|| vec![0; self.stride * pages].into_boxed_slice());
             state.pages = Some(memory);
             self.write_entry(block);
@@ -401,7 +406,8 @@ impl Die {
         }
     }
 
-    /// An erase that was interrupted: no page of the block is readable, and none can be programmed before an erase passes.
+    /// An erase that was interrupted: no page of the block is readable, and none can be programmed before an
+    /// erase passes.
     pub fn half_erase(&mut self, block: BlockAddr) {
         let state = &mut self.blocks[block.index()];
         if !state.flags.has(Flags::FACTORY_BAD) {
@@ -410,9 +416,8 @@ impl Die {
         }
     }
 
-    /// Makes bits of a page read wrong until its block is erased. On a page that isn't programmed it has no effect, unless the
-    /// block left the factory bad.
-    /// The injection lives in memory, not in an image.
+    /// Makes bits of a page read wrong until its block is erased. On a page that isn't programmed it has no
+    /// effect, unless the block left the factory bad. The injection lives in memory, not in an image.
     pub fn inject_flips(&mut self, block: BlockAddr, page: PageInBlock, bits: &[u32]) -> bool {
         let state = &self.blocks[block.index()];
         if !state.holds(page, self.config.cells) && !state.flags.has(Flags::FACTORY_BAD) {

@@ -5,8 +5,8 @@ use super::side::Form;
 use aster_codec::checksum::crc32c;
 use core::slice::ChunksExact;
 
-/// Bytes of a block entry: a divisor of 4096, since a process that is killed may end between two pages of a write, and half an
-/// entry would be none.
+/// Bytes of a block entry: a divisor of 4096, since a process that is killed may end between two pages of a
+/// write, and half an entry would be none.
 pub(super) const ENTRY_BYTES: usize = 32;
 const ENTRY_CRC_AT: usize = ENTRY_BYTES - 4;
 /// Bytes of a page record beside OOB, fingerprints and the slot's sums.
@@ -82,12 +82,14 @@ pub(crate) struct PageRecord<'a> {
     pub sums: &'a [u8],
 }
 
-/// Bytes of a slot that have a sum of their own: a sector is read, and checked, without the others of its page.
+/// Bytes of a slot that have a sum of their own: a sector is read, and checked, without the others of its
+/// page.
 pub(super) const SUMMED_BYTES: usize = 4096;
 /// Bytes of a sum.
 pub(super) const SUM_BYTES: usize = 4;
 
-/// Puts the sums of a slot's `bytes` into `sums`, one for each [`SUMMED_BYTES`] of them, the last of what is left.
+/// Puts the sums of a slot's `bytes` into `sums`, one for each [`SUMMED_BYTES`] of them, the last of what is
+/// left.
 pub(super) fn sums_of(bytes: &[u8], sums: &mut [u8]) {
     for (part, sum) in bytes.chunks(SUMMED_BYTES).zip(sums.chunks_exact_mut(SUM_BYTES)) {
         sum.copy_from_slice(&crc32c(part).to_le_bytes());
@@ -123,7 +125,8 @@ impl Form {
 }
 
 impl PageRecord<'_> {
-    /// `into` is a whole record, of which `sums_room` bytes are for sums; what the page has no value for is zero.
+    /// `into` is a whole record, of which `sums_room` bytes are for sums; what the page has no value for is
+    /// zero.
     pub fn write(&self, into: &mut [u8], sums_room: usize) {
         into.fill(0);
         into[0..4].copy_from_slice(&self.erases.wrapping_add(1).to_le_bytes());
@@ -137,8 +140,8 @@ impl PageRecord<'_> {
         into[sums..sums + self.sums.len()].copy_from_slice(self.sums);
         Self::seal(into);
     }
-    /// Marks the page of a written record as torn. One that is no sound record belongs to a program that was cut off before it
-    /// had written it: it becomes one that says so, in its cycle.
+    /// Marks the page of a written record as torn. One that is no sound record belongs to a program that was
+    /// cut off before it had written it: it becomes one that says so, in its cycle.
     pub fn tear(record: &mut [u8]) {
         if Form::from_code(record[8] & !TORN_BIT).is_none() || !is_whole(record) {
             record[4..].fill(0);
@@ -181,9 +184,9 @@ impl<'a> Records<'a> {
     pub fn new(bytes: &'a [u8], shape: RecordShape) -> Self {
         Records { bytes: bytes.chunks_exact(shape.record), shape }
     }
-    /// The next page's record, while pages are programmed in the block's cycle `erases`. A record that is damaged belongs to a
-    /// program that was cut off: its page is torn.
-    /// True beside it when it is as it was written.
+    /// The next page's record, while pages are programmed in the block's cycle `erases`. A record that is
+    /// damaged belongs to a program that was cut off: its page is torn. True beside it when it is as it was
+    /// written.
     pub fn next(&mut self, erases: u32) -> Option<(PageRecord<'a>, bool)> {
         let bytes = self.bytes.next()?;
         if u32_at(bytes, 0) != erases.wrapping_add(1) {
@@ -208,8 +211,8 @@ impl<'a> Records<'a> {
             self.bytes.nth(pages - 1);
         }
     }
-    /// True when a page behind those that [`Records::next`] gave has a sound record of the cycle: then what ended them was no
-    /// program that was cut off, since pages are programmed in order.
+    /// True when a page behind those that [`Records::next`] gave has a sound record of the cycle: then what
+    /// ended them was no program that was cut off, since pages are programmed in order.
     pub fn go_on(mut self, erases: u32) -> bool {
         self.bytes.any(|bytes| u32_at(bytes, 0) == erases.wrapping_add(1) && is_whole(bytes))
     }

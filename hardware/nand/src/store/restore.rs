@@ -8,10 +8,12 @@ use alloc::vec::Vec;
 use aster_units::{BlockAddr, PageInBlock};
 
 impl Die {
-    /// Rebuilds a block from its image: state entry and page records. Gives the pages whose record was not written to its end.
+    /// Rebuilds a block from its image: state entry and page records. Gives the pages whose record was not
+    /// written to its end.
     ///
     /// # Errors
-    /// The page whose record was written and isn't whole any more: pages behind it were programmed afterwards, and well.
+    /// The page whose record was written and isn't whole any more: pages behind it were programmed
+    /// afterwards, and well.
     pub fn restore(
         &mut self,
         block: BlockAddr,
@@ -25,7 +27,8 @@ impl Die {
         let mut cut_off = Vec::new();
         while let Some((record, sound)) = records.next(erases) {
             match cut_off.first() {
-                // A program that is cut off tears the pages below it, which may be cut off in turn: what is torn proves nothing.
+                // A program that is cut off tears the pages below it, which may be cut off in turn: what is
+                // torn proves nothing.
                 Some(&first) if sound && !record.torn => return Err(first),
                 _ if !sound => cut_off.push(page),
                 _ => {}

@@ -1,4 +1,5 @@
-//! What few pages have beside plain content in the drive's scale: foreign seeds, literal bytes, injected errors.
+//! What few pages have beside plain content in the drive's scale: foreign seeds, literal bytes, injected
+//! errors.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -288,7 +288,8 @@ fn a_record_that_something_else_wrote_to_is_no_program_that_was_cut_off() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A kill ends a write between two pages of the file. Whatever it ends, the image has lost its power and is not damaged.
+    /// A kill ends a write between two pages of the file. Whatever it ends, the image has lost its power and
+    /// is not damaged.
     #[test]
     fn killed_processes_leave_images_that_are_whole(
         full in any::<bool>(),

@@ -9,7 +9,8 @@ use aster_ports::medium::MediumError;
 use aster_units::{BlockAddr, Content, LunIndex, PageInBlock};
 use core::fmt;
 
-/// A page of an image whose bytes aren't those that were programmed: something else has written to what holds it.
+/// A page of an image whose bytes aren't those that were programmed: something else has written to what holds
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamagedPage {
     /// Its LUN.
@@ -18,8 +19,8 @@ pub struct DamagedPage {
     pub block: BlockAddr,
     /// The page in the block.
     pub page: PageInBlock,
-    /// Where the damage is, in bytes from the start of what holds the medium: it lies in the 4096 bytes, or in the record, that
-    /// begin there.
+    /// Where the damage is, in bytes from the start of what holds the medium: it lies in the 4096 bytes, or
+    /// in the record, that begin there.
     pub offset: u64,
 }
 
@@ -44,7 +45,8 @@ impl Die {
         }
     }
 
-    /// Reads bytes of a page's slot from `offset` on, a multiple of 4096, and compares each part of 4096 with its sum.
+    /// Reads bytes of a page's slot from `offset` on, a multiple of 4096, and compares each part of 4096 with
+    /// its sum.
     pub(super) fn read_checked(
         &mut self,
         block: BlockAddr,
@@ -67,7 +69,8 @@ impl Die {
         Err(MediumError { offset: damaged.offset, reason })
     }
 
-    /// Reads every page of a block whose bytes lie on an image, and adds those that are damaged to `damaged`. Gives how many it read.
+    /// Reads every page of a block whose bytes lie on an image, and adds those that are damaged to `damaged`.
+    /// Gives how many it read.
     ///
     /// # Errors
     /// When the medium fails.

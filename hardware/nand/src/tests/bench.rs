@@ -254,8 +254,9 @@ pub struct TestMedium {
     pub pages: Rc<RefCell<alloc::collections::BTreeMap<u64, Box<[u8; 4096]>>>>,
     pub size: u64,
     pub fails: Rc<core::cell::Cell<bool>>,
-    /// Pages of 4096 bytes that are still written to before the process that writes is killed: what it then writes goes nowhere. The
-    /// system carries a write out page by page and looks for a kill between two of them.
+    /// Pages of 4096 bytes that are still written to before the process that writes is killed: what it then
+    /// writes goes nowhere. The system carries a write out page by page and looks for a kill between two of
+    /// them.
     pub lives: Rc<core::cell::Cell<u64>>,
 }
 

@@ -1,4 +1,5 @@
-//! READ CACHE, PAGE CACHE PROGRAM and multi-plane commands. RDY is bit 6, ARDY bit 5, FAILC bit 1, FAIL bit 0 (ONFI 5.1 §5.13).
+//! READ CACHE, PAGE CACHE PROGRAM and multi-plane commands. RDY is bit 6, ARDY bit 5, FAILC bit 1, FAIL bit 0
+//! (ONFI 5.1 §5.13).
 
 use super::bench::*;
 use alloc::vec;
@@ -157,7 +158,8 @@ fn failc_is_of_the_page_before_and_fail_of_the_last() {
     }
 }
 
-/// Multi-plane PROGRAM (ONFI 5.1 §5.20): 80h … 11h, 81h … 10h; READ: 00h … 32h, 00h … 30h, 06h … E0h; ERASE: 60h … D1h, 60h … D0h.
+/// Multi-plane PROGRAM (ONFI 5.1 §5.20): 80h … 11h, 81h … 10h; READ: 00h … 32h, 00h … 30h, 06h … E0h; ERASE:
+/// 60h … D1h, 60h … D0h.
 #[test]
 fn planes_work_at_the_same_time() {
     let (mut bus, inspect) = one(rich(Content::Full));

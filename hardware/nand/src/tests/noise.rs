@@ -148,7 +148,8 @@ proptest! {
         bus.wait(Duration::from_millis(100));
         let now = bus.now;
         let _ = bus.package.select(now, true);
-        // READ STATUS tells of the LUN that was named last; another may take tRST of an erase, half a millisecond.
+        // READ STATUS tells of the LUN that was named last; another may take tRST of an erase, half a
+        // millisecond.
         bus.cmd(0xff).wait(Duration::from_millis(1));
         bus.mode = DataMode::Sdr;
         prop_assert_eq!(bus.until_ready(), 0xe0);

@@ -195,7 +195,8 @@ fn a_block_of_lsb_pages_reopens_as_it_was() {
             (Bus::new(array.take_packages(0).remove(0)), array)
         };
         let open = || opened(&c);
-        // Blocks that had all pages before, so that the records of upper pages hold something; one is opened and no more.
+        // Blocks that had all pages before, so that the records of upper pages hold something; one is opened
+        // and no more.
         let (mut bus, array) = opened(&all_pages);
         for block in [3, 4] {
             (0..8).for_each(|page| assert_eq!(bus.program(block, page, 9), 0xe0));
@@ -284,7 +285,8 @@ fn a_record_cut_off_in_the_middle_is_a_torn_page() {
     bus.program(0, 0, 1);
     bus.program(0, 1, 2);
     drop((bus, array));
-    // The record of page 1 follows that of page 0: 16 fixed bytes, 16 of OOB and three sums each, rounded up; spoil a byte of its OOB.
+    // The record of page 1 follows that of page 0: 16 fixed bytes, 16 of OOB and three sums each, rounded up;
+    // spoil a byte of its OOB.
     let records = 4096 + (16u64 * 32).next_multiple_of(4096);
     medium.pages.borrow_mut().get_mut(&(records / 4096)).unwrap()[48 + 14] ^= 1;
     let mut array = open();

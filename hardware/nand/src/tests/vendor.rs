@@ -1,4 +1,5 @@
-//! Commands that packages may have beside: COPYBACK, SLC prefix, one-shot, suspend, read retry, resets of a part, ODT and ZQ.
+//! Commands that packages may have beside: COPYBACK, SLC prefix, one-shot, suspend, read retry, resets of a
+//! part, ODT and ZQ.
 
 use super::bench::*;
 use crate::{ErrorModel, NandArray, NandConfig};
@@ -447,7 +448,8 @@ fn the_parameter_page_tells_of_optional_commands() {
         bus.cmd(0x00).out(256).bytes().to_vec()
     };
     let (plain, full) = (parse(config(Content::Full)), parse(rich(Content::Full)));
-    // Bytes 8–9 (ONFI 5.1 §5.7.1): bits 0 cache program, 1 read cache, 4 copyback, 9 reset LUN, 11 ODT, 13 ZQ calibration.
+    // Bytes 8–9 (ONFI 5.1 §5.7.1): bits 0 cache program, 1 read cache, 4 copyback, 9 reset LUN, 11 ODT, 13 ZQ
+    // calibration.
     let differs = u16::from_le_bytes([plain[8] ^ full[8], plain[9] ^ full[9]]);
     assert_eq!(differs, 1 | 1 << 1 | 1 << 4 | 1 << 9 | 1 << 11 | 1 << 13);
     // Bytes 6–7: bits 3 and 6 multi-plane program and read, 14 ZQ calibration.

@@ -1,5 +1,5 @@
-//! Each wait violated by a nanosecond, and kept to the nanosecond. SDR mode 0 (ONFI 5.1, chapter 4): tADL 400 ns, tRHW 200 ns,
-//! tWB 200 ns, tWHR 120 ns, tRR 40 ns, tCEH 20 ns; tCCS 300 ns comes from the configuration.
+//! Each wait violated by a nanosecond, and kept to the nanosecond. SDR mode 0 (ONFI 5.1, chapter 4): tADL 400
+//! ns, tRHW 200 ns, tWB 200 ns, tWHR 120 ns, tRR 40 ns, tCEH 20 ns; tCCS 300 ns comes from the configuration.
 
 use super::bench::*;
 use aster_ports::package::{BurstTiming, DataIn, DataMode, Package, ProtocolError};

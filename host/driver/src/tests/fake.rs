@@ -198,7 +198,8 @@ impl Fake {
         self.cc = cc;
     }
 
-    /// Does all the work there is; gives the vectors to interrupt, one for each completion queue that got entries.
+    /// Does all the work there is; gives the vectors to interrupt, one for each completion queue that got
+    /// entries.
     pub(crate) fn work(&mut self) -> Vec<u16> {
         let mut vectors = Vec::new();
         for queue in self.sqs.keys().copied().collect::<Vec<_>>() {

@@ -1,9 +1,9 @@
 //! fio job files: text to [`Job`]s.
 //!
-//! Sections inherit from the `[global]` sections before them; `;` and `#` begin comments; sizes take fio's suffixes
-//! after `kb_base`, and percentages of the drive where fio has them. [`options`] lists every option that fio has: those that are taken,
-//! those that change nothing here and why, and those that are refused by name. Anything else is an error that names
-//! the option, its line and the nearest known option.
+//! Sections inherit from the `[global]` sections before them; `;` and `#` begin comments; sizes take fio's
+//! suffixes after `kb_base`, and percentages of the drive where fio has them. [`options`] lists every option
+//! that fio has: those that are taken, those that change nothing here and why, and those that are refused by
+//! name. Anything else is an error that names the option, its line and the nearest known option.
 
 mod error;
 mod option;
@@ -29,7 +29,8 @@ use section::Section;
 /// Each line that cannot be taken, with what is wrong and what would be right.
 ///
 /// ```
-/// let jobs = aster_workload::fio::parse("[global]\nbs=16k\n[scan]\nrw=read\n[update]\nrw=randwrite\niodepth=32\n")?;
+/// let text = "[global]\nbs=16k\n[scan]\nrw=read\n[update]\nrw=randwrite\niodepth=32\n";
+/// let jobs = aster_workload::fio::parse(text)?;
 /// assert_eq!(jobs[1].queue_depth, 32);
 /// # Ok::<(), aster_workload::fio::JobFileError>(())
 /// ```
@@ -49,7 +50,8 @@ pub fn parse(text: &str) -> Result<Vec<Job>, JobFileError> {
     Ok(reader.jobs)
 }
 
-/// A section whose lines are collected before they count: `kb_base` governs the lines before it too, as in fio.
+/// A section whose lines are collected before they count: `kb_base` governs the lines before it too, as in
+/// fio.
 struct Open<'a> {
     name: &'a str,
     line: usize,

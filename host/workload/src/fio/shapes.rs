@@ -82,7 +82,8 @@ fn zones(text: &str, parse: impl Fn(&str) -> Option<Vec<Zone>>) -> Option<PerDir
     any.then_some(zones)
 }
 
-/// `60/10:30/20`: percentages of requests and of the region. Sizes left out share evenly what the others leave.
+/// `60/10:30/20`: percentages of requests and of the region. Sizes left out share evenly what the others
+/// leave.
 fn relative(text: &str) -> Option<Vec<Zone>> {
     let parts = parts(text, |size| values::integer(size).filter(|&p| p <= 100))?;
     let given: u64 = parts.iter().filter_map(|part| part.1).sum();

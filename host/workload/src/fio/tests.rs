@@ -346,7 +346,8 @@ fn a_steady_state_has_a_criterion_and_a_window() {
     }
 }
 
-/// The names of all options and their aliases in fio 3.42 (options.c and engines/*.c at fio-3.42-135-gf5344384), one a line.
+/// The names of all options and their aliases in fio 3.42 (options.c and engines/*.c at
+/// fio-3.42-135-gf5344384), one a line.
 const FIO_3_42: &str = include_str!("fio-3.42-options.txt");
 
 #[test]

@@ -6,8 +6,8 @@ use aster_units::Duration;
 const PICOS_PER_MICROSECOND: u64 = 1_000_000;
 const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// What `k` means (fio's `kb_base`). With 1024, fio's default, `k` is 1024 and `ki` is 1000; with 1000 it is the
-/// other way round, as in IEC 80000-13.
+/// What `k` means (fio's `kb_base`). With 1024, fio's default, `k` is 1024 and `ki` is 1000; with 1000 it is
+/// the other way round, as in IEC 80000-13.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum KbBase {
     Binary,

@@ -24,16 +24,16 @@ pub(crate) enum Token {
 }
 
 impl Contents {
-    /// Writes carry address and version; what tasks with [`crate::Job::verify`] read is checked to be whole and to be at
-    /// its own address, whichever version it is. Takes no memory.
+    /// Writes carry address and version; what tasks with [`crate::Job::verify`] read is checked to be whole
+    /// and to be at its own address, whichever version it is. Takes no memory.
     pub fn unversioned(drive: Drive, seed: u64) -> Self {
         let block_log2 = drive.block_bytes.trailing_zeros();
         assert!(drive.block_bytes == 1 << block_log2, "a logical block is a power of two: {drive:?}");
         Contents { drive, block_log2, seed, version: 0, oracle: None, found: Vec::new() }
     }
 
-    /// Reads are checked for their version too. The drive is all zero now. 4 bytes a block that is written; every write
-    /// of the run is followed.
+    /// Reads are checked for their version too. The drive is all zero now. 4 bytes a block that is written;
+    /// every write of the run is followed.
     pub fn versioned(drive: Drive, seed: u64) -> Self {
         let oracle = Some(Oracle::new(drive.bytes / u64::from(drive.block_bytes)));
         Contents { oracle, ..Contents::unversioned(drive, seed) }
@@ -55,8 +55,8 @@ impl Contents {
         self.oracle.as_ref()
     }
 
-    /// What was in flight will never complete, as after a power cut or a reset: its blocks hold what they held, or
-    /// what was being written.
+    /// What was in flight will never complete, as after a power cut or a reset: its blocks hold what they
+    /// held, or what was being written.
     pub fn abandon_all(&mut self) {
         if let Some(oracle) = &mut self.oracle {
             oracle.abandon_all();
@@ -121,8 +121,8 @@ impl Contents {
             Token::Write(token) if succeeded => oracle.complete_write(token),
             Token::Write(token) => oracle.abandon_write(token),
             Token::Read(token) => {
-                // A failed read found nothing. It is closed where that says nothing about the blocks; where they may
-                // hold several versions it stays open, which only costs memory.
+                // A failed read found nothing. It is closed where that says nothing about the blocks; where
+                // they may hold several versions it stays open, which only costs memory.
                 self.found.clear();
                 for block in slba..slba + u64::from(blocks) {
                     let acceptable = oracle.acceptable(block);

@@ -1,14 +1,14 @@
-//! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. The one part of this crate
-//! that knows a driver.
+//! Carries out workloads on the driver of [`aster_driver`], in the host's simulated time. The one part of
+//! this crate that knows a driver.
 //!
-//! A [`Task`] is a source of requests with its pace: a copy of a [`Job`], or a trace. [`Runner`] gives each task a queue
-//! pair, keeps its requests in flight, times and counts them ([`Statistics`], [`LatencySink`]) and checks what comes back
-//! ([`Contents`]).
+//! A [`Task`] is a source of requests with its pace: a copy of a [`Job`], or a trace. [`Runner`] gives each
+//! task a queue pair, keeps its requests in flight, times and counts them ([`Statistics`], [`LatencySink`])
+//! and checks what comes back ([`Contents`]).
 //!
-//! The run mode drives it: [`Runner::start`], then [`Runner::on_interrupt`] for each interrupt and [`Runner::on_timer`]
-//! at [`Runner::next_deadline`], always after it has advanced the host's executor to that time. Completions are handled
-//! at once, without a task: record, next request, submit, one doorbell a batch. Nothing is allocated for a request but
-//! by the oracle of verified contents.
+//! The run mode drives it: [`Runner::start`], then [`Runner::on_interrupt`] for each interrupt and
+//! [`Runner::on_timer`] at [`Runner::next_deadline`], always after it has advanced the host's executor to
+//! that time. Completions are handled at once, without a task: record, next request, submit, one doorbell a
+//! batch. Nothing is allocated for a request but by the oracle of verified contents.
 
 mod contents;
 mod precondition;
@@ -115,8 +115,8 @@ pub struct Runner<B: Bar, L> {
 }
 
 impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
-    /// Runs `tasks` on the drive behind `driver`, which has been brought up. `contents` says what the drive holds;
-    /// `sink` gets each measured latency, under the task's index in `tasks`.
+    /// Runs `tasks` on the drive behind `driver`, which has been brought up. `contents` says what the drive
+    /// holds; `sink` gets each measured latency, under the task's index in `tasks`.
     pub fn new(
         driver: &Rc<Driver<B>>,
         tasks: Vec<Task>,
@@ -208,7 +208,8 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         (self.shared.driver.config().command_timeout / CHECKS_PER_TIMEOUT).max(Duration::from_picos(1))
     }
 
-    /// When [`Runner::on_timer`] wants to be called next; `None` when only an interrupt can bring the run forward.
+    /// When [`Runner::on_timer`] wants to be called next; `None` when only an interrupt can bring the run
+    /// forward.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.fault.is_some() {
@@ -238,8 +239,8 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.fault
     }
 
-    /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests nobody has
-    /// counted ([`Task::expecting`]) counts only when it is through.
+    /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests
+    /// nobody has counted ([`Task::expecting`]) counts only when it is through.
     pub fn progress(&self) -> (u64, u64) {
         let now = self.now();
         let done = self.tasks.iter().map(|task| task.progress(now)).sum();

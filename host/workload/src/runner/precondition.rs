@@ -3,7 +3,8 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How a drive is brought into the state in which it is measured: by real writes, as one would do it to a drive.
+/// How a drive is brought into the state in which it is measured: by real writes, as one would do it to a
+/// drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Precondition {
     /// Bytes from the drive's start that are filled; `None` is the whole drive.
@@ -12,7 +13,8 @@ pub struct Precondition {
     pub fill_block: u32,
     /// Length of the random writes that follow.
     pub overwrite_block: u32,
-    /// How much is overwritten at random after the fill, in percent of what was filled. 0 leaves it sequential.
+    /// How much is overwritten at random after the fill, in percent of what was filled. 0 leaves it
+    /// sequential.
     pub overwrite_percent: u32,
     /// Requests in flight.
     pub queue_depth: u32,
@@ -20,8 +22,9 @@ pub struct Precondition {
     pub seed: u64,
 }
 
-/// The jobs that precondition a drive of `drive_bytes`: a sequential fill, then random overwrites that visit each block
-/// once a pass. Put them in front of the jobs to measure, the first of which comes after the previous ones.
+/// The jobs that precondition a drive of `drive_bytes`: a sequential fill, then random overwrites that visit
+/// each block once a pass. Put them in front of the jobs to measure, the first of which comes after the
+/// previous ones.
 pub fn precondition(drive_bytes: u64, how: &Precondition) -> Vec<Job> {
     let bytes = how.bytes.unwrap_or(drive_bytes).min(drive_bytes);
     let write = |name: &str, access, block| Job {

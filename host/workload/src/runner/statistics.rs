@@ -4,8 +4,8 @@ use alloc::string::String;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::Status;
 
-/// Takes the latency of each measured request, from being issued to being complete with all its commands, and hears of
-/// the waves of a run.
+/// Takes the latency of each measured request, from being issued to being complete with all its commands, and
+/// hears of the waves of a run.
 pub trait LatencySink {
     /// A request of the task with this index has completed.
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration);
@@ -13,7 +13,8 @@ pub trait LatencySink {
     fn arrived(&mut self, _task: usize, _arrived: &Arrived) {}
     /// Such a request has completed: the time since its arrival.
     fn record_from_arrival(&mut self, _task: usize, _kind: RequestKind, _latency: Duration) {}
-    /// The tasks of a wave begin now. Nothing of the waves before is in flight, nothing of this one has been issued.
+    /// The tasks of a wave begin now. Nothing of the waves before is in flight, nothing of this one has been
+    /// issued.
     fn wave_begins(&mut self, _wave: u32, _now: Instant) {}
 }
 
@@ -76,8 +77,8 @@ pub struct KindStatistics {
     pub latency_max: Duration,
 }
 
-/// What a task has done. Requests issued in the ramp time, and those that only read back, are not in the figures of
-/// their kind.
+/// What a task has done. Requests issued in the ramp time, and those that only read back, are not in the
+/// figures of their kind.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statistics {
     /// The task's name.
@@ -86,7 +87,8 @@ pub struct Statistics {
     pub job: String,
     /// The wave that the task is part of: tasks of one wave run beside each other, waves one after the other.
     pub wave: u32,
-    /// The reporting group that it is shown with, if its job asks for that: tasks of one group stand beside each other.
+    /// The reporting group that it is shown with, if its job asks for that: tasks of one group stand beside
+    /// each other.
     pub group: Option<u32>,
     /// By kind: the order is [`Statistics::KINDS`].
     pub kinds: [KindStatistics; Statistics::KINDS.len()],

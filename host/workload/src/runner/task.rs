@@ -32,8 +32,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// The copies of some jobs, laid out on `drive`. A job that comes after the previous ones waits for all of them;
-    /// others run beside each other. `run_seed` matters to jobs that are not repeatable.
+    /// The copies of some jobs, laid out on `drive`. A job that comes after the previous ones waits for all
+    /// of them; others run beside each other. `run_seed` matters to jobs that are not repeatable.
     ///
     /// # Errors
     /// The first job that does not fit the drive.
@@ -63,8 +63,8 @@ impl Task {
         }
     }
 
-    /// A trace, or another source that a run may fail to read on. With `verify` what it reads is checked; the trace's
-    /// own content is unknown, so it writes the content of [`super::Contents`].
+    /// A trace, or another source that a run may fail to read on. With `verify` what it reads is checked; the
+    /// trace's own content is unknown, so it writes the content of [`super::Contents`].
     pub fn of_trace(
         name: String,
         source: Box<dyn Source<Error = TraceError>>,
@@ -75,7 +75,8 @@ impl Task {
         Task { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
     }
 
-    /// The source will give so many requests besides flushes: lets [`super::Runner::progress`] tell how far a trace is.
+    /// The source will give so many requests besides flushes: lets [`super::Runner::progress`] tell how far a
+    /// trace is.
     pub fn expecting(self, requests: u64) -> Task {
         Task { expected: Some(requests), ..self }
     }
@@ -245,8 +246,8 @@ impl Running {
         self.end_if_drained(now);
     }
 
-    /// Issues nothing more because another task has ended; a closing flush still goes. It must be pumped then. `waiting_too` ends it also
-    /// when it has not begun. False when there was nothing left to end.
+    /// Issues nothing more because another task has ended; a closing flush still goes. It must be pumped
+    /// then. `waiting_too` ends it also when it has not begun. False when there was nothing left to end.
     pub(super) fn end_with_another(&mut self, waiting_too: bool) -> bool {
         match self.stage {
             Stage::Waiting if waiting_too => {
@@ -278,7 +279,8 @@ impl Running {
         self.plan.as_ref().map_or((false, false), |plan| (plan.job.exit_all, plan.job.exit_all_on_error))
     }
 
-    /// Forgets the commands that have found no slot. Their requests are in no statistics: not all of their bytes moved.
+    /// Forgets the commands that have found no slot. Their requests are in no statistics: not all of their
+    /// bytes moved.
     fn drop_unsent(&mut self) {
         while let Some(index) = self.unsent.pop_front() {
             let flight = &mut self.flights[index as usize];
@@ -392,7 +394,8 @@ impl Running {
         }
     }
 
-    /// Submits the commands of a request that are still to be submitted. False when there was no slot for all.
+    /// Submits the commands of a request that are still to be submitted. False when there was no slot for
+    /// all.
     #[inline]
     fn send<B: Bar + 'static, L>(&mut self, index: u32, shared: &mut Shared<B, L>) -> bool {
         let flight = &mut self.flights[index as usize];

@@ -6,9 +6,9 @@ use crate::RequestKind;
 const SECTOR_BYTES: u64 = 512;
 const NANO_DIGITS: usize = 9;
 
-/// The text that `blkparse` prints by default: `maj,min cpu sequence seconds.nanoseconds pid action rwbs sector + n
-/// [command]`. Queue events (action Q) are what the host asked; all others are passed over, as is the summary that
-/// ends the text.
+/// The text that `blkparse` prints by default: `maj,min cpu sequence seconds.nanoseconds pid action rwbs
+/// sector + n [command]`. Queue events (action Q) are what the host asked; all others are passed over, as is
+/// the summary that ends the text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blkparse {
     in_summary: bool,

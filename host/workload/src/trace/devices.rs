@@ -51,7 +51,8 @@ pub struct Device {
     pub requests: u64,
     /// Bytes of its writes.
     pub written_bytes: u64,
-    /// One past the highest byte that it was asked for, as recorded and widened to whole blocks; 0 for one left out.
+    /// One past the highest byte that it was asked for, as recorded and widened to whole blocks; 0 for one
+    /// left out.
     pub end: u64,
     /// Bytes of its longest request, widened to whole blocks; 0 for one left out.
     pub longest: u64,
@@ -74,8 +75,8 @@ impl Table {
         &self.known
     }
 
-    /// Counts a request to the device of this name, which `devices` has replayed or not. `None` when it is a new one and there are
-    /// [`DEVICES_MAX`] already.
+    /// Counts a request to the device of this name, which `devices` has replayed or not. `None` when it is a
+    /// new one and there are [`DEVICES_MAX`] already.
     pub(super) fn meet(&mut self, name: &str, devices: &Devices, drive: Drive) -> Option<&mut Device> {
         if self.known.get(self.last).is_none_or(|device| device.name != name) {
             self.last = match self.by_name.get(name) {

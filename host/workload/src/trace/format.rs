@@ -43,8 +43,8 @@ impl Format {
         }
     }
 
-    /// What a first line of no format ([`Format::detect`]) comes nearest to, by how it is parted, and what is wrong with
-    /// it as that; `None` where nobody could say.
+    /// What a first line of no format ([`Format::detect`]) comes nearest to, by how it is parted, and what is
+    /// wrong with it as that; `None` where nobody could say.
     pub fn nearest(first_line: &str) -> Option<(Format, TraceProblem)> {
         let (commas, words) = (first_line.matches(',').count(), first_line.split_whitespace());
         let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());

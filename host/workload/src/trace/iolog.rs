@@ -5,8 +5,8 @@ use crate::RequestKind;
 const VERSION_2: &str = "fio version 2 iolog";
 const VERSION_3: &str = "fio version 3 iolog";
 
-/// fio's iolog. The first line names the version: 2 has `file action [offset length]` and waits in microseconds,
-/// 3 has a timestamp in microseconds before each line and no waits. A device is a file name.
+/// fio's iolog. The first line names the version: 2 has `file action [offset length]` and waits in
+/// microseconds, 3 has a timestamp in microseconds before each line and no waits. A device is a file name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Iolog {
     version: Option<Version>,

@@ -1,4 +1,5 @@
-//! Recorded traces as they are, line by line: `blkparse` text, MSR Cambridge CSV, fio iolog versions 2 and 3, MQSim's ASCII.
+//! Recorded traces as they are, line by line: `blkparse` text, MSR Cambridge CSV, fio iolog versions 2 and 3,
+//! MQSim's ASCII.
 //!
 //! | format | a line | times | device |
 //! |---|---|---|---|
@@ -7,8 +8,9 @@
 //! | [`Format::Iolog`] | `fio version 3 iolog` first, then `1500 /dev/sda write 0 4096` | µs | `/dev/sda` |
 //! | [`Format::Mqsim`] | `11413000 0 657728 16 1`: time, device, sector, sectors, 0 write or 1 read | ns | `0` |
 //!
-//! A trace of several devices is replayed for those that [`Replay::devices`] chooses, the first that appears unless told
-//! otherwise: a stack of devices records the same request once a layer. [`Trace::devices`] tells what each was asked for.
+//! A trace of several devices is replayed for those that [`Replay::devices`] chooses, the first that appears
+//! unless told otherwise: a stack of devices records the same request once a layer. [`Trace::devices`] tells
+//! what each was asked for.
 
 mod blkparse;
 mod devices;
@@ -40,8 +42,8 @@ pub const SPEED_RECORDED: u32 = 1_000;
 /// When the requests of a trace go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
-    /// At their recorded times, counted from the first, or so many times as fast. The queue depth still bounds what is in
-    /// flight.
+    /// At their recorded times, counted from the first, or so many times as fast. The queue depth still
+    /// bounds what is in flight.
     Recorded {
         /// Thousandths of the recorded speed, above 0: 2,000 replays twice as fast.
         speed: u32,
@@ -55,7 +57,8 @@ pub enum Times {
 pub enum Beyond {
     /// An error.
     Refuse,
-    /// Its offset is taken modulo the drive's size; one that would then cross the end is moved to just before it.
+    /// Its offset is taken modulo the drive's size; one that would then cross the end is moved to just before
+    /// it.
     Wrap,
 }
 
@@ -104,7 +107,8 @@ struct Rest {
     at: Option<Duration>,
 }
 
-/// A trace as a [`Source`]: reads a line when it needs one, keeps none. The lines come from whoever can read files.
+/// A trace as a [`Source`]: reads a line when it needs one, keeps none. The lines come from whoever can read
+/// files.
 #[derive(Clone, Debug)]
 pub struct Trace<L> {
     lines: L,

@@ -5,8 +5,8 @@ use crate::RequestKind;
 /// MQSim counts in sectors of 512 bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// A line of MQSim's ASCII traces: `time device sector sectors type`, where type 0 is a write and 1 a read. A device is
-/// its number.
+/// A line of MQSim's ASCII traces: `time device sector sectors type`, where type 0 is a write and 1 a read. A
+/// device is its number.
 pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
     if line.trim().is_empty() {
         return Ok(Line::Nothing);

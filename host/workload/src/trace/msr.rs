@@ -5,7 +5,8 @@ use crate::RequestKind;
 /// Fields of a line.
 const FIELDS: usize = 7;
 
-/// What the fields are called, where a file names them in its first line: the published ones don't, spreadsheets add it.
+/// What the fields are called, where a file names them in its first line: the published ones don't,
+/// spreadsheets add it.
 const NAMES: [&str; FIELDS] =
     ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
 
@@ -17,8 +18,9 @@ pub(super) fn is_header(line: &str) -> bool {
         && fields.next().is_none()
 }
 
-/// A line of the MSR Cambridge traces (SNIA IOTTA): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The
-/// timestamp is a Windows file time, in units of 100 ns; offset and size are bytes. A device is `hostname,disk`.
+/// A line of the MSR Cambridge traces (SNIA IOTTA):
+/// `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The timestamp is a Windows file time, in
+/// units of 100 ns; offset and size are bytes. A device is `hostname,disk`.
 pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
     if line.trim().is_empty() {
         return Ok(Line::Nothing);

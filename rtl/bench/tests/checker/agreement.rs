@@ -1,5 +1,5 @@
-//! The checker and the package model find the same parameter violated, each by its own knowledge: a sequence in SDR mode 0
-//! that keeps everything, and the same with one wait cut short.
+//! The checker and the package model find the same parameter violated, each by its own knowledge: a sequence
+//! in SDR mode 0 that keeps everything, and the same with one wait cut short.
 
 use aster_events::Recorder;
 use aster_nand::{
@@ -216,7 +216,8 @@ impl Bus {
         self.addresses(&[1]);
         self.wait_from_latch(400);
         self.write(&[1, 0, 0, 0]);
-        // To the status byte: its latch takes 50 ns and tWHR 120, and 50 have gone by since the last byte was latched.
+        // To the status byte: its latch takes 50 ns and tWHR 120, and 50 have gone by since the last byte was
+        // latched.
         self.hold(waits.itc - 220);
         self.status(Waits { whr: 120, ..waits });
     }

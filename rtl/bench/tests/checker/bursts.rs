@@ -1,5 +1,5 @@
-//! The checker on bursts drawn by hand, in NV-DDR and NV-DDR2: nothing is found in those that keep ONFI's minima, and with one
-//! interval cut short just that parameter is.
+//! The checker on bursts drawn by hand, in NV-DDR and NV-DDR2: nothing is found in those that keep ONFI's
+//! minima, and with one interval cut short just that parameter is.
 //!
 //! The intervals are typed from ONFI 5.1 §4 (NV-DDR mode 1: tCK 30 ns; NV-DDR2 mode 4: tRC and tDSC 10 ns).
 
@@ -76,7 +76,8 @@ fn nv_ddr_bursts_show_each_interval_that_is_cut_short() {
     }
 }
 
-/// NV-DDR2: a read burst of four bytes that a latch ends, a write burst that a latch ends, and one that CE# ends.
+/// NV-DDR2: a read burst of four bytes that a latch ends, a write burst that a latch ends, and one that CE#
+/// ends.
 #[derive(Clone, Copy)]
 pub struct NvDdr2 {
     /// RE# low before its first rise, and after its last fall until CLE rises; and so long beyond that.

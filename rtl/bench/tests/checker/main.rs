@@ -1,4 +1,5 @@
-//! The checker against pins drawn by hand: nothing is found in what keeps ONFI's minima, and with one interval cut short just that parameter is.
+//! The checker against pins drawn by hand: nothing is found in what keeps ONFI's minima, and with one
+//! interval cut short just that parameter is.
 
 mod agreement;
 mod bursts;

@@ -1,5 +1,5 @@
-//! A whole drive on RTL channels: written, overwritten until garbage is collected, read back and checked, by the same
-//! firmware as ever.
+//! A whole drive on RTL channels: written, overwritten until garbage is collected, read back and checked, by
+//! the same firmware as ever.
 
 use aster_device::profile::{ControllerName, shipped};
 use aster_device::{ChannelHardware, Media, Profile};

@@ -1,8 +1,8 @@
-//! The gate (design §4): the same seeded stream of legal operations on the timed model and on RTL gives the same bus cycles,
-//! bytes, status and durations to the clock cycle.
+//! The gate (design §4): the same seeded stream of legal operations on the timed model and on RTL gives the
+//! same bus cycles, bytes, status and durations to the clock cycle.
 //!
-//! `ASTER_LONG=1` runs 10⁵ operations instead of hundreds. A failure prints the setting, with its seed, and where the two
-//! buses begin to differ.
+//! `ASTER_LONG=1` runs 10⁵ operations instead of hundreds. A failure prints the setting, with its seed, and
+//! where the two buses begin to differ.
 
 use crate::bench::{Bench, Hardware, Order, Seen, Setting};
 use crate::stream::{self, Outcome};

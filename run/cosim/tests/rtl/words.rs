@@ -1,5 +1,5 @@
-//! Illegal words give the same error on both: streams are mutated at random, and what the timed model says of them, and does
-//! with those that are still legal, the RTL must say and do.
+//! Illegal words give the same error on both: streams are mutated at random, and what the timed model says of
+//! them, and does with those that are still legal, the RTL must say and do.
 
 use crate::bench::{Bench, GEOMETRY, Hardware, Setting};
 use aster_ports::channel::{TxnFault, TxnResult};

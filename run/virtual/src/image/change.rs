@@ -15,7 +15,8 @@ pub(super) fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError 
     MediumError { offset, reason: error.to_string() }
 }
 
-/// Whether somebody can make room, after which the same write succeeds: a full disk, a quota, a limit on the size of files.
+/// Whether somebody can make room, after which the same write succeeds: a full disk, a quota, a limit on the
+/// size of files.
 pub(super) fn is_out_of_room(error: &io::Error) -> bool {
     let out_of_room = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
     error.raw_os_error().is_some_and(|raw| out_of_room.iter().any(|errno| errno.raw_os_error() == raw))

@@ -1,4 +1,5 @@
-//! An image's file as media see it: windows of it, written through, or behind a [`Backlog`] while the disk is full.
+//! An image's file as media see it: windows of it, written through, or behind a [`Backlog`] while the disk is
+//! full.
 
 use super::backlog::Behind;
 use super::change::{Change, change, failed, final_words, in_words};

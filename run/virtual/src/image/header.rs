@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// 5: log pages tell moves in the two forms that are shortest.
 pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V5\n\0";
-/// 4: stored maps have pages of parity, log pages tell moves in one short form. All that such an image holds is read as what it is, but
-/// what a drive writes to it an older Aster would take for damage: it has format 5 from the moment that a drive may.
+/// 4: stored maps have pages of parity, log pages tell moves in one short form. All that such an image holds
+/// is read as what it is, but what a drive writes to it an older Aster would take for damage: it has format 5
+/// from the moment that a drive may.
 const MAGIC_BEFORE: &[u8; 16] = b"ASTER DRIVE V4\n\0";
 const READ: [&[u8; 16]; 2] = [MAGIC_BEFORE, MAGIC];
 // What all formats begin with.
@@ -50,8 +51,8 @@ pub(super) fn write_header(file: &File, text: &str) -> io::Result<()> {
     file.write_all_at(MAGIC, 0)
 }
 
-/// A serial number from the system's random numbers. Two drives of one serial number can't be in one host: Linux takes the second
-/// for another way to the first, and refuses it.
+/// A serial number from the system's random numbers. Two drives of one serial number can't be in one host:
+/// Linux takes the second for another way to the first, and refuses it.
 pub(super) fn new_serial() -> io::Result<String> {
     let mut random = [0; 8];
     let mut filled = 0;
@@ -129,8 +130,8 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Gives an image that a drive is to write the format that this one writes: by its first bytes alone, so that it is whole before and
-/// after. They are on the disk before anything that the drive writes.
+/// Gives an image that a drive is to write the format that this one writes: by its first bytes alone, so that
+/// it is whole before and after. They are on the disk before anything that the drive writes.
 pub(super) fn raise_format(file: &File) -> io::Result<()> {
     let mut magic = [0; MAGIC.len()];
     file.read_exact_at(&mut magic, 0)?;

@@ -10,9 +10,10 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::Path;
 
-/// As [`super::open_image`], for a drive that serves others: while the disk is full it is behind ([`aster_ports::medium::Backlog`]) instead of
-/// at its end. With `sync` every write waits for the disk: what the drive says is on its flash is there after a crash of the system as
-/// well. An image that keeps no profile keeps this one from now on; the text says so where there was no room for it.
+/// As [`super::open_image`], for a drive that serves others: while the disk is full it is behind
+/// ([`aster_ports::medium::Backlog`]) instead of at its end. With `sync` every write waits for the disk: what
+/// the drive says is on its flash is there after a crash of the system as well. An image that keeps no
+/// profile keeps this one from now on; the text says so where there was no room for it.
 ///
 /// # Errors
 /// When the file can't be used as this profile's drive.

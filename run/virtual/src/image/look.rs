@@ -167,8 +167,8 @@ pub struct ImageCheck {
     pub blocks: u64,
     /// Program/erase cycles of all of them.
     pub erases: u64,
-    /// Programmed pages whose bytes lie in slots of the image, each with right checksums. A drive that keeps tags has them in its
-    /// page records, whose checksums have been checked with the blocks.
+    /// Programmed pages whose bytes lie in slots of the image, each with right checksums. A drive that keeps
+    /// tags has them in its page records, whose checksums have been checked with the blocks.
     pub pages: u64,
     /// What coming back from a sudden loss of power took, in words, if that was how it lost it.
     pub recovery: Option<String>,
@@ -206,9 +206,10 @@ impl ImageCheck {
     }
 }
 
-/// Checks the image at `path` as the drive of `profile`: file, header, every block entry, page record and page, and then whether a
-/// drive comes up from it, which reads its root record and its whole map. Nothing is written. `tell` is told now and then what
-/// share of a stage is done, and ends it by `false`; of the boot nobody knows how long it takes.
+/// Checks the image at `path` as the drive of `profile`: file, header, every block entry, page record and
+/// page, and then whether a drive comes up from it, which reads its root record and its whole map. Nothing is
+/// written. `tell` is told now and then what share of a stage is done, and ends it by `false`; of the boot
+/// nobody knows how long it takes.
 ///
 /// # Errors
 /// What is wrong, and where.

@@ -158,7 +158,8 @@ fn damage(pages: &[DamagedPage]) -> String {
     format!("{} {are} what was programmed (checksum), {}{more}", pages.len(), named.join("; "))
 }
 
-/// Opens the image at `path`, or makes it when there is none. It stays locked for as long as the drive uses it.
+/// Opens the image at `path`, or makes it when there is none. It stays locked for as long as the drive uses
+/// it.
 ///
 /// # Errors
 /// When the file can't be used as this profile's drive.
@@ -216,7 +217,8 @@ fn open(
     Ok((file, nand_bytes))
 }
 
-/// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for [`open_image`] to open.
+/// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for
+/// [`open_image`] to open.
 ///
 /// # Errors
 /// When the profile makes no drive, or the file can't be written.
@@ -226,8 +228,8 @@ pub fn make_image(file: &File, profile: &Profile, content: Option<Content>) -> R
         .map_err(|error| ImageError::Io { path: "a temporary file".into(), error })
 }
 
-/// Looks at a lock that another process has, and the time between two: whoever asks whether an image is in use has its lock for a
-/// moment.
+/// Looks at a lock that another process has, and the time between two: whoever asks whether an image is in
+/// use has its lock for a moment.
 const LOCK_LOOKS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 

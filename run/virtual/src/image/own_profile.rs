@@ -1,8 +1,9 @@
 //! The profile that an image keeps, between NVRAM and NAND: whoever goes on with the drive needs no other.
 //!
-//! 16 bytes of magic, the text's length as 4 bytes, the text, and the CRC-32C of all that; integers are little-endian. The text is a comment
-//! with the profile's name and then the profile with every default in its place. Asters that don't know of it leave it alone, and images that
-//! were made by them have zeroes there.
+//! 16 bytes of magic, the text's length as 4 bytes, the text, and the CRC-32C of all that; integers are
+//! little-endian. The text is a comment with the profile's name and then the profile with every default in
+//! its place. Asters that don't know of it leave it alone, and images that were made by them have zeroes
+//! there.
 
 use super::change::{in_words, is_out_of_room};
 use super::header::{length_of, made_with};
@@ -34,11 +35,11 @@ pub struct KeptProfile {
     pub text: String,
 }
 
-/// Lets the image at `path`, whose drive has no power, keep `profile`, unless it keeps one already. How it keeps content is part of what it
-/// was made with, whatever the profile says.
+/// Lets the image at `path`, whose drive has no power, keep `profile`, unless it keeps one already. How it
+/// keeps content is part of what it was made with, whatever the profile says.
 ///
-/// An image without one is as good a drive, so no room for it is no error: the image's next user has it kept. What a person should know
-/// then.
+/// An image without one is as good a drive, so no room for it is no error: the image's next user has it kept.
+/// What a person should know then.
 ///
 /// # Errors
 /// When the file can't be written for another reason.

@@ -18,12 +18,13 @@ pub enum CloneSerial {
     Kept,
 }
 
-/// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a second name for
-/// the same blocks, else what was written and not what is empty. `tell` is told what share is done, and ends it by `false`.
+/// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a
+/// second name for the same blocks, else what was written and not what is empty. `tell` is told what share is
+/// done, and ends it by `false`.
 ///
 /// # Errors
-/// When it is no image, is in use, or can't be copied. No part of a copy stays; where this process ends in the midst of it, what is
-/// left is no image.
+/// When it is no image, is in use, or can't be copied. No part of a copy stays; where this process ends in
+/// the midst of it, what is left is no image.
 pub fn clone_image(
     from: &Path,
     to: &Path,
@@ -53,7 +54,8 @@ pub fn clone_image(
         _ => wrong(to)(error),
     })?;
     let copied = match ioctl_ficlone(&target, &source) {
-        // Whole from one moment to the next; until the header follows it is a second drive of that serial number.
+        // Whole from one moment to the next; until the header follows it is a second drive of that serial
+        // number.
         Ok(()) => Ok(()),
         Err(_) => copy_content(&source, &target, bytes, tell),
     };
@@ -68,8 +70,8 @@ pub fn clone_image(
     })
 }
 
-/// Makes a copy of everything else an image. What it says of itself comes last, and only when everything else is on the disk: half a
-/// copy is no drive even where nobody was left to remove it.
+/// Makes a copy of everything else an image. What it says of itself comes last, and only when everything else
+/// is on the disk: half a copy is no drive even where nobody was left to remove it.
 fn finish(target: &File, text: &str) -> io::Result<()> {
     sync(target)?;
     write_header(target, text)?;

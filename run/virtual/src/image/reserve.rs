@@ -44,7 +44,8 @@ impl Filler for File {
 }
 
 /// A file without a name beside the image. What room it has taken is given up when the disk is full: a drive
-/// can then write down what it has in work, flush, shut down, and erase what its host trims, which makes room.
+/// can then write down what it has in work, flush, shut down, and erase what its host trims, which makes
+/// room.
 pub(super) struct Reserve {
     /// Nothing where the file system can't have such a file.
     file: Option<Box<dyn Filler>>,

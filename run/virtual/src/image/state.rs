@@ -13,9 +13,10 @@ use std::path::Path;
 /// Bytes that are told at a time.
 const PART_BYTES: u64 = 4096;
 
-/// Tells `each` everything that says what the drive in the image at `path` holds, with its places: NVRAM, the blocks' entries, the
-/// pages' records with their checksums. Parts of zeroes are left out, so that it makes no difference where a file has holes. Neither
-/// serial number nor format are part of it: a copy holds the same.
+/// Tells `each` everything that says what the drive in the image at `path` holds, with its places: NVRAM, the
+/// blocks' entries, the pages' records with their checksums. Parts of zeroes are left out, so that it makes
+/// no difference where a file has holes. Neither serial number nor format are part of it: a copy holds the
+/// same.
 ///
 /// # Errors
 /// When the file can't be read, or the profile makes no drive.

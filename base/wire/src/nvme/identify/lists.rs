@@ -7,7 +7,8 @@ pub const NAMESPACE_LIST_MAX: usize = 1024;
 /// Controller identifiers in one controller list.
 pub const CONTROLLER_LIST_MAX: usize = 2047;
 
-/// A namespace list: up to 1,024 rising identifiers, zero-filled (NVMe 1.4 §4.10). Also the changed namespace log.
+/// A namespace list: up to 1,024 rising identifiers, zero-filled (NVMe 1.4 §4.10). Also the changed namespace
+/// log.
 #[derive(Clone, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct NamespaceList {
@@ -95,7 +96,8 @@ impl NamespaceDescriptor {
     }
 }
 
-/// Writes a zero-filled descriptor list. Asserts that it fits, which any list of distinct types does in 4,096 bytes.
+/// Writes a zero-filled descriptor list. Asserts that it fits, which any list of distinct types does in 4,096
+/// bytes.
 pub fn write_descriptors(descriptors: &[NamespaceDescriptor], out: &mut [u8]) {
     out.fill(0);
     let mut at = 0;

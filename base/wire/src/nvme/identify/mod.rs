@@ -38,8 +38,8 @@ wire_enum! {
     }
 }
 
-/// Fills an ASCII field of the standard: left justified, padded with spaces (NVMe 1.4 §1.6). Characters outside 20h–7Eh
-/// become `?`; what does not fit is cut.
+/// Fills an ASCII field of the standard: left justified, padded with spaces (NVMe 1.4 §1.6). Characters
+/// outside 20h–7Eh become `?`; what does not fit is cut.
 pub fn ascii_field<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [b' '; N];
     for (to, c) in field.iter_mut().zip(text.chars()) {

@@ -183,7 +183,8 @@ pub struct ParameterPage {
     pub guaranteed_endurance: Endurance,
     /// Programs a page before an erase (byte 110).
     pub programs_per_page: u8,
-    /// ECC bits that the host must correct per 528 bytes (byte 112); FFh refers to the extended parameter page.
+    /// ECC bits that the host must correct per 528 bytes (byte 112); FFh refers to the extended parameter
+    /// page.
     pub ecc_bits: u8,
     /// Plane address bits, 0 to 15 (byte 113, bits 3:0).
     pub plane_address_bits: u8,

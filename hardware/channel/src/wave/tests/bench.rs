@@ -1,5 +1,5 @@
-//! A channel with a real package and the real flash operations, seen through its pins. Sequences are typed by hand from
-//! the standard.
+//! A channel with a real package and the real flash operations, seen through its pins. Sequences are typed by
+//! hand from the standard.
 
 extern crate std;
 use crate::wave::{Level, Signal, WaveFilter, WaveTap, Waveform};
@@ -134,7 +134,8 @@ impl Bench {
     }
 }
 
-/// What a logic analyser decodes from the pins alone: bytes with CLE or ALE at WE#'s rise, and DQS edges between them.
+/// What a logic analyser decodes from the pins alone: bytes with CLE or ALE at WE#'s rise, and DQS edges
+/// between them.
 #[derive(Debug, PartialEq, Clone, Copy)]
 enum Decoded {
     Cmd(u8),
@@ -173,8 +174,8 @@ fn decode(wave: &Waveform) -> Vec<(Instant, Decoded)> {
     decoded
 }
 
-/// PAGE PROGRAM (ONFI 5.1 §5.20), READ (§5.14), CHANGE READ COLUMN (§5.16), BLOCK ERASE (§5.11), each followed by
-/// READ STATUS (§5.13), as their pins show them.
+/// PAGE PROGRAM (ONFI 5.1 §5.20), READ (§5.14), CHANGE READ COLUMN (§5.16), BLOCK ERASE (§5.11), each
+/// followed by READ STATUS (§5.13), as their pins show them.
 #[test]
 fn the_first_operations_of_a_run_are_read_off_the_pins() {
     use Decoded::*;
@@ -204,7 +205,8 @@ fn the_first_operations_of_a_run_are_read_off_the_pins() {
     for (i, (at, _)) in (1..).zip(&decoded[read..read + 7]) {
         assert_eq!(at.since(selected), Duration::from_nanos(20 + 30 * i));
     }
-    // tR of an LSB page, with the array's own deviation: R/B# falls at the confirm and rises before the poll sees it.
+    // tR of an LSB page, with the array's own deviation: R/B# falls at the confirm and rises before the poll
+    // sees it.
     let ready: Vec<_> = wave.changes().iter().filter(|c| c.signal == Signal::Ready(0)).collect();
     let confirm = decoded[read + 6].0;
     let fall = ready.iter().position(|c| c.at == confirm && c.level == Level::Low).unwrap();
