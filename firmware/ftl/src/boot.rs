@@ -7,13 +7,14 @@
 //! | | no whole log, but data | looks at every page (see `rebuild`) |
 //! | | nothing | is from the factory: finds its bad blocks and stores an empty map |
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks, Stream};
+use crate::blocks::table::Blocks;
 use crate::drive::Drive;
-use crate::log::Log;
+use crate::journal::log::Log;
+use crate::journal::root::{Root, Stored};
 use crate::map::Map;
-use crate::oob::{COUNT_SPENT, OobRecord};
 use crate::recover::NoRecovery;
-use crate::root::{Root, Stored};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::terms::oob::{COUNT_SPENT, OobRecord};
 use alloc::rc::Rc;
 use aster_parties::{Boot, DriveState};
 use aster_ports::flash::FlashError;

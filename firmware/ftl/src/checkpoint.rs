@@ -13,15 +13,17 @@
 //! of the one before become ordinary blocks without valid pages, which garbage collection erases when it
 //! needs them.
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks};
-use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
+use crate::blocks::table::Blocks;
 use crate::drive::Drive;
-use crate::flash::Cause;
-use crate::log::{Commit, Written};
-use crate::log_page::StoredMap;
+use crate::journal::log::{Commit, Written};
+use crate::journal::log_page::StoredMap;
+use crate::journal::root::{LogPlace, Root};
 use crate::map_stripes::{self, Part};
-use crate::oob::{OobRecord, PageKind};
-use crate::root::{LogPlace, Root};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
+use crate::terms::cause::Cause;
+use crate::terms::config::Assigner;
+use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::sizes::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

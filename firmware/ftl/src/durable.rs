@@ -3,9 +3,9 @@
 //! A page that is programmed can still be lost with its word line (see `unsettled`), until the line is
 //! complete. Where nothing else comes to complete it, padding does.
 
-use crate::blocks::Stream;
+use crate::blocks::unsettled::Safety;
 use crate::drive::Drive;
-use crate::unsettled::Safety;
+use crate::terms::block::Stream;
 use alloc::vec::Vec;
 use aster_events::Wait;
 use aster_ports::flash::Tag;

@@ -1,11 +1,12 @@
 //! Bringing dirty entries to flash.
 
-use crate::blocks::{BlockState, Stream};
+use crate::blocks::unsettled::Change;
 use crate::buffer::{EntryId, Flush, Granules};
 use crate::drive::Drive;
-use crate::flash::{Cause, Programs};
-use crate::oob::{OobRecord, PageKind};
-use crate::unsettled::Change;
+use crate::media::flash::Programs;
+use crate::terms::block::{BlockState, Stream};
+use crate::terms::cause::Cause;
+use crate::terms::oob::{OobRecord, PageKind};
 use aster_events::{Event, Function, Wait};
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;

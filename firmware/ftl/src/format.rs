@@ -1,8 +1,8 @@
 //! Format with User Data Erase (NVMe 1.4 §5.23): nothing that the host ever wrote stays on the media.
 
-use crate::blocks::{BlockIndex, BlockState};
 use crate::drive::Drive;
-use crate::flash::Cause;
+use crate::terms::block::{BlockIndex, BlockState};
+use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;

@@ -1,11 +1,11 @@
 //! Garbage collection: greedy, on demand, one worker a LUN, copies within the LUN (P5, G12).
 
-use crate::blocks::{BlockIndex, BlockState, Stream};
-use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
 use crate::evict::PROGRAM_ATTEMPTS;
-use crate::flash::Cause;
-use crate::oob::{COPIES, OobRecord, PageKind};
+use crate::terms::block::{BlockIndex, BlockState, Stream};
+use crate::terms::cause::Cause;
+use crate::terms::oob::{COPIES, OobRecord, PageKind};
+use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::{Event, Function, Wait};

@@ -12,18 +12,20 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`config`](FtlConfig) | what is configurable, and what follows from it |
+//! | `terms` | what all share: [configuration](FtlConfig), OOB records, names of blocks and causes |
+//! | `page` | pages in their buffers |
+//! | `media` | flash operations, counted by cause |
+//! | `blocks` | block states, free lists, open blocks, victims; what a loss of power could undo |
+//! | `journal` | the log, its pages, the root record |
 //! | `map` | logical to physical pages |
-//! | `blocks` | block states, free lists, open blocks, victims |
 //! | `buffer` | data buffer entries: index, LRU, locks |
 //! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
-//! | `flash` | flash operations, counted by cause |
 //! | `gc` | garbage collection |
 //! | `idle_erase` | erasing ahead what holds nothing |
 //! | `scan`, `scan_metadata`, `metadata_round` | finding data that fades, and the drive's own pages that do |
 //! | `format` | erasing all that the host wrote |
-//! | `unsettled`, `durable` | what a loss of power could undo, and how it is made safe |
-//! | `log`, `log_page`, `moves`, `checkpoint`, `root` | what is stored to find everything again |
+//! | `durable` | how what was written is made safe from a loss of power |
+//! | `checkpoint` | storing the map |
 //! | `boot`, `map_load`, `map_restore` | power-on after a shutdown |
 //! | `recover`, `log_read`, `rebuild` | power-on without one |
 #![no_std]
@@ -37,50 +39,45 @@ mod blocks;
 mod boot;
 mod buffer;
 mod checkpoint;
-mod config;
 mod drive;
 mod durable;
 mod evict;
-mod flash;
 mod format;
 mod gc;
 mod idle_erase;
 mod intake;
-mod log;
-mod log_page;
+mod journal;
 mod log_read;
-mod lost;
 mod map;
 mod map_load;
 mod map_restore;
 mod map_stripes;
+mod media;
 mod metadata_round;
-mod moves;
-mod oob;
+mod page;
 mod piece;
 mod read;
 mod rebuild;
 mod recover;
-mod root;
 mod scan;
 mod scan_metadata;
 mod slice;
+mod terms;
 mod unmap;
-mod unsettled;
 mod waits;
 mod word_line;
 mod write;
 
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
 pub use boot::BootError;
-pub use config::{
+pub use drive::{Ftl, FtlHandle};
+pub use journal::root::damaged_root_copies;
+pub use piece::PageMapping;
+pub use terms::config::{
     Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS, Refresh,
     WearLevelling,
 };
-pub use drive::{Ftl, FtlHandle};
-pub use oob::{OOB_BYTES, OobRecord, PageKind};
-pub use piece::PageMapping;
-pub use root::damaged_root_copies;
+pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};
 
 #[cfg(test)]
 mod tests;

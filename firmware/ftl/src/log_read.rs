@@ -1,13 +1,14 @@
 //! Reading the log back after a loss of power.
 
-use crate::blocks::BlockIndex;
+use crate::blocks::outbox::Entry;
 use crate::boot::BootError;
 use crate::drive::Drive;
-use crate::flash::Cause;
-use crate::log_page::{Entry, Header, StoredMap};
-use crate::oob::{OobRecord, PageKind};
+use crate::journal::log_page::{Header, StoredMap};
+use crate::journal::root::LogPlace;
 use crate::recover::NoRecovery;
-use crate::root::LogPlace;
+use crate::terms::block::BlockIndex;
+use crate::terms::cause::Cause;
+use crate::terms::oob::{OobRecord, PageKind};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Outcome};

@@ -1,14 +1,14 @@
 //! Reading a stored map and its block table back.
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::boot::BootError;
 use crate::checkpoint::FREE_SUSPECT;
-use crate::config::BLOCK_ENTRY_BYTES;
 use crate::drive::Drive;
-use crate::flash::Cause;
-use crate::log_page::StoredMap;
+use crate::journal::log_page::StoredMap;
 use crate::map_stripes::{self, Part};
-use crate::oob::PageKind;
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::terms::cause::Cause;
+use crate::terms::oob::PageKind;
+use crate::terms::sizes::BLOCK_ENTRY_BYTES;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
 //! Making pages of a stored map that can't be read any more from those that can.
 
 use crate::drive::Drive;
-use crate::flash::Cause;
-use crate::log_page::StoredMap;
+use crate::journal::log_page::StoredMap;
 use crate::map_stripes::{self, Part};
+use crate::terms::cause::Cause;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::BufferId;

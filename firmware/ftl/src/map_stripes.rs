@@ -10,10 +10,9 @@
 //! Maps that were stored before there were groups have no such pages behind their stripes: nothing else
 //! differs.
 
+use crate::terms::sizes::CONTENT_PAGES;
 use core::ops::Range;
 
-/// Pages of content in a stripe.
-pub(crate) const CONTENT_PAGES: u32 = 15;
 /// With the parity.
 const STRIPE_PAGES: u32 = CONTENT_PAGES + 1;
 /// What the OOB record of a page of parity has as its logical page, beside the stripe's number.

@@ -1,7 +1,7 @@
 //! How far the scan has come with the stored map and the log, and how bad they were.
 
-use crate::blocks::limit;
-use crate::config::Refresh;
+use crate::blocks::table::limit;
+use crate::terms::config::Refresh;
 
 /// A round through the pages of stored map and log.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! The page-mapping FTL as one of the translations that a drive can have.
 
-use crate::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
 use crate::drive::{Ftl, FtlHandle};
+use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};

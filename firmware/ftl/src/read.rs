@@ -2,10 +2,11 @@
 
 use crate::buffer::{EntryId, Granules, Hold, Step, Want};
 use crate::drive::Drive;
-use crate::flash::{Cause, HostTransfer};
-use crate::lost;
-use crate::oob::{OobRecord, PageKind};
+use crate::media::flash::HostTransfer;
+use crate::page::lost;
 use crate::slice::Slice;
+use crate::terms::cause::Cause;
+use crate::terms::oob::{OobRecord, PageKind};
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};

@@ -3,11 +3,11 @@
 //!
 //! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
 
-use crate::blocks::{BlockIndex, BlockState};
 use crate::boot::BootError;
 use crate::drive::Drive;
-use crate::flash::Cause;
 use crate::recover::Look;
+use crate::terms::block::{BlockIndex, BlockState};
+use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -14,13 +14,14 @@
 //! none. What can't be programmed further without risk, the blocks that were being written, is closed, and
 //! evacuated if a page of it is torn.
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState};
+use crate::blocks::outbox::Entry;
 use crate::boot::BootError;
 use crate::drive::Drive;
-use crate::flash::Cause;
-use crate::log_page::{Entry, Header, StoredMap};
-use crate::oob::{COPIES, COUNT_MAX, OobRecord, PageKind};
-use crate::root::LogPlace;
+use crate::journal::log_page::{Header, StoredMap};
+use crate::journal::root::LogPlace;
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
+use crate::terms::cause::Cause;
+use crate::terms::oob::{COPIES, COUNT_MAX, OobRecord, PageKind};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -440,7 +441,7 @@ fn is_trimmed(version: &Version, trims: &[Entry]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::Stream;
+    use crate::terms::block::Stream;
     use crate::tests::bench::{Bench, config};
     use aster_units::Content;
 

@@ -5,7 +5,7 @@
 //! corrected. Once it is through, it reads the stored map and the log behind that (`scan_metadata`).
 
 use crate::drive::Drive;
-use crate::flash::Cause;
+use crate::terms::cause::Cause;
 use alloc::rc::Rc;
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Outcome};

@@ -6,8 +6,8 @@
 //! again, as for data (`blocks::refreshing`).
 
 use crate::drive::Drive;
-use crate::flash::Cause;
 use crate::map_stripes::{self, part_at};
+use crate::terms::cause::Cause;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Ppa};
 

@@ -6,9 +6,9 @@
 //! not at all, and between two of them the LUN's open block stands at the beginning of a line.
 
 use crate::buffer::EntryId;
-use crate::config::PAGES_PER_WORD_LINE_MAX;
 use crate::drive::Drive;
-use crate::flash::Cause;
+use crate::terms::cause::Cause;
+use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use aster_events::Function;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Ppa};

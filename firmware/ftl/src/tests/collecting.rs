@@ -3,9 +3,9 @@
 
 use super::bench::{Bench, config};
 use super::recovery::{PAGE, roomy};
-use crate::blocks::{BlockIndex, BlockState};
 use crate::evict::PROGRAM_ATTEMPTS;
-use crate::log_page::Header;
+use crate::journal::log_page::Header;
+use crate::terms::block::{BlockIndex, BlockState};
 use crate::{Boot, Capacity, DriveState, FtlConfig};
 use aster_units::{Content, Lpn, LunIndex, Ppa};
 use std::rc::Rc;

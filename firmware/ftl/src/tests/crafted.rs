@@ -2,11 +2,13 @@
 
 use super::bench::{Bench, config};
 use super::recovery::roomy;
-use crate::blocks::{BlockState, ERASES_MAX};
-use crate::log_page::{Header, Pending};
+use crate::blocks::outbox::Pending;
+use crate::blocks::table::ERASES_MAX;
+use crate::journal::log_page::Header;
+use crate::journal::root::{Root, Stored};
 use crate::map_stripes;
-use crate::oob::{COUNT_MAX, COUNT_SPENT};
-use crate::root::{Root, Stored};
+use crate::terms::block::BlockState;
+use crate::terms::oob::{COUNT_MAX, COUNT_SPENT};
 use crate::{Boot, BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
 use aster_codec::checksum::crc32c_of;
 use aster_ports::host::{HostOp, HostStatus};
@@ -147,7 +149,7 @@ fn the_highest_count_of_erases_still_counts_on() {
     });
     assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
     let blocks = bench.ftl.drive().blocks.borrow();
-    let entries = (0..blocks.total()).map(|b| blocks.entry(crate::blocks::BlockIndex(b)));
+    let entries = (0..blocks.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
     let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
     assert!(worn > 10, "{worn} blocks were erased");
 }
@@ -267,7 +269,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
         |header| header.commit = u64::MAX,
         |header| header.replay_from = u64::MAX,
         |header| {
-            let stored = crate::log_page::StoredMap { generation: u64::MAX, ..Default::default() };
+            let stored = crate::journal::log_page::StoredMap { generation: u64::MAX, ..Default::default() };
             (header.stored, header.commit) = (Some(stored), header.number);
         },
     ];

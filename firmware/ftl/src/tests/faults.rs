@@ -1,7 +1,7 @@
 use super::bench::{Bench, config};
 use super::flash::{Cells, Faults, SharedCells};
 use super::oracle::{Op, Oracle, Request, granule_bytes};
-use crate::oob::{OobRecord, PageKind};
+use crate::terms::oob::{OobRecord, PageKind};
 use crate::{BootError, Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{

@@ -1,7 +1,7 @@
 use super::bench::{Bench, config};
 use super::flash::{Cells, Faults};
 use super::oracle::Oracle;
-use crate::blocks::BlockIndex;
+use crate::terms::block::BlockIndex;
 use crate::{Capacity, DriveState, FtlConfig, NVRAM_BYTES};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;

@@ -1,8 +1,8 @@
 //! What recovery must get right beyond what losses of power at random find soon.
 
 use super::bench::{Bench, config};
-use crate::blocks::Stream;
-use crate::flash::Cause;
+use crate::terms::block::Stream;
+use crate::terms::cause::Cause;
 use crate::{Boot, Capacity, ConfigError, DriveState, FtlConfig, PageKind};
 use aster_ports::host::{ByteRange, HostOp, HostStatus};
 use aster_units::{BufferId, Content, Geometry, Lpn, Ppa, SECTOR_BYTES};

@@ -1,7 +1,7 @@
 //! Blocks wear alike, and what they have been through is known whatever happens.
 
 use super::bench::{Bench, config};
-use crate::blocks::{BlockIndex, BlockState};
+use crate::terms::block::{BlockIndex, BlockState};
 use crate::{Capacity, DriveState, FtlConfig, WearLevelling};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, LunIndex, Rng};

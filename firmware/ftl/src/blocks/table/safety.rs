@@ -1,9 +1,10 @@
 //! What a loss of power could undo, and when it no longer can.
 
+use super::Blocks;
 use super::Held;
-use super::{BlockIndex, BlockState, Blocks};
-use crate::log_page::Entry;
-use crate::unsettled::{Change, Safety, Settled};
+use crate::blocks::outbox::Entry;
+use crate::blocks::unsettled::{Change, Safety, Settled};
+use crate::terms::block::{BlockIndex, BlockState};
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa};
 

@@ -1,20 +1,15 @@
 //! The root record: where a drive's stored map and its log are, and whether the map is the truth. It stands
 //! twice in NVRAM. Recovery does without it; with it, it need not look for the log.
 
-use crate::blocks::BlockIndex;
-use crate::log_page::StoredMap;
-use crate::oob::COUNT_MAX;
+use crate::journal::log_page::StoredMap;
+use crate::terms::block::BlockIndex;
+use crate::terms::oob::COUNT_MAX;
+use crate::terms::sizes::{MAP_BLOCKS_MAX, ROOT_BYTES, SLOTS_MAX};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_ports::medium::Nvram;
 
-/// Bytes of one copy.
-pub(crate) const ROOT_BYTES: usize = 24 << 10;
-/// Blocks of a stored map that a root record can list.
-pub(crate) const MAP_BLOCKS_MAX: usize = 1000;
-/// Slots of a log that a root record can list.
-pub(crate) const SLOTS_MAX: usize = 2048;
 const MAGIC: [u8; 4] = *b"ASTF";
 const VERSION: u32 = 3;
 const BLOCKS_AT: usize = 96;

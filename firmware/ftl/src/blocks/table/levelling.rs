@@ -6,9 +6,10 @@
 //! Blocks whose data nobody touches never become free that way; *static* levelling moves that data once such
 //! a block is too many erases behind.
 
-use super::{BlockIndex, BlockState, Blocks, NO_VICTIM, Stream};
-use crate::config::WearLevelling;
-use crate::log_page::Entry;
+use super::{Blocks, NO_VICTIM};
+use crate::blocks::outbox::Entry;
+use crate::terms::block::{BlockIndex, BlockState, Stream};
+use crate::terms::config::WearLevelling;
 use aster_units::LunIndex;
 
 /// While a LUN is short of room, one block in so many that it empties may be one that makes none.
@@ -98,7 +99,7 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::BlockEntry;
+    use crate::terms::block::BlockEntry;
     use crate::tests::bench::config;
     use aster_units::Content;
     use std::vec::Vec;

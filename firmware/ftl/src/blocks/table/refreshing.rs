@@ -6,7 +6,8 @@
 //! worn cells are not worn further for nothing. Where the first reads of a block find few wrong bits the move
 //! did help, and the next one is decided as if it were the first.
 
-use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
+use super::{Blocks, NO_VICTIM};
+use crate::terms::block::{BlockIndex, BlockState};
 use aster_units::{LunIndex, Ppa};
 
 /// Reads of each of a block's pages, on the average, that tell whether a move to it has helped.
@@ -112,7 +113,7 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::{BlockEntry, Stream};
+    use crate::terms::block::{BlockEntry, Stream};
     use crate::tests::bench::config;
     use aster_units::Content;
     use std::vec::Vec;

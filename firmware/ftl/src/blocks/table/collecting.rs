@@ -1,7 +1,8 @@
 //! Which block is collected next, and what becomes of it.
 
-use super::{BlockIndex, BlockState, Blocks, NO_VICTIM, Stream};
-use crate::log_page::Entry;
+use super::{Blocks, NO_VICTIM};
+use crate::blocks::outbox::Entry;
+use crate::terms::block::{BlockIndex, BlockState, Stream};
 use aster_units::{LunIndex, Ppa};
 
 impl Blocks {

@@ -1,7 +1,8 @@
 //! The blocks of the stored map, and those that are erased or formatted outside of garbage collection.
 
-use super::{BlockIndex, BlockState, Blocks, NO_VICTIM};
-use crate::log_page::Entry;
+use super::{Blocks, NO_VICTIM};
+use crate::blocks::outbox::Entry;
+use crate::terms::block::{BlockIndex, BlockState};
 use aster_units::{BlockAddr, LunIndex};
 
 impl Blocks {

@@ -1,10 +1,11 @@
 //! A page of the log: what has changed since the stored map, and where to look for what the log does not know
 //! yet.
 
-use crate::blocks::BlockIndex;
-use crate::moves::{Context, NEAR, Told};
-use crate::oob::COUNT_MAX;
-use alloc::collections::VecDeque;
+use crate::blocks::moves::{Context, NEAR, Told};
+use crate::blocks::outbox::{Entry, Pending};
+use crate::terms::block::BlockIndex;
+use crate::terms::oob::COUNT_MAX;
+use crate::terms::sizes::{BLOCK_BYTES, HEADER_BYTES, RANGE_BYTES};
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c;
 use aster_units::{Lpn, Ppa};
@@ -15,43 +16,10 @@ const MAGIC: [u8; 4] = *b"ALG5";
 const MAGIC_BEFORE: [u8; 4] = *b"ALG4";
 const CRC_AT: usize = 4;
 const CHECKED_FROM: usize = 8;
-/// Bytes before the lists.
-pub(crate) const HEADER_BYTES: usize = 96;
-/// Room that a page keeps for entries, whatever its lists take.
-pub(crate) const ENTRIES_BYTES_MIN: usize = 512;
-/// Bytes of a range, and of a run of void pages.
-pub(crate) const RANGE_BYTES: usize = 6;
-/// Bytes of a block's number.
-pub(crate) const BLOCK_BYTES: usize = 4;
 const IS_STORED: u32 = 1;
 const IS_READ_ONLY: u32 = 2;
 
-/// Something that recovery must know, in the order in which it happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Entry {
-    /// A logical page lies here now.
-    Map { lpn: Lpn, ppa: Ppa },
-    /// Logical pages are unmapped; what was written with this sequence number or before is void.
-    Trim { first: Lpn, count: u32, sequence: u64 },
-    /// A free block was taken to be written.
-    Opened(BlockIndex),
-    /// A block was erased, for the so-many-th time: the entry may be replayed over a table that knows it
-    /// already.
-    Erased { block: BlockIndex, erases: u32 },
-    /// A block has gone bad.
-    Retired(BlockIndex),
-}
-
 impl Entry {
-    /// Bytes behind the entries that `context` has been told.
-    fn bytes(self, context: &mut Context) -> usize {
-        match self {
-            Entry::Map { lpn, ppa } => context.tell(lpn, ppa).bytes(),
-            Entry::Trim { .. } => 17,
-            Entry::Erased { .. } => 9,
-            Entry::Opened(_) | Entry::Retired(_) => 5,
-        }
-    }
     fn encode(self, context: &mut Context, into: &mut Writer<'_>) {
         match self {
             Entry::Map { lpn, ppa } => match context.tell(lpn, ppa) {
@@ -257,15 +225,15 @@ impl Header {
             count,
         ];
         lists.into_iter().for_each(|length| w.u32(length as u32));
-        w.u32(pending.context.track_pages());
+        w.u32(pending.track_pages());
         debug_assert_eq!(w.at, HEADER_BYTES);
         stored.blocks.iter().for_each(|block| w.u32(block.0));
         self.ranges.iter().for_each(|&(block, page)| w.run((block.0, page)));
         self.usable.iter().for_each(|block| w.u32(block.0));
         self.void.iter().for_each(|&(first, count)| w.run((first.0, count)));
         self.emptied.iter().for_each(|block| w.u32(block.0));
-        let mut context = Context::new(pending.context.track_pages());
-        pending.entries.iter().take(count).for_each(|entry| entry.encode(&mut context, &mut w));
+        let mut context = Context::new(pending.track_pages());
+        pending.entries().iter().take(count).for_each(|entry| entry.encode(&mut context, &mut w));
         page[..4].copy_from_slice(&MAGIC);
         let crc = crc32c(&page[CHECKED_FROM..]);
         page[CRC_AT..CHECKED_FROM].copy_from_slice(&crc.to_le_bytes());
@@ -319,104 +287,10 @@ impl Header {
     }
 }
 
-/// The entries that no log page has yet.
-pub(crate) struct Pending {
-    entries: VecDeque<Entry>,
-    // Bytes that all of them take in a page by themselves, and the context behind them.
-    bytes: usize,
-    context: Context,
-    // Entries that went in and came out so far, and the number of the last trim among them.
-    pushed: u64,
-    taken: u64,
-    last_trim: u64,
-    // Blocks opened among the entries.
-    opened: usize,
-}
-
-impl Pending {
-    /// None, of a drive with so many pages in each LUN.
-    pub(crate) fn new(track_pages: u32) -> Self {
-        Pending {
-            entries: VecDeque::new(),
-            bytes: 0,
-            context: Context::new(track_pages),
-            pushed: 0,
-            taken: 0,
-            last_trim: 0,
-            opened: 0,
-        }
-    }
-    pub(crate) fn push(&mut self, entry: Entry) {
-        if let Entry::Trim { first, count, sequence } = entry {
-            // A run of pages trimmed one after the other, with no sequence number given out between, is one
-            // entry.
-            if let Some(Entry::Trim { first: before, count: length, sequence: last }) =
-                self.entries.back_mut()
-                && before.0 + *length == first.0
-                && *last + 1 == sequence
-            {
-                (*length, *last) = (*length + count, sequence);
-                return;
-            }
-            self.last_trim = self.pushed + 1;
-        }
-        self.pushed += 1;
-        self.opened += usize::from(matches!(entry, Entry::Opened(_)));
-        self.bytes += entry.bytes(&mut self.context);
-        self.entries.push_back(entry);
-    }
-    /// Bytes that all entries take in one log page.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-    /// How many blocks were opened that no log page tells of.
-    pub(crate) fn opened(&self) -> usize {
-        self.opened
-    }
-    /// How many of the oldest entries fit `bytes`.
-    pub(crate) fn fitting(&self, bytes: usize) -> usize {
-        if self.bytes <= bytes {
-            return self.entries.len();
-        }
-        let mut context = Context::new(self.context.track_pages());
-        let mut left = bytes;
-        let fits = |entry: &&Entry| match left.checked_sub(entry.bytes(&mut context)) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        };
-        self.entries.iter().take_while(fits).count()
-    }
-    pub(crate) fn entries(&self) -> &VecDeque<Entry> {
-        &self.entries
-    }
-    /// Takes the oldest entries out: a log page has them. Gives how many it is since power-on.
-    pub(crate) fn take(&mut self, count: usize) -> u64 {
-        for entry in self.entries.drain(..count) {
-            self.opened -= usize::from(matches!(entry, Entry::Opened(_)));
-        }
-        // What stays comes first in the next page.
-        self.context = Context::new(self.context.track_pages());
-        self.bytes = self.entries.iter().map(|entry| entry.bytes(&mut self.context)).sum();
-        self.taken += count as u64;
-        self.taken
-    }
-    /// The number of the last entry, counted as the trims are.
-    pub(crate) fn last(&self) -> u64 {
-        self.pushed
-    }
-    /// The number of the last trim, counted among all entries since power-on; 0 before the first.
-    pub(crate) fn last_trim(&self) -> u64 {
-        self.last_trim
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moves::MOVE_BYTES_MAX;
+    use crate::terms::sizes::MOVE_BYTES_MAX;
     use alloc::vec;
     use proptest::prelude::*;
 

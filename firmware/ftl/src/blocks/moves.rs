@@ -1,9 +1,8 @@
 //! How the log tells in few bytes that a logical page has moved.
 
+use crate::terms::sizes::MOVE_BYTES_MAX;
 use aster_units::{Lpn, Ppa};
 
-/// Bytes at most of an entry that tells a move.
-pub(crate) const MOVE_BYTES_MAX: usize = 9;
 /// Runs of physical pages, a LUN each or several, of which a page's entries remember the last move.
 const TRACKS: usize = 256;
 /// Distances of physical pages below this are told in an entry's first byte.

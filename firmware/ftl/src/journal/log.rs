@@ -8,12 +8,14 @@
 //! another word: recovery looks into those, and into no others. Nothing waits for the log but who needs a
 //! block that it does not name, and who must know a trim to be safe.
 
-use crate::blocks::{BlockIndex, Blocks, Stream};
+use crate::blocks::table::Blocks;
 use crate::drive::Drive;
-use crate::flash::Cause;
-use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, Header, RANGE_BYTES, StoredMap};
-use crate::oob::{OobRecord, PageKind};
-use crate::root::SLOTS_MAX;
+use crate::journal::log_page::{Header, StoredMap};
+use crate::terms::block::{BlockIndex, Stream};
+use crate::terms::cause::Cause;
+use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::sizes::SLOTS_MAX;
+use crate::terms::sizes::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, RANGE_BYTES};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;

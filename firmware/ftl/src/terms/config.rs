@@ -1,5 +1,8 @@
-use crate::log_page::{BLOCK_BYTES, ENTRIES_BYTES_MIN, HEADER_BYTES, RANGE_BYTES};
-use crate::map_stripes::CONTENT_PAGES;
+use crate::terms::sizes::{
+    BLOCK_BYTES, BLOCK_ENTRY_BYTES, CONTENT_PAGES, ENTRIES_BYTES_MIN, HEADER_BYTES, MAP_BLOCKS_MAX,
+    MAP_ENTRY_BYTES, MOVE_BYTES_MAX, OPENED_SHARE, PAGES_PER_WORD_LINE_MAX, RANGE_BYTES, ROOT_BYTES,
+    SLOTS_MAX,
+};
 use aster_units::{Content, Duration, Geometry, GeometryError, Restriction, SECTOR_BYTES};
 use core::fmt;
 
@@ -131,16 +134,10 @@ pub struct FtlConfig {
     pub costs: FtlCosts,
 }
 
-/// Pages of a word line at most.
-pub(crate) const PAGES_PER_WORD_LINE_MAX: usize = 4;
 /// Pages that garbage collection of a LUN has in flight at most.
 pub const GC_DEPTH_MAX: u8 = 16;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
-pub const NVRAM_BYTES: usize = 2 * crate::root::ROOT_BYTES;
-/// Bytes of a block's entry in the stored block table.
-pub(crate) const BLOCK_ENTRY_BYTES: u64 = 8;
-/// Bytes of a page's entry in the stored map.
-pub(crate) const MAP_ENTRY_BYTES: u64 = 4;
+pub const NVRAM_BYTES: usize = 2 * ROOT_BYTES;
 const MERGE_BUFFERS_MAX: u32 = 64;
 /// Blocks set aside for the log in all at least, where the array is not too small.
 const LOG_BLOCKS: u64 = 8;
@@ -276,7 +273,7 @@ impl FtlConfig {
             )?,
         }
         check(
-            self.map_blocks() as usize <= crate::root::MAP_BLOCKS_MAX,
+            self.map_blocks() as usize <= MAP_BLOCKS_MAX,
             "geometry",
             "such that the stored map fits the blocks that a root record lists",
         )?;
@@ -404,11 +401,11 @@ impl FtlConfig {
         // least, where half of it is lists and no move is short; or when a LUN has used up the free blocks
         // that the last one named: some two. Those programs have all other blocks to go to. Where the log
         // lies depends on this: another number, and no older image is read.
-        let filled = u64::from(g.page_bytes) / 2 / crate::moves::MOVE_BYTES_MAX as u64;
+        let filled = u64::from(g.page_bytes) / 2 / MOVE_BYTES_MAX as u64;
         let used_up = 2 * luns * u64::from(g.pages_per_block);
         let between = filled.min(used_up).max(1);
         let as_worn = (u64::from(g.blocks_per_lun) * u64::from(self.log_copies())).div_ceil(between);
-        let most = (u64::from(g.blocks_per_lun) / 8).min(crate::root::SLOTS_MAX as u64 / luns);
+        let most = (u64::from(g.blocks_per_lun) / 8).min(SLOTS_MAX as u64 / luns);
         LOG_BLOCKS.div_ceil(luns).max(as_worn).min(most).max(1)
     }
     /// Copies of a log page, one word line in all.
@@ -419,7 +416,7 @@ impl FtlConfig {
     /// too small.
     pub(crate) fn listed_blocks(&self) -> usize {
         let (page, luns) = (self.geometry.page_bytes as usize, self.geometry.total_luns() as usize);
-        let ranges = RANGES_PER_LUN * luns + page / crate::blocks::OPENED_SHARE;
+        let ranges = RANGES_PER_LUN * luns + page / OPENED_SHARE;
         let emptied = luns;
         let taken = HEADER_BYTES
             + ENTRIES_BYTES_MIN

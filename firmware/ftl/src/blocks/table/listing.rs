@@ -1,8 +1,9 @@
 //! Which blocks the log names, for recovery to look into.
 
-use super::{BlockIndex, BlockState, Blocks, LISTED_MIN, Open, Stream};
-use crate::config::WearLevelling;
-use crate::log_page::Entry;
+use super::{Blocks, LISTED_MIN, Open};
+use crate::blocks::outbox::Entry;
+use crate::terms::block::{BlockIndex, BlockState, Stream};
+use crate::terms::config::WearLevelling;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use aster_units::LunIndex;

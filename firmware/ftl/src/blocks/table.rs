@@ -5,45 +5,16 @@ mod map_blocks;
 mod refreshing;
 mod safety;
 
-use crate::config::{FtlConfig, Refresh, WearLevelling};
-use crate::log_page::{Entry, Pending};
-use crate::unsettled::{Change, Unsettled};
+use crate::blocks::outbox::{Entry, Pending};
+use crate::blocks::unsettled::{Change, Unsettled};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::terms::config::{FtlConfig, Refresh, WearLevelling};
+use crate::terms::sizes::OPENED_SHARE;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{BlockAddr, Lpn, LunIndex, Ppa};
 pub(crate) use refreshing::limit;
-
-/// A block over the whole drive: `lun · blocks per LUN + block`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BlockIndex(pub(crate) u32);
-
-impl BlockIndex {
-    const fn at(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// What a block is used for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BlockState {
-    /// Erased and ready.
-    Free,
-    /// Being filled.
-    Open,
-    /// Holds data and takes no more.
-    Closed,
-    /// A program failed in it: its data must move, then it is bad.
-    Failing,
-    /// Bad from the factory: never to be touched.
-    Bad,
-    /// Went bad in use: never to be written again. What was in it may still be there.
-    Retired,
-    /// Holds the stored map.
-    Map,
-    /// Set aside for the log.
-    Log,
-}
 
 /// A page that was moved out of a block which is being emptied: the log doesn't know yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,13 +22,6 @@ struct Held {
     change: Change,
     // Its turn among all changes.
     at: u64,
-}
-
-/// Who fills an open block. Data of different age is kept apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stream {
-    Host,
-    Gc,
 }
 
 #[derive(Clone, Copy)]
@@ -114,9 +78,6 @@ pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
 /// Programs of a LUN that are not safe yet, for which there is room from the beginning.
 const UNSETTLED_EXPECTED: usize = 64;
-/// Blocks that may be opened before the log tells of them: one for so many bytes of a log page, where each
-/// takes eight.
-pub(crate) const OPENED_SHARE: usize = 64;
 /// A LUN asks for another log page when fewer of its free blocks are named.
 const LISTED_MIN: usize = 1;
 
@@ -176,20 +137,6 @@ pub(crate) struct Blocks {
     pub(crate) unsettled: Unsettled,
     /// What the log does not say yet.
     pub(crate) pending: Pending,
-}
-
-/// A block as the stored table keeps it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BlockEntry {
-    pub(crate) state: BlockState,
-    /// Who fills it, when it is open.
-    pub(crate) stream: Stream,
-    /// The next page to program, when it is open.
-    pub(crate) next: u16,
-    /// Times erased.
-    pub(crate) erases: u32,
-    /// It is free, but nobody has looked at its pages since a loss of power.
-    pub(crate) suspect: bool,
 }
 
 impl Blocks {

@@ -1,25 +1,15 @@
 //! Flash operations of the FTL, counted by cause.
 
-use crate::blocks::{Next, Stream};
-use crate::config::PAGES_PER_WORD_LINE_MAX;
+use crate::blocks::table::Next;
 use crate::drive::Drive;
-use crate::oob::OobRecord;
+use crate::terms::block::Stream;
+use crate::terms::cause::Cause;
+use crate::terms::oob::OobRecord;
+use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use aster_events::{Event, Function, Wait};
-use aster_parties::FlashCounts;
 use aster_ports::flash::{FlashError, FlashRequest, Outcome, PageCheck, PageOwner, Phase, Tag, Target};
 use aster_ports::host::{DmaError, DmaRequest, DmaTag};
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, PageInBlock, Ppa, SectorRange};
-
-/// Why a flash operation is done.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Host,
-    Gc,
-    Metadata,
-    Merge,
-    Padding,
-    Scan,
-}
 
 /// Programs that have begun together, of pages one after the other: one, or a whole word line.
 pub(crate) struct Programs {
@@ -60,19 +50,6 @@ enum Begun {
     Programs(Programs),
     Unlisted,
     NoRoom,
-}
-
-impl Cause {
-    fn of(self, counts: &mut FlashCounts) -> &mut u64 {
-        match self {
-            Cause::Host => &mut counts.host,
-            Cause::Gc => &mut counts.gc,
-            Cause::Metadata => &mut counts.metadata,
-            Cause::Merge => &mut counts.merge,
-            Cause::Padding => &mut counts.padding,
-            Cause::Scan => &mut counts.scan,
-        }
-    }
 }
 
 impl Drive {

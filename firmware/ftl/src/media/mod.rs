@@ -1,0 +1,3 @@
+//! Flash requests, counted by cause.
+
+pub(crate) mod flash;

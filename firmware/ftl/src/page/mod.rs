@@ -1,0 +1,3 @@
+//! Pages in their buffers.
+
+pub(crate) mod lost;

@@ -1,0 +1,54 @@
+//! Blocks of the drive, and what they are used for.
+
+/// A block over the whole drive: `lun · blocks per LUN + block`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BlockIndex(pub(crate) u32);
+
+impl BlockIndex {
+    /// Its place in an array over all blocks of the drive.
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a block is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BlockState {
+    /// Erased and ready.
+    Free,
+    /// Being filled.
+    Open,
+    /// Holds data and takes no more.
+    Closed,
+    /// A program failed in it: its data must move, then it is bad.
+    Failing,
+    /// Bad from the factory: never to be touched.
+    Bad,
+    /// Went bad in use: never to be written again. What was in it may still be there.
+    Retired,
+    /// Holds the stored map.
+    Map,
+    /// Set aside for the log.
+    Log,
+}
+
+/// Who fills an open block. Data of different age is kept apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stream {
+    Host,
+    Gc,
+}
+
+/// A block as the stored table keeps it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BlockEntry {
+    pub(crate) state: BlockState,
+    /// Who fills it, when it is open.
+    pub(crate) stream: Stream,
+    /// The next page to program, when it is open.
+    pub(crate) next: u16,
+    /// Times erased.
+    pub(crate) erases: u32,
+    /// It is free, but nobody has looked at its pages since a loss of power.
+    pub(crate) suspect: bool,
+}

@@ -1,0 +1,28 @@
+//! Why flash operations are done: statistics count them by it.
+
+use aster_parties::FlashCounts;
+
+/// Why a flash operation is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Host,
+    Gc,
+    Metadata,
+    Merge,
+    Padding,
+    Scan,
+}
+
+impl Cause {
+    /// The count of operations done for it.
+    pub(crate) fn of(self, counts: &mut FlashCounts) -> &mut u64 {
+        match self {
+            Cause::Host => &mut counts.host,
+            Cause::Gc => &mut counts.gc,
+            Cause::Metadata => &mut counts.metadata,
+            Cause::Merge => &mut counts.merge,
+            Cause::Padding => &mut counts.padding,
+            Cause::Scan => &mut counts.scan,
+        }
+    }
+}
