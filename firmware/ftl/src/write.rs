@@ -1,7 +1,8 @@
 //! Slices that change data buffer entries.
 
-use crate::buffer::{EntryId, Granules, Hold, Want};
+use crate::buffer::{EntryId, Hold, Want};
 use crate::drive::Drive;
+use crate::page::buffers::Granules;
 use crate::read::dma_status;
 use crate::slice::Slice;
 use aster_ports::host::{DmaDirection, HostStatus};
@@ -35,7 +36,7 @@ impl Drive {
             let staged = self.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.copy_granules(staged, BufferId(entry.0), granules);
+                self.pages.copy_granules(staged, BufferId(entry.0), granules);
             }
             self.give_merge_buffer(staged);
             return moved.map_err(dma_status);
@@ -54,7 +55,7 @@ impl Drive {
         }
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.zero(BufferId(entry.0), granules);
+        self.pages.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
 
