@@ -147,8 +147,7 @@ impl Drive {
         self.blocks.replace(Blocks::of(&self.config));
         self.log.replace(Log::default());
         self.lay_out_log(|_| true);
-        OobRecord::padding()
-            .encode(self.pages.dram().borrow_mut().oob_mut(BufferId(self.config.padding_buffer())));
+        OobRecord::padding().encode(self.dram.borrow_mut().oob_mut(BufferId(self.config.padding_buffer())));
     }
     /// Takes over the state that a shutdown has left.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
@@ -194,7 +193,7 @@ impl Drive {
                 let read_only = self.log.borrow().dead || self.was_read_only.get();
                 self.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // Before other pages are lost as well.
-                if self.state() == DriveState::Ready && self.stats().map_pages_restored > 0 {
+                if self.state() == DriveState::Ready && self.stats.borrow().map_pages_restored > 0 {
                     self.renew_map();
                 }
             }
@@ -203,7 +202,7 @@ impl Drive {
                 self.set_state(DriveState::Failed);
             }
         }
-        self.end_boot();
+        self.boot_waiters.wake_all(self.exec());
     }
     /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each
     /// power-on finds it out.

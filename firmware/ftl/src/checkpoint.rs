@@ -266,7 +266,7 @@ impl Drive {
         }
     }
     async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
-        let buffer = self.pages.dram().borrow().metadata_buffer(0);
+        let buffer = self.dram.borrow().metadata_buffer(0);
         loop {
             let Some(block) = take(&mut self.blocks.borrow_mut()) else { return };
             let (lun, addr) = {
@@ -387,12 +387,12 @@ impl Drive {
         Ppa(first.0 + line / count * at_once + in_line)
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(place % self.config.map_buffers())
+        self.dram.borrow().metadata_buffer(place % self.config.map_buffers())
     }
 
     // Parts come in the order of their places.
     fn encode_part(&self, storing: &mut Storing, part: Part, buffer: BufferId) {
-        let mut dram = self.pages.dram().borrow_mut();
+        let mut dram = self.dram.borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
             Part::Content(page) => {

@@ -9,26 +9,23 @@ use crate::journal::log_page::StoredMap;
 use crate::map::Map;
 use crate::media::flash::HostTransfer;
 use crate::metadata_round::MetadataRound;
-use crate::page::buffers::PageBuffers;
 use crate::scan;
 use crate::slice::{self, Slices};
 use crate::terms::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES, RANDOM_ROUNDS};
 use crate::terms::oob::{self, OOB_BYTES};
-use crate::terms::runtime::{ANY_BUFFER, Runtime};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function, Recorder, Wait};
-use aster_exec::{Core, WaitCell, WaitQueue};
+use aster_exec::{Core, Exec, WaitCell, WaitQueue};
 use aster_parties::{Boot, DriveState, MediaState, TranslationStats};
 use aster_ports::dram::SharedDram;
-use aster_ports::flash::FlashPort;
+use aster_ports::flash::{FlashPort, Outcome};
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
-use aster_units::{BufferId, Geometry, Lpn, LunIndex, Ppa, Rng};
+use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Restriction, Rng, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use core::ops::Deref;
 
 /// Starts drives.
 pub struct Ftl;
@@ -52,7 +49,7 @@ impl Ftl {
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         let drive = Rc::new(Drive::new(core, config, dram, host, flash, nvram, recorder));
-        drive.flash.check_pages(drive.pages.dram(), oob::is_whole_page_of);
+        drive.flash.check_pages(&drive.dram, oob::is_whole_page_of);
         boot::start(&drive);
         core.spawn(intake::run(Rc::clone(&drive)));
         core.spawn(log::run(Rc::clone(&drive)));
@@ -98,11 +95,11 @@ pub struct FtlHandle(Rc<Drive>);
 impl FtlHandle {
     /// What it has done.
     pub fn stats(&self) -> TranslationStats {
-        *self.0.stats()
+        *self.0.stats.borrow()
     }
     /// What it can do.
     pub fn state(&self) -> DriveState {
-        self.0.stats().state
+        self.0.stats.borrow().state
     }
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased.
@@ -141,12 +138,16 @@ impl FtlHandle {
 
 /// Everything that the tasks share. No borrow of a cell lives across an await.
 pub(crate) struct Drive {
-    pub(crate) runtime: Rc<Runtime>,
+    pub(crate) core: Core,
+    pub(crate) config: FtlConfig,
+    pub(crate) geometry: Geometry,
+    pub(crate) restriction: Restriction,
     pub(crate) logical_pages: u32,
-    pub(crate) pages: Rc<PageBuffers>,
+    pub(crate) dram: SharedDram,
     pub(crate) host: Rc<CommandPort>,
     pub(crate) flash: Rc<FlashPort>,
     pub(crate) nvram: SharedNvram,
+    pub(crate) recorder: Recorder,
     // Which LUN the pages `n · LUNs + i` belong to.
     lun_order: Box<[LunIndex]>,
     // Which LUN behind its chip enable a LUN is: the top of its row addresses.
@@ -174,8 +175,10 @@ pub(crate) struct Drive {
     pub(crate) settle_waiters: Box<[WaitQueue]>,
     // Flushes waiting for their slices, and the intake for the writes that came before one.
     pub(crate) flush_waiters: WaitQueue,
+    pub(crate) stats: RefCell<TranslationStats>,
     pub(crate) boot_error: RefCell<Option<BootError>>,
     media_watcher: RefCell<Option<MediaWatcher>>,
+    pub(crate) boot_waiters: WaitQueue,
     pub(crate) entry_waiters: Box<[WaitQueue]>,
     // Waiting for any entry to be let go of, or to become clean.
     pub(crate) pool_waiters: WaitQueue,
@@ -207,14 +210,6 @@ pub(crate) struct Drive {
     pub(crate) rest_waiter: WaitCell,
 }
 
-impl Deref for Drive {
-    type Target = Runtime;
-
-    fn deref(&self) -> &Runtime {
-        &self.runtime
-    }
-}
-
 impl Drive {
     fn new(
         core: &Core,
@@ -227,19 +222,22 @@ impl Drive {
     ) -> Self {
         let geometry = config.geometry;
         let luns = geometry.total_luns();
-        let runtime = Rc::new(Runtime::new(core, config, recorder));
         let workers = usize::from(config.slice_workers);
         let queues = |n: u32, bound: usize| (0..n).map(|_| WaitQueue::with_capacity(bound)).collect();
         let cells = |n: u32| (0..n).map(|_| WaitCell::default()).collect();
         let logical_pages = config.logical_pages() as u32;
         let merge_base = config.merge_buffer_base();
         Drive {
-            runtime: Rc::clone(&runtime),
+            core: core.clone(),
+            config,
+            geometry,
+            restriction: config.restriction(),
             logical_pages,
-            pages: Rc::new(PageBuffers::new(&config, dram)),
+            dram,
             host,
             flash,
             nvram,
+            recorder,
             lun_order: lun_order(&geometry, config.assigner),
             lun_of_row: (0..luns).map(|l| geometry.lun_addr(LunIndex(l)).lun).collect(),
             map: RefCell::new(Map::new(logical_pages)),
@@ -259,8 +257,10 @@ impl Drive {
             log_waiters: WaitQueue::with_capacity(workers + luns as usize + 3),
             settle_waiters: queues(luns, workers.min(64)),
             flush_waiters: WaitQueue::with_capacity(workers + 1),
+            stats: RefCell::default(),
             boot_error: RefCell::new(None),
             media_watcher: RefCell::new(None),
+            boot_waiters: WaitQueue::with_capacity(luns as usize + 2),
             entry_waiters: queues(config.buffer_entries, 4),
             pool_waiters: WaitQueue::with_capacity(workers),
             merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
@@ -283,13 +283,30 @@ impl Drive {
         }
     }
 
-    /// The same for a change of a data buffer entry, or of any.
-    pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
-        let (queue, buffer) = match entry {
-            Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (&self.pool_waiters, ANY_BUFFER),
-        };
-        self.waiting_for(Wait::BufferEntry, buffer, self.woken(queue)).await;
+    pub(crate) fn exec(&self) -> &Exec {
+        self.core.exec()
+    }
+    #[inline]
+    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.recorder.is_on() {
+            self.recorder.emit(self.core.now(), event);
+        }
+    }
+    /// Spends `cycles` of the core on `function`.
+    #[inline]
+    pub(crate) fn spend(&self, function: Function, cycles: u64) {
+        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
+    }
+    /// The firmware task that runs, as events number it.
+    pub(crate) fn task(&self) -> u32 {
+        self.exec().current().number()
+    }
+    #[inline]
+    pub(crate) fn count(&self, change: impl FnOnce(&mut TranslationStats)) {
+        change(&mut self.stats.borrow_mut());
+    }
+    pub(crate) fn state(&self) -> DriveState {
+        self.stats.borrow().state
     }
     /// The drive is read-only, or will be once it is up: it was when its power went.
     pub(crate) fn takes_no_writes(&self) -> bool {
@@ -324,8 +341,8 @@ impl Drive {
             watcher(MediaState {
                 available_spare: available_spare.min(100) as u8,
                 read_only: self.state() == DriveState::ReadOnly,
-                rebuilt: self.stats().boot == Boot::Rebuilt,
-                erases: self.stats().flash_erases.total(),
+                rebuilt: self.stats.borrow().boot == Boot::Rebuilt,
+                erases: self.stats.borrow().flash_erases.total(),
             });
         }
     }
@@ -342,6 +359,47 @@ impl Drive {
     pub(crate) fn next_sequence(&self) -> u64 {
         self.sequence.set(self.sequence.get() + 1);
         self.sequence.get()
+    }
+
+    // ---- granules ----
+
+    /// Host bytes a granule.
+    pub(crate) fn granule_bytes(&self) -> u32 {
+        match self.config.content {
+            Content::Full => 512,
+            Content::Fingerprint => SECTOR_BYTES as u32,
+        }
+    }
+    /// Granules a sector.
+    pub(crate) fn granules_per_sector(&self) -> u32 {
+        SECTOR_BYTES as u32 / self.granule_bytes()
+    }
+    /// Granules a page.
+    pub(crate) fn granules_per_page(&self) -> u32 {
+        self.geometry.page_bytes / self.granule_bytes()
+    }
+    /// The granules of the sectors in `sectors`.
+    pub(crate) fn granules_of(&self, sectors: u16) -> u128 {
+        let per = self.granules_per_sector();
+        let one = (1u128 << per) - 1;
+        (0..u32::from(self.geometry.sectors_per_page()))
+            .filter(|s| sectors >> s & 1 == 1)
+            .fold(0, |all, s| all | one << (s * per))
+    }
+    /// The granules that could not be corrected.
+    pub(crate) fn failed_granules(&self, outcome: &Outcome) -> u128 {
+        match self.config.content {
+            Content::Full => u128::from_le_bytes(outcome.lost_parts()),
+            Content::Fingerprint => self.granules_of(outcome.failed_sectors),
+        }
+    }
+    /// The sectors that `granules` touch.
+    pub(crate) fn sectors_of(&self, granules: u128) -> u16 {
+        let per = self.granules_per_sector();
+        let one = (1u128 << per) - 1;
+        (0..u32::from(self.geometry.sectors_per_page()))
+            .filter(|s| granules >> (s * per) & one != 0)
+            .fold(0, |all, s| all | 1 << s)
     }
 
     // ---- host DMA ----

@@ -1,10 +1,9 @@
 //! Bringing dirty entries to flash.
 
 use crate::blocks::unsettled::Change;
-use crate::buffer::{EntryId, Flush};
+use crate::buffer::{EntryId, Flush, Granules};
 use crate::drive::Drive;
 use crate::media::flash::Programs;
-use crate::page::buffers::Granules;
 use crate::terms::block::{BlockState, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -26,13 +25,13 @@ impl Drive {
         if self.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
-        self.fill(entry, self.pages.whole_page(), Cause::Merge, None).await;
+        self.fill(entry, self.whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry).await
     }
     /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
         let buffer = self.buffer.borrow();
-        (buffer.lpn(entry), self.pages.whole_page() & !buffer.valid(entry))
+        (buffer.lpn(entry), self.whole_page() & !buffer.valid(entry))
     }
     /// As [`Drive::evict`] for an entry that has been filled, by itself.
     pub(crate) async fn evict_filled(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
@@ -63,9 +62,9 @@ impl Drive {
     #[cold]
     async fn program_with_losses(&self, lpn: Lpn, entry: EntryId, lost: Granules) -> Result<Ppa, HostStatus> {
         let copy = self.take_merge_buffer().await;
-        self.pages.copy_granules(BufferId(entry.0), copy, self.pages.whole_page() & !lost);
-        self.pages.note_lost(copy, lost);
-        self.note_owner(lpn, copy, self.pages.sectors_of(lost));
+        self.copy_granules(BufferId(entry.0), copy, self.whole_page() & !lost);
+        self.note_lost(copy, lost);
+        self.note_owner(lpn, copy, self.sectors_of(lost));
         let written = self.program_host(lpn, copy).await;
         self.give_merge_buffer(copy);
         written
@@ -79,7 +78,7 @@ impl Drive {
             lost_sectors,
             copy: 0,
         };
-        record.encode(self.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(self.dram.borrow_mut().oob_mut(buffer));
     }
     /// Programs a page, in another block where one fails.
     pub(crate) async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {

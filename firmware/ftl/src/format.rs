@@ -6,7 +6,7 @@ use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
-use aster_units::{BlockAddr, LunIndex, Ppa};
+use aster_units::{BlockAddr, LunIndex, Ppa, SectorRange};
 
 impl Drive {
     /// Erases every block in which data of the host's may lie, that of pages long unmapped or moved included:
@@ -41,7 +41,7 @@ impl Drive {
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
         let block = self.blocks.borrow().next_used(lun, first)?;
         self.blocks.borrow_mut().take_used(block);
-        let buffer = self.pages.dram().borrow().metadata_buffer(lun.0);
+        let buffer = self.dram.borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
         Some((block, self.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
@@ -61,8 +61,8 @@ impl Drive {
     /// all the same.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.config.scratch_buffer());
-        let whole = self.pages.whole();
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let first = self.blocks.borrow().first_page(block);
         for page in 0..u32::from(self.geometry.pages_per_block) {
             let outcome = self.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;

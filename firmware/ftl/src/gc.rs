@@ -11,7 +11,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Function, Wait};
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{BufferId, Lpn, LunIndex, Ppa};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
 
 /// A page on its way out of a victim.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
         buffers: (0..depth).map(|slot| BufferId(drive.config.gc_buffer(lun.0, slot))).collect(),
     };
-    drive.booted().await;
+    drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
     loop {
         let victim = drive.gc_waiters[lun.index()].wait(drive.exec(), || drive.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
@@ -217,7 +217,7 @@ impl Drive {
                 };
                 if wanted {
                     moves.buffers.pop_front();
-                    let whole = self.pages.whole();
+                    let whole = SectorRange::whole(self.geometry.sectors_per_page());
                     let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
                 }
@@ -253,7 +253,7 @@ impl Drive {
         let from = self.blocks.borrow().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
-        let tag = self.begin_read(from, self.pages.whole(), buffer, Cause::Gc).await;
+        let tag = self.begin_read(from, self.whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
         true
     }
@@ -286,7 +286,7 @@ impl Drive {
             Stage::Reading => {
                 let outcome = self.flash_done(at.tag).await;
                 self.spend(Function::GarbageCollector, self.config.costs.move_page);
-                let whole = self.pages.whole();
+                let whole = SectorRange::whole(self.geometry.sectors_per_page());
                 let (mut lost, mut record) = self.judge(&outcome, whole, at.buffer);
                 // A page that names another owner than the map does, as a damaged medium may have it, holds
                 // nobody's data.
@@ -298,12 +298,11 @@ impl Drive {
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
                         let again = record.lost_sectors & outcome.failed_sectors;
-                        let lost =
-                            self.pages.take_notes(at.buffer, again, self.pages.failed_granules(&outcome));
-                        self.pages.note_lost(at.buffer, lost);
+                        let lost = self.take_notes(at.buffer, again, self.failed_granules(&outcome));
+                        self.note_lost(at.buffer, lost);
                     }
                     Some(_) => {}
-                    None => self.pages.note_lost(at.buffer, self.pages.whole_page()),
+                    None => self.note_lost(at.buffer, self.whole_page()),
                 }
                 Ok(Step::Program { lpn, attempt: 0 })
             }
@@ -355,8 +354,7 @@ impl Drive {
         };
         let lpn = Lpn(record.lpn);
         let copy = (record.copy + 1) % COPIES;
-        OobRecord { lost_sectors: lost, copy, ..record }
-            .encode(self.pages.dram().borrow_mut().oob_mut(buffer));
+        OobRecord { lost_sectors: lost, copy, ..record }.encode(self.dram.borrow_mut().oob_mut(buffer));
         Some(lpn)
     }
 
@@ -377,7 +375,7 @@ impl Drive {
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let from = self.blocks.borrow().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
-        let whole = self.pages.whole();
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: Stage::Reading };
         let mut copied = false;
@@ -416,7 +414,7 @@ impl Drive {
         };
         if erased {
             self.blocks.borrow_mut().erased(block);
-            if self.stats().flash_erases.total().is_multiple_of(crate::drive::ERASES_A_REPORT) {
+            if self.stats.borrow().flash_erases.total().is_multiple_of(crate::drive::ERASES_A_REPORT) {
                 self.media_changed();
             }
         } else {

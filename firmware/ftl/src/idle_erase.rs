@@ -14,12 +14,12 @@ use aster_units::{Duration, LunIndex};
 pub(crate) async fn run(drive: Rc<Drive>) {
     loop {
         drive.rest_waiter.wait(drive.exec(), || drive.may_erase_ahead().then_some(())).await;
-        let commands = drive.stats().commands;
+        let commands = drive.stats.borrow().commands;
         let gap = drive.config.background_gap;
         if gap > Duration::ZERO {
             drive.exec().sleep(gap).await;
         }
-        if drive.may_erase_ahead() && drive.stats().commands == commands {
+        if drive.may_erase_ahead() && drive.stats.borrow().commands == commands {
             // One log page for all of them, not one for each as it is erased.
             let logged = drive.log_trims().await;
             // That may have taken a while.

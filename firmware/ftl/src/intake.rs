@@ -84,7 +84,7 @@ impl Commands {
 
 /// Takes commands for ever.
 pub(crate) async fn run(drive: Rc<Drive>) {
-    drive.booted().await;
+    drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
     loop {
         let command = drive.host.next_command().await;
         drive.spend(Function::NvmeManager, drive.config.costs.command);
@@ -192,7 +192,7 @@ impl Drive {
     }
 
     fn check_range(&self, offset: u64, length: u64) {
-        let granule = u64::from(self.pages.granule_bytes());
+        let granule = u64::from(self.granule_bytes());
         let end = u64::from(self.logical_pages) * u64::from(self.geometry.page_bytes);
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");

@@ -64,6 +64,7 @@ mod scan_metadata;
 mod slice;
 mod terms;
 mod unmap;
+mod waits;
 mod word_line;
 mod write;
 

@@ -96,9 +96,7 @@ impl Drive {
             let mut tags = Vec::with_capacity(luns);
             for (n, &block) in blocks.iter().enumerate() {
                 let first = self.blocks.borrow().first_page(block);
-                tags.push(
-                    self.begin_read(first, self.pages.whole(), self.look_buffer(n), Cause::Metadata).await,
-                );
+                tags.push(self.begin_read(first, self.whole(), self.look_buffer(n), Cause::Metadata).await);
             }
             for (n, tag) in tags.into_iter().enumerate() {
                 let outcome = self.flash_done(tag).await;
@@ -137,10 +135,7 @@ impl Drive {
             while next < lines && in_flight.len() < ahead && erased == lines {
                 let buffer = self.look_buffer(next as usize % ahead);
                 let at = Ppa(first.0 + next * copies);
-                in_flight.push_back((
-                    next,
-                    self.begin_read(at, self.pages.whole(), buffer, Cause::Metadata).await,
-                ));
+                in_flight.push_back((next, self.begin_read(at, self.whole(), buffer, Cause::Metadata).await));
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
@@ -161,11 +156,11 @@ impl Drive {
     /// Reads a line's copies from the `from`th on until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.config.scratch_buffer());
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
         let first = self.blocks.borrow().first_page(block);
         for copy in from..self.log_copies() {
             let at = Ppa(first.0 + line * self.log_copies() + copy);
-            let outcome = self.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
+            let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
             let page = self.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;
@@ -174,7 +169,7 @@ impl Drive {
         None
     }
     pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
-        let dram = self.pages.dram().borrow();
+        let dram = self.dram.borrow();
         let record = OobRecord::decode(dram.oob(buffer))?;
         let whole = outcome.status == FlashStatus::Done && !outcome.erased;
         if !whole || record.kind != PageKind::Log {

@@ -14,7 +14,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::Outcome;
-use aster_units::{BufferId, Lpn};
+use aster_units::{BufferId, Lpn, SectorRange};
 
 impl Drive {
     /// Reads a stored map: the map comes to its place, the block table back.
@@ -50,7 +50,7 @@ impl Drive {
         Ok(loading.table)
     }
     async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = self.pages.whole();
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let mut in_flight = VecDeque::new();
         let (mut next, mut result) = (0, Ok(()));
         loop {
@@ -84,13 +84,13 @@ impl Drive {
         outcome: &Outcome,
         buffer: BufferId,
     ) -> bool {
-        let whole = self.pages.whole();
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
         let (lost, record) = self.judge(outcome, whole, buffer);
         let expected = (PageKind::Map, part.lpn(), stored.generation);
         lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
     }
     fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        let dram = self.pages.dram().borrow();
+        let dram = self.dram.borrow();
         let content = dram.page(self.map_buffer(page));
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
         let Some(nth) = page.checked_sub(self.table_pages()) else {

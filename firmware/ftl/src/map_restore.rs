@@ -26,7 +26,7 @@ impl Drive {
             of_stripe => self.restore_by_group(stored, page, of_stripe).await,
         };
         let Some(content) = content else { return false };
-        self.pages.dram().borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
         self.count(|s| s.map_pages_restored += 1);
         true
     }
@@ -37,7 +37,7 @@ impl Drive {
             let part = map_stripes::part_at(place, stored.pages);
             match self.read_part(stored, place).await {
                 Some(buffer) => {
-                    map_stripes::add(&mut left.sum, self.pages.dram().borrow().page(buffer));
+                    map_stripes::add(&mut left.sum, self.dram.borrow().page(buffer));
                     parity |= matches!(part, Part::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
@@ -49,12 +49,12 @@ impl Drive {
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
-        let mut left = Left { sum: self.pages.dram().borrow().page(parity).to_vec(), lost: Vec::new() };
+        let mut left = Left { sum: self.dram.borrow().page(parity).to_vec(), lost: Vec::new() };
         let of_page = map_stripes::stripe_of(page, stored.pages);
         for other in map_stripes::group_of(page, stored.pages) {
             let place = map_stripes::place_of(other);
             if let Some(buffer) = self.read_part(stored, place).await {
-                map_stripes::add_to_group(&mut left.sum, other, self.pages.dram().borrow().page(buffer));
+                map_stripes::add_to_group(&mut left.sum, other, self.dram.borrow().page(buffer));
                 continue;
             }
             let alone = match of_page.contains(&place) {
@@ -93,9 +93,9 @@ impl Drive {
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.config.scratch_buffer());
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
         let at = self.map_place(&stored.blocks, place);
-        let outcome = self.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
+        let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
         self.is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer).then_some(buffer)
     }
     fn zeroes(&self) -> Vec<u8> {

@@ -1,16 +1,16 @@
 //! Taking data buffer entries, filling them from flash, and the slices that only read.
 
-use crate::buffer::{EntryId, Hold, Step, Want};
+use crate::buffer::{EntryId, Granules, Hold, Step, Want};
 use crate::drive::Drive;
 use crate::media::flash::HostTransfer;
-use crate::page::buffers::{Granules, span};
+use crate::page::lost;
 use crate::slice::Slice;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
-use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
 
 /// How a command ends whose data could not be moved.
 pub(crate) fn dma_status(error: DmaError) -> HostStatus {
@@ -45,7 +45,7 @@ impl Drive {
         let entry = self.hold_filled(slice, fua, None).await?;
         let scratch = self.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
-        let equal = self.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
+        let equal = self.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.give_merge_buffer(scratch);
         self.let_go(entry, Hold::Shared);
         moved.map_err(dma_status)?;
@@ -86,7 +86,7 @@ impl Drive {
         let granules = self.granules_in(slice);
         let (entry, hold) = self.hold(slice.lpn, Want::Read(granules)).await?;
         if hold == Hold::Exclusive {
-            let all = if self.config.partial_reads { granules } else { self.pages.whole_page() };
+            let all = if self.config.partial_reads { granules } else { self.whole_page() };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
                 transfer.insert(HostTransfer { request, begun: None })
@@ -94,7 +94,7 @@ impl Drive {
             self.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.buffer.borrow().valid(entry);
             if lost != 0 {
-                let of_page = u64::from(lost.trailing_zeros() * self.pages.granule_bytes());
+                let of_page = u64::from(lost.trailing_zeros() * self.granule_bytes());
                 let byte = u64::from(slice.lpn.0) * u64::from(self.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.let_go(entry, Hold::Exclusive);
@@ -159,15 +159,15 @@ impl Drive {
         }
         let ppa = self.map.borrow().get(lpn);
         if !ppa.is_some() {
-            self.pages.zero(BufferId(entry.0), missing);
+            self.zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
             return;
         }
-        let sectors = span(self.pages.sectors_of(missing));
+        let sectors = span(self.sectors_of(missing));
         // Flash may write into the entry itself where that loses nothing.
         let direct = {
             let buffer = self.buffer.borrow();
-            !buffer.is_dirty(entry) || buffer.valid(entry) & self.pages.granules_of(sectors.mask()) == 0
+            !buffer.is_dirty(entry) || buffer.valid(entry) & self.granules_of(sectors.mask()) == 0
         };
         if direct {
             self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
@@ -188,7 +188,7 @@ impl Drive {
         let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
         let mut buffer = self.buffer.borrow_mut();
         buffer.forget_clean(entry, lost);
-        buffer.add_valid(entry, self.pages.granules_of(sectors.mask()) & !lost);
+        buffer.add_valid(entry, self.granules_of(sectors.mask()) & !lost);
     }
     async fn fill_by_merge(
         &self,
@@ -203,7 +203,7 @@ impl Drive {
         let ppa = self.map.borrow().get(lpn);
         let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
         let good = missing & !lost;
-        self.pages.copy_granules(merge, BufferId(entry.0), good);
+        self.copy_granules(merge, BufferId(entry.0), good);
         self.buffer.borrow_mut().add_valid(entry, good);
         self.give_merge_buffer(merge);
     }
@@ -235,14 +235,14 @@ impl Drive {
         {
             // Another page's data must never pass for this one's.
             self.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
-            return self.pages.granules_of(sectors.mask());
+            return self.granules_of(sectors.mask());
         }
         match record {
             Some(record) if lost != 0 => {
-                let failed = self.pages.failed_granules(&outcome) & self.pages.granules_of(lost);
-                self.pages.take_notes(into, lost & record.lost_sectors, failed)
+                let failed = self.failed_granules(&outcome) & self.granules_of(lost);
+                self.take_notes(into, lost & record.lost_sectors, failed)
             }
-            _ => self.pages.granules_of(lost),
+            _ => self.granules_of(lost),
         }
     }
     /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the
@@ -258,7 +258,7 @@ impl Drive {
             FlashStatus::Uncorrectable => !outcome.oob_failed,
             FlashStatus::Failed | FlashStatus::Error => false,
         };
-        let record = if readable { OobRecord::decode(self.pages.dram().borrow().oob(buffer)) } else { None };
+        let record = if readable { OobRecord::decode(self.dram.borrow().oob(buffer)) } else { None };
         let lost = match record {
             Some(record) => record.lost_sectors | outcome.failed_sectors,
             None => u16::MAX,
@@ -272,9 +272,12 @@ impl Drive {
 
     // ---- granules of buffers ----
 
+    pub(crate) fn whole_page(&self) -> Granules {
+        mask(0, self.granules_per_page())
+    }
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
-        self.pages.granules_at(slice.start, slice.bytes)
+        mask(slice.start / self.granule_bytes(), slice.bytes / self.granule_bytes())
     }
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {
@@ -287,4 +290,79 @@ impl Drive {
             after: None,
         }
     }
+    /// Bytes that a granule takes in a buffer.
+    fn granule_len(&self) -> usize {
+        match self.config.content {
+            Content::Full => self.granule_bytes() as usize,
+            Content::Fingerprint => Content::Fingerprint.sector_len(),
+        }
+    }
+    pub(crate) fn zero(&self, buffer: BufferId, granules: Granules) {
+        let len = self.granule_len();
+        let mut dram = self.dram.borrow_mut();
+        let page = dram.page_mut(buffer);
+        for granule in bits(granules) {
+            page[granule * len..(granule + 1) * len].fill(0);
+        }
+    }
+    fn is_equal(&self, a: BufferId, b: BufferId, granules: Granules) -> bool {
+        let len = self.granule_len();
+        let dram = self.dram.borrow();
+        let (a, b) = (dram.page(a), dram.page(b));
+        bits(granules).all(|g| a[g * len..(g + 1) * len] == b[g * len..(g + 1) * len])
+    }
+    /// Notes lost granules in the sectors of a page that is to be written.
+    pub(crate) fn note_lost(&self, buffer: BufferId, lost: Granules) {
+        // Where a granule is a sector there is nothing to tell beyond what the OOB record says.
+        if self.config.content == Content::Full {
+            let mut dram = self.dram.borrow_mut();
+            for (sector, bytes) in dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate() {
+                let lost = (lost >> (sector as u32 * self.granules_per_sector())) as lost::Blocks;
+                if lost != 0 {
+                    lost::note(bytes, lost);
+                }
+            }
+        }
+    }
+    /// The lost granules of a page that was read: those that `failed` now, and what the `noted` sectors say.
+    /// What they still hold comes to its place.
+    pub(crate) fn take_notes(&self, buffer: BufferId, noted: u16, failed: Granules) -> Granules {
+        if self.config.content != Content::Full {
+            return self.granules_of(noted) | failed;
+        }
+        let mut dram = self.dram.borrow_mut();
+        let sectors = dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate();
+        sectors.filter(|(sector, _)| noted >> sector & 1 == 1).fold(failed, |all, (sector, bytes)| {
+            let at = sector as u32 * self.granules_per_sector();
+            all | Granules::from(lost::take_note(bytes, (failed >> at) as lost::Blocks)) << at
+        })
+    }
+    pub(crate) fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {
+        let len = self.granule_len();
+        let mut held = [0; SECTOR_BYTES];
+        let mut dram = self.dram.borrow_mut();
+        for granule in bits(granules) {
+            let at = granule * len..(granule + 1) * len;
+            held[..len].copy_from_slice(&dram.page(from)[at.clone()]);
+            dram.page_mut(to)[at].copy_from_slice(&held[..len]);
+        }
+    }
+}
+
+fn mask(first: u32, count: u32) -> Granules {
+    if count == 0 { 0 } else { (Granules::MAX >> (Granules::BITS - count)) << first }
+}
+
+fn bits(mut granules: Granules) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let first = granules.trailing_zeros() as usize;
+        granules &= granules.wrapping_sub(1);
+        (first < Granules::BITS as usize).then_some(first)
+    })
+}
+
+/// The smallest run of sectors that holds all of `sectors`.
+fn span(sectors: u16) -> SectorRange {
+    let first = sectors.trailing_zeros() as u8;
+    SectorRange { first, count: 16 - sectors.leading_zeros() as u8 - first }
 }

@@ -109,12 +109,10 @@ impl Drive {
             if outcome.status == FlashStatus::Error {
                 // A page whose bytes can't be shown as they are may be read all the same.
                 let first = self.blocks.borrow().first_page(index);
-                let read = self
-                    .read(first, self.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
-                    .await;
-                let other = self
-                    .read(first, self.pages.whole(), self.look_buffer(lun.index()), Cause::Metadata)
-                    .await;
+                let read =
+                    self.read(first, self.whole(), self.data_buffer(lun.index()), Cause::Metadata).await;
+                let other =
+                    self.read(first, self.whole(), self.look_buffer(lun.index()), Cause::Metadata).await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
                     return Err(BootError::Scan { lun, block, error: self.last_fault(lun) });
                 }
@@ -135,7 +133,7 @@ impl Drive {
         Step { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
-        let dram = self.pages.dram().borrow();
+        let dram = self.dram.borrow();
         let bytes = dram.oob(self.look_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;

@@ -241,7 +241,7 @@ impl Drive {
     // ---- looking into blocks ----
 
     pub(crate) fn look_buffer(&self, n: usize) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(n as u32)
+        self.dram.borrow().metadata_buffer(n as u32)
     }
     // Pages of data are read into a buffer that keeps content as they do.
     pub(crate) fn data_buffer(&self, n: usize) -> BufferId {
@@ -285,15 +285,15 @@ impl Drive {
         }
         let (block, page) = *todo.front()?;
         let at = Ppa(self.blocks.borrow().first_page(block).0 + page);
-        Some((lun, self.begin_read(at, self.pages.whole(), self.data_buffer(lun), Cause::Metadata).await))
+        Some((lun, self.begin_read(at, self.whole(), self.data_buffer(lun), Cause::Metadata).await))
     }
     /// A page of the log or of a stored map keeps its content in another way than data where that is
     /// fingerprints.
     #[cold]
     async fn look_for_metadata(&self, block: BlockIndex, page: u32) -> Found {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.config.scratch_buffer());
+        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
         let at = Ppa(self.blocks.borrow().first_page(block).0 + page);
-        let outcome = self.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
+        let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     /// What a page that was read as a whole holds.
@@ -303,13 +303,13 @@ impl Drive {
         }
         // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of
         // it.
-        let all = self.pages.whole().mask();
+        let all = self.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
             FlashStatus::Failed | FlashStatus::Error => true,
         };
-        let record = if torn { None } else { OobRecord::decode(self.pages.dram().borrow().oob(buffer)) };
+        let record = if torn { None } else { OobRecord::decode(self.dram.borrow().oob(buffer)) };
         // A number that leaves no room for greater ones is none that a drive has given out.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Found::Torn, Found::Page)
     }
@@ -401,7 +401,7 @@ impl Drive {
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.data_buffer(next % depth);
-                let tag = self.begin_read(unsure[next].2, self.pages.whole(), buffer, Cause::Metadata).await;
+                let tag = self.begin_read(unsure[next].2, self.whole(), buffer, Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }

@@ -24,7 +24,7 @@ pub(crate) async fn run(drive: Rc<Drive>) {
     if interval == Duration::ZERO {
         return;
     }
-    drive.booted().await;
+    drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
     let (mut done, mut since) = (0, drive.exec().now());
     loop {
         drive.exec().sleep(interval).await;
@@ -48,7 +48,7 @@ pub(crate) async fn run(drive: Rc<Drive>) {
 impl Drive {
     /// Grows with whatever the drive does but for the scan.
     fn work_done(&self) -> u64 {
-        let s = self.stats();
+        let s = self.stats.borrow();
         let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();
         let taken = self.commands.borrow().taken;
         operations + s.flash_erases.total() + s.host_bytes_read + s.commands + taken
@@ -56,8 +56,7 @@ impl Drive {
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
         self.blocks.borrow_mut().read_begins(ppa);
-        let outcome =
-            self.read(ppa, self.pages.whole(), BufferId(self.config.scan_buffer()), Cause::Scan).await;
+        let outcome = self.read(ppa, self.whole(), BufferId(self.config.scan_buffer()), Cause::Scan).await;
         self.read_over(ppa);
         self.look_for_fading(ppa, &outcome);
     }

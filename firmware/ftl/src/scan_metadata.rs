@@ -52,9 +52,9 @@ impl Drive {
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.config.metadata_scan_buffer());
+        let buffer = self.dram.borrow().metadata_buffer(self.config.metadata_scan_buffer());
         let (at, commit) = (self.place_of_metadata(page), self.log.borrow().commit);
-        let outcome = self.read(at, self.pages.whole(), buffer, Cause::Scan).await;
+        let outcome = self.read(at, self.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
         if self.storing.get() || self.log.borrow().commit != commit {
             return;

@@ -1,8 +1,7 @@
 //! Slices that change data buffer entries.
 
-use crate::buffer::{EntryId, Hold, Want};
+use crate::buffer::{EntryId, Granules, Hold, Want};
 use crate::drive::Drive;
-use crate::page::buffers::Granules;
 use crate::read::dma_status;
 use crate::slice::Slice;
 use aster_ports::host::{DmaDirection, HostStatus};
@@ -36,7 +35,7 @@ impl Drive {
             let staged = self.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.pages.copy_granules(staged, BufferId(entry.0), granules);
+                self.copy_granules(staged, BufferId(entry.0), granules);
             }
             self.give_merge_buffer(staged);
             return moved.map_err(dma_status);
@@ -55,7 +54,7 @@ impl Drive {
         }
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.pages.zero(BufferId(entry.0), granules);
+        self.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
 

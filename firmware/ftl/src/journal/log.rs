@@ -23,7 +23,7 @@ use aster_events::Wait;
 use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, LunIndex, Ppa};
+use aster_units::{BufferId, LunIndex, Ppa, SectorRange};
 
 /// A block set aside for the log.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +212,7 @@ impl Drive {
         log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.listed_blocks();
     }
     fn data_programs(&self) -> u64 {
-        let programs = self.stats().flash_programs;
+        let programs = self.stats.borrow().flash_programs;
         programs.host + programs.gc
     }
     /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a
@@ -414,14 +414,17 @@ impl Drive {
                 let suspect = self.blocks.borrow().first_suspect(lun, self.config.listed_blocks());
                 let Some(block) = suspect else { break };
                 let first = self.blocks.borrow().first_page(block);
-                let outcome = self.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
+                let outcome = self.read(first, self.one_sector(), buffer, Cause::Metadata).await;
                 let erased = outcome.status == FlashStatus::Done && outcome.erased;
                 self.blocks.borrow_mut().clear_suspect(block, erased);
             }
         }
     }
+    pub(crate) fn one_sector(&self) -> SectorRange {
+        SectorRange { first: 0, count: 1 }
+    }
     fn log_buffer(&self) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(self.config.log_buffer())
+        self.dram.borrow().metadata_buffer(self.config.log_buffer())
     }
 
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void
@@ -486,7 +489,7 @@ impl Drive {
         let count = blocks.pending.fitting(room);
         header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
-        let mut dram = self.pages.dram().borrow_mut();
+        let mut dram = self.dram.borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         header.encode(&blocks.pending, count, content);
         let number = header.number;
@@ -610,7 +613,7 @@ impl Drive {
     async fn mark_read_only(&self) {
         let buffer = self.log_buffer();
         {
-            let mut dram = self.pages.dram().borrow_mut();
+            let mut dram = self.dram.borrow_mut();
             let (content, oob) = dram.page_and_oob_mut(buffer);
             content.fill(0);
             OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);

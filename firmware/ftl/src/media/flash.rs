@@ -69,6 +69,9 @@ impl Drive {
         let row = self.restriction.row(self.lun_of_row[lun.index()], block, page);
         FlashRequest::single(phase, lun, Target { row, sectors, buffer })
     }
+    pub(crate) fn whole(&self) -> SectorRange {
+        SectorRange::whole(self.geometry.sectors_per_page())
+    }
     async fn submit(&self, request: FlashRequest) -> Tag {
         self.tell(&request);
         let submitted = self.flash_waiters.wait(self.exec(), || self.flash.submit(request));
@@ -153,7 +156,7 @@ impl Drive {
         into: BufferId,
     ) -> Tag {
         let row = self.restriction.mark_row(self.lun_of_row[lun.index()], block, last);
-        let target = Target { row, sectors: self.pages.whole(), buffer: into };
+        let target = Target { row, sectors: self.whole(), buffer: into };
         let mut request = FlashRequest::single(Phase::Read, lun, target);
         request.flags.raw = true;
         self.count(|s| s.flash_reads.metadata += 1);
@@ -224,9 +227,9 @@ impl Drive {
             let buffer = from.get(nth).copied().unwrap_or(padding);
             let copy_of = copies.get(nth).copied();
             if copy_of.is_some_and(|(lpn, from)| self.map.borrow().get(lpn) != from) {
-                OobRecord::padding().encode(self.pages.dram().borrow_mut().oob_mut(buffer));
+                OobRecord::padding().encode(self.dram.borrow_mut().oob_mut(buffer));
             }
-            let request = self.request(Phase::Program, Ppa(page), self.pages.whole(), buffer);
+            let request = self.request(Phase::Program, Ppa(page), self.whole(), buffer);
             *tag = self.flash.submit(request);
             self.tell(&request);
             self.took_page(lun, Ppa(page), copy_of);
@@ -245,7 +248,7 @@ impl Drive {
         let tried = self.flash_waiters.wait(self.exec(), || {
             let next = self.blocks.borrow().next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
-            let request = self.request(Phase::Program, ppa, self.pages.whole(), from);
+            let request = self.request(Phase::Program, ppa, self.whole(), from);
             let tag = self.flash.submit(request)?;
             self.tell(&request);
             self.took_page(lun, ppa, None);
@@ -264,7 +267,7 @@ impl Drive {
     /// Begins to program a page of the stored map or of the log, or padding behind it.
     pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
         self.count_program(cause);
-        self.submit(self.request(Phase::Program, ppa, self.pages.whole(), from)).await
+        self.submit(self.request(Phase::Program, ppa, self.whole(), from)).await
     }
     /// Begins to erase a block.
     pub(crate) async fn begin_erase(
@@ -276,8 +279,7 @@ impl Drive {
     ) -> Tag {
         self.mark_dirty();
         self.count(|s| *cause.of(&mut s.flash_erases) += 1);
-        self.submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), self.pages.whole(), buffer))
-            .await
+        self.submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), self.whole(), buffer)).await
     }
     /// Erases a block to write it anew.
     pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {

@@ -1,4 +1,3 @@
 //! Pages in their buffers.
 
-pub(crate) mod buffers;
 pub(crate) mod lost;

@@ -1,9 +1,8 @@
-//! What all parts of the FTL share: its configuration, what stands in OOB, the names of blocks and causes,
-//! and the core that it runs on.
+//! What all parts of the FTL share: its configuration, what stands in OOB, and the names of blocks and
+//! causes.
 
 pub(crate) mod block;
 pub(crate) mod cause;
 pub(crate) mod config;
 pub(crate) mod oob;
-pub(crate) mod runtime;
 pub(crate) mod sizes;

@@ -61,7 +61,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         below.try_take(tag).unwrap()[0].page
     };
     let goes = |record: OobRecord, outcome: &Outcome| {
-        record.encode(drive.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(drive.dram.borrow_mut().oob_mut(buffer));
         check(outcome) == PageCheck::Expected
     };
     assert!(goes(data, &good));
@@ -78,7 +78,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         assert!(!goes(data, &bad), "{bad:?}");
     }
     assert!(goes(data, &good));
-    drive.pages.dram().borrow_mut().oob_mut(buffer)[0] ^= 1;
+    drive.dram.borrow_mut().oob_mut(buffer)[0] ^= 1;
     assert_eq!(check(&good), PageCheck::Other, "a damaged record");
 }
 

@@ -274,7 +274,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         }
         let drive = Rc::clone(bench.ftl.drive());
         let buffer = BufferId(drive.config.gc_buffer(0, 0));
-        record.encode(drive.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(drive.dram.borrow_mut().oob_mut(buffer));
         let (programmed, copying) = (Rc::new(Cell::new(None)), Rc::clone(&drive));
         let place = Rc::clone(&programmed);
         drive.core.spawn(async move {
