@@ -5,48 +5,48 @@
 
 use crate::blocks::unsettled::Safety;
 use crate::drive::Drive;
-use crate::terms::block::Stream;
+use crate::terms::block::{BlockState, Stream};
 use alloc::vec::Vec;
 use aster_events::Wait;
-use aster_ports::flash::Tag;
-use aster_ports::host::{CommandId, HostStatus};
+use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{LunIndex, Ppa};
 
 const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 
 impl Drive {
-    /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before,
-    /// have written.
-    ///
-    /// # Errors
-    /// When the log can't be told of a trim any more.
-    pub(crate) async fn settle_flush(&self, command: CommandId) -> Result<(), HostStatus> {
-        let others = self.flush_waiters.wait(self.exec(), || self.is_last_slice(command).then_some(()));
-        self.waiting(Wait::Slices, others).await;
-        let order = self.blocks.borrow().unsettled.begun();
-        let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
-        let luns: Vec<LunIndex> = (0..self.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
-        let mut begun = Vec::with_capacity(luns.len());
-        for &lun in &luns {
-            begun.extend(self.begin_padding(lun, Stream::Host).await);
+    /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
+    /// [`Drive::settle_line`] must follow at once.
+    pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
+        let outcome = self.flash_done(tag).await;
+        let done = outcome.status == FlashStatus::Done;
+        let (ended, settled, failing, lun) = {
+            let mut blocks = self.blocks.borrow_mut();
+            let block = blocks.block_of(ppa);
+            let ended = blocks.program_ended(ppa, !done);
+            let failing = ended && blocks.state(block) == BlockState::Failing;
+            (ended, !done && blocks.settle_block(block), failing, blocks.lun_of(block))
+        };
+        if failing {
+            self.media_changed();
         }
-        self.padded(begun).await;
-        for lun in luns {
-            while !self.is_safe(lun, order) {
-                // Others may have begun another line, or pages of one are still in flight.
-                match self.begin_padding(lun, Stream::Host).await {
-                    Some(padding) => self.padded([padding]).await,
-                    // The line may have been completed, and even settled, while this one waited for the LUN's
-                    // queue.
-                    None if self.is_safe(lun, order) => break,
-                    None => self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await,
-                }
-            }
+        if ended || settled {
+            self.gc_waiters[lun.index()].wake(self.exec());
         }
-        self.log_trims().await
+        if !done {
+            self.settle_waiters[lun.index()].wake_all(self.exec());
+        }
+        done
     }
-    fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
-        self.blocks.borrow().unsettled.all_safe(lun, order)
+    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
+    /// complete: it may be theirs to complete now.
+    pub(crate) fn settle_line(&self, ppa: Ppa) {
+        let lun = {
+            let mut blocks = self.blocks.borrow_mut();
+            blocks.settle_line(ppa);
+            let block = blocks.block_of(ppa);
+            blocks.lun_of(block)
+        };
+        self.settle_waiters[lun.index()].wake_all(self.exec());
     }
     /// Waits for padding that has begun.
     pub(crate) async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
@@ -56,7 +56,6 @@ impl Drive {
             }
         }
     }
-
     /// Waits until a loss of power can't undo a page that the host wrote, completing its word line where
     /// nothing else does.
     pub(crate) async fn settled(&self, ppa: Ppa) {
@@ -85,7 +84,6 @@ impl Drive {
         let next = blocks.next_of_line(lun, Stream::Host);
         next.is_some_and(|next| blocks.block_of(next) == blocks.block_of(ppa))
     }
-
     /// Completes the word line that a stream has begun in a LUN, if any, with padding.
     pub(crate) async fn pad_line(&self, lun: LunIndex, stream: Stream) {
         while let Some(padding) = self.begin_padding(lun, stream).await {

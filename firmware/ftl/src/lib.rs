@@ -12,22 +12,19 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `terms` | what all share: [configuration](FtlConfig), OOB records, names of blocks and causes |
-//! | `page` | pages in their buffers |
-//! | `media` | flash operations, counted by cause |
-//! | `blocks` | block states, free lists, open blocks, victims; what a loss of power could undo |
+//! | `host` | commands, slices, and the workers that carry them out |
+//! | `checkpoint` | storing the map and reading it back: shutdown, format, boot and recovery |
+//! | `collector` | garbage collection, levelling, refresh, the scan for data that fades, erasing ahead |
+//! | `cache` | data buffer entries: index, LRU, locks; how they are filled and evicted |
+//! | `mapping` | logical to physical pages |
+//! | `durable`, `fading`, `health`, `own_pages`, `page_content`, `waits` | what those have in common |
 //! | `journal` | the log, its pages, the root record |
-//! | `map` | logical to physical pages |
-//! | `buffer` | data buffer entries: index, LRU, locks |
-//! | `intake`, `slice`, `read`, `write`, `evict`, `unmap` | commands, slices and what they do |
-//! | `gc` | garbage collection |
-//! | `idle_erase` | erasing ahead what holds nothing |
-//! | `scan`, `scan_metadata`, `metadata_round` | finding data that fades, and the drive's own pages that do |
-//! | `format` | erasing all that the host wrote |
-//! | `durable` | how what was written is made safe from a loss of power |
-//! | `checkpoint` | storing the map |
-//! | `boot`, `map_load`, `map_restore` | power-on after a shutdown |
-//! | `recover`, `log_read`, `rebuild` | power-on without one |
+//! | `blocks` | block states, free lists, open blocks, victims; what a loss of power could undo |
+//! | `media` | flash operations, counted by cause |
+//! | `page` | pages in their buffers |
+//! | `terms` | what all share: [configuration](FtlConfig), OOB records, names of blocks and causes |
+//!
+//! Each uses only what stands below it in this table; `start` puts them together.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -36,43 +33,30 @@ extern crate alloc;
 extern crate std;
 
 mod blocks;
-mod boot;
-mod buffer;
+mod cache;
 mod checkpoint;
+mod collector;
 mod drive;
 mod durable;
-mod evict;
-mod format;
-mod gc;
-mod idle_erase;
-mod intake;
+mod fading;
+mod health;
+mod host;
 mod journal;
-mod log_read;
-mod map;
-mod map_load;
-mod map_restore;
-mod map_stripes;
+mod mapping;
 mod media;
-mod metadata_round;
+mod own_pages;
 mod page;
+mod page_content;
 mod piece;
-mod read;
-mod rebuild;
-mod recover;
-mod scan;
-mod scan_metadata;
-mod slice;
+mod start;
 mod terms;
-mod unmap;
 mod waits;
-mod word_line;
-mod write;
 
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
-pub use boot::BootError;
-pub use drive::{Ftl, FtlHandle};
+pub use checkpoint::error::BootError;
 pub use journal::root::damaged_root_copies;
 pub use piece::PageMapping;
+pub use start::{Ftl, FtlHandle};
 pub use terms::config::{
     Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS, Refresh,
     WearLevelling,

@@ -1,6 +1,6 @@
 //! The page-mapping FTL as one of the translations that a drive can have.
 
-use crate::drive::{Ftl, FtlHandle};
+use crate::start::{Ftl, FtlHandle};
 use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
 use alloc::boxed::Box;
 use alloc::rc::Rc;

@@ -1,6 +1,5 @@
 //! Waiting, and telling what for.
 
-use crate::buffer::EntryId;
 use crate::drive::Drive;
 use aster_events::{Event, Wait};
 use aster_exec::WaitQueue;
@@ -9,31 +8,27 @@ use core::pin::pin;
 use core::task::Poll;
 
 /// As events number no data buffer entry in particular.
-const ANY: u32 = u32::MAX;
+pub(crate) const ANY: u32 = u32::MAX;
 
 impl Drive {
     /// Waits for one wake of `queue`; the caller looks again at what it waits for.
     pub(crate) async fn wait_once(&self, queue: &WaitQueue, reason: Wait) {
         self.waiting(reason, self.woken(queue)).await;
     }
-    /// The same for a change of a data buffer entry, or of any.
-    pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
-        let (queue, buffer) = match entry {
-            Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (&self.pool_waiters, ANY),
-        };
-        self.waiting_for(Wait::BufferEntry, buffer, self.woken(queue)).await;
-    }
-    async fn woken(&self, queue: &WaitQueue) {
+    pub(crate) async fn woken(&self, queue: &WaitQueue) {
         let mut waited = false;
         queue.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
     }
-
     /// Tells what the task waits for until `future` is ready, if it isn't at once.
     pub(crate) async fn waiting<T>(&self, reason: Wait, future: impl Future<Output = T>) -> T {
         self.waiting_for(reason, ANY, future).await
     }
-    async fn waiting_for<T>(&self, reason: Wait, buffer: u32, future: impl Future<Output = T>) -> T {
+    pub(crate) async fn waiting_for<T>(
+        &self,
+        reason: Wait,
+        buffer: u32,
+        future: impl Future<Output = T>,
+    ) -> T {
         let mut future = pin!(future);
         let mut told = false;
         poll_fn(|context| match future.as_mut().poll(context) {

@@ -23,7 +23,7 @@ use aster_events::Wait;
 use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, LunIndex, Ppa, SectorRange};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
 
 /// A block set aside for the log.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +35,14 @@ pub(crate) struct Slot {
 }
 
 /// A stored map on its way into the log.
-pub(crate) struct Commit {
+pub(crate) struct Commit<'a> {
     pub(crate) map: StoredMap,
     /// The first log page whose entries it may not know.
     pub(crate) replay_from: u64,
     /// The page from which on runs of void pages have not been written yet.
     pub(crate) void_from: Ppa,
+    /// Where a logical page is now.
+    pub(crate) place_of: &'a dyn Fn(Lpn) -> Ppa,
 }
 
 /// What came of writing a log page.
@@ -175,19 +177,6 @@ pub(crate) async fn run(drive: Rc<Drive>) {
     loop {
         drive.log_wanted.wait(drive.exec(), || drive.log_is_due().then_some(())).await;
         drive.write_log(None).await;
-    }
-}
-
-/// Stores the map whenever that is due, for ever.
-pub(crate) async fn run_checkpoints(drive: Rc<Drive>) {
-    loop {
-        drive.checkpoint_wanted.wait(drive.exec(), || drive.checkpoint_is_due().then_some(())).await;
-        if !drive.store_while_serving().await {
-            // Garbage collection may make room, as long as the log has room to say so.
-            let mut waited = false;
-            let once = || core::mem::replace(&mut waited, true).then_some(());
-            drive.map_room.wait(drive.exec(), once).await;
-        }
     }
 }
 
@@ -337,7 +326,7 @@ impl Drive {
 
     /// Writes a log page, one that names the stored map if there is a new one. When none can be written any
     /// more the drive takes no more writes.
-    pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit>) -> Written {
+    pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit<'_>>) -> Written {
         let ready = self.log_waiters.wait(self.exec(), || self.begin_log_page(commit.is_some())).await;
         if !ready {
             return Written::No;
@@ -429,7 +418,7 @@ impl Drive {
 
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void
     /// pages fit that no page before it has; else it has as many as do.
-    fn encode_log_page(&self, commit: Option<&mut Commit>) -> Encoded {
+    fn encode_log_page(&self, commit: Option<&mut Commit<'_>>) -> Encoded {
         let buffer = self.log_buffer();
         let mut blocks = self.blocks.borrow_mut();
         let mut log = self.log.borrow_mut();
@@ -456,12 +445,11 @@ impl Drive {
         }
         let mut whole = true;
         if let Some(commit) = commit {
-            let map = self.map.borrow();
             // Runs of void pages can wait for another page; who needs a block that is named can't.
             let named = self.geometry.total_luns() as usize * self.config.listed_blocks();
             let lists = BLOCK_BYTES * (commit.map.blocks.len() + named);
             let room = left(&header).saturating_sub(lists) / RANGE_BYTES;
-            header.void = blocks.void_runs(&header.ranges, commit.void_from, |lpn| map.get(lpn));
+            header.void = blocks.void_runs(&header.ranges, commit.void_from, |lpn| (commit.place_of)(lpn));
             whole = header.void.len() <= room;
             if whole {
                 (header.commit, header.replay_from) = (header.number, commit.replay_from);

@@ -2,4 +2,5 @@
 
 pub(crate) mod log;
 pub(crate) mod log_page;
+pub(crate) mod map_stripes;
 pub(crate) mod root;

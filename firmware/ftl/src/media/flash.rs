@@ -164,20 +164,23 @@ impl Drive {
     }
     /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
     /// begin together at most; where whole lines begin, padding completes them. `copies` says which logical
-    /// page each buffer holds a copy of, and from where; one that has moved on meanwhile becomes padding, for
-    /// no loss of power to bring it back. Nothing may come between the choice of the pages and their
-    /// submission. `None` when the LUN has no room.
+    /// page each buffer holds a copy of, and from where; one that isn't `is_current` any more becomes
+    /// padding, for no loss of power to bring it back. Nothing may come between the choice of the pages and
+    /// their submission. `None` when the LUN has no room.
     pub(crate) async fn begin_programs(
         &self,
         lun: LunIndex,
         stream: Stream,
         from: &[BufferId],
         copies: &[(Lpn, Ppa)],
+        is_current: impl Fn(Lpn, Ppa) -> bool,
         cause: Cause,
     ) -> Option<Programs> {
         self.core.settle().await;
         loop {
-            let tried = self.flash_waiters.wait(self.exec(), || self.try_programs(lun, stream, from, copies));
+            let tried = self
+                .flash_waiters
+                .wait(self.exec(), || self.try_programs(lun, stream, from, copies, &is_current));
             let begun = self.waiting(Wait::FlashQueue, tried).await;
             match begun {
                 Begun::Programs(programs) => {
@@ -195,7 +198,7 @@ impl Drive {
     /// As [`Drive::begin_programs`] for one page, but only where the log names the block already. `None`
     /// where it does not.
     pub(crate) async fn begin_where_named(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
-        let begin = || self.try_programs(lun, Stream::Host, &[from], &[]);
+        let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
         let Begun::Programs(programs) = self.flash_waiters.wait(self.exec(), begin).await else {
             return None;
         };
@@ -209,6 +212,7 @@ impl Drive {
         stream: Stream,
         from: &[BufferId],
         copies: &[(Lpn, Ppa)],
+        is_current: impl Fn(Lpn, Ppa) -> bool,
     ) -> Option<Begun> {
         let count = self.config.pages_at_once() as usize;
         let next = self.blocks.borrow_mut().next_page(lun, stream);
@@ -226,7 +230,7 @@ impl Drive {
             let nth = (page - first.0) as usize;
             let buffer = from.get(nth).copied().unwrap_or(padding);
             let copy_of = copies.get(nth).copied();
-            if copy_of.is_some_and(|(lpn, from)| self.map.borrow().get(lpn) != from) {
+            if copy_of.is_some_and(|(lpn, from)| !is_current(lpn, from)) {
                 OobRecord::padding().encode(self.dram.borrow_mut().oob_mut(buffer));
             }
             let request = self.request(Phase::Program, Ppa(page), self.whole(), buffer);

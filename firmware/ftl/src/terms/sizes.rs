@@ -27,3 +27,6 @@ pub(crate) const BLOCK_ENTRY_BYTES: u64 = 8;
 pub(crate) const MAP_ENTRY_BYTES: u64 = 4;
 /// Pages of content in a stripe of the stored map.
 pub(crate) const CONTENT_PAGES: u32 = 15;
+
+/// Blocks that may fail under one page before the drive gives up on it.
+pub(crate) const PROGRAM_ATTEMPTS: u32 = 8;

@@ -310,31 +310,41 @@ impl Bench {
     }
     /// What the drive is doing.
     pub fn dump(&self) -> std::string::String {
-        let drive = self.ftl.drive();
+        let parts = self.ftl.parts();
         let luns: Vec<_> = (0..self.config.geometry.total_luns())
             .map(|l| {
-                let (lun, blocks) = (aster_units::LunIndex(l), drive.blocks.borrow());
+                let (lun, blocks) = (aster_units::LunIndex(l), parts.drive.blocks.borrow());
                 (blocks.free(lun), blocks.lasting(lun), blocks.is_exhausted(lun), blocks.has_failing(lun))
             })
             .collect();
         let waiting: Vec<_> = (0..luns.len())
             .map(|l| {
                 let unsafe_pages: Vec<_> =
-                    drive.blocks.borrow().unsettled.pages(aster_units::LunIndex(l as u32)).collect();
-                (!drive.room_waiters[l].is_empty(), !drive.settle_waiters[l].is_empty(), unsafe_pages)
+                    parts.drive.blocks.borrow().unsettled.pages(aster_units::LunIndex(l as u32)).collect();
+                (
+                    !parts.drive.room_waiters[l].is_empty(),
+                    !parts.drive.settle_waiters[l].is_empty(),
+                    unsafe_pages,
+                )
             })
             .collect();
-        let log = drive.log.borrow();
+        let log = parts.drive.log.borrow();
         let slots = log.slots.iter().filter(|slot| slot.good).count();
-        let in_log = (!drive.log_waiters.is_empty(), drive.storing.get(), log.free_lines(), slots, log.dead);
+        let in_log = (
+            !parts.drive.log_waiters.is_empty(),
+            parts.drive.storing.get(),
+            log.free_lines(),
+            slots,
+            log.dead,
+        );
         std::format!(
             "at {}, {} commands in work, {} slices queued, (dirty, free) entries {:?}, \
              (free, lasting, exhausted, failing) of LUNs {luns:?}, (waits for room, for safety, pages not safe) {waiting:?}, \
              (waits for the log, a map is being stored, free lines, good slots, given up) {in_log:?}, {:?}, boot error {:?}",
             self.exec.now(),
-            drive.commands.borrow().in_work,
-            drive.slices.queued(),
-            drive.buffer.borrow().counts(),
+            parts.collector.commands_in_work(),
+            parts.host.slices_queued(),
+            parts.cache.buffer.borrow().counts(),
             self.ftl.stats(),
             self.ftl.boot_error(),
         )

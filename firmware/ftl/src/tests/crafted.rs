@@ -5,8 +5,8 @@ use super::recovery::roomy;
 use crate::blocks::outbox::Pending;
 use crate::blocks::table::ERASES_MAX;
 use crate::journal::log_page::Header;
+use crate::journal::map_stripes;
 use crate::journal::root::{Root, Stored};
-use crate::map_stripes;
 use crate::terms::block::BlockState;
 use crate::terms::oob::{COUNT_MAX, COUNT_SPENT};
 use crate::{Boot, BootError, Capacity, DriveState, FtlConfig, OobRecord, PageKind};
@@ -148,7 +148,7 @@ fn the_highest_count_of_erases_still_counts_on() {
         }
     });
     assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
-    let blocks = bench.ftl.drive().blocks.borrow();
+    let blocks = bench.ftl.parts().drive.blocks.borrow();
     let entries = (0..blocks.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
     let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
     assert!(worn > 10, "{worn} blocks were erased");
@@ -233,11 +233,11 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     bench.flush();
     bench.write_log_page();
     let (at, copies) = {
-        let drive = bench.ftl.drive();
-        let log = drive.log.borrow();
+        let parts = bench.ftl.parts();
+        let log = parts.drive.log.borrow();
         let (slot, line) = log.at.unwrap();
-        let copies = drive.log_copies();
-        (drive.blocks.borrow().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
+        let copies = parts.drive.log_copies();
+        (parts.drive.blocks.borrow().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
     };
     let mut cells = bench.cells.borrow_mut();
     let mut page = cells.content(Ppa(at)).unwrap();
@@ -276,7 +276,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
     for (case, change) in changes.into_iter().enumerate() {
         let bench = with_last_log_page(change);
         assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
-        assert!(bench.ftl.drive().sequence.get() < 1 << 40, "case {case}");
+        assert!(bench.ftl.parts().drive.sequence.get() < 1 << 40, "case {case}");
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
@@ -333,7 +333,7 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
         let bench = bench.restart();
         bench.settle();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
-        assert!(bench.ftl.drive().sequence.get() < 1 << 40);
+        assert!(bench.ftl.parts().drive.sequence.get() < 1 << 40);
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));
@@ -350,7 +350,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
     let generation = root.stored.generation;
     let places = map_stripes::places(root.stored.pages) + map_stripes::groups(root.stored.pages);
     for place in 0..places {
-        let at = bench.ftl.drive().map_place(&root.stored.blocks, place);
+        let at = bench.ftl.parts().drive.map_place(&root.stored.blocks, place);
         let mut cells = bench.cells.borrow_mut();
         let record = cells.record(at).expect("a page of the map");
         assert_eq!((record.kind, record.sequence), (PageKind::Map, generation));
@@ -382,11 +382,11 @@ fn a_page_of_another_generation_is_not_taken_for_one_of_the_stored_map() {
 #[test]
 fn generations_go_on_where_they_were() {
     let next = |bench: &Bench| {
-        let before = bench.ftl.drive().generation.get();
+        let before = bench.ftl.parts().checkpoint.generation.get();
         bench.write(3, 6);
         bench.flush();
         bench.store_map();
-        assert_eq!(bench.ftl.drive().stored.borrow().generation, before + 1);
+        assert_eq!(bench.ftl.parts().drive.stored.borrow().generation, before + 1);
         before
     };
     let bench = with_generation(|_, _| 700, |_| 700);
@@ -396,7 +396,8 @@ fn generations_go_on_where_they_were() {
     assert_eq!((bench.ftl.stats().boot, next(&bench)), (Boot::Recovered, 701));
     // Without a log, from the pages themselves.
     {
-        let slots: Vec<_> = bench.ftl.drive().log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let slots: Vec<_> =
+            bench.ftl.parts().drive.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = bench.cells.borrow_mut();
         for page in slots.into_iter().flat_map(|block| block * 4..block * 4 + 4) {
             cells.uncorrectable.insert(page, u16::MAX);
@@ -408,7 +409,7 @@ fn generations_go_on_where_they_were() {
     }
     assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
     // It has stored its map at once.
-    assert_eq!(bench.ftl.drive().stored.borrow().generation, 703);
+    assert_eq!(bench.ftl.parts().drive.stored.borrow().generation, 703);
     bench.settle();
 }
 

@@ -1,7 +1,7 @@
 //! Data that fades is written anew while it can be read.
 
 use super::bench::{Bench, config};
-use crate::evict::PROGRAM_ATTEMPTS;
+use crate::terms::sizes::PROGRAM_ATTEMPTS;
 use crate::{Capacity, FtlConfig, Refresh};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Duration, Lpn, Ppa};

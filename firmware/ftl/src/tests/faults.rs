@@ -10,7 +10,6 @@ use aster_ports::flash::{
 use aster_ports::host::{HostOp, HostStatus};
 use aster_ports::medium::Nvram;
 use aster_units::{BufferId, Content, Lpn, LunIndex, Rng, RowAddr, SectorRange};
-use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
@@ -47,12 +46,12 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
     let page = u64::from(bench.config.geometry.page_bytes);
     bench.write(3, 7);
     bench.run(HostOp::Read, 3 * page, page, vec![0; page as usize]);
-    let drive = Rc::clone(bench.ftl.drive());
-    let entry = drive.buffer.borrow().find(Lpn(3)).expect("just read");
+    let parts = bench.ftl.parts().clone();
+    let entry = parts.cache.buffer.borrow().find(Lpn(3)).expect("just read");
     let (buffer, good) = (BufferId(entry.0), Outcome::default());
     let data = OobRecord { kind: PageKind::Data, lpn: 3, sequence: 1, lost_sectors: 0, copy: 0 };
     // What stands between FTL and controllers, as the big loop does, hears it at the read-transfer's end.
-    let below = drive.flash.below(1, Interrupt::default());
+    let below = parts.drive.flash.below(1, Interrupt::default());
     let target = Target { row: RowAddr(0), sectors: SectorRange::whole(4), buffer };
     let read = FlashRequest::single(Phase::Transfer, LunIndex(0), target).expecting(PageOwner(3));
     let check = |outcome: &Outcome| {
@@ -61,7 +60,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         below.try_take(tag).unwrap()[0].page
     };
     let goes = |record: OobRecord, outcome: &Outcome| {
-        record.encode(drive.dram.borrow_mut().oob_mut(buffer));
+        record.encode(parts.drive.dram.borrow_mut().oob_mut(buffer));
         check(outcome) == PageCheck::Expected
     };
     assert!(goes(data, &good));
@@ -78,7 +77,7 @@ fn only_the_page_that_was_asked_for_follows_its_read_to_the_host() {
         assert!(!goes(data, &bad), "{bad:?}");
     }
     assert!(goes(data, &good));
-    drive.dram.borrow_mut().oob_mut(buffer)[0] ^= 1;
+    parts.drive.dram.borrow_mut().oob_mut(buffer)[0] ^= 1;
     assert_eq!(check(&good), PageCheck::Other, "a damaged record");
 }
 
@@ -218,7 +217,7 @@ fn out_of_spare_blocks_the_drive_turns_read_only_and_keeps_reading() {
         let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
         let stored = bench.shut_down();
         assert_eq!(stored, flushed, "one in {one_in}, seed {seed}");
-        let unflushed = bench.ftl.drive().buffer.borrow().counts().0;
+        let unflushed = bench.ftl.parts().cache.buffer.borrow().counts().0;
         assert_eq!(flushed == HostStatus::Success, unflushed == 0);
         let again = bench.restart();
         let mut old = 0;
@@ -249,7 +248,7 @@ fn damaged_sectors_stay_damaged_wherever_their_page_goes() {
         let broken: vec::Vec<Lpn> = (0..24).map(|_| Lpn(rng.below(u64::from(pages)) as u32)).collect();
         for (n, &lpn) in broken.iter().enumerate() {
             // Not what is still in the data buffer.
-            if bench.ftl.drive().buffer.borrow().find(lpn).is_none() {
+            if bench.ftl.parts().cache.buffer.borrow().find(lpn).is_none() {
                 break_page(&bench, &mut oracle, lpn, 1 << (n % 2), n % 5 == 4);
             }
         }

@@ -38,8 +38,8 @@ fn free(bench: &Bench) -> usize {
     (0..bench.config.geometry.total_luns()).map(|lun| bench.ftl.free_blocks(LunIndex(lun))).sum()
 }
 fn empty(bench: &Bench) -> bool {
-    let drive = bench.ftl.drive();
-    (0..bench.config.geometry.total_luns()).any(|lun| drive.blocks.borrow().has_empty(LunIndex(lun)))
+    let parts = bench.ftl.parts();
+    (0..bench.config.geometry.total_luns()).any(|lun| parts.drive.blocks.borrow().has_empty(LunIndex(lun)))
 }
 
 #[test]

@@ -14,7 +14,8 @@ use std::vec::Vec;
 impl Bench {
     /// No program and no erase in a block of the log succeeds any more.
     pub(super) fn wear_out_log(&self) {
-        let slots: Vec<_> = self.ftl.drive().log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let slots: Vec<_> =
+            self.ftl.parts().drive.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = self.cells.borrow_mut();
         slots.into_iter().for_each(|block| cells.bad[block as usize] = true);
     }
@@ -139,9 +140,9 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
             bench.flush();
             bench.trim(10, 5);
             {
-                let drive = bench.ftl.drive();
-                let log = drive.log.borrow();
-                let kept = drive.stored.borrow().blocks.clone().into_iter();
+                let parts = bench.ftl.parts();
+                let log = parts.drive.log.borrow();
+                let kept = parts.drive.stored.borrow().blocks.clone().into_iter();
                 let kept: Vec<_> = kept
                     .chain(log.slots.iter().map(|slot| slot.block))
                     .map(|block| block.0 as usize)
@@ -150,7 +151,7 @@ fn a_shutdown_without_room_for_the_map_takes_nothing_along_wherever_the_power_go
                 (0..bad.len()).filter(|block| !kept.contains(block)).for_each(|block| bad[block] = true);
             }
             if read_only {
-                bench.ftl.drive().set_state(DriveState::ReadOnly);
+                bench.ftl.parts().drive.set_state(DriveState::ReadOnly);
             }
             let mut left = events;
             let ended = bench.run_for(&mut left, || bench.send(HostOp::Shutdown, 0, 0, false, vec![]));
@@ -239,8 +240,8 @@ fn behind_an_untold_trim() -> Bench {
 fn a_flush_behind_a_trim_that_the_log_does_not_take_fails() {
     let bench = behind_an_untold_trim();
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
-    let drive = Rc::clone(bench.ftl.drive());
-    assert!(drive.log.borrow().dead);
+    let parts = bench.ftl.parts().clone();
+    assert!(parts.drive.log.borrow().dead);
     // What was trimmed is void now, but where it lies nothing is erased.
     let erases = bench.ftl.stats().flash_erases.total();
     bench.settle();
@@ -276,22 +277,22 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     (0..40).filter(|lpn| lpn % 8 < 4).for_each(|lpn| bench.write(lpn, 2));
     bench.flush();
     bench.settle();
-    let drive = Rc::clone(bench.ftl.drive());
+    let parts = bench.ftl.parts().clone();
     let lun = LunIndex(0);
-    assert!(drive.blocks.borrow().has_victim(lun));
+    assert!(parts.drive.blocks.borrow().has_victim(lun));
     // Nothing begins that would end and wake it.
-    drive.gc_held.set(true);
+    parts.drive.gc_held.set(true);
     let ended = Rc::new(Cell::new(false));
-    let (collecting, end) = (Rc::clone(&drive), Rc::clone(&ended));
-    drive.core.spawn(async move {
-        collecting.collect_ahead(1000).await;
+    let (collecting, end) = (parts.clone(), Rc::clone(&ended));
+    parts.drive.core.spawn(async move {
+        collecting.collector.collect_ahead(1000).await;
         end.set(true);
     });
     bench.settle();
     assert!(!ended.get());
     bench.wear_out_log();
     bench.write_log_page();
-    assert!(drive.log.borrow().dead);
+    assert!(parts.drive.log.borrow().dead);
     assert!(ended.get());
 }
 
@@ -312,7 +313,7 @@ fn what_no_named_block_takes_fails_to_be_flushed() {
     assert!((12..100).contains(&written), "{written}");
     assert_eq!(bench.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::ReadOnly);
     assert_eq!(bench.ftl.state(), DriveState::ReadOnly);
-    let unflushed = u64::from(bench.ftl.drive().buffer.borrow().counts().0);
+    let unflushed = u64::from(bench.ftl.parts().cache.buffer.borrow().counts().0);
     assert!(unflushed > 0);
     bench.settle();
     bench = bench.restart();
@@ -331,7 +332,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
     for wanted in [0, 1, 7] {
         let mut bench = Bench::fresh(FtlConfig { geometry, ..base });
         bench.settle();
-        assert_eq!(bench.ftl.drive().log.borrow().slots.len(), 8);
+        assert_eq!(bench.ftl.parts().drive.log.borrow().slots.len(), 8);
         // All in one LUN, so that nobody else asks for a page of the log.
         let luns = u64::from(bench.config.geometry.total_luns());
         (0..20).for_each(|n| bench.write(n * luns, 9));
@@ -339,16 +340,16 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         // The newest slot is the wanted one, and one page of it is there.
         for page in 0.. {
             assert!(page < 400, "the log goes through all its slots");
-            let at = bench.ftl.drive().log.borrow().at;
+            let at = bench.ftl.parts().drive.log.borrow().at;
             if page > 80 && at == Some((wanted, 1)) {
                 break;
             }
-            if bench.ftl.drive().log_has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.ftl.parts().drive.log_has_room() { bench.write_log_page() } else { bench.store_map() }
         }
         // What counts stands in blocks that its last page is the first to name.
         for n in 30.. {
             assert!(n < 250, "blocks are used up");
-            if bench.ftl.drive().log.borrow().at.unwrap().1 > 1 {
+            if bench.ftl.parts().drive.log.borrow().at.unwrap().1 > 1 {
                 break;
             }
             bench.write(n * luns, 10);
@@ -356,11 +357,11 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         (0..20).for_each(|n| bench.write(n * luns, 11));
         bench.flush();
         let (at, number) = {
-            let log = bench.ftl.drive().log.borrow();
+            let log = bench.ftl.parts().drive.log.borrow();
             (log.at, log.number)
         };
         assert!(at.is_some_and(|(slot, line)| slot == wanted && line > 1), "{at:?}");
-        let newest = bench.ftl.drive().log.borrow().slots[wanted].block;
+        let newest = bench.ftl.parts().drive.log.borrow().slots[wanted].block;
         let first = newest.0 * 16;
         for page in first..first + 2 {
             bench.cells.borrow_mut().uncorrectable.insert(page, u16::MAX);
@@ -374,7 +375,7 @@ fn a_new_log_leaves_no_old_one_that_ends_earlier() {
         while let Some(deadline) = bench.exec.next_deadline().filter(|&at| at <= erased) {
             bench.exec.advance_to(deadline);
         }
-        cut_between += u32::from(bench.ftl.drive().log.borrow().number == number);
+        cut_between += u32::from(bench.ftl.parts().drive.log.borrow().number == number);
         cases += 1;
         bench = bench.restart();
         for n in 0..20 {

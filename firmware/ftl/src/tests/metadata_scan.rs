@@ -1,7 +1,7 @@
 //! The stored map and the log of a drive that is only read are looked after as data is.
 
 use super::bench::{Bench, config};
-use crate::map_stripes::{groups, places};
+use crate::journal::map_stripes::{groups, places};
 use crate::{Boot, FtlConfig, Refresh};
 use aster_ports::host::HostStatus;
 use aster_units::{Content, Duration, Ppa};
@@ -36,15 +36,15 @@ fn at_rest(config: FtlConfig) -> Bench {
     bench
 }
 fn pages_of_map(bench: &Bench) -> Vec<Ppa> {
-    let drive = bench.ftl.drive();
-    let stored = drive.stored.borrow();
+    let parts = bench.ftl.parts();
+    let stored = parts.drive.stored.borrow();
     let all = places(stored.pages) + groups(stored.pages);
-    (0..all).map(|place| drive.map_place(&stored.blocks, place)).collect()
+    (0..all).map(|place| parts.drive.map_place(&stored.blocks, place)).collect()
 }
 /// Both copies of each line of the log that is needed.
 fn pages_of_log(bench: &Bench) -> Vec<Ppa> {
-    let drive = bench.ftl.drive();
-    let (log, copies) = (drive.log.borrow(), drive.log_copies());
+    let parts = bench.ftl.parts();
+    let (log, copies) = (parts.drive.log.borrow(), parts.drive.log_copies());
     let first = |(slot, line): (usize, u32)| log.slots[slot].block.0 * 4 + line * copies;
     let lines: Vec<_> = log.needed_lines().map(first).collect();
     lines.into_iter().flat_map(|first| (first..first + copies).map(Ppa)).collect()

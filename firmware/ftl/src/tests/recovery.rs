@@ -36,20 +36,20 @@ impl Bench {
         assert_eq!(self.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     }
     pub(super) fn write_log_page(&self) {
-        self.ftl.drive().ask_for_log();
+        self.ftl.parts().drive.ask_for_log();
         self.settle();
     }
     pub(super) fn store_map(&self) {
-        let (drive, before) = (self.ftl.drive(), self.ftl.stats().checkpoints);
-        drive.log.borrow_mut().renew = true;
-        drive.checkpoint_wanted.wake(drive.exec());
+        let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
+        parts.drive.log.borrow_mut().renew = true;
+        parts.drive.checkpoint_wanted.wake(parts.drive.exec());
         self.settle();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
     }
     fn not_safe(&self) -> usize {
-        let drive = self.ftl.drive();
+        let parts = self.ftl.parts();
         let luns = (0..self.config.geometry.total_luns()).map(aster_units::LunIndex);
-        luns.map(|lun| drive.blocks.borrow().unsettled.pages(lun).count()).sum()
+        luns.map(|lun| parts.drive.blocks.borrow().unsettled.pages(lun).count()).sum()
     }
 }
 
@@ -84,8 +84,8 @@ fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, us
     let (mut most, mut opened) = (0, 0);
     for lpn in pages {
         assert_eq!(bench.run(HostOp::Write, lpn * page, page, vec![7; bytes]).0, HostStatus::Success);
-        let drive = bench.ftl.drive();
-        let pending = &drive.blocks.borrow().pending;
+        let parts = bench.ftl.parts();
+        let pending = &parts.drive.blocks.borrow().pending;
         (most, opened) = (most.max(pending.bytes()), opened.max(pending.opened()));
     }
     (most, opened)
@@ -136,7 +136,7 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         bench.flush();
         bench.write_log_page();
         bench.write_log_page();
-        let drive = bench.ftl.drive();
+        let parts = bench.ftl.parts();
         let forced = write(at, 2, true);
         let before = bench.ftl.location_of(Lpn(at as u32));
         while bench.ftl.location_of(Lpn(at as u32)) == before {
@@ -149,9 +149,9 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         }
         bench.send_deallocate(&[ByteRange { offset: at * page, length: page }]);
         while bench.wait().0.id != forced {}
-        let ended = drive.log.borrow().number;
-        while drive.log.borrow().number < ended + log_pages {
-            drive.ask_for_log();
+        let ended = parts.drive.log.borrow().number;
+        while parts.drive.log.borrow().number < ended + log_pages {
+            parts.drive.ask_for_log();
             bench.exec.advance_to(bench.exec.next_deadline().expect("a log page in work"));
         }
         let bench = bench.restart();
@@ -231,14 +231,14 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     (0..all).step_by(entries as usize).for_each(|lpn| write(lpn, 1, false));
     (1..1000).for_each(|lpn| write(lpn, 2, false));
     bench.flush();
-    while bench.ftl.drive().log_has_room() {
+    while bench.ftl.parts().drive.log_has_room() {
         bench.write_log_page();
     }
-    let drive = Rc::clone(bench.ftl.drive());
+    let parts = bench.ftl.parts().clone();
     let (pages, maps) = (bench.ftl.stats().log_pages, bench.ftl.stats().checkpoints);
-    drive.log.borrow_mut().renew = true;
-    drive.checkpoint_wanted.wake(drive.exec());
-    while !drive.storing.get() || bench.ftl.stats().flash_programs.metadata == 0 {
+    parts.drive.log.borrow_mut().renew = true;
+    parts.drive.checkpoint_wanted.wake(parts.drive.exec());
+    while !parts.drive.storing.get() || bench.ftl.stats().flash_programs.metadata == 0 {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     // More than a page of the log holds, in front.
@@ -248,12 +248,12 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     assert_eq!(bench.ftl.stats().log_pages, pages, "the map is stored too soon for this");
     let mut untold = 0;
     while bench.ftl.stats().checkpoints == maps {
-        untold = drive.blocks.borrow().pending.bytes();
+        untold = parts.drive.blocks.borrow().pending.bytes();
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     assert_eq!(bench.ftl.stats().log_pages, pages + 1);
     assert!(untold > 0, "the page has all");
-    drop(drive);
+    drop(parts);
     bench = bench.restart();
     let (_, data) = bench.run(HostOp::Read, 0, page, vec![0xEE; page as usize]);
     assert!([0, 3].map(|byte| vec![byte; page as usize]).contains(&data), "{}", data[0]);
@@ -272,18 +272,28 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         if trimmed {
             bench.trim(0, 1);
         }
-        let drive = Rc::clone(bench.ftl.drive());
-        let buffer = BufferId(drive.config.gc_buffer(0, 0));
-        record.encode(drive.dram.borrow_mut().oob_mut(buffer));
-        let (programmed, copying) = (Rc::new(Cell::new(None)), Rc::clone(&drive));
+        let parts = bench.ftl.parts().clone();
+        let buffer = BufferId(parts.drive.config.gc_buffer(0, 0));
+        record.encode(parts.drive.dram.borrow_mut().oob_mut(buffer));
+        let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
-        drive.core.spawn(async move {
-            let lun = copying.lun_of(Lpn(0));
+        parts.drive.core.spawn(async move {
+            let lun = copying.drive.lun_of(Lpn(0));
             let copies = [(Lpn(0), from)];
-            let begun = copying.begin_programs(lun, Stream::Gc, &[buffer], &copies, Cause::Gc).await;
+            let begun = copying
+                .drive
+                .begin_programs(
+                    lun,
+                    Stream::Gc,
+                    &[buffer],
+                    &copies,
+                    |lpn, from| copying.mapping.get(lpn) == from,
+                    Cause::Gc,
+                )
+                .await;
             let (ppa, tag) = begun.expect("there is room").first();
-            assert!(copying.program_done(ppa, tag).await);
-            copying.settle_line(ppa);
+            assert!(copying.drive.program_done(ppa, tag).await);
+            copying.drive.settle_line(ppa);
             place.set(Some(ppa));
         });
         bench.settle();
@@ -323,7 +333,7 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
     bench.settle();
-    let slots = bench.ftl.drive().log.borrow().slots.len();
+    let slots = bench.ftl.parts().drive.log.borrow().slots.len();
     assert!(slots > 1);
     for wanted in 0..slots {
         let mut bench = Bench::fresh(roomy(1));
@@ -332,22 +342,22 @@ fn a_log_page_that_stands_in_two_slots_is_one() {
             bench.write(lpn, 9);
         }
         bench.flush();
-        let lines = u32::from(bench.config.geometry.pages_per_block) / bench.ftl.drive().log_copies();
+        let lines = u32::from(bench.config.geometry.pages_per_block) / bench.ftl.parts().drive.log_copies();
         let before = (wanted + slots - 1) % slots;
         for page in 0.. {
             assert!(page < 100, "the log goes through all its slots");
-            if bench.ftl.drive().log.borrow().at == Some((before, lines)) {
+            if bench.ftl.parts().drive.log.borrow().at == Some((before, lines)) {
                 break;
             }
-            if bench.ftl.drive().log_has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.ftl.parts().drive.log_has_room() { bench.write_log_page() } else { bench.store_map() }
         }
-        let block = bench.ftl.drive().log.borrow().slots[wanted].block;
+        let block = bench.ftl.parts().drive.log.borrow().slots[wanted].block;
         bench.cells.borrow_mut().fail_at = Some(Ppa(block.0 * 4 + 1));
         bench.store_map();
         assert_eq!(bench.ftl.stats().grown_bad_blocks, 1, "slot {wanted}");
         {
             // Recovery needs no page before the one that stands twice.
-            let log = bench.ftl.drive().log.borrow();
+            let log = bench.ftl.parts().drive.log.borrow();
             assert_eq!(log.replay_from, log.commit, "slot {wanted}");
         }
         bench.trim(0, 10);
@@ -409,21 +419,21 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
             bench.flush();
             bench.trim(35, 5);
             if end == End::NoRoomForTheMap {
-                while bench.ftl.drive().log_has_room() {
+                while bench.ftl.parts().drive.log_has_room() {
                     bench.write_log_page();
                 }
                 bench.trim(25, 5);
             }
-            let drive = Rc::clone(bench.ftl.drive());
+            let parts = bench.ftl.parts().clone();
             match end {
-                End::TooFewBlocks => drive.set_state(DriveState::ReadOnly),
-                End::NoRoomForTheMap => drive.give_up_storing(),
+                End::TooFewBlocks => parts.drive.set_state(DriveState::ReadOnly),
+                End::NoRoomForTheMap => parts.drive.give_up_storing(),
                 End::NoSlotTakesAPage => {
                     bench.wear_out_log();
-                    drive.ask_for_log();
+                    parts.drive.ask_for_log();
                 }
             }
-            drop(drive);
+            drop(parts);
             bench.settle();
             // The last pages of the log take what it has not been told yet, as long as any is taken.
             let flushed = bench.run(HostOp::Flush, 0, 0, vec![]).0;
@@ -459,17 +469,20 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
 fn two_stored_maps_share_the_luns() {
     let geometry = Geometry { pages_per_block: 16, ..config(Content::Full).geometry };
     let bench = Bench::fresh(FtlConfig { geometry, ..roomy(1) });
-    let drive = Rc::clone(bench.ftl.drive());
+    let parts = bench.ftl.parts().clone();
     let luns = || {
-        let blocks = drive.blocks.borrow();
-        drive.stored.borrow().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
+        let blocks = parts.drive.blocks.borrow();
+        parts.drive.stored.borrow().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
     };
     let mut before = luns();
     for n in 0..8 {
         bench.write(n, 1);
         bench.flush();
         // Attempts that come to nothing move the LUN on with which the next one begins.
-        drive.generation.set(drive.generation.get() + n % u64::from(geometry.total_luns()));
+        parts
+            .checkpoint
+            .generation
+            .set(parts.checkpoint.generation.get() + n % u64::from(geometry.total_luns()));
         bench.store_map();
         let now = luns();
         assert!(now.iter().all(|lun| !before.contains(lun)), "{before:?}, then {now:?}");

@@ -1,17 +1,19 @@
 //! Garbage collection: greedy, on demand, one worker a LUN, copies within the LUN (P5, G12).
 
-use crate::drive::Drive;
-use crate::evict::PROGRAM_ATTEMPTS;
+use crate::collector::state::Collector;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{COPIES, OobRecord, PageKind};
-use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
+use crate::terms::sizes::{PAGES_PER_WORD_LINE_MAX, PROGRAM_ATTEMPTS};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::{Event, Function, Wait};
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
+
+/// Erases between two reports of wear.
+const ERASES_A_REPORT: u64 = 1024;
 
 /// A page on its way out of a victim.
 #[derive(Clone, Copy)]
@@ -76,34 +78,40 @@ struct Victim {
 struct NoRoom;
 
 /// Collects garbage of one LUN for ever.
-pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
-    let depth = u32::from(drive.config.gc_depth);
+pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
+    let depth = u32::from(collector.drive.config.gc_depth);
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
         ready: VecDeque::with_capacity(depth as usize),
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
-        buffers: (0..depth).map(|slot| BufferId(drive.config.gc_buffer(lun.0, slot))).collect(),
+        buffers: (0..depth).map(|slot| BufferId(collector.drive.config.gc_buffer(lun.0, slot))).collect(),
     };
-    drive.boot_waiters.wait(drive.exec(), || (drive.state() != DriveState::Booting).then_some(())).await;
+    collector
+        .drive
+        .boot_waiters
+        .wait(collector.drive.exec(), || (collector.drive.state() != DriveState::Booting).then_some(()))
+        .await;
     loop {
-        let victim = drive.gc_waiters[lun.index()].wait(drive.exec(), || drive.begin_victim(lun)).await;
+        let victim = collector.drive.gc_waiters[lun.index()]
+            .wait(collector.drive.exec(), || collector.begin_victim(lun))
+            .await;
         let Victim { block: victim, reason } = victim;
-        let emptied = drive.empty(lun, victim, reason, &mut moves).await;
+        let emptied = collector.empty(lun, victim, reason, &mut moves).await;
         match emptied {
             Ok(()) => {
-                drive.let_go_of(lun, victim, &mut moves).await;
-                drive.blocks.borrow_mut().tell_moves(victim);
-                drive.count(|s| {
+                collector.let_go_of(lun, victim, &mut moves).await;
+                collector.drive.blocks.borrow_mut().tell_moves(victim);
+                collector.drive.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Fading);
                 });
-                drive.reuse(lun, victim).await;
+                collector.reuse(lun, victim).await;
             }
             Err(NoRoom) => {
                 // A block that has lost its last valid page meanwhile makes room yet, and one whose erase has
                 // ended has made it.
                 let hope = {
-                    let mut blocks = drive.blocks.borrow_mut();
+                    let mut blocks = collector.drive.blocks.borrow_mut();
                     blocks.return_victim(victim);
                     // What has moved stays there: there is no room left to keep it apart for.
                     blocks.tell_held(lun);
@@ -111,24 +119,27 @@ pub(crate) async fn run(drive: Rc<Drive>, lun: LunIndex) {
                     soon || blocks.has_room_for_copies(lun) || reason != Reason::Room
                 };
                 if !hope {
-                    drive.exhaust(lun);
+                    collector.exhaust(lun);
                 }
             }
         }
-        drive.gc_active.set(drive.gc_active.get() - 1);
-        drive.gc_idle.wake(drive.exec());
-        drive.look_for_empty(lun);
+        collector.gc_active.set(collector.gc_active.get() - 1);
+        collector.drive.gc_idle.wake(collector.drive.exec());
+        collector.look_for_empty(lun);
     }
 }
 
-impl Drive {
+impl Collector {
     /// Chooses a victim when the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // Without a log no block can be erased: nobody could say so.
-        if self.gc_held.get() || self.state() == DriveState::Failed || self.log.borrow().dead {
+        if self.drive.gc_held.get()
+            || self.drive.state() == DriveState::Failed
+            || self.drive.log.borrow().dead
+        {
             return None;
         }
-        let mut blocks = self.blocks.borrow_mut();
+        let mut blocks = self.drive.blocks.borrow_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
         // Of the last free block, one that is being erased: emptying another would find no room before.
         let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
@@ -156,7 +167,7 @@ impl Drive {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.is_stuck(lun) && !self.room_waiters[lun.index()].is_empty();
+            let stuck = blocks.is_stuck(lun) && !self.drive.room_waiters[lun.index()].is_empty();
             drop(blocks);
             if stuck {
                 self.exhaust(lun);
@@ -170,20 +181,19 @@ impl Drive {
         blocks.copies_out_of(victim.block);
         drop(blocks);
         self.gc_active.set(self.gc_active.get() + 1);
-        self.count(|s| s.gc_runs += 1);
-        self.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
+        self.drive.count(|s| s.gc_runs += 1);
+        self.drive.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
         Some(victim)
     }
     /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room
     /// learns it.
     #[cold]
     fn exhaust(&self, lun: LunIndex) {
-        self.blocks.borrow_mut().set_exhausted(lun);
-        self.set_state(DriveState::ReadOnly);
-        self.room_waiters[lun.index()].wake_all(self.exec());
-        self.pool_waiters.wake_all(self.exec());
+        self.drive.blocks.borrow_mut().set_exhausted(lun);
+        self.drive.set_state(DriveState::ReadOnly);
+        self.drive.room_waiters[lun.index()].wake_all(self.drive.exec());
+        self.drive.pool_waiters.wake_all(self.drive.exec());
     }
-
     /// Moves all valid pages out of a block; reads run ahead of programs.
     async fn empty(
         &self,
@@ -192,12 +202,12 @@ impl Drive {
         reason: Reason,
         moves: &mut Moves,
     ) -> Result<(), NoRoom> {
-        let first = self.blocks.borrow().first_page(victim);
+        let first = self.drive.blocks.borrow().first_page(victim);
         let mut next = first.0;
-        let end = first.0 + u32::from(self.geometry.pages_per_block);
+        let end = first.0 + u32::from(self.drive.geometry.pages_per_block);
         let mut result = Ok(());
         loop {
-            if moves.ready.len() >= self.config.pages_at_once() as usize {
+            if moves.ready.len() >= self.drive.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
             }
             // What makes no room goes page by page, and leaves the LUN to the host between.
@@ -212,13 +222,13 @@ impl Drive {
                 let from = Ppa(next);
                 next += 1;
                 let wanted = {
-                    let blocks = self.blocks.borrow();
+                    let blocks = self.drive.blocks.borrow();
                     blocks.is_valid(from) && !blocks.is_replaced(from)
                 };
                 if wanted {
                     moves.buffers.pop_front();
-                    let whole = SectorRange::whole(self.geometry.sectors_per_page());
-                    let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
+                    let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+                    let tag = self.drive.begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
                 }
             }
@@ -242,7 +252,7 @@ impl Drive {
                 }
             }
             if !matches!(oldest.stage, Stage::Reading) {
-                self.padded(moves.padding.drain(..)).await;
+                self.drive.padded(moves.padding.drain(..)).await;
             }
         }
         result
@@ -250,23 +260,33 @@ impl Drive {
     /// Begins to read a page out of the next block to collect. False when there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
-        let from = self.blocks.borrow().page_to_copy(lun, taken);
+        let from = self.drive.blocks.borrow().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
-        let tag = self.begin_read(from, self.whole(), buffer, Cause::Gc).await;
+        let tag = self.drive.begin_read(from, self.drive.whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
         true
     }
     /// Begins to program pages that have been read, as many as go together.
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves) -> Result<(), NoRoom> {
-        let count = moves.ready.len().min(self.config.pages_at_once() as usize);
+        let count = moves.ready.len().min(self.drive.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let mut copies = [(Lpn(0), Ppa::NONE); PAGES_PER_WORD_LINE_MAX];
         for (at, ready) in moves.ready.iter().take(count).enumerate() {
             (buffers[at], copies[at]) = (ready.buffer, (ready.lpn, ready.from));
         }
         let (from, copies) = (&buffers[..count], &copies[..count]);
-        let begun = self.begin_programs(lun, Stream::Gc, from, copies, Cause::Gc).await;
+        let begun = self
+            .drive
+            .begin_programs(
+                lun,
+                Stream::Gc,
+                from,
+                copies,
+                |lpn, from| self.mapping.get(lpn) == from,
+                Cause::Gc,
+            )
+            .await;
         let going = moves.ready.drain(..count);
         let Some(programs) = begun else {
             moves.buffers.extend(going.map(|ready| ready.buffer));
@@ -279,15 +299,14 @@ impl Drive {
         moves.padding.extend(programs.padding());
         Ok(())
     }
-
     /// Waits for a move's operation, and says what comes next.
     async fn advance(&self, at: &Move) -> Result<Step, NoRoom> {
         match at.stage {
             Stage::Reading => {
-                let outcome = self.flash_done(at.tag).await;
-                self.spend(Function::GarbageCollector, self.config.costs.move_page);
-                let whole = SectorRange::whole(self.geometry.sectors_per_page());
-                let (mut lost, mut record) = self.judge(&outcome, whole, at.buffer);
+                let outcome = self.drive.flash_done(at.tag).await;
+                self.drive.spend(Function::GarbageCollector, self.drive.config.costs.move_page);
+                let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+                let (mut lost, mut record) = self.drive.judge(&outcome, whole, at.buffer);
                 // A page that names another owner than the map does, as a damaged medium may have it, holds
                 // nobody's data.
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
@@ -298,52 +317,51 @@ impl Drive {
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
                         let again = record.lost_sectors & outcome.failed_sectors;
-                        let lost = self.take_notes(at.buffer, again, self.failed_granules(&outcome));
-                        self.note_lost(at.buffer, lost);
+                        let lost =
+                            self.drive.take_notes(at.buffer, again, self.drive.failed_granules(&outcome));
+                        self.drive.note_lost(at.buffer, lost);
                     }
                     Some(_) => {}
-                    None => self.note_lost(at.buffer, self.whole_page()),
+                    None => self.drive.note_lost(at.buffer, self.drive.whole_page()),
                 }
                 Ok(Step::Program { lpn, attempt: 0 })
             }
             Stage::Programming { lpn, to, attempt } => {
-                if self.program_done(to, at.tag).await {
+                if self.drive.program_done(to, at.tag).await {
                     // The host may have written or unmapped the page meanwhile: then the copy is garbage.
-                    if self.map.borrow().get(lpn) != at.from {
-                        self.settle_line(to);
+                    if self.mapping.map.borrow().get(lpn) != at.from {
+                        self.drive.settle_line(to);
                     } else {
-                        self.moved(lpn, to);
-                        self.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
+                        self.mapping.moved(lpn, to);
+                        self.drive.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
                     return Ok(Step::Over);
                 }
                 match attempt + 1 {
-                    _ if self.map.borrow().get(lpn) != at.from => Ok(Step::Over),
+                    _ if self.mapping.map.borrow().get(lpn) != at.from => Ok(Step::Over),
                     PROGRAM_ATTEMPTS => Err(NoRoom),
                     attempt => Ok(Step::Program { lpn, attempt }),
                 }
             }
         }
     }
-
     /// Whether a page's record says what the map says, where the map says anything.
     fn names_owner(&self, record: &OobRecord, from: Ppa) -> bool {
-        let map = self.map.borrow();
+        let map = self.mapping.map.borrow();
         let named =
             record.kind == PageKind::Data && record.lpn < map.len() && map.get(Lpn(record.lpn)) == from;
-        let blocks = self.blocks.borrow();
+        let blocks = self.drive.blocks.borrow();
         named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
-
     /// Whose page it is that was read from a victim; `None` when it is nobody's any more. Its record becomes
     /// that of a copy, and of a page with lost sectors one that says so, for the damage to stay visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
-        let blocks = self.blocks.borrow();
+        let blocks = self.drive.blocks.borrow();
         if !blocks.is_valid(from) || blocks.is_replaced(from) {
             return None;
         }
         drop(blocks);
-        let map = self.map.borrow();
+        let map = self.mapping.map.borrow();
         let record = match record {
             Some(record) => record,
             // Rare enough to look through the whole map.
@@ -354,29 +372,28 @@ impl Drive {
         };
         let lpn = Lpn(record.lpn);
         let copy = (record.copy + 1) % COPIES;
-        OobRecord { lost_sectors: lost, copy, ..record }.encode(self.dram.borrow_mut().oob_mut(buffer));
+        OobRecord { lost_sectors: lost, copy, ..record }.encode(self.drive.dram.borrow_mut().oob_mut(buffer));
         Some(lpn)
     }
-
     /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line.
     /// A line that garbage collection has begun itself is completed by a page that has to be copied sooner or
     /// later, else by padding.
     async fn let_go_of(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
-        while self.blocks.borrow().valid(victim) > 0 {
-            let begun = self.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
+        while self.drive.blocks.borrow().valid(victim) > 0 {
+            let begun = self.drive.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
             if !begun {
-                self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await;
+                self.drive.wait_once(&self.drive.settle_waiters[lun.index()], Wait::WordLine).await;
             } else if !self.copy_one(lun, moves).await {
-                self.pad_line(lun, Stream::Gc).await;
+                self.drive.pad_line(lun, Stream::Gc).await;
             }
         }
     }
     /// Moves one page out of the next block to collect. False when there is none that can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
-        let from = self.blocks.borrow().page_to_copy(lun, |_| false);
+        let from = self.drive.blocks.borrow().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
-        let tag = self.begin_read(from, whole, buffer, Cause::Gc).await;
+        let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+        let tag = self.drive.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: Stage::Reading };
         let mut copied = false;
         loop {
@@ -384,7 +401,17 @@ impl Drive {
                 Ok(Step::Over) => return copied,
                 Ok(Step::Program { lpn, attempt }) => {
                     let copies = [(lpn, from)];
-                    let begun = self.begin_programs(lun, Stream::Gc, &[buffer], &copies, Cause::Gc).await;
+                    let begun = self
+                        .drive
+                        .begin_programs(
+                            lun,
+                            Stream::Gc,
+                            &[buffer],
+                            &copies,
+                            |lpn, from| self.mapping.get(lpn) == from,
+                            Cause::Gc,
+                        )
+                        .await;
                     // A line that is begun is one of pages that go by themselves: no padding comes with it.
                     let Some(programs) = begun else { return false };
                     let (to, tag) = programs.first();
@@ -394,93 +421,70 @@ impl Drive {
             }
         }
     }
-
     /// Erases an emptied block, or retires it.
     async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
-        self.read_waiters[lun.index()]
-            .wait(self.exec(), || (!self.blocks.borrow().is_read(block)).then_some(()))
+        self.drive.read_waiters[lun.index()]
+            .wait(self.drive.exec(), || (!self.drive.blocks.borrow().is_read(block)).then_some(()))
             .await;
         let (state, addr) = {
-            let blocks = self.blocks.borrow();
+            let blocks = self.drive.blocks.borrow();
             (blocks.state(block), blocks.block_addr(block))
         };
         // What was trimmed in it must not seem to be there after a loss of power.
-        if self.log_trims().await.is_err() {
-            return self.blocks.borrow_mut().return_victim(block);
+        if self.drive.log_trims().await.is_err() {
+            return self.drive.blocks.borrow_mut().return_victim(block);
         }
         let erased = state == BlockState::Closed && {
-            let buffer = BufferId(self.config.gc_buffer(lun.0, 0));
-            self.erase(lun, addr, buffer).await.status == FlashStatus::Done
+            let buffer = BufferId(self.drive.config.gc_buffer(lun.0, 0));
+            self.drive.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
-            self.blocks.borrow_mut().erased(block);
-            if self.stats.borrow().flash_erases.total().is_multiple_of(crate::drive::ERASES_A_REPORT) {
-                self.media_changed();
+            self.drive.blocks.borrow_mut().erased(block);
+            if self.drive.stats.borrow().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
+                self.drive.media_changed();
             }
         } else {
-            self.retire(lun, block);
+            self.drive.retire(lun, block);
         }
-        self.room_waiters[lun.index()].wake_all(self.exec());
-        self.map_room.wake(self.exec());
+        self.drive.room_waiters[lun.index()].wake_all(self.drive.exec());
+        self.drive.map_room.wake(self.drive.exec());
     }
-
-    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at
-    /// power-on and in SMART, blocks that are about to go bad are none.
-    pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
-        let (addr, lasting) = {
-            let mut blocks = self.blocks.borrow_mut();
-            blocks.retire(block);
-            (blocks.block_addr(block), blocks.lasting(lun))
-        };
-        self.count(|s| s.grown_bad_blocks += 1);
-        self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
-        if u64::from(lasting) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
-            self.set_state(DriveState::ReadOnly);
-        } else {
-            self.media_changed();
-        }
-    }
-
     /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain.
     /// Nothing else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
-        self.gc_free_blocks.set(free.max(self.config.gc_free_blocks));
-        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
+        self.gc_free_blocks.set(free.max(self.drive.config.gc_free_blocks));
+        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
             loop {
                 let (enough, gain) = {
-                    let blocks = self.blocks.borrow();
+                    let blocks = self.drive.blocks.borrow();
                     let gain = blocks.has_victim(lun) && !blocks.is_exhausted(lun);
-                    (blocks.free(lun) > free as usize, gain && !self.log.borrow().dead)
+                    (blocks.free(lun) > free as usize, gain && !self.drive.log.borrow().dead)
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.gc_waiters[lun.index()].wake(self.exec());
+                self.drive.gc_waiters[lun.index()].wake(self.drive.exec());
                 let mut waited = false;
-                self.gc_idle.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
+                self.drive
+                    .gc_idle
+                    .wait(self.drive.exec(), || core::mem::replace(&mut waited, true).then_some(()))
+                    .await;
             }
         }
-        self.gc_free_blocks.set(self.config.gc_free_blocks);
+        self.gc_free_blocks.set(self.drive.config.gc_free_blocks);
     }
     /// Lets no victim begin and waits until none is in work.
     pub(crate) async fn hold_gc(&self) {
-        self.gc_held.set(true);
-        self.rests_since_boot.set(false);
+        self.drive.gc_held.set(true);
+        self.drive.rests_since_boot.set(false);
         // Garbage collection waits for word lines that nobody else may be about to complete.
-        self.pad_lines().await;
-        self.gc_idle.wait(self.exec(), || (self.gc_active.get() == 0).then_some(())).await;
-        self.pad_lines().await;
+        self.drive.pad_lines().await;
+        self.drive.gc_idle.wait(self.drive.exec(), || (self.gc_active.get() == 0).then_some(())).await;
+        self.drive.pad_lines().await;
         // Of a block that could not be emptied.
-        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            self.blocks.borrow_mut().tell_held(lun);
-        }
-    }
-    pub(crate) fn release_gc(&self) {
-        self.gc_held.set(false);
-        self.rests_since_boot.set(false);
-        for cell in &self.gc_waiters {
-            cell.wake(self.exec());
+        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
+            self.drive.blocks.borrow_mut().tell_held(lun);
         }
     }
 }

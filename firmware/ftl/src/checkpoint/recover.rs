@@ -15,8 +15,8 @@
 //! evacuated if a page of it is torn.
 
 use crate::blocks::outbox::Entry;
-use crate::boot::BootError;
-use crate::drive::Drive;
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::root::LogPlace;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
@@ -101,7 +101,17 @@ pub(crate) enum NoRecovery {
     Other(BootError),
 }
 
-impl Drive {
+/// Whether a trim that the log has came after a version.
+fn is_trimmed(version: &Version, trims: &[Entry]) -> bool {
+    trims.iter().rev().any(|trim| match *trim {
+        Entry::Trim { first, count, sequence } => {
+            sequence > version.sequence && (first.0..first.0 + count).contains(&version.lpn.0)
+        }
+        _ => false,
+    })
+}
+
+impl Checkpoint {
     /// Recovers from the log and the stored map. `hint` is where NVRAM says that the log is.
     pub(crate) async fn recover(&self, hint: Option<&LogPlace>) -> Result<(), NoRecovery> {
         let log = self.read_log(hint).await?;
@@ -115,22 +125,22 @@ impl Drive {
         let ranges: Vec<_> =
             last.ranges.iter().copied().chain(last.usable.iter().map(|&block| (block, 0))).collect();
         let look = self.look_into(&ranges).await;
-        self.was_read_only.set(self.was_read_only.get() || last.read_only || look.log_end);
+        self.drive.was_read_only.set(self.drive.was_read_only.get() || last.read_only || look.log_end);
         self.take_over_log(&log, &last);
-        self.sequence.set(last.sequence.max(look.sequence));
+        self.drive.sequence.set(last.sequence.max(look.sequence));
         let void = self.void(&log.pages);
         let found: Vec<_> = look.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
         let newer = self.weigh(found, &last, &trims).await;
         for version in newer {
-            self.map.borrow_mut().set(version.lpn, version.ppa);
+            self.mapping.map.borrow_mut().set(version.lpn, version.ppa);
             let entry = Entry::Map { lpn: version.lpn, ppa: version.ppa };
-            self.blocks.borrow_mut().pending.push(entry);
+            self.drive.blocks.borrow_mut().pending.push(entry);
         }
         self.settle_states(&mut table, &last, &log.stored, &look);
-        self.stored.replace(log.stored);
+        self.drive.stored.replace(log.stored);
         let adopted = self.adopt_table(&table).and_then(|()| self.count_valid_pages());
         adopted.map_err(|_| NoRecovery::Unreadable)?;
-        let mut blocks = self.blocks.borrow_mut();
+        let mut blocks = self.drive.blocks.borrow_mut();
         let total = blocks.total();
         let is_known = |block: &u32| last.usable.contains(&BlockIndex(*block));
         for block in (0..total).filter(|block| !is_known(block)).map(BlockIndex) {
@@ -146,19 +156,16 @@ impl Drive {
         }
         Ok(())
     }
-
-    // ---- replaying ----
-
     /// Brings map and table to where the log ends; gives its trims. `None` when it says what can't be.
     fn replay(&self, pages: &VecDeque<(Header, Vec<Entry>)>, table: &mut [BlockEntry]) -> Option<Vec<Entry>> {
         let mut trims = Vec::new();
-        let mut map = self.map.borrow_mut();
+        let mut map = self.mapping.map.borrow_mut();
         let entries = pages.iter().flat_map(|(_, entries)| entries);
         for &entry in entries {
-            self.spend(Function::Recovery, self.config.costs.replay);
+            self.drive.spend(Function::Recovery, self.drive.config.costs.replay);
             match entry {
                 Entry::Map { lpn, ppa } => {
-                    if lpn.0 >= map.len() || u64::from(ppa.0) >= self.geometry.total_pages() {
+                    if lpn.0 >= map.len() || u64::from(ppa.0) >= self.drive.geometry.total_pages() {
                         return None;
                     }
                     map.set(lpn, ppa);
@@ -198,7 +205,7 @@ impl Drive {
         for (header, _) in pages {
             usable.extend(header.usable.iter().map(|block| (block.0, header.number)));
         }
-        let blocks = self.blocks.borrow();
+        let blocks = self.drive.blocks.borrow();
         let mut void = Vec::new();
         for (header, _) in pages {
             let erased = |ppa| usable.get(&blocks.block_of(ppa).0).is_some_and(|&page| page > header.number);
@@ -209,7 +216,8 @@ impl Drive {
     }
     /// The state of each block, with what was found.
     fn settle_states(&self, table: &mut [BlockEntry], last: &Header, stored: &StoredMap, look: &Look) {
-        let log_blocks: BTreeSet<u32> = self.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+        let log_blocks: BTreeSet<u32> =
+            self.drive.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
         let active: BTreeSet<u32> = last.ranges.iter().map(|(block, _)| block.0).collect();
         let usable: BTreeSet<u32> = last.usable.iter().map(|block| block.0).collect();
         let of_map: BTreeSet<u32> = stored.blocks.iter().map(|block| block.0).collect();
@@ -228,31 +236,28 @@ impl Drive {
             };
             let written = usable.contains(&block) && entry.state == BlockState::Closed;
             if written {
-                self.blocks.borrow_mut().pending.push(Entry::Opened(BlockIndex(block)));
+                self.drive.blocks.borrow_mut().pending.push(Entry::Opened(BlockIndex(block)));
             }
         }
-        let mut log = self.log.borrow_mut();
+        let mut log = self.drive.log.borrow_mut();
         for slot in &mut log.slots {
             let state = table.get(slot.block.0 as usize).map(|entry| entry.state);
             slot.good = state == Some(BlockState::Log);
         }
     }
-
-    // ---- looking into blocks ----
-
     pub(crate) fn look_buffer(&self, n: usize) -> BufferId {
-        self.dram.borrow().metadata_buffer(n as u32)
+        self.drive.dram.borrow().metadata_buffer(n as u32)
     }
     // Pages of data are read into a buffer that keeps content as they do.
     pub(crate) fn data_buffer(&self, n: usize) -> BufferId {
-        BufferId(self.config.gc_buffer(n as u32, 0))
+        BufferId(self.drive.config.gc_buffer(n as u32, 0))
     }
     /// Reads blocks from a page on to their first erased page, all LUNs side by side.
     pub(crate) async fn look_into(&self, ranges: &[(BlockIndex, u32)]) -> Look {
-        let luns = self.geometry.total_luns();
+        let luns = self.drive.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
         for &(block, page) in ranges {
-            let lun = self.blocks.borrow().lun_of(block);
+            let lun = self.drive.blocks.borrow().lun_of(block);
             todo[lun.index()].push_back((block, page));
         }
         let mut look = Look::default();
@@ -261,7 +266,7 @@ impl Drive {
             in_flight.extend(self.begin_look(lun, todo).await);
         }
         while let Some((lun, tag)) = in_flight.pop_front() {
-            let outcome = self.flash_done(tag).await;
+            let outcome = self.drive.flash_done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
                 let mut found = self.found(&outcome, self.data_buffer(lun));
                 if outcome.status == FlashStatus::Error {
@@ -280,20 +285,23 @@ impl Drive {
         lun: usize,
         todo: &mut VecDeque<(BlockIndex, u32)>,
     ) -> Option<(usize, aster_ports::flash::Tag)> {
-        while todo.front().is_some_and(|(_, page)| *page >= u32::from(self.geometry.pages_per_block)) {
+        while todo.front().is_some_and(|(_, page)| *page >= u32::from(self.drive.geometry.pages_per_block)) {
             todo.pop_front();
         }
         let (block, page) = *todo.front()?;
-        let at = Ppa(self.blocks.borrow().first_page(block).0 + page);
-        Some((lun, self.begin_read(at, self.whole(), self.data_buffer(lun), Cause::Metadata).await))
+        let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
+        Some((
+            lun,
+            self.drive.begin_read(at, self.drive.whole(), self.data_buffer(lun), Cause::Metadata).await,
+        ))
     }
     /// A page of the log or of a stored map keeps its content in another way than data where that is
     /// fingerprints.
     #[cold]
     async fn look_for_metadata(&self, block: BlockIndex, page: u32) -> Found {
-        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
-        let at = Ppa(self.blocks.borrow().first_page(block).0 + page);
-        let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
+        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
+        let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     /// What a page that was read as a whole holds.
@@ -303,13 +311,13 @@ impl Drive {
         }
         // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of
         // it.
-        let all = self.whole().mask();
+        let all = self.drive.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
             FlashStatus::Failed | FlashStatus::Error => true,
         };
-        let record = if torn { None } else { OobRecord::decode(self.dram.borrow().oob(buffer)) };
+        let record = if torn { None } else { OobRecord::decode(self.drive.dram.borrow().oob(buffer)) };
         // A number that leaves no room for greater ones is none that a drive has given out.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Found::Torn, Found::Page)
     }
@@ -326,8 +334,8 @@ impl Drive {
             Found::Page(record) => {
                 look.readable.insert(block.0);
                 match record.kind {
-                    PageKind::Data if record.lpn < self.logical_pages => {
-                        let ppa = Ppa(self.blocks.borrow().first_page(block).0 + page);
+                    PageKind::Data if record.lpn < self.drive.logical_pages => {
+                        let ppa = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
                         let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
                         look.versions.push(Version { lpn, sequence, ppa, copy });
                         look.sequence = look.sequence.max(record.sequence);
@@ -345,9 +353,6 @@ impl Drive {
         look.used.insert(block.0);
         true
     }
-
-    // ---- which version counts ----
-
     /// Those of the versions found that are newer than what the map has. `last` is the log's last page.
     async fn weigh(&self, mut versions: Vec<Version>, last: &Header, trims: &[Entry]) -> Vec<Version> {
         versions.sort_unstable();
@@ -356,7 +361,7 @@ impl Drive {
             let Some(&Version { lpn, sequence, .. }) = of_page.last() else { continue };
             let older = of_page.partition_point(|version| version.sequence < sequence);
             let newest = &of_page[older..];
-            let mapped = self.map.borrow().get(lpn);
+            let mapped = self.mapping.map.borrow().get(lpn);
             // Which of several copies it is matters to the block that is being emptied: they count all, or
             // none of them.
             let first = self.first_of(newest, |_| true);
@@ -383,7 +388,7 @@ impl Drive {
     /// The copy that counts in place of a version: where all has been moved out of its block, the next one.
     fn follow(&self, from: Version, versions: &[Version], emptied: &[BlockIndex]) -> Version {
         let mut at = from;
-        while emptied.contains(&self.blocks.borrow().block_of(at.ppa))
+        while emptied.contains(&self.drive.blocks.borrow().block_of(at.ppa))
             && let Some(next) = self.first_of(versions, |version| version.comes_after(at.copy))
         {
             at = next;
@@ -396,17 +401,18 @@ impl Drive {
         unsure: &[(&[Version], Option<Version>, Ppa)],
         emptied: &[BlockIndex],
     ) -> Vec<Version> {
-        let depth = self.geometry.total_luns() as usize;
+        let depth = self.drive.geometry.total_luns() as usize;
         let (mut newer, mut in_flight, mut next) = (Vec::new(), VecDeque::new(), 0);
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.data_buffer(next % depth);
-                let tag = self.begin_read(unsure[next].2, self.whole(), buffer, Cause::Metadata).await;
+                let tag =
+                    self.drive.begin_read(unsure[next].2, self.drive.whole(), buffer, Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return newer };
-            let outcome = self.flash_done(tag).await;
+            let outcome = self.drive.flash_done(tag).await;
             let (versions, chosen, mapped) = unsure[n];
             let Some(chosen) = chosen else { continue };
             let record = match self.found(&outcome, self.data_buffer(n % depth)) {
@@ -428,16 +434,6 @@ impl Drive {
     }
 }
 
-/// Whether a trim that the log has came after a version.
-fn is_trimmed(version: &Version, trims: &[Entry]) -> bool {
-    trims.iter().rev().any(|trim| match *trim {
-        Entry::Trim { first, count, sequence } => {
-            sequence > version.sequence && (first.0..first.0 + count).contains(&version.lpn.0)
-        }
-        _ => false,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,7 +446,7 @@ mod tests {
     #[test]
     fn of_equal_numbers_the_count_of_copies_tells_which_came_out_of_which() {
         let bench = Bench::fresh(config(Content::Full));
-        let drive = bench.ftl.drive();
+        let drive = &bench.ftl.parts().checkpoint;
         let pages = u32::from(bench.config.geometry.pages_per_block);
         let version = |block: u32, copy| Version { lpn: Lpn(3), sequence: 70, ppa: Ppa(block * pages), copy };
         for first in 0..COPIES {
@@ -479,11 +475,11 @@ mod tests {
     #[test]
     fn replaying_leaves_a_block_that_is_about_to_go_bad_as_the_table_has_it() {
         let bench = Bench::fresh(config(Content::Full));
-        let drive = bench.ftl.drive();
+        let drive = &bench.ftl.parts().checkpoint;
         let [failing, other] = [7, 9].map(BlockIndex);
         let before = |state| BlockEntry { state, stream: Stream::Host, next: 0, erases: 1, suspect: false };
         let replay = |entries: &[Entry]| {
-            let mut table = vec![before(BlockState::Closed); drive.blocks.borrow().total() as usize];
+            let mut table = vec![before(BlockState::Closed); drive.drive.blocks.borrow().total() as usize];
             table[failing.0 as usize].state = BlockState::Failing;
             let pages = VecDeque::from([(Header::default(), entries.to_vec())]);
             assert!(drive.replay(&pages, &mut table).is_some());

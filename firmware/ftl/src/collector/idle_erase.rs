@@ -5,57 +5,60 @@
 //! stays on the media until then. So such blocks are erased ahead: one a LUN at a time, after a pause in
 //! which no command came or was in work. A drive without such a block sleeps.
 
-use crate::drive::Drive;
+use crate::collector::state::Collector;
 use alloc::rc::Rc;
 use aster_parties::DriveState;
 use aster_units::{Duration, LunIndex};
 
 /// Has empty blocks erased for ever.
-pub(crate) async fn run(drive: Rc<Drive>) {
+pub(crate) async fn run(collector: Rc<Collector>) {
     loop {
-        drive.rest_waiter.wait(drive.exec(), || drive.may_erase_ahead().then_some(())).await;
-        let commands = drive.stats.borrow().commands;
-        let gap = drive.config.background_gap;
+        collector
+            .rest_waiter
+            .wait(collector.drive.exec(), || collector.may_erase_ahead().then_some(()))
+            .await;
+        let commands = collector.drive.stats.borrow().commands;
+        let gap = collector.drive.config.background_gap;
         if gap > Duration::ZERO {
-            drive.exec().sleep(gap).await;
+            collector.drive.exec().sleep(gap).await;
         }
-        if drive.may_erase_ahead() && drive.stats.borrow().commands == commands {
+        if collector.may_erase_ahead() && collector.drive.stats.borrow().commands == commands {
             // One log page for all of them, not one for each as it is erased.
-            let logged = drive.log_trims().await;
+            let logged = collector.drive.log_trims().await;
             // That may have taken a while.
-            if logged.is_ok() && drive.may_erase_ahead() {
-                drive.begin_to_erase_ahead();
+            if logged.is_ok() && collector.may_erase_ahead() {
+                collector.begin_to_erase_ahead();
             }
         }
     }
 }
 
-impl Drive {
+impl Collector {
     /// Some block may hold nothing any more, and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
-        self.blocks.borrow().emptied
-            && self.state() == DriveState::Ready
-            && !self.gc_held.get()
-            && !self.storing.get()
+        self.drive.blocks.borrow().emptied
+            && self.drive.state() == DriveState::Ready
+            && !self.drive.gc_held.get()
+            && !self.drive.storing.get()
             && self.gc_active.get() == 0
-            && self.commands.borrow().in_work == 0
+            && self.commands_in_work() == 0
     }
     /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
     fn begin_to_erase_ahead(&self) {
-        self.blocks.borrow_mut().emptied = false;
-        for lun in (0..self.geometry.total_luns()).map(LunIndex) {
-            if self.blocks.borrow().has_empty(lun) {
+        self.drive.blocks.borrow_mut().emptied = false;
+        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
+            if self.drive.blocks.borrow().has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
-                self.gc_waiters[lun.index()].wake(self.exec());
+                self.drive.gc_waiters[lun.index()].wake(self.drive.exec());
             }
         }
     }
     /// The LUN's garbage collection has done with a block.
     pub(crate) fn look_for_empty(&self, lun: LunIndex) {
         {
-            let mut blocks = self.blocks.borrow_mut();
+            let mut blocks = self.drive.blocks.borrow_mut();
             blocks.emptied = blocks.emptied || blocks.has_empty(lun);
         }
-        self.rest_waiter.wake(self.exec());
+        self.rest_waiter.wake(self.drive.exec());
     }
 }

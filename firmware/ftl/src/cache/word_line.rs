@@ -5,8 +5,8 @@
 //! are none does padding complete the line (G8). Nobody waits for company: a line is submitted as a whole or
 //! not at all, and between two of them the LUN's open block stands at the beginning of a line.
 
-use crate::buffer::EntryId;
-use crate::drive::Drive;
+use crate::cache::buffer::EntryId;
+use crate::cache::state::Cache;
 use crate::terms::cause::Cause;
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use aster_events::Function;
@@ -32,13 +32,13 @@ impl Together {
     }
 }
 
-impl Drive {
-    /// As [`Drive::evict`], with others of the LUN on the same word line.
+impl Cache {
+    /// As [`Cache::evict`], with others of the LUN on the same word line.
     pub(crate) async fn evict_line(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
         let mut line = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 0 };
         let mut result = None;
         for &one in self.with_companions(entry).entries() {
-            self.fill(one, self.whole_page(), Cause::Merge, None).await;
+            self.fill(one, self.drive.whole_page(), Cause::Merge, None).await;
             // What has lost something goes by itself: its notes are made in a buffer that others may be
             // waiting for.
             if self.to_evict(one).1 == 0 {
@@ -53,23 +53,23 @@ impl Drive {
         let of_line = self.evict_together(line.entries()).await;
         result.or(of_line).expect("the entry goes by itself or with the line")
     }
-
     /// The entry, and others that may go along, all marked as being evicted.
     fn with_companions(&self, entry: EntryId) -> Together {
         let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
         let mut buffer = self.buffer.borrow_mut();
-        let lun = self.lun_of(buffer.lpn(entry));
-        while together.count < self.config.pages_at_once() as usize {
-            self.spend(Function::DataBufferManager, self.config.costs.buffer);
-            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.lun_of(lpn) == lun) else { break };
+        let lun = self.drive.lun_of(buffer.lpn(entry));
+        while together.count < self.drive.config.pages_at_once() as usize {
+            self.drive.spend(Function::DataBufferManager, self.drive.config.costs.buffer);
+            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.drive.lun_of(lpn) == lun) else {
+                break;
+            };
             together.push(one);
         }
         together
     }
-
     /// Programs whole entries of one LUN on one word line. What became of the first of them.
     async fn evict_together(&self, entries: &[EntryId]) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.lun_of(self.to_evict(*entries.first()?).0);
+        let lun = self.drive.lun_of(self.to_evict(*entries.first()?).0);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (&entry, buffer) in entries.iter().zip(&mut buffers) {
             *buffer = BufferId(entry.0);
@@ -88,8 +88,8 @@ impl Drive {
         };
         for (&entry, (ppa, tag)) in entries.iter().zip(programs.data()) {
             let (lpn, _) = self.to_evict(entry);
-            let written = if self.program_done(ppa, tag).await {
-                self.moved(lpn, ppa);
+            let written = if self.drive.program_done(ppa, tag).await {
+                self.mapping.moved(lpn, ppa);
                 Ok(ppa)
             } else {
                 self.program_host(lpn, BufferId(entry.0)).await
@@ -97,7 +97,7 @@ impl Drive {
             let ended = self.evicted(entry, lpn, written);
             first.get_or_insert(ended);
         }
-        self.padded(programs.padding()).await;
+        self.drive.padded(programs.padding()).await;
         first
     }
 }

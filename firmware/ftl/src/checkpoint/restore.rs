@@ -1,8 +1,8 @@
 //! Making pages of a stored map that can't be read any more from those that can.
 
-use crate::drive::Drive;
+use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::StoredMap;
-use crate::map_stripes::{self, Part};
+use crate::journal::map_stripes::{self, Part};
 use crate::terms::cause::Cause;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +15,14 @@ struct Left {
     lost: Vec<u32>,
 }
 
-impl Drive {
+fn content(part: Part) -> Option<u32> {
+    match part {
+        Part::Content(page) => Some(page),
+        Part::Parity(_) | Part::GroupParity(_) => None,
+    }
+}
+
+impl Checkpoint {
     /// Makes a page that can't be read from the others of its stripe, or where that has lost two, from those
     /// of its group.
     #[cold]
@@ -26,8 +33,8 @@ impl Drive {
             of_stripe => self.restore_by_group(stored, page, of_stripe).await,
         };
         let Some(content) = content else { return false };
-        self.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
-        self.count(|s| s.map_pages_restored += 1);
+        self.drive.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.drive.count(|s| s.map_pages_restored += 1);
         true
     }
     /// What the parity of a page's stripe has left; `None` where that can't be read.
@@ -37,7 +44,7 @@ impl Drive {
             let part = map_stripes::part_at(place, stored.pages);
             match self.read_part(stored, place).await {
                 Some(buffer) => {
-                    map_stripes::add(&mut left.sum, self.dram.borrow().page(buffer));
+                    map_stripes::add(&mut left.sum, self.drive.dram.borrow().page(buffer));
                     parity |= matches!(part, Part::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
@@ -49,12 +56,12 @@ impl Drive {
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
-        let mut left = Left { sum: self.dram.borrow().page(parity).to_vec(), lost: Vec::new() };
+        let mut left = Left { sum: self.drive.dram.borrow().page(parity).to_vec(), lost: Vec::new() };
         let of_page = map_stripes::stripe_of(page, stored.pages);
         for other in map_stripes::group_of(page, stored.pages) {
             let place = map_stripes::place_of(other);
             if let Some(buffer) = self.read_part(stored, place).await {
-                map_stripes::add_to_group(&mut left.sum, other, self.dram.borrow().page(buffer));
+                map_stripes::add_to_group(&mut left.sum, other, self.drive.dram.borrow().page(buffer));
                 continue;
             }
             let alone = match of_page.contains(&place) {
@@ -89,23 +96,18 @@ impl Drive {
     }
     /// Reads what stands at a place of a stored map; `None` where that is not whole, or not there.
     async fn read_part(&self, stored: &StoredMap, place: u32) -> Option<BufferId> {
-        let capacity = stored.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
+        let capacity = stored.blocks.len() as u64 * u64::from(self.drive.geometry.pages_per_block);
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
-        let at = self.map_place(&stored.blocks, place);
-        let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
-        self.is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer).then_some(buffer)
+        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let at = self.drive.map_place(&stored.blocks, place);
+        let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Metadata).await;
+        self.drive
+            .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
+            .then_some(buffer)
     }
     fn zeroes(&self) -> Vec<u8> {
-        vec![0; self.geometry.page_bytes as usize]
-    }
-}
-
-fn content(part: Part) -> Option<u32> {
-    match part {
-        Part::Content(page) => Some(page),
-        Part::Parity(_) | Part::GroupParity(_) => None,
+        vec![0; self.drive.geometry.page_bytes as usize]
     }
 }

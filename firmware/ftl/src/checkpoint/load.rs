@@ -1,37 +1,48 @@
 //! Reading a stored map and its block table back.
 
-use crate::boot::BootError;
-use crate::checkpoint::FREE_SUSPECT;
-use crate::drive::Drive;
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::state::Checkpoint;
+use crate::checkpoint::table_page::decode_entry;
 use crate::journal::log_page::StoredMap;
-use crate::map_stripes::{self, Part};
-use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::journal::map_stripes::{self, Part};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
 use crate::terms::cause::Cause;
-use crate::terms::oob::PageKind;
 use crate::terms::sizes::BLOCK_ENTRY_BYTES;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
-use aster_ports::flash::Outcome;
-use aster_units::{BufferId, Lpn, SectorRange};
+use aster_units::{Lpn, SectorRange};
 
-impl Drive {
+/// A stored map on its way back.
+struct Loading {
+    table: Vec<BlockEntry>,
+    // A bit for each page of the map that is there, then those pages' numbers.
+    present: Vec<u64>,
+    pages: Vec<u32>,
+    checksum: u32,
+}
+
+fn invalid<T>(why: &'static str) -> Result<T, BootError> {
+    Err(BootError::MapInvalid { why })
+}
+
+impl Checkpoint {
     /// Reads a stored map: the map comes to its place, the block table back.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
-        let total = self.blocks.borrow().total();
-        let capacity = stored.blocks.len() as u64 * u64::from(self.geometry.pages_per_block);
+        let total = self.drive.blocks.borrow().total();
+        let capacity = stored.blocks.len() as u64 * u64::from(self.drive.geometry.pages_per_block);
         // As many as fit need no more places than numbers go to.
         if u64::from(stored.pages) > capacity
             || u64::from(map_stripes::places(stored.pages)) > capacity
-            || stored.pages < self.table_pages()
+            || stored.pages < self.drive.table_pages()
             || stored.blocks.iter().any(|block| block.0 >= total)
         {
             return invalid("its root record names blocks that can't hold it");
         }
         let mut loading = Loading {
             table: Vec::with_capacity(total as usize),
-            present: vec![0; self.present_bytes() / 8],
+            present: vec![0; self.drive.present_bytes() / 8],
             pages: Vec::new(),
             checksum: 0,
         };
@@ -50,23 +61,23 @@ impl Drive {
         Ok(loading.table)
     }
     async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
+        let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
         let mut in_flight = VecDeque::new();
         let (mut next, mut result) = (0, Ok(()));
         loop {
             while next < stored.pages
                 && result.is_ok()
-                && in_flight.len() < self.geometry.total_luns() as usize
+                && in_flight.len() < self.drive.geometry.total_luns() as usize
             {
-                let at = self.map_place(&stored.blocks, map_stripes::place_of(next));
-                let tag = self.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
+                let at = self.drive.map_place(&stored.blocks, map_stripes::place_of(next));
+                let tag = self.drive.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((page, tag)) = in_flight.pop_front() else { break };
-            let outcome = self.flash_done(tag).await;
+            let outcome = self.drive.flash_done(tag).await;
             let buffer = self.map_buffer(page);
-            let is_there = self.is_part(stored, Part::Content(page), &outcome, buffer);
+            let is_there = self.drive.is_part(stored, Part::Content(page), &outcome, buffer);
             if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
                 result = Err(BootError::MapUnreadable { page });
             }
@@ -76,40 +87,27 @@ impl Drive {
         }
         result
     }
-    /// True when what was read is this part of the stored map, and whole.
-    pub(crate) fn is_part(
-        &self,
-        stored: &StoredMap,
-        part: Part,
-        outcome: &Outcome,
-        buffer: BufferId,
-    ) -> bool {
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
-        let (lost, record) = self.judge(outcome, whole, buffer);
-        let expected = (PageKind::Map, part.lpn(), stored.generation);
-        lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
-    }
     fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        let dram = self.dram.borrow();
+        let dram = self.drive.dram.borrow();
         let content = dram.page(self.map_buffer(page));
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
-        let Some(nth) = page.checked_sub(self.table_pages()) else {
+        let Some(nth) = page.checked_sub(self.drive.table_pages()) else {
             self.decode_table(page, content, loading)?;
-            if page + 1 == self.table_pages() {
+            if page + 1 == self.drive.table_pages() {
                 let bit = |&page: &u32| loading.present[page as usize / 64] >> (page % 64) & 1 == 1;
-                loading.pages = (0..self.map_pages()).filter(bit).collect();
-                if loading.pages.len() as u32 != pages - self.table_pages() {
+                loading.pages = (0..self.drive.map_pages()).filter(bit).collect();
+                if loading.pages.len() as u32 != pages - self.drive.table_pages() {
                     return invalid("its table tells of other pages than there are");
                 }
             }
             return Ok(());
         };
         let page = loading.pages[nth as usize] as usize;
-        self.map.borrow_mut().load(page * self.entries_per_page(), content);
+        self.mapping.map.borrow_mut().load(page * self.drive.entries_per_page(), content);
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
-        let total = self.blocks.borrow().total() as usize;
+        let total = self.drive.blocks.borrow().total() as usize;
         let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
         for (word, bytes) in (page as usize * words.len()..).zip(words) {
             if let Some(present) = loading.present.get_mut(word) {
@@ -123,21 +121,21 @@ impl Drive {
     }
     /// Puts all blocks where the table says.
     pub(crate) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.blocks.borrow_mut();
+        let mut blocks = self.drive.blocks.borrow_mut();
         for (block, &entry) in (0..).map(BlockIndex).zip(table) {
             blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
         }
         Ok(())
     }
     pub(crate) fn count_valid_pages(&self) -> Result<(), BootError> {
-        let map = self.map.borrow();
-        let mut blocks = self.blocks.borrow_mut();
+        let map = self.mapping.map.borrow();
+        let mut blocks = self.drive.blocks.borrow_mut();
         for lpn in 0..map.len() {
             let ppa = map.get(Lpn(lpn));
             if !ppa.is_some() {
                 continue;
             }
-            if u64::from(ppa.0) >= self.geometry.total_pages() {
+            if u64::from(ppa.0) >= self.drive.geometry.total_pages() {
                 return invalid("a logical page lies beyond the drive");
             }
             if blocks.is_valid(ppa) {
@@ -150,36 +148,4 @@ impl Drive {
         }
         Ok(())
     }
-}
-
-/// A stored map on its way back.
-struct Loading {
-    table: Vec<BlockEntry>,
-    // A bit for each page of the map that is there, then those pages' numbers.
-    present: Vec<u64>,
-    pages: Vec<u32>,
-    checksum: u32,
-}
-
-fn invalid<T>(why: &'static str) -> Result<T, BootError> {
-    Err(BootError::MapInvalid { why })
-}
-
-fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
-    let &[state, stream, n0, n1, e0, e1, e2, e3] = bytes else { return None };
-    let suspect = state == FREE_SUSPECT;
-    let state = match state {
-        0 | FREE_SUSPECT => BlockState::Free,
-        1 => BlockState::Open,
-        2 => BlockState::Closed,
-        3 => BlockState::Failing,
-        4 => BlockState::Bad,
-        5 => BlockState::Map,
-        6 => BlockState::Retired,
-        7 => BlockState::Log,
-        _ => return None,
-    };
-    let stream = if stream == 0 { Stream::Host } else { Stream::Gc };
-    let (next, erases) = (u16::from_le_bytes([n0, n1]), u32::from_le_bytes([e0, e1, e2, e3]));
-    Some(BlockEntry { state, stream, next, erases, suspect })
 }

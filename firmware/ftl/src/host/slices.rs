@@ -1,14 +1,11 @@
-//! The ring of slices and the workers that carry them out.
+//! The ring of slices, between the intake and the workers that carry them out.
 
-use crate::buffer::EntryId;
-use crate::drive::Drive;
+use crate::cache::buffer::EntryId;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::{Event, Function};
 use aster_exec::{Exec, WaitCell};
-use aster_ports::host::{CommandId, HostStatus};
+use aster_ports::host::CommandId;
 use aster_units::Lpn;
 use core::cell::{Cell, RefCell};
 
@@ -65,7 +62,7 @@ pub(crate) struct Slices {
     idle: RefCell<Vec<u16>>,
     workers: Box<[WaitCell]>,
     given: Box<[Cell<Option<Slice>>]>,
-    ended: WaitCell,
+    pub(super) ended: WaitCell,
 }
 
 impl Slices {
@@ -100,7 +97,7 @@ impl Slices {
             None => self.ring.borrow_mut().push_back(slice),
         }
     }
-    async fn next(&self, exec: &Exec, worker: u16) -> Slice {
+    pub(super) async fn next(&self, exec: &Exec, worker: u16) -> Slice {
         let first = self.ring.borrow_mut().pop_front();
         if let Some(slice) = first {
             self.room.wake(exec);
@@ -117,31 +114,5 @@ impl Slices {
     #[cfg(test)]
     pub(crate) fn queued(&self) -> usize {
         self.ring.borrow().len()
-    }
-}
-
-/// A worker: one slice after the other, for ever.
-pub(crate) async fn run(drive: Rc<Drive>, worker: u16) {
-    loop {
-        let slice = drive.slices.next(drive.exec(), worker).await;
-        drive.spend(Function::NvmCommandManager, drive.config.costs.slice);
-        drive.emit(|| Event::SliceStarted {
-            command: slice.command.0,
-            lpn: slice.lpn.0,
-            write: !matches!(slice.work, Work::Read { .. } | Work::Compare { .. }),
-            task: drive.task(),
-        });
-        let result = match slice.work {
-            Work::Read { fua } => drive.read_slice(&slice, fua).await,
-            Work::Write { fua } => drive.write_slice(&slice, fua).await,
-            Work::Compare { fua } => drive.compare_slice(&slice, fua).await,
-            Work::Zero { fua } => drive.zero_slice(&slice, fua).await,
-            Work::Unmap { pages, fua } => drive.unmap_slice(&slice, pages, fua).await,
-            Work::Evict { entry } => drive.flush_entry(entry, slice.lpn).await,
-            Work::Settle => drive.settle_flush(slice.command).await,
-        };
-        drive.emit(|| Event::SliceEnded { task: drive.task() });
-        drive.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;
-        drive.slices.ended.wake(drive.exec());
     }
 }

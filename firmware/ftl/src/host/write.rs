@@ -1,103 +1,87 @@
 //! Slices that change data buffer entries.
 
-use crate::buffer::{EntryId, Granules, Hold, Want};
-use crate::drive::Drive;
-use crate::read::dma_status;
-use crate::slice::Slice;
+use crate::cache::buffer::{EntryId, Granules, Hold, Want};
+use crate::host::slices::Slice;
+use crate::host::state::Host;
+use crate::host::transfer::dma_status;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
-impl Drive {
+impl Host {
     /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when
     /// the page is on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.count(|s| s.host_pages_written += 1);
+        self.drive.count(|s| s.host_pages_written += 1);
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
         if let Err(status) = self.fetch(slice, entry, granules).await {
-            self.buffer.borrow_mut().break_promise();
-            self.let_go(entry, Hold::Exclusive);
+            self.cache.buffer.borrow_mut().break_promise();
+            self.cache.let_go(entry, Hold::Exclusive);
             return Err(status);
         }
-        self.count(|s| s.host_bytes_written += u64::from(slice.bytes));
+        self.drive.count(|s| s.host_bytes_written += u64::from(slice.bytes));
         self.changed(entry, granules, fua).await
     }
-
     /// Brings the slice's data into its exclusively held entry. When that fails half-way, every granule still
     /// is what it was: what only the entry holds is written over by whole data alone, anything else falls
     /// back to what flash holds.
     async fn fetch(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
         let only_here = {
-            let buffer = self.buffer.borrow();
+            let buffer = self.cache.buffer.borrow();
             buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
         };
         if only_here {
-            let staged = self.take_merge_buffer().await;
+            let staged = self.cache.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.copy_granules(staged, BufferId(entry.0), granules);
+                self.drive.copy_granules(staged, BufferId(entry.0), granules);
             }
-            self.give_merge_buffer(staged);
+            self.cache.give_merge_buffer(staged);
             return moved.map_err(dma_status);
         }
         let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, BufferId(entry.0))).await;
         if moved.is_err() {
-            self.buffer.borrow_mut().forget_clean(entry, granules);
+            self.cache.buffer.borrow_mut().forget_clean(entry, granules);
         }
         moved.map_err(dma_status)
     }
-
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        if self.buffer.borrow().find(slice.lpn).is_none() && !self.map.borrow().get(slice.lpn).is_some() {
-            return if fua { self.log_trims().await } else { Ok(()) };
+        if self.cache.buffer.borrow().find(slice.lpn).is_none()
+            && !self.mapping.map.borrow().get(slice.lpn).is_some()
+        {
+            return if fua { self.drive.log_trims().await } else { Ok(()) };
         }
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.zero(BufferId(entry.0), granules);
+        self.drive.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
-
     async fn hold_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
-        self.promise_dirty().await?;
-        let held = self.hold(slice.lpn, Want::Write).await;
+        self.cache.promise_dirty().await?;
+        let held = self.cache.hold(slice.lpn, Want::Write).await;
         if held.is_err() {
-            self.buffer.borrow_mut().break_promise();
+            self.cache.buffer.borrow_mut().break_promise();
         }
         Ok(held?.0)
     }
-    /// Makes sure that one more entry may become dirty.
-    async fn promise_dirty(&self) -> Result<(), HostStatus> {
-        loop {
-            if self.buffer.borrow_mut().promise_dirty() {
-                return Ok(());
-            }
-            let oldest = self.buffer.borrow_mut().evict_oldest();
-            match oldest {
-                Some(entry) => {
-                    self.evict(entry).await?;
-                }
-                None => self.entry_wait(None).await,
-            }
-        }
-    }
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
         {
-            let mut buffer = self.buffer.borrow_mut();
+            let mut buffer = self.cache.buffer.borrow_mut();
             buffer.add_valid(entry, granules);
             buffer.make_dirty(entry);
         }
         if fua {
-            self.buffer.borrow_mut().evict_held(entry);
-            let lpn = self.buffer.borrow().lpn(entry);
-            let at = self.evict(entry).await?;
-            self.settled(at).await;
+            self.cache.buffer.borrow_mut().evict_held(entry);
+            let lpn = self.cache.buffer.borrow().lpn(entry);
+            let at = self.cache.evict(entry).await?;
+            self.drive.settled(at).await;
             // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
             // loss of power finds what was there before both.
-            let is_mapped = self.map.borrow().get(lpn).is_some();
-            return if is_mapped { Ok(()) } else { self.log_trims().await };
+            let is_mapped = self.mapping.map.borrow().get(lpn).is_some();
+            return if is_mapped { Ok(()) } else { self.drive.log_trims().await };
         }
-        self.let_go(entry, Hold::Exclusive);
+        self.cache.let_go(entry, Hold::Exclusive);
         Ok(())
     }
 }

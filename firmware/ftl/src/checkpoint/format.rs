@@ -1,6 +1,6 @@
 //! Format with User Data Erase (NVMe 1.4 §5.23): nothing that the host ever wrote stays on the media.
 
-use crate::drive::Drive;
+use crate::checkpoint::state::Checkpoint;
 use crate::terms::block::{BlockIndex, BlockState};
 use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
@@ -8,21 +8,21 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
 use aster_units::{BlockAddr, LunIndex, Ppa, SectorRange};
 
-impl Drive {
+impl Checkpoint {
     /// Erases every block in which data of the host's may lie, that of pages long unmapped or moved included:
     /// also those that went bad, which stay bad. The blocks of the stored map hold none, and factory bad
     /// blocks were never written. Nothing is mapped, and nothing else is in work.
     ///
     /// Gives [`HostStatus::WriteFault`] when a block could neither be erased nor has become unreadable.
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
-        self.hold_gc().await;
+        self.collector.hold_gc().await;
         // What was unmapped must not seem to be there after a loss of power, once its blocks are erased.
-        if let Err(status) = self.log_trims().await {
-            self.release_gc();
+        if let Err(status) = self.drive.log_trims().await {
+            self.drive.release_gc();
             return status;
         }
         // One block a LUN at a time, all LUNs side by side.
-        let luns = self.geometry.total_luns();
+        let luns = self.drive.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(0)).await);
@@ -33,27 +33,26 @@ impl Drive {
             let (lun, addr) = self.place_of(block);
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
-        self.media_changed();
-        self.release_gc();
+        self.drive.media_changed();
+        self.drive.release_gc();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
-
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
-        let block = self.blocks.borrow().next_used(lun, first)?;
-        self.blocks.borrow_mut().take_used(block);
-        let buffer = self.dram.borrow().metadata_buffer(lun.0);
+        let block = self.drive.blocks.borrow().next_used(lun, first)?;
+        self.drive.blocks.borrow_mut().take_used(block);
+        let buffer = self.drive.dram.borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
-        Some((block, self.begin_erase(lun, addr, buffer, Cause::Host).await))
+        Some((block, self.drive.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
     /// Waits for an erase and puts the block where it belongs. True when its data is gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
-        let erased = self.flash_done(tag).await.status == FlashStatus::Done;
+        let erased = self.drive.flash_done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
-        let state = self.blocks.borrow().state(block);
+        let state = self.drive.blocks.borrow().state(block);
         match state {
             BlockState::Retired => {}
-            BlockState::Open | BlockState::Closed if erased => self.blocks.borrow_mut().erased(block),
-            _ => self.retire(lun, block),
+            BlockState::Open | BlockState::Closed if erased => self.drive.blocks.borrow_mut().erased(block),
+            _ => self.drive.retire(lun, block),
         }
         erased || !self.is_readable(block).await
     }
@@ -61,11 +60,11 @@ impl Drive {
     /// all the same.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
-        let first = self.blocks.borrow().first_page(block);
-        for page in 0..u32::from(self.geometry.pages_per_block) {
-            let outcome = self.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
+        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+        let first = self.drive.blocks.borrow().first_page(block);
+        for page in 0..u32::from(self.drive.geometry.pages_per_block) {
+            let outcome = self.drive.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),
@@ -78,7 +77,7 @@ impl Drive {
         false
     }
     fn place_of(&self, block: BlockIndex) -> (LunIndex, BlockAddr) {
-        let blocks = self.blocks.borrow();
+        let blocks = self.drive.blocks.borrow();
         (blocks.lun_of(block), blocks.block_addr(block))
     }
 }

@@ -1,18 +1,16 @@
 //! Reading the log back after a loss of power.
 
 use crate::blocks::outbox::Entry;
-use crate::boot::BootError;
-use crate::drive::Drive;
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::recover::NoRecovery;
+use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::root::LogPlace;
-use crate::recover::NoRecovery;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
-use crate::terms::oob::{OobRecord, PageKind};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_ports::flash::{FlashStatus, Outcome};
-use aster_units::{BufferId, Ppa};
+use aster_units::Ppa;
 
 /// Lines of the log read ahead.
 const LINES_AHEAD: usize = 8;
@@ -26,7 +24,7 @@ pub(crate) struct LogRead {
     pub(crate) slots: Vec<(usize, u64, u32)>,
 }
 
-impl Drive {
+impl Checkpoint {
     pub(crate) async fn read_log(&self, hint: Option<&LogPlace>) -> Result<LogRead, NoRecovery> {
         let mut slots = match hint.and_then(|hint| self.slots_by_hint(hint)) {
             Some(slots) => slots,
@@ -37,7 +35,7 @@ impl Drive {
         while let Some((_, slot)) = slots.pop() {
             let (here, erased) = self.read_slot(slot).await;
             let Some((header, _)) = here.last() else { continue };
-            if header.shape != self.shape() {
+            if header.shape != self.drive.shape() {
                 return Err(NoRecovery::Other(BootError::OtherDrive));
             }
             let first = here.first().map_or(0, |(first, _)| first.number);
@@ -74,7 +72,7 @@ impl Drive {
     /// The slots in use, oldest first, as NVRAM has them, each with the number of its last page.
     fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<(u64, usize)>> {
         let current = hint.at?.0 as usize;
-        let log = self.log.borrow();
+        let log = self.drive.log.borrow();
         if hint.slots.len() != log.slots.len() || current >= hint.slots.len() {
             return None;
         }
@@ -88,25 +86,29 @@ impl Drive {
     }
     /// The slots with log pages, each with the number of its first, in the order of these.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
-        let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
-        let luns = self.geometry.total_luns() as usize;
+        let slots: Vec<BlockIndex> = self.drive.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        let luns = self.drive.geometry.total_luns() as usize;
         let mut found = Vec::new();
         // A slot a LUN: those of one round are read side by side.
         for (round, blocks) in slots.chunks(luns).enumerate() {
             let mut tags = Vec::with_capacity(luns);
             for (n, &block) in blocks.iter().enumerate() {
-                let first = self.blocks.borrow().first_page(block);
-                tags.push(self.begin_read(first, self.whole(), self.look_buffer(n), Cause::Metadata).await);
+                let first = self.drive.blocks.borrow().first_page(block);
+                tags.push(
+                    self.drive
+                        .begin_read(first, self.drive.whole(), self.look_buffer(n), Cause::Metadata)
+                        .await,
+                );
             }
             for (n, tag) in tags.into_iter().enumerate() {
-                let outcome = self.flash_done(tag).await;
+                let outcome = self.drive.flash_done(tag).await;
                 let slot = round * luns + n;
-                let mut page = self.log_page_in(&outcome, self.look_buffer(n));
+                let mut page = self.drive.log_page_in(&outcome, self.look_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
                     // One that was being written when the power went is the last of its slot. Where others
                     // follow it was whole, and what is missed is found out when the slot is read.
-                    let lines = u32::from(self.geometry.pages_per_block) / self.log_copies();
+                    let lines = u32::from(self.drive.geometry.pages_per_block) / self.drive.log_copies();
                     if page.is_none() && lines > 1 {
                         page = self.read_line(slots[slot], 1, 0).await;
                     }
@@ -125,28 +127,31 @@ impl Drive {
     /// All pages of a slot, and its first erased line. Lines that were being written when the power went are
     /// left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {
-        let block = self.log.borrow().slots[slot].block;
-        let first = self.blocks.borrow().first_page(block);
-        let copies = self.log_copies();
-        let lines = u32::from(self.geometry.pages_per_block) / copies;
-        let ahead = LINES_AHEAD.min(self.geometry.total_luns() as usize);
+        let block = self.drive.log.borrow().slots[slot].block;
+        let first = self.drive.blocks.borrow().first_page(block);
+        let copies = self.drive.log_copies();
+        let lines = u32::from(self.drive.geometry.pages_per_block) / copies;
+        let ahead = LINES_AHEAD.min(self.drive.geometry.total_luns() as usize);
         let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
         loop {
             while next < lines && in_flight.len() < ahead && erased == lines {
                 let buffer = self.look_buffer(next as usize % ahead);
                 let at = Ppa(first.0 + next * copies);
-                in_flight.push_back((next, self.begin_read(at, self.whole(), buffer, Cause::Metadata).await));
+                in_flight.push_back((
+                    next,
+                    self.drive.begin_read(at, self.drive.whole(), buffer, Cause::Metadata).await,
+                ));
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
-            let outcome = self.flash_done(tag).await;
+            let outcome = self.drive.flash_done(tag).await;
             if outcome.erased {
                 erased = erased.min(line);
             }
             if erased < lines {
                 continue;
             }
-            let page = match self.log_page_in(&outcome, self.look_buffer(line as usize % ahead)) {
+            let page = match self.drive.log_page_in(&outcome, self.look_buffer(line as usize % ahead)) {
                 Some(page) => Some(page),
                 None => self.read_line(block, line, 1).await,
             };
@@ -156,30 +161,21 @@ impl Drive {
     /// Reads a line's copies from the `from`th on until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
-        let buffer = self.dram.borrow().metadata_buffer(self.config.scratch_buffer());
-        let first = self.blocks.borrow().first_page(block);
-        for copy in from..self.log_copies() {
-            let at = Ppa(first.0 + line * self.log_copies() + copy);
-            let outcome = self.read(at, self.whole(), buffer, Cause::Metadata).await;
-            let page = self.log_page_in(&outcome, buffer);
+        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let first = self.drive.blocks.borrow().first_page(block);
+        for copy in from..self.drive.log_copies() {
+            let at = Ppa(first.0 + line * self.drive.log_copies() + copy);
+            let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Metadata).await;
+            let page = self.drive.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;
             }
         }
         None
     }
-    pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
-        let dram = self.dram.borrow();
-        let record = OobRecord::decode(dram.oob(buffer))?;
-        let whole = outcome.status == FlashStatus::Done && !outcome.erased;
-        if !whole || record.kind != PageKind::Log {
-            return None;
-        }
-        Header::decode(dram.page(buffer)).filter(|(header, _)| header.number == record.sequence)
-    }
     /// Goes on behind the last page, in another slot: this one may have a torn line.
     pub(crate) fn take_over_log(&self, read: &LogRead, last: &Header) {
-        let mut log = self.log.borrow_mut();
+        let mut log = self.drive.log.borrow_mut();
         (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
         (log.at, log.renew) = (None, true);
         for slot in &mut log.slots {

@@ -5,8 +5,8 @@
 //! as bad, since the cells are worn, they must lose half of what is left to the limit before that is done
 //! again, as for data (`blocks::refreshing`).
 
-use crate::drive::Drive;
-use crate::map_stripes::{self, part_at};
+use crate::collector::state::Collector;
+use crate::journal::map_stripes::{self, part_at};
 use crate::terms::cause::Cause;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Ppa};
@@ -20,7 +20,7 @@ pub(crate) enum MetadataPage {
     Log { slot: usize, line: u32, copy: u32 },
 }
 
-impl Drive {
+impl Collector {
     /// The next one to read; `None` while there is data to read.
     pub(crate) fn next_metadata_to_scan(&self) -> Option<MetadataPage> {
         let at = self.metadata_round.borrow().at()?;
@@ -30,52 +30,52 @@ impl Drive {
     }
     fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
         // While another map is being stored nobody knows which pages count.
-        if self.storing.get() {
+        if self.drive.storing.get() {
             return None;
         }
-        let stored = self.stored.borrow();
-        let there = stored.blocks.len() as u32 * u32::from(self.geometry.pages_per_block);
-        let groups = if self.sequence.get() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+        let stored = self.drive.stored.borrow();
+        let there = stored.blocks.len() as u32 * u32::from(self.drive.geometry.pages_per_block);
+        let groups = if self.drive.sequence.get() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
-        let (line, copy) = (nth / self.log_copies(), nth % self.log_copies());
-        let (slot, line) = self.log.borrow().needed_lines().nth(line as usize)?;
+        let (line, copy) = (nth / self.drive.log_copies(), nth % self.drive.log_copies());
+        let (slot, line) = self.drive.log.borrow().needed_lines().nth(line as usize)?;
         Some(MetadataPage::Log { slot, line, copy })
     }
     fn place_of_metadata(&self, page: MetadataPage) -> Ppa {
         match page {
-            MetadataPage::Map(place) => self.map_place(&self.stored.borrow().blocks, place),
+            MetadataPage::Map(place) => self.drive.map_place(&self.drive.stored.borrow().blocks, place),
             MetadataPage::Log { slot, line, copy } => {
-                let block = self.log.borrow().slots[slot].block;
-                Ppa(self.blocks.borrow().first_page(block).0 + line * self.log_copies() + copy)
+                let block = self.drive.log.borrow().slots[slot].block;
+                Ppa(self.drive.blocks.borrow().first_page(block).0 + line * self.drive.log_copies() + copy)
             }
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
-        let buffer = self.dram.borrow().metadata_buffer(self.config.metadata_scan_buffer());
-        let (at, commit) = (self.place_of_metadata(page), self.log.borrow().commit);
-        let outcome = self.read(at, self.whole(), buffer, Cause::Scan).await;
+        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.metadata_scan_buffer());
+        let (at, commit) = (self.place_of_metadata(page), self.drive.log.borrow().commit);
+        let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
-        if self.storing.get() || self.log.borrow().commit != commit {
+        if self.drive.storing.get() || self.drive.log.borrow().commit != commit {
             return;
         }
         let is_there = match page {
             MetadataPage::Map(place) => self.is_map_page(place, &outcome, buffer),
             MetadataPage::Log { .. } => self.is_log_page(&outcome, buffer),
         };
-        let fades = self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.config.refresh);
+        let fades = self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.drive.config.refresh);
         if !is_there || fades {
             self.metadata_round.borrow_mut().break_off();
-            self.renew_map();
+            self.drive.renew_map();
         }
     }
     fn is_map_page(&self, place: u32, outcome: &Outcome, buffer: BufferId) -> bool {
-        let stored = self.stored.borrow();
-        self.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
+        let stored = self.drive.stored.borrow();
+        self.drive.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
     }
     // Lines before those that recovery needs are read as well where it is not known which they are, and
     // harmless.
     fn is_log_page(&self, outcome: &Outcome, buffer: BufferId) -> bool {
-        self.log_page_in(outcome, buffer).is_some()
+        self.drive.log_page_in(outcome, buffer).is_some()
     }
 }

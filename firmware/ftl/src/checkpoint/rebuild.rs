@@ -3,10 +3,10 @@
 //!
 //! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
 
-use crate::boot::BootError;
-use crate::drive::Drive;
-use crate::recover::Look;
-use crate::terms::block::{BlockIndex, BlockState};
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::recover::Look;
+use crate::checkpoint::state::Checkpoint;
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -39,7 +39,7 @@ struct Step {
     tag: Tag,
 }
 
-impl Drive {
+impl Checkpoint {
     /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
     pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
         let spares = self.read_spares().await?;
@@ -48,8 +48,8 @@ impl Drive {
         let look = self.look_into(&in_doubt).await;
         let fresh = look.readable.is_empty();
         self.settle_found(&look);
-        self.was_read_only.set(self.was_read_only.get() || look.log_end);
-        let slots: Vec<BlockIndex> = self.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        self.drive.was_read_only.set(self.drive.was_read_only.get() || look.log_end);
+        let slots: Vec<BlockIndex> = self.drive.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
             let readable = look.readable.contains(&block.0);
             let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
@@ -60,8 +60,8 @@ impl Drive {
                 () => BlockState::Free,
             };
             self.adopt_as(block, state);
-            self.count(|s| s.factory_bad_blocks += u64::from(bad));
-            for slot in self.log.borrow_mut().slots.iter_mut().filter(|slot| slot.block == block) {
+            self.drive.count(|s| s.factory_bad_blocks += u64::from(bad));
+            for slot in self.drive.log.borrow_mut().slots.iter_mut().filter(|slot| slot.block == block) {
                 slot.good = !bad;
             }
         }
@@ -75,7 +75,7 @@ impl Drive {
     /// where it is until the new one begins, since what is left of a log without its newest pages could pass
     /// for a whole one.
     fn begin_log_at_oldest(&self, look: &Look) {
-        let mut log = self.log.borrow_mut();
+        let mut log = self.drive.log.borrow_mut();
         let count = log.slots.len();
         let newest = |&slot: &usize| look.log_blocks.get(&log.slots[slot].block.0).copied().unwrap_or(0);
         let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
@@ -86,42 +86,45 @@ impl Drive {
     fn settle_found(&self, look: &Look) {
         let mut versions = look.versions.clone();
         versions.sort_unstable();
-        let mut map = self.map.borrow_mut();
+        let mut map = self.mapping.map.borrow_mut();
         versions.iter().for_each(|version| {
             map.set(version.lpn, version.ppa);
         });
-        self.sequence.set(look.sequence);
+        self.drive.sequence.set(look.sequence);
         self.generation.set(look.generation);
-        self.log.borrow_mut().number = look.log_number;
+        self.drive.log.borrow_mut().number = look.log_number;
     }
-
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
-        let mut spares = vec![Spare::default(); self.blocks.borrow().total() as usize];
-        let luns = self.geometry.total_luns();
+        let mut spares = vec![Spare::default(); self.drive.blocks.borrow().total() as usize];
+        let luns = self.drive.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
         }
         while let Some(Step { lun, block, last, tag }) = in_flight.pop_front() {
-            let outcome = self.flash_done(tag).await;
-            let index = self.blocks.borrow().block_index(lun, block);
+            let outcome = self.drive.flash_done(tag).await;
+            let index = self.drive.blocks.borrow().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
                 // A page whose bytes can't be shown as they are may be read all the same.
-                let first = self.blocks.borrow().first_page(index);
-                let read =
-                    self.read(first, self.whole(), self.data_buffer(lun.index()), Cause::Metadata).await;
-                let other =
-                    self.read(first, self.whole(), self.look_buffer(lun.index()), Cause::Metadata).await;
+                let first = self.drive.blocks.borrow().first_page(index);
+                let read = self
+                    .drive
+                    .read(first, self.drive.whole(), self.data_buffer(lun.index()), Cause::Metadata)
+                    .await;
+                let other = self
+                    .drive
+                    .read(first, self.drive.whole(), self.look_buffer(lun.index()), Cause::Metadata)
+                    .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
-                    return Err(BootError::Scan { lun, block, error: self.last_fault(lun) });
+                    return Err(BootError::Scan { lun, block, error: self.drive.last_fault(lun) });
                 }
                 spare.written = true;
             } else {
                 self.note_spare(spare, lun, last);
             }
             let next = if last { BlockAddr(block.0 + 1) } else { block };
-            if next.0 < self.geometry.blocks_per_lun {
+            if next.0 < self.drive.geometry.blocks_per_lun {
                 in_flight.push_back(self.begin_step(lun, next, !last).await);
             }
         }
@@ -129,14 +132,19 @@ impl Drive {
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> Step {
         // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
-        let tag = self.begin_read_mark(lun, block, last, self.look_buffer(lun.index())).await;
+        let tag = self.drive.begin_read_mark(lun, block, last, self.look_buffer(lun.index())).await;
         Step { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
-        let dram = self.dram.borrow();
+        let dram = self.drive.dram.borrow();
         let bytes = dram.oob(self.look_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;
         spare.written |= !last && bytes.iter().any(|byte| byte.count_zeros() >= BAD_MARK_ZEROES);
+    }
+    /// An entry of a block of which only the state is known.
+    pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
+        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
+        self.drive.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

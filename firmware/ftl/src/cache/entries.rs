@@ -1,0 +1,79 @@
+//! Taking entries and giving them back.
+
+use crate::cache::buffer::{EntryId, Hold, Step, Want};
+use crate::cache::state::Cache;
+use crate::waits::ANY;
+use aster_events::{Event, Function, Wait};
+use aster_ports::host::HostStatus;
+use aster_units::Lpn;
+
+impl Cache {
+    /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
+    pub(crate) async fn hold(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Hold), HostStatus> {
+        self.drive.spend(Function::DataBufferManager, self.drive.config.costs.buffer);
+        let mut clean_only = self.drive.blocks.borrow().any_exhausted();
+        loop {
+            let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
+            match step {
+                Step::Held { entry, hold, hit } => {
+                    self.count_hit(lpn, entry, hit);
+                    return Ok((entry, hold));
+                }
+                Step::Busy(entry) => self.entry_wait(Some(entry)).await,
+                // Room that can't be made this way may still be there among the clean entries.
+                Step::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
+                Step::None => self.entry_wait(None).await,
+            }
+        }
+    }
+    fn count_hit(&self, lpn: Lpn, entry: EntryId, hit: bool) {
+        if hit {
+            self.drive.count(|s| s.buffer_hits += 1);
+            self.drive.emit(|| Event::BufferHit { task: self.drive.task(), lpn: lpn.0, buffer: entry.0 });
+        } else {
+            self.drive.count(|s| s.buffer_misses += 1);
+            self.drive.emit(|| Event::BufferMissed { task: self.drive.task(), lpn: lpn.0, buffer: entry.0 });
+        }
+    }
+    pub(crate) fn let_go(&self, entry: EntryId, hold: Hold) {
+        self.buffer.borrow_mut().release(entry, hold);
+        self.entry_changed(entry);
+    }
+    /// Makes sure that one more entry may become dirty.
+    pub(crate) async fn promise_dirty(&self) -> Result<(), HostStatus> {
+        loop {
+            if self.buffer.borrow_mut().promise_dirty() {
+                return Ok(());
+            }
+            let oldest = self.buffer.borrow_mut().evict_oldest();
+            match oldest {
+                Some(entry) => {
+                    self.evict(entry).await?;
+                }
+                None => self.entry_wait(None).await,
+            }
+        }
+    }
+    pub(crate) fn drop_entry(&self, entry: EntryId) {
+        self.buffer.borrow_mut().discard(entry);
+        self.entry_changed(entry);
+    }
+    /// The same for a change of a data buffer entry, or of any.
+    pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
+        let (queue, buffer) = match entry {
+            Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
+            None => (&self.drive.pool_waiters, ANY),
+        };
+        self.drive.waiting_for(Wait::BufferEntry, buffer, self.drive.woken(queue)).await;
+    }
+    /// Something about an entry has changed that others may wait for.
+    #[inline]
+    pub(crate) fn entry_changed(&self, entry: EntryId) {
+        let waiters = &self.entry_waiters[entry.index()];
+        if self.drive.recorder.is_on() && !(waiters.is_empty() && self.drive.pool_waiters.is_empty()) {
+            self.drive.emit(|| Event::EntryReleased { task: self.drive.task(), buffer: entry.0 });
+        }
+        waiters.wake_all(self.drive.exec());
+        self.drive.pool_waiters.wake_all(self.drive.exec());
+    }
+}

@@ -1,0 +1,124 @@
+//! Filling entries from flash.
+
+use crate::cache::buffer::{EntryId, Granules};
+use crate::cache::state::Cache;
+use crate::media::flash::HostTransfer;
+use crate::terms::cause::Cause;
+use crate::terms::oob::PageKind;
+use aster_events::Function;
+use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+
+impl Cache {
+    /// Brings the wanted granules that an entry lacks: zeroes when the page is unmapped, else from flash.
+    /// What can't be read stays invalid. Nobody else changes the entry meanwhile. `transfer` goes along with
+    /// what is read.
+    pub(crate) async fn fill(
+        &self,
+        entry: EntryId,
+        wanted: Granules,
+        cause: Cause,
+        transfer: Option<&mut HostTransfer>,
+    ) {
+        self.drive.spend(Function::AddressTranslator, self.drive.config.costs.translate);
+        self.drive.core.settle().await;
+        let (lpn, missing) = {
+            let buffer = self.buffer.borrow();
+            (buffer.lpn(entry), wanted & !buffer.valid(entry))
+        };
+        if missing == 0 {
+            return;
+        }
+        let ppa = self.mapping.map.borrow().get(lpn);
+        if !ppa.is_some() {
+            self.drive.zero(BufferId(entry.0), missing);
+            self.buffer.borrow_mut().add_valid(entry, missing);
+            return;
+        }
+        let sectors = span(self.drive.sectors_of(missing));
+        // Flash may write into the entry itself where that loses nothing.
+        let direct = {
+            let buffer = self.buffer.borrow();
+            !buffer.is_dirty(entry) || buffer.valid(entry) & self.drive.granules_of(sectors.mask()) == 0
+        };
+        if direct {
+            self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
+        } else {
+            self.fill_by_merge(entry, lpn, sectors, missing, cause).await;
+        }
+    }
+    async fn fill_direct(
+        &self,
+        entry: EntryId,
+        lpn: Lpn,
+        ppa: Ppa,
+        sectors: SectorRange,
+        cause: Cause,
+        transfer: Option<&mut HostTransfer>,
+    ) {
+        let into = BufferId(entry.0);
+        let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.forget_clean(entry, lost);
+        buffer.add_valid(entry, self.drive.granules_of(sectors.mask()) & !lost);
+    }
+    async fn fill_by_merge(
+        &self,
+        entry: EntryId,
+        lpn: Lpn,
+        sectors: SectorRange,
+        missing: Granules,
+        cause: Cause,
+    ) {
+        let merge = self.take_merge_buffer().await;
+        // Only now: garbage collection may have moved the page while there was no buffer.
+        let ppa = self.mapping.map.borrow().get(lpn);
+        let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
+        let good = missing & !lost;
+        self.drive.copy_granules(merge, BufferId(entry.0), good);
+        self.buffer.borrow_mut().add_valid(entry, good);
+        self.give_merge_buffer(merge);
+    }
+    /// Reads sectors of a logical page and says which of their granules are lost: uncorrectable now, or noted
+    /// so by whoever wrote the page here.
+    async fn read_page(
+        &self,
+        ppa: Ppa,
+        lpn: Lpn,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+        transfer: Option<&mut HostTransfer>,
+    ) -> Granules {
+        self.drive.blocks.borrow_mut().read_begins(ppa);
+        let outcome = match transfer {
+            Some(transfer) => self.drive.read_for_host(ppa, lpn, sectors, into, transfer).await,
+            None => self.drive.read(ppa, sectors, into, cause).await,
+        };
+        self.drive.read_over(ppa);
+        self.drive.look_for_fading(ppa, &outcome);
+        let (lost, record) = self.drive.judge(&outcome, sectors, into);
+        if lost != 0 {
+            self.drive.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
+        }
+        if let Some(record) = record
+            && (record.kind, record.lpn) != (PageKind::Data, lpn.0)
+        {
+            // Another page's data must never pass for this one's.
+            self.drive.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
+            return self.drive.granules_of(sectors.mask());
+        }
+        match record {
+            Some(record) if lost != 0 => {
+                let failed = self.drive.failed_granules(&outcome) & self.drive.granules_of(lost);
+                self.drive.take_notes(into, lost & record.lost_sectors, failed)
+            }
+            _ => self.drive.granules_of(lost),
+        }
+    }
+}
+
+/// The smallest run of sectors that holds all of `sectors`.
+fn span(sectors: u16) -> SectorRange {
+    let first = sectors.trailing_zeros() as u8;
+    SectorRange { first, count: 16 - sectors.leading_zeros() as u8 - first }
+}

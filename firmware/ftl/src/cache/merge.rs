@@ -1,0 +1,16 @@
+//! Merge buffers: where a page is put together that can't be in its entry.
+
+use crate::cache::state::Cache;
+use aster_events::Wait;
+use aster_units::BufferId;
+
+impl Cache {
+    pub(crate) async fn take_merge_buffer(&self) -> BufferId {
+        let free = self.merge_waiters.wait(self.drive.exec(), || self.merge_free.borrow_mut().pop());
+        self.drive.waiting(Wait::MergeBuffer, free).await
+    }
+    pub(crate) fn give_merge_buffer(&self, buffer: BufferId) {
+        self.merge_free.borrow_mut().push(buffer);
+        self.merge_waiters.wake_one(self.drive.exec());
+    }
+}

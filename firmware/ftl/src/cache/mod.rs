@@ -1,0 +1,9 @@
+//! The data buffer: entries, how they are filled from flash, and how they come to flash.
+
+pub(crate) mod buffer;
+mod entries;
+mod evict;
+mod fill;
+mod merge;
+pub(crate) mod state;
+mod word_line;

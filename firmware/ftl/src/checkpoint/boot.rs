@@ -1,0 +1,158 @@
+//! Power-on: how the drive learns its state.
+//!
+//! | NVRAM says | NAND holds | the drive |
+//! |---|---|---|
+//! | shut down | a stored map | reads it |
+//! | anything else | a log | recovers (see `recover`) |
+//! | | no whole log, but data | looks at every page (see `rebuild`) |
+//! | | nothing | is from the factory: finds its bad blocks and stores an empty map |
+
+use crate::blocks::table::Blocks;
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::recover::NoRecovery;
+use crate::checkpoint::state::Checkpoint;
+use crate::journal::log::Log;
+use crate::journal::root::{Root, Stored};
+use crate::mapping::resident::Map;
+use crate::terms::block::BlockState;
+use crate::terms::oob::OobRecord;
+use alloc::rc::Rc;
+use aster_parties::{Boot, DriveState};
+use aster_units::{BufferId, Instant, LunIndex};
+
+/// Begins to boot.
+pub(crate) fn start(checkpoint: &Rc<Checkpoint>) {
+    let booting = Rc::clone(checkpoint);
+    checkpoint.drive.core.spawn(async move {
+        let result = booting.boot().await;
+        booting.finish_boot(result);
+    });
+}
+
+impl Checkpoint {
+    async fn boot(&self) -> Result<Boot, BootError> {
+        self.forget_everything();
+        let root = match Root::load(&self.drive.nvram) {
+            Stored::Root(root) => Some(root),
+            Stored::Empty | Stored::Damaged => None,
+        };
+        if let Some(root) = root.as_ref().filter(|root| root.shape == self.drive.shape()) {
+            self.drive.was_read_only.set(root.log.read_only || root.log.dead);
+        }
+        if let Some(root) = root.as_ref().filter(|root| root.clean) {
+            match self.load_clean(root).await {
+                Err(BootError::MapUnreadable { .. }) => self.forget_everything(),
+                loaded => return loaded.map(|()| Boot::Clean),
+            }
+        }
+        let is_hint = |root: &&Root| !root.clean && !root.log.dead && root.shape == self.drive.shape();
+        let hint = root.as_ref().filter(is_hint).map(|root| &root.log);
+        // A hint that leads nowhere is no reason to give up.
+        for hint in [hint, None].into_iter().skip(usize::from(hint.is_none())) {
+            match self.recover(hint).await {
+                Ok(()) => {
+                    self.drive.mark_dirty();
+                    self.drive.note_counted_out();
+                    // One that takes no more writes needs no further page of it.
+                    if self.drive.log_is_half_full() && !self.drive.was_read_only.get() {
+                        self.store_map(false).await;
+                    }
+                    return Ok(Boot::Recovered);
+                }
+                Err(NoRecovery::Other(error)) => return Err(error),
+                Err(NoRecovery::NoLog | NoRecovery::Unreadable) => self.forget_everything(),
+            }
+        }
+        let boot = self.scan().await?;
+        self.drive.mark_dirty();
+        self.drive.note_counted_out();
+        if boot == Boot::Fresh {
+            // Said now, since a drive whose bad blocks leave too few others stores nothing.
+            self.check_good_blocks(boot)?;
+        }
+        if self.store_map(true).await && boot == Boot::Fresh {
+            self.drive.store_root(true);
+            self.drive.nvram.save();
+            self.drive.marked_dirty.set(false);
+        }
+        Ok(boot)
+    }
+    /// As before any boot: what an attempt that failed has left is gone.
+    fn forget_everything(&self) {
+        self.mapping.map.replace(Map::new(self.drive.logical_pages));
+        self.drive.blocks.replace(Blocks::of(&self.drive.config));
+        self.drive.log.replace(Log::default());
+        self.drive.lay_out_log(|_| true);
+        OobRecord::padding()
+            .encode(self.drive.dram.borrow_mut().oob_mut(BufferId(self.drive.config.padding_buffer())));
+    }
+    /// Takes over the state that a shutdown has left.
+    async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
+        if root.shape != self.drive.shape() {
+            return Err(BootError::OtherDrive);
+        }
+        self.drive.sequence.set(root.sequence);
+        let table = self.load_map(&root.stored).await?;
+        self.adopt_table(&table)?;
+        self.count_valid_pages()?;
+        self.drive.stored.replace(root.stored.clone());
+        let blocks = self.drive.blocks.borrow();
+        self.drive.lay_out_log(|block| blocks.state(block) == BlockState::Log);
+        drop(blocks);
+        let mut log = self.drive.log.borrow_mut();
+        let place = &root.log;
+        (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
+        log.dead = place.dead;
+        let is_there = |(slot, line): &(usize, u32)| *slot < log.slots.len() && *line <= log.lines_per_slot;
+        log.at = place.at.map(|(slot, line)| (slot as usize, line)).filter(is_there);
+        log.turn = log.at.map_or(log.turn, |(slot, _)| slot);
+        for (slot, &last) in log.slots.iter_mut().zip(&place.slots) {
+            slot.last = last;
+        }
+        if log.dead {
+            self.drive.blocks.borrow_mut().name_no_more();
+        }
+        Ok(())
+    }
+    fn finish_boot(&self, result: Result<Boot, BootError>) {
+        let result = result.and_then(|boot| Ok((boot, self.check_good_blocks(boot)?)));
+        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
+            self.drive.blocks.borrow_mut().keep_for_map(lun);
+        }
+        self.drive.log.borrow_mut().note_slots();
+        let boot_nanos = self.drive.core.now().since(Instant::ZERO).as_nanos();
+        self.drive.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
+        match result {
+            Ok((boot, state)) => {
+                self.drive.count(|s| s.boot = boot);
+                self.drive.note_counted_out();
+                let read_only = self.drive.log.borrow().dead || self.drive.was_read_only.get();
+                self.drive.set_state(if read_only { DriveState::ReadOnly } else { state });
+                // Before other pages are lost as well.
+                if self.drive.state() == DriveState::Ready && self.drive.stats.borrow().map_pages_restored > 0
+                {
+                    self.drive.renew_map();
+                }
+            }
+            Err(error) => {
+                *self.boot_error.borrow_mut() = Some(error);
+                self.drive.set_state(DriveState::Failed);
+            }
+        }
+        self.drive.boot_waiters.wake_all(self.drive.exec());
+    }
+    /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go
+    /// bad.
+    fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
+        let needed = self.drive.config.blocks_needed_per_lun();
+        let blocks = self.drive.blocks.borrow();
+        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
+            let good = blocks.lasting(lun);
+            if u64::from(good) < needed {
+                let error = BootError::TooFewBlocks { lun, good, needed };
+                return if boot == Boot::Fresh { Err(error) } else { Ok(DriveState::ReadOnly) };
+            }
+        }
+        Ok(DriveState::Ready)
+    }
+}

@@ -1,0 +1,31 @@
+use crate::checkpoint::error::BootError;
+use crate::collector::state::Collector;
+use crate::drive::Drive;
+use crate::mapping::mapped::Mapped;
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+
+/// What brings the drive's state to NAND and back.
+pub(crate) struct Checkpoint {
+    pub(crate) generation: Cell<u64>,
+    pub(super) boot_error: RefCell<Option<BootError>>,
+    pub(crate) collector: Rc<Collector>,
+    pub(crate) mapping: Rc<Mapped>,
+    pub(crate) drive: Rc<Drive>,
+}
+
+impl Checkpoint {
+    pub(crate) fn new(collector: Rc<Collector>, mapping: &Rc<Mapped>) -> Self {
+        Checkpoint {
+            generation: Cell::new(0),
+            boot_error: RefCell::new(None),
+            collector,
+            mapping: Rc::clone(mapping),
+            drive: Rc::clone(&mapping.drive),
+        }
+    }
+    /// Why the drive could not boot.
+    pub(crate) fn boot_error(&self) -> Option<BootError> {
+        self.boot_error.borrow().clone()
+    }
+}

@@ -1,0 +1,9 @@
+//! Garbage collection, levelling, refresh, the scan for data that fades, and erasing ahead.
+
+mod activity;
+pub(crate) mod gc;
+pub(crate) mod idle_erase;
+mod metadata_round;
+pub(crate) mod scan;
+mod scan_metadata;
+pub(crate) mod state;

@@ -1,0 +1,100 @@
+//! Looking for data that fades: by what every read finds, and by a scan that reads what nobody else does.
+//!
+//! The scan takes a page of each LUN in turn, at an interval that the configuration gives, and reads those
+//! that count. What has too many wrong bits is written anew by garbage collection, while it can still be
+//! corrected. Once it is through, it reads the stored map and the log behind that (`scan_metadata`).
+
+use crate::collector::state::Collector;
+use crate::terms::cause::Cause;
+use alloc::rc::Rc;
+use aster_parties::DriveState;
+use aster_units::{BufferId, Duration, LunIndex, Ppa};
+
+/// Pages that hold nothing which one turn of the scan passes over at most.
+const PASSED_OVER_MAX: u32 = 4096;
+
+/// A drive with commands in work in which nothing else has happened for so long stands still: no operation
+/// takes a second. The scan waits then as well, so that whoever runs the drive finds it out.
+const STANDSTILL: Duration = Duration::from_millis(1000);
+
+/// Scans for ever.
+pub(crate) async fn run(collector: Rc<Collector>) {
+    let interval = collector.drive.config.scan_interval;
+    if interval == Duration::ZERO {
+        return;
+    }
+    collector
+        .drive
+        .boot_waiters
+        .wait(collector.drive.exec(), || (collector.drive.state() != DriveState::Booting).then_some(()))
+        .await;
+    let (mut done, mut since) = (0, collector.drive.exec().now());
+    loop {
+        collector.drive.exec().sleep(interval).await;
+        let now = collector.drive.exec().now();
+        if collector.commands_in_work() == 0 || collector.work_done() != done {
+            (done, since) = (collector.work_done(), now);
+        } else if now.since(since) >= STANDSTILL {
+            collector
+                .scan_waiter
+                .wait(collector.drive.exec(), || (collector.work_done() != done).then_some(()))
+                .await;
+            continue;
+        }
+        // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
+        if collector.drive.state() == DriveState::Ready && !collector.drive.is_shut_down() {
+            match collector.next_metadata_to_scan() {
+                Some(page) => collector.scan_metadata(page).await,
+                None => collector.scan_one().await,
+            }
+        }
+    }
+}
+
+impl Collector {
+    /// Grows with whatever the drive does but for the scan.
+    fn work_done(&self) -> u64 {
+        let s = self.drive.stats.borrow();
+        let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();
+        let taken = self.host_activity.taken.get();
+        operations + s.flash_erases.total() + s.host_bytes_read + s.commands + taken
+    }
+    async fn scan_one(&self) {
+        let Some(ppa) = self.next_to_scan() else { return };
+        self.drive.blocks.borrow_mut().read_begins(ppa);
+        let outcome = self
+            .drive
+            .read(ppa, self.drive.whole(), BufferId(self.drive.config.scan_buffer()), Cause::Scan)
+            .await;
+        self.drive.read_over(ppa);
+        self.drive.look_for_fading(ppa, &outcome);
+    }
+    /// The next page that counts.
+    fn next_to_scan(&self) -> Option<Ppa> {
+        let (luns, blocks) = (self.drive.geometry.total_luns(), self.drive.blocks.borrow());
+        let pages = self.drive.geometry.blocks_per_lun * u32::from(self.drive.geometry.pages_per_block);
+        for _ in 0..PASSED_OVER_MAX.min(luns * pages) {
+            let at = self.scan_at.get();
+            self.scan_at.set((at + 1) % (luns * pages));
+            if self.scan_at.get() == 0 {
+                self.metadata_round.borrow_mut().begin();
+            }
+            let ppa = Ppa(at % luns * pages + at / luns);
+            if blocks.is_valid(ppa) && !blocks.is_replaced(ppa) {
+                return Some(ppa);
+            }
+        }
+        None
+    }
+    /// Lets the host have its turn between two pages that nobody waits for.
+    pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
+        let gap = self.drive.config.background_gap;
+        let is_pressed = self.drive.gc_held.get()
+            || self.drive.storing.get()
+            || self.drive.state() != DriveState::Ready
+            || self.drive.blocks.borrow().free(lun) <= self.gc_free_blocks.get() as usize;
+        if gap > Duration::ZERO && !is_pressed {
+            self.drive.exec().sleep(gap).await;
+        }
+    }
+}

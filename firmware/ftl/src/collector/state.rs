@@ -1,0 +1,72 @@
+use crate::collector::activity::HostActivity;
+use crate::collector::metadata_round::MetadataRound;
+use crate::drive::Drive;
+use crate::mapping::mapped::Mapped;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_exec::WaitCell;
+use core::cell::{Cell, RefCell};
+
+/// What moves data and erases blocks without the host's asking for it.
+pub(crate) struct Collector {
+    // The page that the scan looks at next, all LUNs in turn.
+    pub(super) scan_at: Cell<u32>,
+    pub(super) metadata_round: RefCell<MetadataRound>,
+    // A scan that stands still with the drive.
+    pub(super) scan_waiter: WaitCell,
+    // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
+    pub(super) gc_free_blocks: Cell<u32>,
+    pub(super) gc_active: Cell<u32>,
+    // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
+    pub(super) erases_ahead: Box<[Cell<bool>]>,
+    // Waiting for the host to leave the drive alone.
+    pub(super) rest_waiter: WaitCell,
+    pub(super) host_activity: HostActivity,
+    pub(super) mapping: Rc<Mapped>,
+    pub(super) drive: Rc<Drive>,
+}
+
+impl Collector {
+    pub(crate) fn new(mapping: &Rc<Mapped>) -> Self {
+        let (mapping, drive) = (Rc::clone(mapping), Rc::clone(&mapping.drive));
+        Collector {
+            scan_at: Cell::new(0),
+            metadata_round: RefCell::default(),
+            scan_waiter: WaitCell::default(),
+            gc_free_blocks: Cell::new(drive.config.gc_free_blocks),
+            gc_active: Cell::new(0),
+            erases_ahead: (0..drive.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
+            rest_waiter: WaitCell::default(),
+            host_activity: HostActivity::default(),
+            mapping,
+            drive,
+        }
+    }
+
+    // ---- what the host's side tells ----
+
+    /// The host's side has taken a command.
+    pub(crate) fn command_begins(&self) {
+        let HostActivity { in_work, taken } = &self.host_activity;
+        in_work.set(in_work.get() + 1);
+        taken.set(taken.get() + 1);
+        self.scan_waiter.wake(self.drive.exec());
+    }
+    /// A command has been completed; `look` wakes who else waits for that. What waits for the host to leave
+    /// the drive alone comes after that.
+    pub(crate) fn command_ends(&self, look: impl FnOnce()) {
+        let in_work = &self.host_activity.in_work;
+        in_work.set(in_work.get() - 1);
+        look();
+        if in_work.get() == 0 {
+            self.look_for_rest();
+        }
+    }
+    pub(crate) fn commands_in_work(&self) -> u32 {
+        self.host_activity.in_work.get()
+    }
+    /// Something has ended that kept the drive from erasing ahead.
+    pub(crate) fn look_for_rest(&self) {
+        self.rest_waiter.wake(self.drive.exec());
+    }
+}

@@ -1,0 +1,81 @@
+//! How the drive and its media are.
+
+use crate::drive::Drive;
+use crate::terms::block::BlockIndex;
+use crate::terms::oob::COUNT_SPENT;
+use aster_events::Event;
+use aster_parties::{Boot, DriveState, MediaState};
+use aster_units::LunIndex;
+
+impl Drive {
+    pub(crate) fn state(&self) -> DriveState {
+        self.stats.borrow().state
+    }
+    /// The drive is read-only, or will be once it is up: it was when its power went.
+    pub(crate) fn takes_no_writes(&self) -> bool {
+        self.was_read_only.get() || self.state() == DriveState::ReadOnly
+    }
+    pub(crate) fn set_state(&self, state: DriveState) {
+        self.count(|s| s.state = state);
+        if state == DriveState::ReadOnly {
+            self.blocks.borrow_mut().stop_evacuating();
+            // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
+            // so before has said so.
+            if !self.was_read_only.get() {
+                self.ask_for_log();
+            }
+        }
+        self.media_changed();
+    }
+    /// Tells the watcher how the media are.
+    pub(crate) fn media_changed(&self) {
+        if let Some(watcher) = self.media_watcher.borrow().as_ref() {
+            let needed = self.config.blocks_needed_per_lun() as u32;
+            let blocks = self.blocks.borrow();
+            // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
+            // block goes bad.
+            let spare_percent = |lun| match blocks.good_once(lun).saturating_sub(needed) {
+                0 => 100 * u32::from(blocks.lasting(lun) == blocks.good_once(lun)),
+                spare => blocks.lasting(lun).saturating_sub(needed) * 100 / spare,
+            };
+            let available_spare =
+                (0..self.geometry.total_luns()).map(|lun| spare_percent(LunIndex(lun))).min().unwrap_or(0);
+            drop(blocks);
+            watcher(MediaState {
+                available_spare: available_spare.min(100) as u8,
+                read_only: self.state() == DriveState::ReadOnly,
+                rebuilt: self.stats.borrow().boot == Boot::Rebuilt,
+                erases: self.stats.borrow().flash_erases.total(),
+            });
+        }
+    }
+    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at
+    /// power-on and in SMART, blocks that are about to go bad are none.
+    pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
+        let (addr, lasting) = {
+            let mut blocks = self.blocks.borrow_mut();
+            blocks.retire(block);
+            (blocks.block_addr(block), blocks.lasting(lun))
+        };
+        self.count(|s| s.grown_bad_blocks += 1);
+        self.emit(|| Event::BlockRetired { lun: lun.0, block: addr.0 });
+        if u64::from(lasting) < self.config.blocks_needed_per_lun() && self.state() == DriveState::Ready {
+            self.set_state(DriveState::ReadOnly);
+        } else {
+            self.media_changed();
+        }
+    }
+    /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each
+    /// power-on finds it out.
+    pub(crate) fn note_counted_out(&self) {
+        self.was_read_only.set(self.was_read_only.get() || self.has_counted_out());
+    }
+    pub(crate) fn has_counted_out(&self) -> bool {
+        let counts = [self.sequence.get(), self.log.borrow().number, self.stored.borrow().generation];
+        counts.iter().any(|&count| count > COUNT_SPENT)
+    }
+    /// A shutdown has been through, and nothing has changed since.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.gc_held.get() && !self.rests_since_boot.get()
+    }
+}

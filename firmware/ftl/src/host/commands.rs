@@ -1,0 +1,71 @@
+//! The commands in work: how many of their slices are left, and how they end.
+
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use aster_exec::WaitCell;
+use aster_ports::host::{CommandId, Completion, HostStatus};
+
+#[derive(Clone, Copy)]
+struct Active {
+    // Slices not yet done, and one for the intake while it is cutting.
+    left: u32,
+    // The host may know it done before it is.
+    ahead: bool,
+    status: HostStatus,
+    // The first byte of what its slices could not read; beyond all drives while there is none.
+    failed_at: u64,
+}
+
+const NOTHING_FAILED: Active =
+    Active { left: 0, ahead: false, status: HostStatus::Success, failed_at: u64::MAX };
+
+/// The commands in work.
+pub(crate) struct Commands {
+    slots: Vec<Active>,
+    // Writes among them that the host may know done before they are.
+    pub(super) early_writes: u32,
+    pub(super) idle: Rc<WaitCell>,
+}
+
+impl Commands {
+    pub(crate) fn new(slots: u16) -> Self {
+        Commands { slots: vec![NOTHING_FAILED; usize::from(slots)], early_writes: 0, idle: Rc::default() }
+    }
+    pub(super) fn begin(&mut self, id: CommandId, ahead: bool) {
+        let slot =
+            self.slots.get_mut(usize::from(id.0)).expect("command identifiers are below command_slots");
+        assert_eq!(slot.left, 0, "a command slot was used twice");
+        *slot = Active { left: 1, ahead, ..NOTHING_FAILED };
+        self.early_writes += u32::from(ahead);
+    }
+    pub(super) fn add(&mut self, id: CommandId) {
+        self.slots[usize::from(id.0)].left += 1;
+    }
+    /// A part of a command can't read what stands from this byte on.
+    pub(crate) fn failed_at(&mut self, id: CommandId, byte: u64) {
+        let slot = &mut self.slots[usize::from(id.0)];
+        slot.failed_at = slot.failed_at.min(byte);
+    }
+    /// True when a command's slices have ended but for one, and it has been cut to its end.
+    pub(super) fn is_last_part(&self, id: CommandId) -> bool {
+        self.slots[usize::from(id.0)].left == 1
+    }
+    /// How a command has gone so far.
+    pub(super) fn status(&self, id: CommandId) -> HostStatus {
+        self.slots[usize::from(id.0)].status
+    }
+    /// One part of a command has ended; the first error is kept. The completion when it was the last.
+    pub(super) fn end(&mut self, id: CommandId, status: HostStatus) -> Option<Completion> {
+        let slot = &mut self.slots[usize::from(id.0)];
+        if slot.status == HostStatus::Success {
+            slot.status = status;
+        }
+        slot.left -= 1;
+        if slot.left == 0 {
+            self.early_writes -= u32::from(slot.ahead);
+        }
+        let failed_at = (slot.failed_at < u64::MAX).then_some(slot.failed_at);
+        (slot.left == 0).then_some(Completion { id, status: slot.status, result: 0, failed_at })
+    }
+}

@@ -1,0 +1,47 @@
+//! The end of a flush: no loss of power takes back what it and all before it have written.
+
+use crate::host::state::Host;
+use crate::terms::block::Stream;
+use alloc::vec::Vec;
+use aster_events::Wait;
+use aster_ports::host::{CommandId, HostStatus};
+use aster_units::LunIndex;
+
+impl Host {
+    /// The end of a flush: waits for its other slices, and makes safe what they, and whatever came before,
+    /// have written.
+    ///
+    /// # Errors
+    /// When the log can't be told of a trim any more.
+    pub(crate) async fn settle_flush(&self, command: CommandId) -> Result<(), HostStatus> {
+        let others = self.flush_waiters.wait(self.drive.exec(), || self.is_last_slice(command).then_some(()));
+        self.drive.waiting(Wait::Slices, others).await;
+        let order = self.drive.blocks.borrow().unsettled.begun();
+        let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
+        let luns: Vec<LunIndex> =
+            (0..self.drive.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
+        let mut begun = Vec::with_capacity(luns.len());
+        for &lun in &luns {
+            begun.extend(self.drive.begin_padding(lun, Stream::Host).await);
+        }
+        self.drive.padded(begun).await;
+        for lun in luns {
+            while !self.is_safe(lun, order) {
+                // Others may have begun another line, or pages of one are still in flight.
+                match self.drive.begin_padding(lun, Stream::Host).await {
+                    Some(padding) => self.drive.padded([padding]).await,
+                    // The line may have been completed, and even settled, while this one waited for the LUN's
+                    // queue.
+                    None if self.is_safe(lun, order) => break,
+                    None => {
+                        self.drive.wait_once(&self.drive.settle_waiters[lun.index()], Wait::WordLine).await
+                    }
+                }
+            }
+        }
+        self.drive.log_trims().await
+    }
+    fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
+        self.drive.blocks.borrow().unsettled.all_safe(lun, order)
+    }
+}

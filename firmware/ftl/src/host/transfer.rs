@@ -1,0 +1,85 @@
+//! Moving the data of commands.
+
+use crate::cache::buffer::Granules;
+use crate::host::slices::Slice;
+use crate::host::state::Host;
+use crate::media::flash::HostTransfer;
+use crate::page_content::mask;
+use aster_events::{Event, Function};
+use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
+use aster_units::BufferId;
+use core::future::Future;
+
+/// How a command ends whose data could not be moved.
+pub(crate) fn dma_status(error: DmaError) -> HostStatus {
+    match error {
+        DmaError::Address => HostStatus::DataTransfer,
+        DmaError::Aborted | DmaError::Abandoned => HostStatus::Aborted,
+    }
+}
+
+impl Host {
+    /// The granules that a slice touches.
+    pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
+        mask(slice.start / self.drive.granule_bytes(), slice.bytes / self.drive.granule_bytes())
+    }
+    pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
+        DmaRequest {
+            command: slice.command,
+            direction,
+            offset: slice.data_offset,
+            buffer,
+            buffer_offset: slice.start,
+            length: slice.bytes,
+            after: None,
+        }
+    }
+    /// Moves part of a command's data.
+    #[inline]
+    pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
+        self.transfer(request, false).await
+    }
+    /// Moves part of a command's data that is compared with what is stored.
+    pub(crate) async fn dma_to_compare(&self, request: DmaRequest) -> Result<(), DmaError> {
+        self.transfer(request, true).await
+    }
+    #[inline]
+    async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
+        self.drive.spend(Function::HostDma, self.drive.config.costs.dma);
+        self.drive.core.settle().await;
+        self.follow_transfer(request, compare, self.port.dma(request)).await
+    }
+    /// Moves what has been read for the host: what has gone on by itself is only waited for.
+    #[inline]
+    pub(crate) async fn dma_to_host(&self, transfer: HostTransfer) -> Result<(), DmaError> {
+        match transfer.begun {
+            Some(tag) => self.follow_transfer(transfer.request, false, self.port.dma_finished(tag)).await,
+            None => self.dma(transfer.request).await,
+        }
+    }
+    #[inline]
+    async fn follow_transfer(
+        &self,
+        request: DmaRequest,
+        compare: bool,
+        moved: impl Future<Output = Result<(), DmaError>>,
+    ) -> Result<(), DmaError> {
+        self.drive.emit(|| Event::TransferQueued {
+            task: self.drive.task(),
+            from_host: request.direction == DmaDirection::FromHost,
+            bytes: request.length,
+            buffer: request.buffer.0,
+            compare,
+        });
+        let result = moved.await;
+        self.drive.emit(|| Event::TransferEnded { task: self.drive.task(), failed: result.is_err() });
+        if result.is_ok() {
+            self.drive.count(|s| match request.direction {
+                DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
+                // A compare fetches data, too; what is written counts where it is written.
+                DmaDirection::FromHost => {}
+            });
+        }
+        result
+    }
+}

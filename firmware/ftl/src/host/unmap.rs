@@ -1,0 +1,25 @@
+//! Deallocation of whole pages (G9).
+
+use crate::cache::buffer::Want;
+use crate::host::slices::Slice;
+use crate::host::state::Host;
+use aster_ports::host::HostStatus;
+use aster_units::Lpn;
+
+impl Host {
+    /// Unmaps pages from the slice's on; they read as zeroes afterwards.
+    /// With force unit access a loss of power doesn't bring back what was there.
+    pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
+        for lpn in (slice.lpn.0..slice.lpn.0 + pages).map(Lpn) {
+            let buffered = self.cache.buffer.borrow().find(lpn).is_some();
+            if buffered {
+                let (entry, _) = self.cache.hold(lpn, Want::Write).await?;
+                self.mapping.unmap(lpn);
+                self.cache.drop_entry(entry);
+            } else {
+                self.mapping.unmap(lpn);
+            }
+        }
+        if fua { self.drive.log_trims().await } else { Ok(()) }
+    }
+}

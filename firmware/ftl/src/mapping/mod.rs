@@ -1,0 +1,4 @@
+//! Logical to physical pages.
+
+pub(crate) mod mapped;
+pub(crate) mod resident;

@@ -1,0 +1,121 @@
+//! The drive's own pages on NAND, and its root record: where they are, and whether one that was read is
+//! whole.
+
+use crate::blocks::outbox::Entry;
+use crate::drive::Drive;
+use crate::journal::log_page::{Header, StoredMap};
+use crate::journal::map_stripes::Part;
+use crate::journal::root::{LogPlace, Root};
+use crate::terms::block::BlockIndex;
+use crate::terms::config::Assigner;
+use crate::terms::oob::{OobRecord, PageKind};
+use crate::terms::sizes::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
+use alloc::vec::Vec;
+use aster_ports::flash::{FlashStatus, Outcome};
+use aster_units::{BufferId, Ppa, SectorRange, mix64};
+
+/// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
+const PAGES_A_MAP_PAGE: u64 = 256;
+
+impl Drive {
+    /// Marks what NVRAM says as outdated, before the first change after a shutdown or power-on.
+    #[inline]
+    pub(crate) fn mark_dirty(&self) {
+        if !self.marked_dirty.replace(true) {
+            self.store_root(false);
+        }
+    }
+    /// Writes the root record into NVRAM.
+    pub(crate) fn store_root(&self, clean: bool) {
+        let log = self.log.borrow();
+        let place = LogPlace {
+            number: log.number,
+            commit: log.commit,
+            replay_from: log.replay_from,
+            at: log.at.map(|(slot, line)| (slot as u32, line)),
+            dead: log.dead,
+            read_only: self.takes_no_writes(),
+            slots: log.slots.iter().map(|slot| slot.last).collect(),
+        };
+        let root = Root {
+            clean,
+            sequence: self.sequence.get(),
+            shape: self.shape(),
+            stored: self.stored.borrow().clone(),
+            log: place,
+        };
+        root.store(&self.nvram);
+    }
+    /// A number that differs between drives whose stored maps don't fit each other.
+    pub(crate) fn shape(&self) -> u64 {
+        let (g, rows) = (&self.geometry, &self.restriction);
+        let parts = [
+            u64::from(g.channels),
+            u64::from(g.ways),
+            u64::from(g.luns),
+            u64::from(g.blocks_per_lun),
+            u64::from(g.pages_per_block),
+            u64::from(g.page_bytes),
+            u64::from(self.logical_pages),
+            match self.config.assigner {
+                Assigner::ChannelFirst => 0,
+                Assigner::WayFirst => 1,
+                Assigner::Random { seed } => mix64(seed) | 2,
+            },
+            self.config.content as u64
+                | u64::from(self.config.pages_at_once() - 1) << 8
+                | u64::from(rows.page_step - 1) << 16
+                | u64::from(rows.array.planes - rows.planes) << 32,
+        ];
+        parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
+    }
+    pub(crate) fn entries_per_page(&self) -> usize {
+        self.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
+    }
+    pub(crate) fn map_pages(&self) -> u32 {
+        (self.logical_pages as usize).div_ceil(self.entries_per_page()) as u32
+    }
+    // The bits before the block table, in bytes.
+    pub(crate) fn present_bytes(&self) -> usize {
+        (self.map_pages() as usize).div_ceil(64) * 8
+    }
+    pub(crate) fn table_pages(&self) -> u32 {
+        let bytes = u64::from(self.blocks.borrow().total()) * BLOCK_ENTRY_BYTES + self.present_bytes() as u64;
+        bytes.div_ceil(u64::from(self.geometry.page_bytes)) as u32
+    }
+    /// Pages of data after which the map is stored again.
+    pub(crate) fn checkpoint_pages(&self) -> u64 {
+        match self.config.checkpoint_pages {
+            0 => PAGES_A_MAP_PAGE * u64::from(self.map_pages() + self.table_pages()),
+            pages => u64::from(pages),
+        }
+    }
+    pub(crate) fn map_place(&self, map_blocks: &[BlockIndex], place: u32) -> Ppa {
+        let (count, at_once) = (map_blocks.len() as u32, self.config.pages_at_once());
+        let (line, in_line) = (place / at_once, place % at_once);
+        let first = self.blocks.borrow().first_page(map_blocks[(line % count) as usize]);
+        Ppa(first.0 + line / count * at_once + in_line)
+    }
+    /// True when what was read is this part of the stored map, and whole.
+    pub(crate) fn is_part(
+        &self,
+        stored: &StoredMap,
+        part: Part,
+        outcome: &Outcome,
+        buffer: BufferId,
+    ) -> bool {
+        let whole = SectorRange::whole(self.geometry.sectors_per_page());
+        let (lost, record) = self.judge(outcome, whole, buffer);
+        let expected = (PageKind::Map, part.lpn(), stored.generation);
+        lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
+    }
+    pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
+        let dram = self.dram.borrow();
+        let record = OobRecord::decode(dram.oob(buffer))?;
+        let whole = outcome.status == FlashStatus::Done && !outcome.erased;
+        if !whole || record.kind != PageKind::Log {
+            return None;
+        }
+        Header::decode(dram.page(buffer)).filter(|(header, _)| header.number == record.sequence)
+    }
+}

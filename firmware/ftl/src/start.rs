@@ -1,0 +1,152 @@
+//! Puts the FTL's parts together and starts its tasks.
+
+use crate::cache::state::Cache;
+use crate::checkpoint::boot;
+use crate::checkpoint::error::BootError;
+use crate::checkpoint::state::Checkpoint;
+use crate::checkpoint::store;
+use crate::collector::gc;
+use crate::collector::idle_erase;
+use crate::collector::scan;
+use crate::collector::state::Collector;
+use crate::drive::Drive;
+use crate::host::intake;
+use crate::host::state::Host;
+use crate::host::worker;
+use crate::journal::log;
+use crate::mapping::mapped::Mapped;
+use crate::terms::config::{ConfigError, FtlConfig, NVRAM_BYTES};
+use crate::terms::oob::{self, OOB_BYTES};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::Recorder;
+use aster_exec::Core;
+use aster_parties::{DriveState, MediaState, TranslationStats};
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::FlashPort;
+use aster_ports::host::CommandPort;
+use aster_ports::medium::SharedNvram;
+use aster_units::{Lpn, LunIndex, Ppa};
+
+/// Starts drives.
+pub struct Ftl;
+
+impl Ftl {
+    /// Starts the FTL's tasks on `core`: boot, intake, the slice workers, and garbage collection of each LUN.
+    /// All memory is taken here. Commands wait in `host` until the drive has booted.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds, or `dram` or `nvram` too small for it. What is found while
+    /// booting comes later, by [`FtlHandle::boot_error`].
+    pub fn start(
+        core: &Core,
+        config: FtlConfig,
+        dram: SharedDram,
+        host: Rc<CommandPort>,
+        flash: Rc<FlashPort>,
+        nvram: SharedNvram,
+        recorder: Recorder,
+    ) -> Result<FtlHandle, ConfigError> {
+        config.validate()?;
+        check_memories(&config, &dram, &nvram)?;
+        let drive = Rc::new(Drive::new(core, config, dram, Rc::clone(&host), flash, nvram, recorder));
+        drive.flash.check_pages(&drive.dram, oob::is_whole_page_of);
+        let mapping = Rc::new(Mapped::new(Rc::clone(&drive)));
+        let cache = Rc::new(Cache::new(&mapping));
+        let collector = Rc::new(Collector::new(&mapping));
+        let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping));
+        let host = Rc::new(Host::new(host, Rc::clone(&checkpoint), Rc::clone(&cache)));
+        boot::start(&checkpoint);
+        core.spawn(intake::run(Rc::clone(&host)));
+        core.spawn(log::run(Rc::clone(&drive)));
+        core.spawn(store::run_checkpoints(Rc::clone(&checkpoint)));
+        core.spawn(scan::run(Rc::clone(&collector)));
+        core.spawn(idle_erase::run(Rc::clone(&collector)));
+        for worker in 0..config.slice_workers {
+            core.spawn(worker::run(Rc::clone(&host), worker));
+        }
+        for lun in 0..config.geometry.total_luns() {
+            core.spawn(gc::run(Rc::clone(&collector), LunIndex(lun)));
+        }
+        Ok(FtlHandle(Parts { host, checkpoint, collector, cache, mapping, drive }))
+    }
+}
+
+fn check_memories(config: &FtlConfig, dram: &SharedDram, nvram: &SharedNvram) -> Result<(), ConfigError> {
+    let dram = dram.borrow();
+    let check = |ok, what| if ok { Ok(()) } else { Err(ConfigError::Dram { what }) };
+    check(dram.data_buffers() >= config.data_buffers(), "has fewer data buffers than the FTL needs")?;
+    check(
+        dram.metadata_buffers() >= config.metadata_buffers(),
+        "has fewer metadata buffers than the FTL needs",
+    )?;
+    check(dram.content() == config.content, "keeps content in another way than the FTL")?;
+    check(
+        dram.sectors() == usize::from(config.geometry.sectors_per_page()),
+        "has buffers of another page size",
+    )?;
+    check(dram.oob(dram.metadata_buffer(0)).len() >= OOB_BYTES, "has less than 16 OOB bytes a buffer")?;
+    let available = nvram.size();
+    if available < NVRAM_BYTES { Err(ConfigError::Nvram { available }) } else { Ok(()) }
+}
+
+/// The parts of a running FTL: each holds those below it.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
+    pub(crate) host: Rc<Host>,
+    pub(crate) checkpoint: Rc<Checkpoint>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "its tasks hold it"))]
+    pub(crate) collector: Rc<Collector>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the host's side holds it"))]
+    pub(crate) cache: Rc<Cache>,
+    pub(crate) mapping: Rc<Mapped>,
+    pub(crate) drive: Rc<Drive>,
+}
+
+/// A running FTL.
+pub struct FtlHandle(Parts);
+
+impl FtlHandle {
+    /// What it has done.
+    pub fn stats(&self) -> TranslationStats {
+        *self.0.drive.stats.borrow()
+    }
+    /// What it can do.
+    pub fn state(&self) -> DriveState {
+        self.0.drive.stats.borrow().state
+    }
+    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
+    /// more have been erased.
+    pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
+        *self.0.drive.media_watcher.borrow_mut() = Some(Box::new(watcher));
+    }
+    /// Why it could not boot.
+    pub fn boot_error(&self) -> Option<BootError> {
+        self.0.checkpoint.boot_error()
+    }
+    /// Mapping units that the host sees.
+    pub fn logical_pages(&self) -> u32 {
+        self.0.drive.logical_pages
+    }
+    /// Where a logical page is; `None` when it is unmapped or beyond the capacity.
+    pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
+        let mapped = lpn.0 < self.0.drive.logical_pages;
+        mapped.then(|| self.0.mapping.get(lpn)).filter(|ppa| ppa.is_some())
+    }
+    /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
+    pub fn log_blocks_per_lun(&self) -> u32 {
+        self.0.drive.config.log_blocks_per_lun() as u32
+    }
+    /// Erased blocks of a LUN that are ready to be written.
+    pub fn free_blocks(&self, lun: LunIndex) -> usize {
+        self.0.drive.blocks.borrow().free(lun)
+    }
+    pub(crate) fn config(&self) -> &FtlConfig {
+        &self.0.drive.config
+    }
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0
+    }
+}
