@@ -1,37 +1,35 @@
 use crate::blocks::table::Blocks;
 use crate::journal::log::Log;
 use crate::journal::log_page::StoredMap;
+use crate::media::requests::Media;
+use crate::page::buffers::PageBuffers;
 use crate::terms::config::{Assigner, FtlConfig, RANDOM_ROUNDS};
+use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use aster_events::{Event, Function, Recorder};
-use aster_exec::{Core, Exec, WaitCell, WaitQueue};
-use aster_parties::{MediaState, TranslationStats};
+use aster_events::Recorder;
+use aster_exec::{Core, WaitCell, WaitQueue};
+use aster_parties::MediaState;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use aster_ports::host::CommandPort;
 use aster_ports::medium::SharedNvram;
-use aster_units::{Geometry, Lpn, LunIndex, Restriction, Rng};
+use aster_units::{Geometry, Lpn, LunIndex, Rng};
 use core::cell::{Cell, RefCell};
+use core::ops::Deref;
 
 pub(crate) type MediaWatcher = Box<dyn Fn(MediaState)>;
 
 /// Everything that the tasks share. No borrow of a cell lives across an await.
 pub(crate) struct Drive {
-    pub(crate) core: Core,
-    pub(crate) config: FtlConfig,
-    pub(crate) geometry: Geometry,
-    pub(crate) restriction: Restriction,
+    runtime: Rc<Runtime>,
     pub(crate) logical_pages: u32,
-    pub(crate) dram: SharedDram,
+    pub(crate) pages: Rc<PageBuffers>,
     pub(crate) host: Rc<CommandPort>,
-    pub(crate) flash: Rc<FlashPort>,
+    pub(crate) media: Rc<Media>,
     pub(crate) nvram: SharedNvram,
-    pub(crate) recorder: Recorder,
     // Which LUN the pages `n · LUNs + i` belong to.
     lun_order: Box<[LunIndex]>,
-    // Which LUN behind its chip enable a LUN is: the top of its row addresses.
-    pub(crate) lun_of_row: Box<[u8]>,
     pub(crate) blocks: RefCell<Blocks>,
     pub(crate) sequence: Cell<u64>,
     // The root record in NVRAM says that NAND does not hold the map as it is.
@@ -48,12 +46,9 @@ pub(crate) struct Drive {
     pub(crate) log_waiters: WaitQueue,
     // Waiting for a LUN's programs to be safe from a loss of power.
     pub(crate) settle_waiters: Box<[WaitQueue]>,
-    pub(crate) stats: RefCell<TranslationStats>,
     pub(crate) media_watcher: RefCell<Option<MediaWatcher>>,
-    pub(crate) boot_waiters: WaitQueue,
     // Waiting for any entry to be let go of, or to become clean.
     pub(crate) pool_waiters: WaitQueue,
-    pub(crate) flash_waiters: WaitQueue,
     pub(crate) room_waiters: Box<[WaitQueue]>,
     pub(crate) gc_waiters: Box<[WaitCell]>,
     pub(crate) read_waiters: Box<[WaitCell]>,
@@ -88,6 +83,14 @@ fn lun_order(geometry: &Geometry, assigner: Assigner) -> Box<[LunIndex]> {
     }
 }
 
+impl Deref for Drive {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        &self.runtime
+    }
+}
+
 impl Drive {
     pub(crate) fn new(
         core: &Core,
@@ -104,19 +107,17 @@ impl Drive {
         let queues = |n: u32, bound: usize| (0..n).map(|_| WaitQueue::with_capacity(bound)).collect();
         let cells = |n: u32| (0..n).map(|_| WaitCell::default()).collect();
         let logical_pages = config.logical_pages() as u32;
+        let runtime = Rc::new(Runtime::new(core, config, recorder));
+        let pages = Rc::new(PageBuffers::new(&config, dram));
+        let media = Rc::new(Media::new(&runtime, &pages, flash));
         Drive {
-            core: core.clone(),
-            config,
-            geometry,
-            restriction: config.restriction(),
+            runtime,
             logical_pages,
-            dram,
+            pages,
             host,
-            flash,
+            media,
             nvram,
-            recorder,
             lun_order: lun_order(&geometry, config.assigner),
-            lun_of_row: (0..luns).map(|l| geometry.lun_addr(LunIndex(l)).lun).collect(),
             blocks: RefCell::new(Blocks::of(&config)),
             sequence: Cell::new(0),
             marked_dirty: Cell::new(false),
@@ -128,11 +129,8 @@ impl Drive {
             map_room: WaitCell::default(),
             log_waiters: WaitQueue::with_capacity(workers + luns as usize + 3),
             settle_waiters: queues(luns, workers.min(64)),
-            stats: RefCell::default(),
             media_watcher: RefCell::new(None),
-            boot_waiters: WaitQueue::with_capacity(luns as usize + 2),
             pool_waiters: WaitQueue::with_capacity(workers),
-            flash_waiters: WaitQueue::with_capacity(workers + luns as usize + 5),
             room_waiters: queues(luns, workers.min(64)),
             gc_waiters: cells(luns),
             read_waiters: cells(luns),
@@ -141,28 +139,6 @@ impl Drive {
             gc_idle: WaitCell::default(),
             was_read_only: Cell::new(false),
         }
-    }
-    pub(crate) fn exec(&self) -> &Exec {
-        self.core.exec()
-    }
-    #[inline]
-    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
-        if self.recorder.is_on() {
-            self.recorder.emit(self.core.now(), event);
-        }
-    }
-    /// Spends `cycles` of the core on `function`.
-    #[inline]
-    pub(crate) fn spend(&self, function: Function, cycles: u64) {
-        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
-    }
-    /// The firmware task that runs, as events number it.
-    pub(crate) fn task(&self) -> u32 {
-        self.exec().current().number()
-    }
-    #[inline]
-    pub(crate) fn count(&self, change: impl FnOnce(&mut TranslationStats)) {
-        change(&mut self.stats.borrow_mut());
     }
     /// The LUN of a logical page.
     #[inline]

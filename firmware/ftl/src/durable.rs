@@ -17,7 +17,7 @@ impl Drive {
     /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
     /// [`Drive::settle_line`] must follow at once.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
-        let outcome = self.flash_done(tag).await;
+        let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
         let (ended, settled, failing, lun) = {
             let mut blocks = self.blocks.borrow_mut();

@@ -8,9 +8,6 @@ use aster_parties::{Boot, DriveState, MediaState};
 use aster_units::LunIndex;
 
 impl Drive {
-    pub(crate) fn state(&self) -> DriveState {
-        self.stats.borrow().state
-    }
     /// The drive is read-only, or will be once it is up: it was when its power went.
     pub(crate) fn takes_no_writes(&self) -> bool {
         self.was_read_only.get() || self.state() == DriveState::ReadOnly
@@ -44,8 +41,8 @@ impl Drive {
             watcher(MediaState {
                 available_spare: available_spare.min(100) as u8,
                 read_only: self.state() == DriveState::ReadOnly,
-                rebuilt: self.stats.borrow().boot == Boot::Rebuilt,
-                erases: self.stats.borrow().flash_erases.total(),
+                rebuilt: self.stats().boot == Boot::Rebuilt,
+                erases: self.stats().flash_erases.total(),
             });
         }
     }

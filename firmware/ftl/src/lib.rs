@@ -41,16 +41,15 @@ mod durable;
 mod fading;
 mod health;
 mod host;
+mod host_read;
 mod journal;
 mod mapping;
 mod media;
 mod own_pages;
 mod page;
-mod page_content;
 mod piece;
 mod start;
 mod terms;
-mod waits;
 
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
 pub use checkpoint::error::BootError;

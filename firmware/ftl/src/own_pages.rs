@@ -12,7 +12,7 @@ use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Outcome};
-use aster_units::{BufferId, Ppa, SectorRange, mix64};
+use aster_units::{BufferId, Ppa, mix64};
 
 /// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
 const PAGES_A_MAP_PAGE: u64 = 256;
@@ -104,13 +104,13 @@ impl Drive {
         outcome: &Outcome,
         buffer: BufferId,
     ) -> bool {
-        let whole = SectorRange::whole(self.geometry.sectors_per_page());
-        let (lost, record) = self.judge(outcome, whole, buffer);
+        let whole = self.pages.whole();
+        let (lost, record) = self.media.judge(outcome, whole, buffer);
         let expected = (PageKind::Map, part.lpn(), stored.generation);
         lost == 0 && record.is_some_and(|r| (r.kind, r.lpn, r.sequence) == expected)
     }
     pub(crate) fn log_page_in(&self, outcome: &Outcome, buffer: BufferId) -> Option<(Header, Vec<Entry>)> {
-        let dram = self.dram.borrow();
+        let dram = self.pages.dram().borrow();
         let record = OobRecord::decode(dram.oob(buffer))?;
         let whole = outcome.status == FlashStatus::Done && !outcome.erased;
         if !whole || record.kind != PageKind::Log {

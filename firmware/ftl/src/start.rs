@@ -49,8 +49,8 @@ impl Ftl {
     ) -> Result<FtlHandle, ConfigError> {
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
+        flash.check_pages(&dram, oob::is_whole_page_of);
         let drive = Rc::new(Drive::new(core, config, dram, Rc::clone(&host), flash, nvram, recorder));
-        drive.flash.check_pages(&drive.dram, oob::is_whole_page_of);
         let mapping = Rc::new(Mapped::new(Rc::clone(&drive)));
         let cache = Rc::new(Cache::new(&mapping));
         let collector = Rc::new(Collector::new(&mapping));
@@ -110,11 +110,11 @@ pub struct FtlHandle(Parts);
 impl FtlHandle {
     /// What it has done.
     pub fn stats(&self) -> TranslationStats {
-        *self.0.drive.stats.borrow()
+        *self.0.drive.stats()
     }
     /// What it can do.
     pub fn state(&self) -> DriveState {
-        self.0.drive.stats.borrow().state
+        self.0.drive.stats().state
     }
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased.

@@ -1,3 +1,4 @@
+use crate::page::buffers::Granules;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Lpn, mix64};
@@ -11,9 +12,6 @@ impl EntryId {
         self.0 as usize
     }
 }
-
-/// Granules of a page, one bit each: 512 bytes in full content, a sector where content is fingerprints.
-pub(crate) type Granules = u128;
 
 const NONE: u32 = u32::MAX;
 

@@ -2,7 +2,7 @@
 
 use crate::cache::buffer::{EntryId, Hold, Step, Want};
 use crate::cache::state::Cache;
-use crate::waits::ANY;
+use crate::terms::runtime::ANY_BUFFER;
 use aster_events::{Event, Function, Wait};
 use aster_ports::host::HostStatus;
 use aster_units::Lpn;
@@ -62,7 +62,7 @@ impl Cache {
     pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
             Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (&self.drive.pool_waiters, ANY),
+            None => (&self.drive.pool_waiters, ANY_BUFFER),
         };
         self.drive.waiting_for(Wait::BufferEntry, buffer, self.drive.woken(queue)).await;
     }

@@ -1,8 +1,9 @@
 //! Bringing dirty entries to flash.
 
-use crate::cache::buffer::{EntryId, Flush, Granules};
+use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
-use crate::media::flash::Programs;
+use crate::journal::append::Programs;
+use crate::page::buffers::Granules;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -21,13 +22,13 @@ impl Cache {
         if self.drive.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
-        self.fill(entry, self.drive.whole_page(), Cause::Merge, None).await;
+        self.fill(entry, self.drive.pages.whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry).await
     }
     /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
         let buffer = self.buffer.borrow();
-        (buffer.lpn(entry), self.drive.whole_page() & !buffer.valid(entry))
+        (buffer.lpn(entry), self.drive.pages.whole_page() & !buffer.valid(entry))
     }
     /// As [`Cache::evict`] for an entry that has been filled, by itself.
     pub(crate) async fn evict_filled(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
@@ -57,9 +58,9 @@ impl Cache {
     #[cold]
     async fn program_with_losses(&self, lpn: Lpn, entry: EntryId, lost: Granules) -> Result<Ppa, HostStatus> {
         let copy = self.take_merge_buffer().await;
-        self.drive.copy_granules(BufferId(entry.0), copy, self.drive.whole_page() & !lost);
-        self.drive.note_lost(copy, lost);
-        self.note_owner(lpn, copy, self.drive.sectors_of(lost));
+        self.drive.pages.copy_granules(BufferId(entry.0), copy, self.drive.pages.whole_page() & !lost);
+        self.drive.pages.note_lost(copy, lost);
+        self.note_owner(lpn, copy, self.drive.pages.sectors_of(lost));
         let written = self.program_host(lpn, copy).await;
         self.give_merge_buffer(copy);
         written
@@ -73,7 +74,7 @@ impl Cache {
             lost_sectors,
             copy: 0,
         };
-        record.encode(self.drive.dram.borrow_mut().oob_mut(buffer));
+        record.encode(self.drive.pages.dram().borrow_mut().oob_mut(buffer));
     }
     /// Programs a page, in another block where one fails.
     pub(crate) async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {

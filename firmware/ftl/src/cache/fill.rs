@@ -1,8 +1,10 @@
 //! Filling entries from flash.
 
-use crate::cache::buffer::{EntryId, Granules};
+use crate::cache::buffer::EntryId;
 use crate::cache::state::Cache;
-use crate::media::flash::HostTransfer;
+use crate::host_read::HostTransfer;
+use crate::page::buffers::Granules;
+use crate::page::buffers::span;
 use crate::terms::cause::Cause;
 use crate::terms::oob::PageKind;
 use aster_events::Function;
@@ -30,15 +32,15 @@ impl Cache {
         }
         let ppa = self.mapping.map.borrow().get(lpn);
         if !ppa.is_some() {
-            self.drive.zero(BufferId(entry.0), missing);
+            self.drive.pages.zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
             return;
         }
-        let sectors = span(self.drive.sectors_of(missing));
+        let sectors = span(self.drive.pages.sectors_of(missing));
         // Flash may write into the entry itself where that loses nothing.
         let direct = {
             let buffer = self.buffer.borrow();
-            !buffer.is_dirty(entry) || buffer.valid(entry) & self.drive.granules_of(sectors.mask()) == 0
+            !buffer.is_dirty(entry) || buffer.valid(entry) & self.drive.pages.granules_of(sectors.mask()) == 0
         };
         if direct {
             self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
@@ -59,7 +61,7 @@ impl Cache {
         let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
         let mut buffer = self.buffer.borrow_mut();
         buffer.forget_clean(entry, lost);
-        buffer.add_valid(entry, self.drive.granules_of(sectors.mask()) & !lost);
+        buffer.add_valid(entry, self.drive.pages.granules_of(sectors.mask()) & !lost);
     }
     async fn fill_by_merge(
         &self,
@@ -74,7 +76,7 @@ impl Cache {
         let ppa = self.mapping.map.borrow().get(lpn);
         let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
         let good = missing & !lost;
-        self.drive.copy_granules(merge, BufferId(entry.0), good);
+        self.drive.pages.copy_granules(merge, BufferId(entry.0), good);
         self.buffer.borrow_mut().add_valid(entry, good);
         self.give_merge_buffer(merge);
     }
@@ -96,7 +98,7 @@ impl Cache {
         };
         self.drive.read_over(ppa);
         self.drive.look_for_fading(ppa, &outcome);
-        let (lost, record) = self.drive.judge(&outcome, sectors, into);
+        let (lost, record) = self.drive.media.judge(&outcome, sectors, into);
         if lost != 0 {
             self.drive.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
         }
@@ -105,20 +107,14 @@ impl Cache {
         {
             // Another page's data must never pass for this one's.
             self.drive.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
-            return self.drive.granules_of(sectors.mask());
+            return self.drive.pages.granules_of(sectors.mask());
         }
         match record {
             Some(record) if lost != 0 => {
-                let failed = self.drive.failed_granules(&outcome) & self.drive.granules_of(lost);
-                self.drive.take_notes(into, lost & record.lost_sectors, failed)
+                let failed = self.drive.pages.failed_granules(&outcome) & self.drive.pages.granules_of(lost);
+                self.drive.pages.take_notes(into, lost & record.lost_sectors, failed)
             }
-            _ => self.drive.granules_of(lost),
+            _ => self.drive.pages.granules_of(lost),
         }
     }
-}
-
-/// The smallest run of sectors that holds all of `sectors`.
-fn span(sectors: u16) -> SectorRange {
-    let first = sectors.trailing_zeros() as u8;
-    SectorRange { first, count: 16 - sectors.leading_zeros() as u8 - first }
 }

@@ -38,7 +38,7 @@ impl Cache {
         let mut line = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 0 };
         let mut result = None;
         for &one in self.with_companions(entry).entries() {
-            self.fill(one, self.drive.whole_page(), Cause::Merge, None).await;
+            self.fill(one, self.drive.pages.whole_page(), Cause::Merge, None).await;
             // What has lost something goes by itself: its notes are made in a buffer that others may be
             // waiting for.
             if self.to_evict(one).1 == 0 {

@@ -83,8 +83,9 @@ impl Checkpoint {
         self.drive.blocks.replace(Blocks::of(&self.drive.config));
         self.drive.log.replace(Log::default());
         self.drive.lay_out_log(|_| true);
-        OobRecord::padding()
-            .encode(self.drive.dram.borrow_mut().oob_mut(BufferId(self.drive.config.padding_buffer())));
+        OobRecord::padding().encode(
+            self.drive.pages.dram().borrow_mut().oob_mut(BufferId(self.drive.config.padding_buffer())),
+        );
     }
     /// Takes over the state that a shutdown has left.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
@@ -129,8 +130,7 @@ impl Checkpoint {
                 let read_only = self.drive.log.borrow().dead || self.drive.was_read_only.get();
                 self.drive.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // Before other pages are lost as well.
-                if self.drive.state() == DriveState::Ready && self.drive.stats.borrow().map_pages_restored > 0
-                {
+                if self.drive.state() == DriveState::Ready && self.drive.stats().map_pages_restored > 0 {
                     self.drive.renew_map();
                 }
             }
@@ -139,7 +139,7 @@ impl Checkpoint {
                 self.drive.set_state(DriveState::Failed);
             }
         }
-        self.drive.boot_waiters.wake_all(self.drive.exec());
+        self.drive.end_boot();
     }
     /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go
     /// bad.

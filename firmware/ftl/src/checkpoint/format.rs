@@ -6,7 +6,7 @@ use crate::terms::cause::Cause;
 use alloc::collections::VecDeque;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_ports::host::HostStatus;
-use aster_units::{BlockAddr, LunIndex, Ppa, SectorRange};
+use aster_units::{BlockAddr, LunIndex, Ppa};
 
 impl Checkpoint {
     /// Erases every block in which data of the host's may lie, that of pages long unmapped or moved included:
@@ -40,13 +40,13 @@ impl Checkpoint {
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
         let block = self.drive.blocks.borrow().next_used(lun, first)?;
         self.drive.blocks.borrow_mut().take_used(block);
-        let buffer = self.drive.dram.borrow().metadata_buffer(lun.0);
+        let buffer = self.drive.pages.dram().borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
         Some((block, self.drive.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
     /// Waits for an erase and puts the block where it belongs. True when its data is gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
-        let erased = self.drive.flash_done(tag).await.status == FlashStatus::Done;
+        let erased = self.drive.media.done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
         let state = self.drive.blocks.borrow().state(block);
         match state {
@@ -60,8 +60,8 @@ impl Checkpoint {
     /// all the same.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
-        let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let whole = self.drive.pages.whole();
         let first = self.drive.blocks.borrow().first_page(block);
         for page in 0..u32::from(self.drive.geometry.pages_per_block) {
             let outcome = self.drive.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;

@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_codec::checksum::crc32c_of;
-use aster_units::{Lpn, SectorRange};
+use aster_units::Lpn;
 
 /// A stored map on its way back.
 struct Loading {
@@ -61,7 +61,7 @@ impl Checkpoint {
         Ok(loading.table)
     }
     async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+        let whole = self.drive.pages.whole();
         let mut in_flight = VecDeque::new();
         let (mut next, mut result) = (0, Ok(()));
         loop {
@@ -75,7 +75,7 @@ impl Checkpoint {
                 next += 1;
             }
             let Some((page, tag)) = in_flight.pop_front() else { break };
-            let outcome = self.drive.flash_done(tag).await;
+            let outcome = self.drive.media.done(tag).await;
             let buffer = self.map_buffer(page);
             let is_there = self.drive.is_part(stored, Part::Content(page), &outcome, buffer);
             if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
@@ -88,7 +88,7 @@ impl Checkpoint {
         result
     }
     fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        let dram = self.drive.dram.borrow();
+        let dram = self.drive.pages.dram().borrow();
         let content = dram.page(self.map_buffer(page));
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
         let Some(nth) = page.checked_sub(self.drive.table_pages()) else {

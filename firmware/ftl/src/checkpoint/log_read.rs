@@ -96,12 +96,12 @@ impl Checkpoint {
                 let first = self.drive.blocks.borrow().first_page(block);
                 tags.push(
                     self.drive
-                        .begin_read(first, self.drive.whole(), self.look_buffer(n), Cause::Metadata)
+                        .begin_read(first, self.drive.pages.whole(), self.look_buffer(n), Cause::Metadata)
                         .await,
                 );
             }
             for (n, tag) in tags.into_iter().enumerate() {
-                let outcome = self.drive.flash_done(tag).await;
+                let outcome = self.drive.media.done(tag).await;
                 let slot = round * luns + n;
                 let mut page = self.drive.log_page_in(&outcome, self.look_buffer(n));
                 if page.is_none() && !outcome.erased {
@@ -139,12 +139,12 @@ impl Checkpoint {
                 let at = Ppa(first.0 + next * copies);
                 in_flight.push_back((
                     next,
-                    self.drive.begin_read(at, self.drive.whole(), buffer, Cause::Metadata).await,
+                    self.drive.begin_read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await,
                 ));
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
-            let outcome = self.drive.flash_done(tag).await;
+            let outcome = self.drive.media.done(tag).await;
             if outcome.erased {
                 erased = erased.min(line);
             }
@@ -161,11 +161,11 @@ impl Checkpoint {
     /// Reads a line's copies from the `from`th on until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
-        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
         let first = self.drive.blocks.borrow().first_page(block);
         for copy in from..self.drive.log_copies() {
             let at = Ppa(first.0 + line * self.drive.log_copies() + copy);
-            let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Metadata).await;
+            let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
             let page = self.drive.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;

@@ -102,7 +102,7 @@ impl Checkpoint {
             in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
         }
         while let Some(Step { lun, block, last, tag }) = in_flight.pop_front() {
-            let outcome = self.drive.flash_done(tag).await;
+            let outcome = self.drive.media.done(tag).await;
             let index = self.drive.blocks.borrow().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
@@ -110,14 +110,14 @@ impl Checkpoint {
                 let first = self.drive.blocks.borrow().first_page(index);
                 let read = self
                     .drive
-                    .read(first, self.drive.whole(), self.data_buffer(lun.index()), Cause::Metadata)
+                    .read(first, self.drive.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
                     .await;
                 let other = self
                     .drive
-                    .read(first, self.drive.whole(), self.look_buffer(lun.index()), Cause::Metadata)
+                    .read(first, self.drive.pages.whole(), self.look_buffer(lun.index()), Cause::Metadata)
                     .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
-                    return Err(BootError::Scan { lun, block, error: self.drive.last_fault(lun) });
+                    return Err(BootError::Scan { lun, block, error: self.drive.media.last_fault(lun) });
                 }
                 spare.written = true;
             } else {
@@ -132,11 +132,11 @@ impl Checkpoint {
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> Step {
         // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
-        let tag = self.drive.begin_read_mark(lun, block, last, self.look_buffer(lun.index())).await;
+        let tag = self.drive.media.begin_read_mark(lun, block, last, self.look_buffer(lun.index())).await;
         Step { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
-        let dram = self.drive.dram.borrow();
+        let dram = self.drive.pages.dram().borrow();
         let bytes = dram.oob(self.look_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;

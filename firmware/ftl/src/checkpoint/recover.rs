@@ -246,7 +246,7 @@ impl Checkpoint {
         }
     }
     pub(crate) fn look_buffer(&self, n: usize) -> BufferId {
-        self.drive.dram.borrow().metadata_buffer(n as u32)
+        self.drive.pages.dram().borrow().metadata_buffer(n as u32)
     }
     // Pages of data are read into a buffer that keeps content as they do.
     pub(crate) fn data_buffer(&self, n: usize) -> BufferId {
@@ -266,7 +266,7 @@ impl Checkpoint {
             in_flight.extend(self.begin_look(lun, todo).await);
         }
         while let Some((lun, tag)) = in_flight.pop_front() {
-            let outcome = self.drive.flash_done(tag).await;
+            let outcome = self.drive.media.done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
                 let mut found = self.found(&outcome, self.data_buffer(lun));
                 if outcome.status == FlashStatus::Error {
@@ -292,16 +292,16 @@ impl Checkpoint {
         let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
         Some((
             lun,
-            self.drive.begin_read(at, self.drive.whole(), self.data_buffer(lun), Cause::Metadata).await,
+            self.drive.begin_read(at, self.drive.pages.whole(), self.data_buffer(lun), Cause::Metadata).await,
         ))
     }
     /// A page of the log or of a stored map keeps its content in another way than data where that is
     /// fingerprints.
     #[cold]
     async fn look_for_metadata(&self, block: BlockIndex, page: u32) -> Found {
-        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
         let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
-        let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Metadata).await;
+        let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     /// What a page that was read as a whole holds.
@@ -311,13 +311,14 @@ impl Checkpoint {
         }
         // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of
         // it.
-        let all = self.drive.whole().mask();
+        let all = self.drive.pages.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
             FlashStatus::Failed | FlashStatus::Error => true,
         };
-        let record = if torn { None } else { OobRecord::decode(self.drive.dram.borrow().oob(buffer)) };
+        let record =
+            if torn { None } else { OobRecord::decode(self.drive.pages.dram().borrow().oob(buffer)) };
         // A number that leaves no room for greater ones is none that a drive has given out.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Found::Torn, Found::Page)
     }
@@ -406,13 +407,15 @@ impl Checkpoint {
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.data_buffer(next % depth);
-                let tag =
-                    self.drive.begin_read(unsure[next].2, self.drive.whole(), buffer, Cause::Metadata).await;
+                let tag = self
+                    .drive
+                    .begin_read(unsure[next].2, self.drive.pages.whole(), buffer, Cause::Metadata)
+                    .await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return newer };
-            let outcome = self.drive.flash_done(tag).await;
+            let outcome = self.drive.media.done(tag).await;
             let (versions, chosen, mapped) = unsure[n];
             let Some(chosen) = chosen else { continue };
             let record = match self.found(&outcome, self.data_buffer(n % depth)) {

@@ -33,7 +33,7 @@ impl Checkpoint {
             of_stripe => self.restore_by_group(stored, page, of_stripe).await,
         };
         let Some(content) = content else { return false };
-        self.drive.dram.borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.drive.pages.dram().borrow_mut().page_mut(into).copy_from_slice(&content);
         self.drive.count(|s| s.map_pages_restored += 1);
         true
     }
@@ -44,7 +44,7 @@ impl Checkpoint {
             let part = map_stripes::part_at(place, stored.pages);
             match self.read_part(stored, place).await {
                 Some(buffer) => {
-                    map_stripes::add(&mut left.sum, self.drive.dram.borrow().page(buffer));
+                    map_stripes::add(&mut left.sum, self.drive.pages.dram().borrow().page(buffer));
                     parity |= matches!(part, Part::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
@@ -56,12 +56,16 @@ impl Checkpoint {
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
-        let mut left = Left { sum: self.drive.dram.borrow().page(parity).to_vec(), lost: Vec::new() };
+        let mut left = Left { sum: self.drive.pages.dram().borrow().page(parity).to_vec(), lost: Vec::new() };
         let of_page = map_stripes::stripe_of(page, stored.pages);
         for other in map_stripes::group_of(page, stored.pages) {
             let place = map_stripes::place_of(other);
             if let Some(buffer) = self.read_part(stored, place).await {
-                map_stripes::add_to_group(&mut left.sum, other, self.drive.dram.borrow().page(buffer));
+                map_stripes::add_to_group(
+                    &mut left.sum,
+                    other,
+                    self.drive.pages.dram().borrow().page(buffer),
+                );
                 continue;
             }
             let alone = match of_page.contains(&place) {
@@ -100,9 +104,9 @@ impl Checkpoint {
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.scratch_buffer());
+        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
         let at = self.drive.map_place(&stored.blocks, place);
-        let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Metadata).await;
+        let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
         self.drive
             .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
             .then_some(buffer)

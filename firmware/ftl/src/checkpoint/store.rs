@@ -145,7 +145,7 @@ impl Checkpoint {
         }
     }
     async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
-        let buffer = self.drive.dram.borrow().metadata_buffer(0);
+        let buffer = self.drive.pages.dram().borrow().metadata_buffer(0);
         loop {
             let Some(block) = take(&mut self.drive.blocks.borrow_mut()) else { return };
             let (lun, addr) = {
@@ -222,7 +222,7 @@ impl Checkpoint {
     /// Waits for the oldest program; gives its block if it failed.
     async fn map_page_stored(&self, in_flight: &mut VecDeque<(Tag, BlockIndex)>) -> Option<BlockIndex> {
         let (tag, block) = in_flight.pop_front()?;
-        let outcome = self.drive.flash_done(tag).await;
+        let outcome = self.drive.media.done(tag).await;
         (outcome.status != FlashStatus::Done).then_some(block)
     }
     /// Takes blocks for a stored map, in turn from all LUNs.
@@ -260,7 +260,7 @@ impl Checkpoint {
         }
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.drive.dram.borrow().metadata_buffer(place % self.drive.config.map_buffers())
+        self.drive.pages.dram().borrow().metadata_buffer(place % self.drive.config.map_buffers())
     }
     pub(crate) fn blocks_for(&self, pages: u32) -> u32 {
         let places = map_stripes::places(pages) + self.group_parities(pages);
@@ -278,7 +278,7 @@ impl Checkpoint {
     }
     // Parts come in the order of their places.
     fn encode_part(&self, storing: &mut Storing, part: Part, buffer: BufferId) {
-        let mut dram = self.drive.dram.borrow_mut();
+        let mut dram = self.drive.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
             Part::Content(page) => {

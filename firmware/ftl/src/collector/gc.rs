@@ -10,7 +10,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Function, Wait};
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Tag};
-use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
 /// Erases between two reports of wear.
 const ERASES_A_REPORT: u64 = 1024;
@@ -86,11 +86,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
         buffers: (0..depth).map(|slot| BufferId(collector.drive.config.gc_buffer(lun.0, slot))).collect(),
     };
-    collector
-        .drive
-        .boot_waiters
-        .wait(collector.drive.exec(), || (collector.drive.state() != DriveState::Booting).then_some(()))
-        .await;
+    collector.drive.booted().await;
     loop {
         let victim = collector.drive.gc_waiters[lun.index()]
             .wait(collector.drive.exec(), || collector.begin_victim(lun))
@@ -227,7 +223,7 @@ impl Collector {
                 };
                 if wanted {
                     moves.buffers.pop_front();
-                    let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+                    let whole = self.drive.pages.whole();
                     let tag = self.drive.begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
                 }
@@ -263,7 +259,7 @@ impl Collector {
         let from = self.drive.blocks.borrow().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
-        let tag = self.drive.begin_read(from, self.drive.whole(), buffer, Cause::Gc).await;
+        let tag = self.drive.begin_read(from, self.drive.pages.whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
         true
     }
@@ -303,10 +299,10 @@ impl Collector {
     async fn advance(&self, at: &Move) -> Result<Step, NoRoom> {
         match at.stage {
             Stage::Reading => {
-                let outcome = self.drive.flash_done(at.tag).await;
+                let outcome = self.drive.media.done(at.tag).await;
                 self.drive.spend(Function::GarbageCollector, self.drive.config.costs.move_page);
-                let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
-                let (mut lost, mut record) = self.drive.judge(&outcome, whole, at.buffer);
+                let whole = self.drive.pages.whole();
+                let (mut lost, mut record) = self.drive.media.judge(&outcome, whole, at.buffer);
                 // A page that names another owner than the map does, as a damaged medium may have it, holds
                 // nobody's data.
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
@@ -317,12 +313,15 @@ impl Collector {
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
                         let again = record.lost_sectors & outcome.failed_sectors;
-                        let lost =
-                            self.drive.take_notes(at.buffer, again, self.drive.failed_granules(&outcome));
-                        self.drive.note_lost(at.buffer, lost);
+                        let lost = self.drive.pages.take_notes(
+                            at.buffer,
+                            again,
+                            self.drive.pages.failed_granules(&outcome),
+                        );
+                        self.drive.pages.note_lost(at.buffer, lost);
                     }
                     Some(_) => {}
-                    None => self.drive.note_lost(at.buffer, self.drive.whole_page()),
+                    None => self.drive.pages.note_lost(at.buffer, self.drive.pages.whole_page()),
                 }
                 Ok(Step::Program { lpn, attempt: 0 })
             }
@@ -372,7 +371,8 @@ impl Collector {
         };
         let lpn = Lpn(record.lpn);
         let copy = (record.copy + 1) % COPIES;
-        OobRecord { lost_sectors: lost, copy, ..record }.encode(self.drive.dram.borrow_mut().oob_mut(buffer));
+        OobRecord { lost_sectors: lost, copy, ..record }
+            .encode(self.drive.pages.dram().borrow_mut().oob_mut(buffer));
         Some(lpn)
     }
     /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line.
@@ -392,7 +392,7 @@ impl Collector {
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let from = self.drive.blocks.borrow().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
-        let whole = SectorRange::whole(self.drive.geometry.sectors_per_page());
+        let whole = self.drive.pages.whole();
         let tag = self.drive.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: Stage::Reading };
         let mut copied = false;
@@ -440,7 +440,7 @@ impl Collector {
         };
         if erased {
             self.drive.blocks.borrow_mut().erased(block);
-            if self.drive.stats.borrow().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
+            if self.drive.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
                 self.drive.media_changed();
             }
         } else {

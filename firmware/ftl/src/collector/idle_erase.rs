@@ -17,12 +17,12 @@ pub(crate) async fn run(collector: Rc<Collector>) {
             .rest_waiter
             .wait(collector.drive.exec(), || collector.may_erase_ahead().then_some(()))
             .await;
-        let commands = collector.drive.stats.borrow().commands;
+        let commands = collector.drive.stats().commands;
         let gap = collector.drive.config.background_gap;
         if gap > Duration::ZERO {
             collector.drive.exec().sleep(gap).await;
         }
-        if collector.may_erase_ahead() && collector.drive.stats.borrow().commands == commands {
+        if collector.may_erase_ahead() && collector.drive.stats().commands == commands {
             // One log page for all of them, not one for each as it is erased.
             let logged = collector.drive.log_trims().await;
             // That may have taken a while.

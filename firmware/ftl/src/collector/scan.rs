@@ -23,11 +23,7 @@ pub(crate) async fn run(collector: Rc<Collector>) {
     if interval == Duration::ZERO {
         return;
     }
-    collector
-        .drive
-        .boot_waiters
-        .wait(collector.drive.exec(), || (collector.drive.state() != DriveState::Booting).then_some(()))
-        .await;
+    collector.drive.booted().await;
     let (mut done, mut since) = (0, collector.drive.exec().now());
     loop {
         collector.drive.exec().sleep(interval).await;
@@ -54,7 +50,7 @@ pub(crate) async fn run(collector: Rc<Collector>) {
 impl Collector {
     /// Grows with whatever the drive does but for the scan.
     fn work_done(&self) -> u64 {
-        let s = self.drive.stats.borrow();
+        let s = self.drive.stats();
         let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();
         let taken = self.host_activity.taken.get();
         operations + s.flash_erases.total() + s.host_bytes_read + s.commands + taken
@@ -64,7 +60,7 @@ impl Collector {
         self.drive.blocks.borrow_mut().read_begins(ppa);
         let outcome = self
             .drive
-            .read(ppa, self.drive.whole(), BufferId(self.drive.config.scan_buffer()), Cause::Scan)
+            .read(ppa, self.drive.pages.whole(), BufferId(self.drive.config.scan_buffer()), Cause::Scan)
             .await;
         self.drive.read_over(ppa);
         self.drive.look_for_fading(ppa, &outcome);

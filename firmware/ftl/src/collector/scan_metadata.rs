@@ -52,9 +52,10 @@ impl Collector {
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
-        let buffer = self.drive.dram.borrow().metadata_buffer(self.drive.config.metadata_scan_buffer());
+        let buffer =
+            self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.metadata_scan_buffer());
         let (at, commit) = (self.place_of_metadata(page), self.drive.log.borrow().commit);
-        let outcome = self.drive.read(at, self.drive.whole(), buffer, Cause::Scan).await;
+        let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
         if self.drive.storing.get() || self.drive.log.borrow().commit != commit {
             return;

@@ -14,10 +14,7 @@ const UNMAP_RUN: u32 = 256;
 
 /// Takes commands for ever.
 pub(crate) async fn run(host: Rc<Host>) {
-    host.drive
-        .boot_waiters
-        .wait(host.drive.exec(), || (host.drive.state() != DriveState::Booting).then_some(()))
-        .await;
+    host.drive.booted().await;
     loop {
         let command = host.port.next_command().await;
         host.drive.spend(Function::NvmeManager, host.drive.config.costs.command);
@@ -116,7 +113,7 @@ impl Host {
         self.slices.push(self.drive.exec(), slice).await;
     }
     fn check_range(&self, offset: u64, length: u64) {
-        let granule = u64::from(self.drive.granule_bytes());
+        let granule = u64::from(self.drive.pages.granule_bytes());
         let end = u64::from(self.drive.logical_pages) * u64::from(self.drive.geometry.page_bytes);
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");

@@ -4,7 +4,7 @@ use crate::cache::buffer::{EntryId, Hold, Want};
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
-use crate::media::flash::HostTransfer;
+use crate::host_read::HostTransfer;
 use crate::terms::cause::Cause;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
@@ -33,7 +33,7 @@ impl Host {
         let entry = self.hold_filled(slice, fua, None).await?;
         let scratch = self.cache.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
-        let equal = self.drive.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
+        let equal = self.drive.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.cache.give_merge_buffer(scratch);
         self.cache.let_go(entry, Hold::Shared);
         moved.map_err(dma_status)?;
@@ -73,7 +73,7 @@ impl Host {
         let granules = self.granules_in(slice);
         let (entry, hold) = self.cache.hold(slice.lpn, Want::Read(granules)).await?;
         if hold == Hold::Exclusive {
-            let all = if self.drive.config.partial_reads { granules } else { self.drive.whole_page() };
+            let all = if self.drive.config.partial_reads { granules } else { self.drive.pages.whole_page() };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
                 transfer.insert(HostTransfer { request, begun: None })
@@ -81,7 +81,7 @@ impl Host {
             self.cache.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.cache.buffer.borrow().valid(entry);
             if lost != 0 {
-                let of_page = u64::from(lost.trailing_zeros() * self.drive.granule_bytes());
+                let of_page = u64::from(lost.trailing_zeros() * self.drive.pages.granule_bytes());
                 let byte = u64::from(slice.lpn.0) * u64::from(self.drive.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.cache.let_go(entry, Hold::Exclusive);

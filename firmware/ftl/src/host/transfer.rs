@@ -1,10 +1,9 @@
 //! Moving the data of commands.
 
-use crate::cache::buffer::Granules;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
-use crate::media::flash::HostTransfer;
-use crate::page_content::mask;
+use crate::host_read::HostTransfer;
+use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
 use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
 use aster_units::BufferId;
@@ -21,7 +20,7 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
 impl Host {
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
-        mask(slice.start / self.drive.granule_bytes(), slice.bytes / self.drive.granule_bytes())
+        self.drive.pages.granules_at(slice.start, slice.bytes)
     }
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {

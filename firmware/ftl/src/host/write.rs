@@ -1,9 +1,10 @@
 //! Slices that change data buffer entries.
 
-use crate::cache::buffer::{EntryId, Granules, Hold, Want};
+use crate::cache::buffer::{EntryId, Hold, Want};
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
+use crate::page::buffers::Granules;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
 
@@ -34,7 +35,7 @@ impl Host {
             let staged = self.cache.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.drive.copy_granules(staged, BufferId(entry.0), granules);
+                self.drive.pages.copy_granules(staged, BufferId(entry.0), granules);
             }
             self.cache.give_merge_buffer(staged);
             return moved.map_err(dma_status);
@@ -54,7 +55,7 @@ impl Host {
         }
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.drive.zero(BufferId(entry.0), granules);
+        self.drive.pages.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
     async fn hold_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {

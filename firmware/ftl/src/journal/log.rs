@@ -23,7 +23,7 @@ use aster_events::Wait;
 use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
 /// A block set aside for the log.
 #[derive(Clone, Copy, Debug)]
@@ -201,7 +201,7 @@ impl Drive {
         log.lists_bytes = HEADER_BYTES + BLOCK_BYTES * luns as usize * self.config.listed_blocks();
     }
     fn data_programs(&self) -> u64 {
-        let programs = self.stats.borrow().flash_programs;
+        let programs = self.stats().flash_programs;
         programs.host + programs.gc
     }
     /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a
@@ -364,7 +364,7 @@ impl Drive {
             log.asked = true;
             self.checkpoint_wanted.wake(self.exec());
             self.map_room.wake(self.exec());
-            self.flash_waiters.wake_all(self.exec());
+            self.media.ask_again();
             return None;
         }
         (log.writing, log.asked) = (true, false);
@@ -403,17 +403,14 @@ impl Drive {
                 let suspect = self.blocks.borrow().first_suspect(lun, self.config.listed_blocks());
                 let Some(block) = suspect else { break };
                 let first = self.blocks.borrow().first_page(block);
-                let outcome = self.read(first, self.one_sector(), buffer, Cause::Metadata).await;
+                let outcome = self.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
                 let erased = outcome.status == FlashStatus::Done && outcome.erased;
                 self.blocks.borrow_mut().clear_suspect(block, erased);
             }
         }
     }
-    pub(crate) fn one_sector(&self) -> SectorRange {
-        SectorRange { first: 0, count: 1 }
-    }
     fn log_buffer(&self) -> BufferId {
-        self.dram.borrow().metadata_buffer(self.config.log_buffer())
+        self.pages.dram().borrow().metadata_buffer(self.config.log_buffer())
     }
 
     /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of void
@@ -477,7 +474,7 @@ impl Drive {
         let count = blocks.pending.fitting(room);
         header.ranges = blocks.ranges(blocks.pending.entries().iter().skip(count));
         log.lists_bytes = header.bytes_of_any();
-        let mut dram = self.dram.borrow_mut();
+        let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         header.encode(&blocks.pending, count, content);
         let number = header.number;
@@ -510,7 +507,7 @@ impl Drive {
                 (blocks.lun_of(block), blocks.block_addr(block))
             };
             let tag = self.begin_erase(lun, addr, self.log_buffer(), Cause::Metadata).await;
-            let erased = self.flash_done(tag).await.status == FlashStatus::Done;
+            let erased = self.media.done(tag).await.status == FlashStatus::Done;
             {
                 let mut log = self.log.borrow_mut();
                 // What is left of the slot from before lies behind this one now: recovery would not look
@@ -553,7 +550,7 @@ impl Drive {
                 continue;
             }
             while let Some(tag) = in_flight.pop_front() {
-                written &= self.flash_done(tag).await.status == FlashStatus::Done;
+                written &= self.media.done(tag).await.status == FlashStatus::Done;
             }
             if !written {
                 return false;
@@ -601,7 +598,7 @@ impl Drive {
     async fn mark_read_only(&self) {
         let buffer = self.log_buffer();
         {
-            let mut dram = self.dram.borrow_mut();
+            let mut dram = self.pages.dram().borrow_mut();
             let (content, oob) = dram.page_and_oob_mut(buffer);
             content.fill(0);
             OobRecord { kind: PageKind::LogEnd, ..OobRecord::padding() }.encode(oob);

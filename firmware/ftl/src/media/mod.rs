@@ -1,3 +1,3 @@
-//! Flash requests, counted by cause.
+//! Flash requests, one at a time, counted by cause.
 
-pub(crate) mod flash;
+pub(crate) mod requests;

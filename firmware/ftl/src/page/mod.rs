@@ -1,3 +1,4 @@
 //! Pages in their buffers.
 
+pub(crate) mod buffers;
 pub(crate) mod lost;

@@ -1,8 +1,9 @@
-//! What all parts of the FTL share: its configuration, what stands in OOB, and the names of blocks and
-//! causes.
+//! What all parts of the FTL share: its configuration, what stands in OOB, the names of blocks and causes,
+//! and the core that it runs on.
 
 pub(crate) mod block;
 pub(crate) mod cause;
 pub(crate) mod config;
 pub(crate) mod oob;
+pub(crate) mod runtime;
 pub(crate) mod sizes;

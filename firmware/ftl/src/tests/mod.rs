@@ -15,6 +15,7 @@ mod idle_erase;
 mod log_end;
 mod metadata_scan;
 mod oracle;
+pub(crate) mod parts;
 mod power;
 mod recovery;
 mod speed;

@@ -274,7 +274,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         }
         let parts = bench.ftl.parts().clone();
         let buffer = BufferId(parts.drive.config.gc_buffer(0, 0));
-        record.encode(parts.drive.dram.borrow_mut().oob_mut(buffer));
+        record.encode(parts.drive.pages.dram().borrow_mut().oob_mut(buffer));
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
         parts.drive.core.spawn(async move {

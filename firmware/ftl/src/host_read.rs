@@ -1,0 +1,67 @@
+//! A read of flash with which the transfer of what is read to the host goes along.
+
+use crate::drive::Drive;
+use crate::terms::cause::Cause;
+use aster_events::Function;
+use aster_ports::flash::{Outcome, PageCheck, PageOwner, Tag};
+use aster_ports::host::{DmaError, DmaRequest, DmaTag};
+use aster_units::{BufferId, Lpn, Ppa, SectorRange};
+
+/// A transfer to the host of what is to be read from flash.
+pub(crate) struct HostTransfer {
+    pub(crate) request: DmaRequest,
+    /// It goes on by itself.
+    pub(crate) begun: Option<DmaTag>,
+}
+
+impl Drive {
+    /// Begins to read sectors of a page.
+    pub(crate) async fn begin_read(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Tag {
+        self.count_disturbance(ppa);
+        self.media.begin_read(ppa, sectors, into, cause).await
+    }
+    /// As [`Drive::read`]. Where operation sets are kept below, the transfer goes along with the read as the
+    /// last of its set (Fig 10), unless there is no room for it.
+    pub(crate) async fn read_for_host(
+        &self,
+        ppa: Ppa,
+        lpn: Lpn,
+        sectors: SectorRange,
+        into: BufferId,
+        transfer: &mut HostTransfer,
+    ) -> Outcome {
+        if !self.host.keeps_sets() {
+            return self.read(ppa, sectors, into, Cause::Host).await;
+        }
+        self.count(|s| s.flash_reads.host += 1);
+        self.count_disturbance(ppa);
+        self.spend(Function::HostDma, self.config.costs.dma);
+        self.core.settle().await;
+        let owner = PageOwner(lpn.0);
+        let also = |tag| {
+            transfer.begun = self.host.submit_dma(DmaRequest { after: Some(tag), ..transfer.request });
+        };
+        let tag = self.media.begin_read_expecting(owner, ppa, sectors, into, also).await;
+        let outcome = self.media.done(tag).await;
+        // What has not been begun has been answered before the read was.
+        if let Some(begun) = transfer.begun
+            && outcome.page != PageCheck::Expected
+        {
+            let answer = self.host.dma_finished(begun).await;
+            assert_eq!(answer, Err(DmaError::Abandoned), "only the expected page goes to the host");
+            transfer.begun = None;
+        }
+        outcome
+    }
+    /// Reads sectors of a page.
+    pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {
+        let tag = self.begin_read(ppa, sectors, into, cause).await;
+        self.media.done(tag).await
+    }
+}

@@ -1,0 +1,167 @@
+//! Programs and erases, each of which the log will have to account for: a program goes to the next page of an
+//! open block, and the first change after power-on marks the root record as outdated.
+
+use crate::blocks::table::Next;
+use crate::drive::Drive;
+use crate::terms::block::Stream;
+use crate::terms::cause::Cause;
+use crate::terms::oob::OobRecord;
+use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
+use aster_events::Wait;
+use aster_ports::flash::{Outcome, Tag};
+use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, Ppa};
+
+/// Programs that have begun together, of pages one after the other: one, or a whole word line.
+pub(crate) struct Programs {
+    first: Ppa,
+    tags: [Option<Tag>; PAGES_PER_WORD_LINE_MAX],
+    // How many of them hold data; the others are padding.
+    data: usize,
+}
+
+impl Programs {
+    fn all(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
+        let first = self.first.0;
+        (first..).zip(self.tags).map_while(|(page, tag)| Some((Ppa(page), tag?)))
+    }
+    /// Pages that hold data, in the order in which their buffers were given.
+    pub(crate) fn data(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
+        self.all().take(self.data)
+    }
+    /// The page that holds the first data.
+    pub(crate) fn first(&self) -> (Ppa, Tag) {
+        (self.first, self.tags[0].expect("programs that have begun are one at least"))
+    }
+    /// Pages that complete the line: to be waited for with [`Drive::padded`] once the data have been.
+    pub(crate) fn padding(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
+        self.all().skip(self.data)
+    }
+}
+
+/// What came of beginning programs.
+enum Begun {
+    Programs(Programs),
+    Unlisted,
+    NoRoom,
+}
+
+impl Drive {
+    /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
+    /// begin together at most; where whole lines begin, padding completes them. `copies` says which logical
+    /// page each buffer holds a copy of, and from where; one that isn't `is_current` any more becomes
+    /// padding, for no loss of power to bring it back. Nothing may come between the choice of the pages and
+    /// their submission. `None` when the LUN has no room.
+    pub(crate) async fn begin_programs(
+        &self,
+        lun: LunIndex,
+        stream: Stream,
+        from: &[BufferId],
+        copies: &[(Lpn, Ppa)],
+        is_current: impl Fn(Lpn, Ppa) -> bool,
+        cause: Cause,
+    ) -> Option<Programs> {
+        self.core.settle().await;
+        loop {
+            let tried = self.media.queued(|| self.try_programs(lun, stream, from, copies, &is_current));
+            let begun = self.waiting(Wait::FlashQueue, tried).await;
+            match begun {
+                Begun::Programs(programs) => {
+                    for at in 0..programs.all().count() {
+                        self.count_program(if at < from.len() { cause } else { Cause::Padding });
+                    }
+                    self.after_program(lun);
+                    return Some(programs);
+                }
+                Begun::Unlisted => self.next_log_page().await,
+                Begun::NoRoom => return None,
+            }
+        }
+    }
+    /// As [`Drive::begin_programs`] for one page, but only where the log names the block already. `None`
+    /// where it does not.
+    pub(crate) async fn begin_where_named(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
+        let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
+        let Begun::Programs(programs) = self.media.queued(begin).await else {
+            return None;
+        };
+        self.count_program(Cause::Metadata);
+        (1..programs.all().count()).for_each(|_| self.count_program(Cause::Padding));
+        Some(programs)
+    }
+    fn try_programs(
+        &self,
+        lun: LunIndex,
+        stream: Stream,
+        from: &[BufferId],
+        copies: &[(Lpn, Ppa)],
+        is_current: impl Fn(Lpn, Ppa) -> bool,
+    ) -> Option<Begun> {
+        let count = self.config.pages_at_once() as usize;
+        let next = self.blocks.borrow_mut().next_page(lun, stream);
+        let first = match next {
+            Next::Page(first) => first,
+            Next::Unlisted => return Some(Begun::Unlisted),
+            Next::None => return Some(Begun::NoRoom),
+        };
+        if self.media.room() < count {
+            return None;
+        }
+        let padding = BufferId(self.config.padding_buffer());
+        let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
+        for (page, tag) in (first.0..).zip(&mut tags[..count]) {
+            let nth = (page - first.0) as usize;
+            let buffer = from.get(nth).copied().unwrap_or(padding);
+            let copy_of = copies.get(nth).copied();
+            if copy_of.is_some_and(|(lpn, from)| !is_current(lpn, from)) {
+                OobRecord::padding().encode(self.pages.dram().borrow_mut().oob_mut(buffer));
+            }
+            *tag = self.media.try_program(Ppa(page), buffer);
+            self.took_page(lun, Ppa(page), copy_of);
+        }
+        Some(Begun::Programs(Programs { first, tags, data: from.len() }))
+    }
+    fn took_page(&self, lun: LunIndex, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) {
+        if self.blocks.borrow_mut().take_page(ppa, copy_of) {
+            self.gc_waiters[lun.index()].wake(self.exec());
+        }
+    }
+    /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when
+    /// none is begun.
+    pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
+        let from = BufferId(self.config.padding_buffer());
+        let tried = self.media.queued(|| {
+            let next = self.blocks.borrow().next_of_line(lun, stream);
+            let Some(ppa) = next else { return Some(None) };
+            let tag = self.media.try_program(ppa, from)?;
+            self.took_page(lun, ppa, None);
+            Some(Some((ppa, tag)))
+        });
+        let begun = self.waiting(Wait::FlashQueue, tried).await;
+        begun.inspect(|_| self.count_program(Cause::Padding))
+    }
+    fn count_program(&self, cause: Cause) {
+        self.mark_dirty();
+        self.media.count_program(cause);
+    }
+    /// Begins to program a page of the stored map or of the log, or padding behind it.
+    pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
+        self.mark_dirty();
+        self.media.begin_program(ppa, from, cause).await
+    }
+    /// Begins to erase a block.
+    pub(crate) async fn begin_erase(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        buffer: BufferId,
+        cause: Cause,
+    ) -> Tag {
+        self.mark_dirty();
+        self.media.begin_erase(lun, block, buffer, cause).await
+    }
+    /// Erases a block to write it anew.
+    pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {
+        let tag = self.begin_erase(lun, block, buffer, Cause::Gc).await;
+        self.media.done(tag).await
+    }
+}

@@ -1,0 +1,281 @@
+//! Flash requests, one at a time: which row of the packages a page is, the queue that a request waits for, and
+//! the count of its cause.
+
+use crate::page::buffers::PageBuffers;
+use crate::terms::cause::Cause;
+use crate::terms::oob::OobRecord;
+use crate::terms::runtime::Runtime;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::{Event, Wait};
+use aster_exec::WaitQueue;
+use aster_ports::flash::{
+    FlashError, FlashPort, FlashRequest, FlashStatus, Outcome, PageOwner, Phase, Tag, Target,
+};
+use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
+
+/// The flash, as the FTL asks it for pages and blocks.
+pub(crate) struct Media {
+    runtime: Rc<Runtime>,
+    pages: Rc<PageBuffers>,
+    port: Rc<FlashPort>,
+    // Waiting for room among the port's requests.
+    waiters: WaitQueue,
+    // Which LUN behind its chip enable a LUN is: the top of its row addresses.
+    lun_of_row: Box<[u8]>,
+}
+
+impl Media {
+    /// The flash behind `port`.
+    pub(crate) fn new(runtime: &Rc<Runtime>, pages: &Rc<PageBuffers>, port: Rc<FlashPort>) -> Self {
+        let (config, geometry) = (&runtime.config, &runtime.geometry);
+        let luns = geometry.total_luns();
+        Media {
+            runtime: Rc::clone(runtime),
+            pages: Rc::clone(pages),
+            port,
+            waiters: WaitQueue::with_capacity(usize::from(config.slice_workers) + luns as usize + 5),
+            lun_of_row: (0..luns).map(|lun| geometry.lun_addr(LunIndex(lun)).lun).collect(),
+        }
+    }
+
+    // ---- reads ----
+
+    /// Begins to read sectors of a page.
+    pub(crate) async fn begin_read(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Tag {
+        self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
+        self.submit(self.request(Phase::Read, ppa, sectors, into)).await
+    }
+    /// As [`Media::begin_read`], of a page that should be `owner`'s; `also` is called in the moment in which
+    /// the read is submitted.
+    pub(crate) async fn begin_read_expecting(
+        &self,
+        owner: PageOwner,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        mut also: impl FnMut(Tag),
+    ) -> Tag {
+        let request = self.request(Phase::Read, ppa, sectors, into).expecting(owner);
+        self.tell(&request);
+        let submitted = self.queued(|| {
+            let tag = self.port.submit(request)?;
+            also(tag);
+            Some(tag)
+        });
+        self.runtime.waiting(Wait::FlashQueue, submitted).await
+    }
+    /// Begins to read the first spare bytes of a block's first or last page as they are (P4) into the
+    /// buffer's OOB.
+    pub(crate) async fn begin_read_mark(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        last: bool,
+        into: BufferId,
+    ) -> Tag {
+        let row = self.runtime.restriction.mark_row(self.lun_of_row[lun.index()], block, last);
+        let target = Target { row, sectors: self.pages.whole(), buffer: into };
+        let mut request = FlashRequest::single(Phase::Read, lun, target);
+        request.flags.raw = true;
+        self.runtime.count(|s| s.flash_reads.metadata += 1);
+        self.submit(request).await
+    }
+
+    /// The lost sectors of a page just read, and its OOB record. Without a record nothing vouches for the
+    /// content.
+    pub(crate) fn judge(
+        &self,
+        outcome: &Outcome,
+        sectors: SectorRange,
+        buffer: BufferId,
+    ) -> (u16, Option<OobRecord>) {
+        let readable = match outcome.status {
+            FlashStatus::Done => !outcome.oob_failed && !outcome.erased,
+            FlashStatus::Uncorrectable => !outcome.oob_failed,
+            FlashStatus::Failed | FlashStatus::Error => false,
+        };
+        let record = if readable { OobRecord::decode(self.pages.dram().borrow().oob(buffer)) } else { None };
+        let lost = match record {
+            Some(record) => record.lost_sectors | outcome.failed_sectors,
+            None => u16::MAX,
+        };
+        let lost = lost & sectors.mask();
+        if lost != 0 {
+            self.runtime.count(|s| s.uncorrectable_sectors += u64::from(lost.count_ones()));
+        }
+        (lost, record)
+    }
+
+    // ---- programs and erases ----
+
+    /// Begins to program a page.
+    pub(crate) async fn begin_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
+        self.count_program(cause);
+        self.submit(self.request(Phase::Program, ppa, self.pages.whole(), from)).await
+    }
+    /// The same if there is room for the request now, and without counting it.
+    pub(crate) fn try_program(&self, ppa: Ppa, from: BufferId) -> Option<Tag> {
+        let request = self.request(Phase::Program, ppa, self.pages.whole(), from);
+        let tag = self.port.submit(request)?;
+        self.tell(&request);
+        Some(tag)
+    }
+    /// Counts a program that has begun.
+    pub(crate) fn count_program(&self, cause: Cause) {
+        self.runtime.count(|s| {
+            *cause.of(&mut s.flash_programs) += 1;
+            s.flash_bytes_written += u64::from(self.runtime.geometry.page_bytes);
+        });
+    }
+    /// Begins to erase a block.
+    pub(crate) async fn begin_erase(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        buffer: BufferId,
+        cause: Cause,
+    ) -> Tag {
+        self.runtime.count(|s| *cause.of(&mut s.flash_erases) += 1);
+        let whole = self.pages.whole();
+        self.submit(self.request_at(Phase::Erase, lun, block, PageInBlock(0), whole, buffer)).await
+    }
+
+    // ---- the queue ----
+
+    /// Requests that can be submitted now.
+    pub(crate) fn room(&self) -> usize {
+        self.port.room()
+    }
+    /// Waits until `begin` has submitted something: it is asked now, and whenever a request has ended.
+    pub(crate) async fn queued<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
+        self.waiters.wait(self.runtime.exec(), begin).await
+    }
+    /// Those that wait in [`Media::queued`] look again.
+    pub(crate) fn ask_again(&self) {
+        self.waiters.wake_all(self.runtime.exec());
+    }
+    /// Waits for the end of an operation that was begun.
+    #[inline]
+    pub(crate) async fn done(&self, tag: Tag) -> Outcome {
+        let outcomes = self.port.finished(tag).await;
+        self.ask_again();
+        outcomes[0]
+    }
+    /// What the channel controller said about the LUN's last fault.
+    pub(crate) fn last_fault(&self, lun: LunIndex) -> Option<FlashError> {
+        self.port.faults().into_iter().rev().find(|(at, _)| *at == lun).map(|(_, error)| error)
+    }
+    #[cfg(test)]
+    pub(crate) fn port(&self) -> &Rc<FlashPort> {
+        &self.port
+    }
+
+    fn request(&self, phase: Phase, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
+        let (lun, block, page) = self.runtime.geometry.split_ppa(ppa);
+        self.request_at(phase, lun, block, page, sectors, buffer)
+    }
+    fn request_at(
+        &self,
+        phase: Phase,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        sectors: SectorRange,
+        buffer: BufferId,
+    ) -> FlashRequest {
+        let row = self.runtime.restriction.row(self.lun_of_row[lun.index()], block, page);
+        FlashRequest::single(phase, lun, Target { row, sectors, buffer })
+    }
+    async fn submit(&self, request: FlashRequest) -> Tag {
+        self.tell(&request);
+        let submitted = self.queued(|| self.port.submit(request));
+        self.runtime.waiting(Wait::FlashQueue, submitted).await
+    }
+    fn tell(&self, request: &FlashRequest) {
+        self.runtime.emit(|| Event::FlashQueued {
+            task: self.runtime.task(),
+            lun: request.lun.0,
+            kind: request.phase.class(),
+            row: request.targets()[0].row.0,
+            buffer: request.targets()[0].buffer.0,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::bench::config;
+    use crate::tests::parts::LowerParts;
+    use aster_units::Content;
+    use std::cell::RefCell;
+    use std::vec::Vec;
+
+    /// The test's controller takes the LUN's next request.
+    fn next(media: &Media, lun: LunIndex) -> Option<(Tag, FlashRequest)> {
+        media.port.try_next(lun, |_| 0)
+    }
+
+    #[test]
+    fn a_request_names_the_row_of_its_page_and_counts_for_its_cause() {
+        let parts = LowerParts::new(config(Content::Fingerprint), 4);
+        let media = Rc::clone(&parts.media);
+        let geometry = media.runtime.geometry;
+        let page = geometry.total_luns() * geometry.blocks_per_lun * u32::from(geometry.pages_per_block) - 2;
+        let (lun, block, of_block) = geometry.split_ppa(Ppa(page));
+        let asking = Rc::clone(&media);
+        parts.exec.spawn(async move {
+            let whole = asking.pages.whole();
+            let tag = asking.begin_read(Ppa(page), whole, BufferId(1), Cause::Scan).await;
+            asking.done(tag).await;
+            asking.begin_program(Ppa(page), BufferId(2), Cause::Gc).await;
+            asking.begin_erase(lun, block, BufferId(3), Cause::Metadata).await;
+        });
+        parts.run();
+        let (tag, read) = next(&media, lun).expect("the read");
+        let row = media.runtime.restriction.row(geometry.lun_addr(lun).lun, block, of_block);
+        assert_eq!(
+            (read.phase, read.targets()[0].row, read.targets()[0].buffer),
+            (Phase::Read, row, BufferId(1))
+        );
+        assert!(next(&media, lun).is_none(), "the program comes after the read has ended");
+        media.port.complete(tag, [Outcome::default(); 4]);
+        parts.run();
+        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(Phase::Program));
+        assert_eq!(next(&media, lun).map(|(_, request)| request.phase), Some(Phase::Erase));
+        let stats = *media.runtime.stats();
+        assert_eq!((stats.flash_reads.scan, stats.flash_programs.gc, stats.flash_erases.metadata), (1, 1, 1));
+        assert_eq!(stats.flash_bytes_written, u64::from(geometry.page_bytes));
+    }
+
+    /// Of three reads two fit the port: the third is submitted when one has ended, and not before.
+    #[test]
+    fn a_request_waits_for_room_and_gets_it_when_another_ends() {
+        let parts = LowerParts::new(config(Content::Fingerprint), 2);
+        let media = Rc::clone(&parts.media);
+        let begun: Rc<RefCell<Vec<u32>>> = Rc::default();
+        for page in 0..3 {
+            let (asking, begun) = (Rc::clone(&media), Rc::clone(&begun));
+            parts.exec.spawn(async move {
+                let whole = asking.pages.whole();
+                let tag = asking.begin_read(Ppa(page), whole, BufferId(page), Cause::Host).await;
+                begun.borrow_mut().push(page);
+                asking.done(tag).await;
+            });
+        }
+        parts.run();
+        assert_eq!((begun.borrow().as_slice(), media.room()), (&[0, 1][..], 0));
+        assert!(media.try_program(Ppa(0), BufferId(0)).is_none());
+        let (tag, _) = next(&media, LunIndex(0)).expect("a read");
+        media.port.complete(tag, [Outcome::default(); 4]);
+        parts.run();
+        assert_eq!(begun.borrow().as_slice(), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,230 @@
+//! Pages in their buffers: which granules a page has, and moving, comparing and marking them.
+
+use crate::page::lost;
+use crate::terms::config::FtlConfig;
+use aster_ports::dram::SharedDram;
+use aster_ports::flash::Outcome;
+use aster_units::{BufferId, Content, Geometry, SECTOR_BYTES, SectorRange};
+
+/// Granules of a page, one bit each: 512 bytes in full content, a sector where content is fingerprints.
+pub(crate) type Granules = u128;
+
+/// The page buffers of a drive, and the shape of what they hold.
+pub(crate) struct PageBuffers {
+    content: Content,
+    geometry: Geometry,
+    dram: SharedDram,
+}
+
+impl PageBuffers {
+    /// The buffers in `dram`, of pages as the configuration has them.
+    pub(crate) fn new(config: &FtlConfig, dram: SharedDram) -> Self {
+        PageBuffers { content: config.content, geometry: config.geometry, dram }
+    }
+    /// The memory that they are in.
+    pub(crate) fn dram(&self) -> &SharedDram {
+        &self.dram
+    }
+
+    // ---- the shape of a page ----
+
+    /// Host bytes a granule.
+    pub(crate) fn granule_bytes(&self) -> u32 {
+        match self.content {
+            Content::Full => 512,
+            Content::Fingerprint => SECTOR_BYTES as u32,
+        }
+    }
+    /// Granules a sector.
+    pub(crate) fn granules_per_sector(&self) -> u32 {
+        SECTOR_BYTES as u32 / self.granule_bytes()
+    }
+    /// Granules a page.
+    pub(crate) fn granules_per_page(&self) -> u32 {
+        self.geometry.page_bytes / self.granule_bytes()
+    }
+    /// The granules of the sectors in `sectors`.
+    pub(crate) fn granules_of(&self, sectors: u16) -> u128 {
+        let per = self.granules_per_sector();
+        let one = (1u128 << per) - 1;
+        (0..u32::from(self.geometry.sectors_per_page()))
+            .filter(|s| sectors >> s & 1 == 1)
+            .fold(0, |all, s| all | one << (s * per))
+    }
+    /// The granules that could not be corrected.
+    pub(crate) fn failed_granules(&self, outcome: &Outcome) -> u128 {
+        match self.content {
+            Content::Full => u128::from_le_bytes(outcome.lost_parts()),
+            Content::Fingerprint => self.granules_of(outcome.failed_sectors),
+        }
+    }
+    /// The sectors that `granules` touch.
+    pub(crate) fn sectors_of(&self, granules: u128) -> u16 {
+        let per = self.granules_per_sector();
+        let one = (1u128 << per) - 1;
+        (0..u32::from(self.geometry.sectors_per_page()))
+            .filter(|s| granules >> (s * per) & one != 0)
+            .fold(0, |all, s| all | 1 << s)
+    }
+
+    /// All granules of a page.
+    pub(crate) fn whole_page(&self) -> Granules {
+        mask(0, self.granules_per_page())
+    }
+    /// The granules that these bytes of a page touch.
+    pub(crate) fn granules_at(&self, start: u32, bytes: u32) -> Granules {
+        mask(start / self.granule_bytes(), bytes / self.granule_bytes())
+    }
+    /// The sectors of a whole page.
+    pub(crate) fn whole(&self) -> SectorRange {
+        SectorRange::whole(self.geometry.sectors_per_page())
+    }
+    /// The first sector of a page.
+    pub(crate) fn one_sector(&self) -> SectorRange {
+        SectorRange { first: 0, count: 1 }
+    }
+
+    // ---- granules of buffers ----
+
+    /// Bytes that a granule takes in a buffer.
+    fn granule_len(&self) -> usize {
+        match self.content {
+            Content::Full => self.granule_bytes() as usize,
+            Content::Fingerprint => Content::Fingerprint.sector_len(),
+        }
+    }
+    /// Fills granules with zeroes.
+    pub(crate) fn zero(&self, buffer: BufferId, granules: Granules) {
+        let len = self.granule_len();
+        let mut dram = self.dram.borrow_mut();
+        let page = dram.page_mut(buffer);
+        for granule in bits(granules) {
+            page[granule * len..(granule + 1) * len].fill(0);
+        }
+    }
+    /// Whether two buffers hold the same there.
+    pub(crate) fn is_equal(&self, a: BufferId, b: BufferId, granules: Granules) -> bool {
+        let len = self.granule_len();
+        let dram = self.dram.borrow();
+        let (a, b) = (dram.page(a), dram.page(b));
+        bits(granules).all(|g| a[g * len..(g + 1) * len] == b[g * len..(g + 1) * len])
+    }
+    /// Notes lost granules in the sectors of a page that is to be written.
+    pub(crate) fn note_lost(&self, buffer: BufferId, lost: Granules) {
+        // Where a granule is a sector there is nothing to tell beyond what the OOB record says.
+        if self.content == Content::Full {
+            let mut dram = self.dram.borrow_mut();
+            for (sector, bytes) in dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate() {
+                let lost = (lost >> (sector as u32 * self.granules_per_sector())) as lost::Blocks;
+                if lost != 0 {
+                    lost::note(bytes, lost);
+                }
+            }
+        }
+    }
+    /// The lost granules of a page that was read: those that `failed` now, and what the `noted` sectors say.
+    /// What they still hold comes to its place.
+    pub(crate) fn take_notes(&self, buffer: BufferId, noted: u16, failed: Granules) -> Granules {
+        if self.content != Content::Full {
+            return self.granules_of(noted) | failed;
+        }
+        let mut dram = self.dram.borrow_mut();
+        let sectors = dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate();
+        sectors.filter(|(sector, _)| noted >> sector & 1 == 1).fold(failed, |all, (sector, bytes)| {
+            let at = sector as u32 * self.granules_per_sector();
+            all | Granules::from(lost::take_note(bytes, (failed >> at) as lost::Blocks)) << at
+        })
+    }
+    /// Copies granules to the same place in another buffer.
+    pub(crate) fn copy_granules(&self, from: BufferId, to: BufferId, granules: Granules) {
+        let len = self.granule_len();
+        let mut held = [0; SECTOR_BYTES];
+        let mut dram = self.dram.borrow_mut();
+        for granule in bits(granules) {
+            let at = granule * len..(granule + 1) * len;
+            held[..len].copy_from_slice(&dram.page(from)[at.clone()]);
+            dram.page_mut(to)[at].copy_from_slice(&held[..len]);
+        }
+    }
+}
+
+fn mask(first: u32, count: u32) -> Granules {
+    if count == 0 { 0 } else { (Granules::MAX >> (Granules::BITS - count)) << first }
+}
+
+fn bits(mut granules: Granules) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let first = granules.trailing_zeros() as usize;
+        granules &= granules.wrapping_sub(1);
+        (first < Granules::BITS as usize).then_some(first)
+    })
+}
+
+/// The smallest run of sectors that holds all of `sectors`.
+pub(crate) fn span(sectors: u16) -> SectorRange {
+    let first = sectors.trailing_zeros() as u8;
+    SectorRange { first, count: 16 - sectors.leading_zeros() as u8 - first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::oob::OOB_BYTES;
+    use crate::tests::bench::config;
+    use aster_ports::dram::Dram;
+
+    const A: BufferId = BufferId(0);
+    const B: BufferId = BufferId(1);
+
+    fn buffers(content: Content) -> PageBuffers {
+        let config = config(content);
+        PageBuffers::new(
+            &config,
+            Dram::new(content, config.geometry.sectors_per_page(), OOB_BYTES as u8, 2, 1, 0),
+        )
+    }
+
+    #[test]
+    fn a_page_has_as_many_granules_as_its_content_can_tell_apart() {
+        for (content, per_sector) in [(Content::Full, 8), (Content::Fingerprint, 1)] {
+            let pages = buffers(content);
+            let sectors = u32::from(pages.geometry.sectors_per_page());
+            assert_eq!(pages.granules_per_page(), sectors * per_sector);
+            assert_eq!(pages.whole_page().count_ones(), sectors * per_sector);
+            assert_eq!(pages.granules_of(0b10), mask(per_sector, per_sector));
+            assert_eq!(pages.sectors_of(1 << per_sector), 0b10);
+            assert_eq!(pages.granules_at(SECTOR_BYTES as u32, SECTOR_BYTES as u32), pages.granules_of(0b10));
+        }
+        assert_eq!(span(0b0110), SectorRange { first: 1, count: 2 });
+    }
+
+    #[test]
+    fn granules_are_copied_compared_and_zeroed_by_themselves() {
+        for content in [Content::Full, Content::Fingerprint] {
+            let pages = buffers(content);
+            pages.dram.borrow_mut().page_mut(A).fill(0x5A);
+            pages.zero(B, pages.whole_page());
+            assert!(!pages.is_equal(A, B, 0b1) && pages.is_equal(A, B, 0));
+            pages.copy_granules(A, B, 0b10);
+            assert!(pages.is_equal(A, B, 0b10) && !pages.is_equal(A, B, 0b01));
+            pages.zero(B, 0b10);
+            assert!(!pages.is_equal(A, B, 0b10));
+        }
+    }
+
+    /// Where a granule is a sector the OOB record says it all; else each lost sector notes which of its
+    /// granules are lost, and gives them back when it is read.
+    #[test]
+    fn what_is_lost_is_noted_in_the_page_and_found_again() {
+        let lost = 0b110 << 8;
+        let pages = buffers(Content::Full);
+        pages.dram.borrow_mut().page_mut(A).fill(0x5A);
+        pages.copy_granules(A, B, pages.whole_page());
+        pages.note_lost(A, lost);
+        assert!(!pages.is_equal(A, B, pages.granules_of(0b10)), "the note stands in the sector");
+        assert_eq!(pages.take_notes(A, 0b10, 0b1), lost | 0b1, "with what failed now");
+        assert!(pages.is_equal(A, B, pages.whole_page() & !lost), "what was not lost is as it was");
+        let pages = buffers(Content::Fingerprint);
+        assert_eq!(pages.take_notes(A, 0b10, 0b1), 0b11);
+    }
+}

@@ -1,0 +1,123 @@
+//! What every part of the FTL runs on: the core and its costs, statistics, events, and waiting.
+
+use crate::terms::config::FtlConfig;
+use aster_events::{Event, Function, Recorder, Wait};
+use aster_exec::{Core, Exec, WaitQueue};
+use aster_parties::{DriveState, TranslationStats};
+use aster_units::{Geometry, Restriction};
+use core::cell::{Ref, RefCell};
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
+
+/// As events number no data buffer entry in particular.
+pub(crate) const ANY_BUFFER: u32 = u32::MAX;
+
+/// The firmware's core, what the drive is, and what is told of its work.
+pub(crate) struct Runtime {
+    /// The core that the FTL runs on.
+    pub(crate) core: Core,
+    /// Constant, as are the next two, which follow from it.
+    pub(crate) config: FtlConfig,
+    pub(crate) geometry: Geometry,
+    pub(crate) restriction: Restriction,
+    pub(crate) recorder: Recorder,
+    stats: RefCell<TranslationStats>,
+    boot_waiters: WaitQueue,
+}
+
+impl Runtime {
+    /// Nothing has been done yet.
+    pub(crate) fn new(core: &Core, config: FtlConfig, recorder: Recorder) -> Self {
+        Runtime {
+            core: core.clone(),
+            config,
+            geometry: config.geometry,
+            restriction: config.restriction(),
+            recorder,
+            stats: RefCell::default(),
+            // Intake, the scan, and garbage collection of each LUN.
+            boot_waiters: WaitQueue::with_capacity(config.geometry.total_luns() as usize + 2),
+        }
+    }
+    pub(crate) fn exec(&self) -> &Exec {
+        self.core.exec()
+    }
+    #[inline]
+    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.recorder.is_on() {
+            self.recorder.emit(self.core.now(), event);
+        }
+    }
+    /// Spends `cycles` of the core on `function`.
+    #[inline]
+    pub(crate) fn spend(&self, function: Function, cycles: u64) {
+        self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
+    }
+    /// The firmware task that runs, as events number it.
+    pub(crate) fn task(&self) -> u32 {
+        self.exec().current().number()
+    }
+    #[inline]
+    pub(crate) fn count(&self, change: impl FnOnce(&mut TranslationStats)) {
+        change(&mut self.stats.borrow_mut());
+    }
+    /// What has been done so far.
+    pub(crate) fn stats(&self) -> Ref<'_, TranslationStats> {
+        self.stats.borrow()
+    }
+    /// What the drive can do.
+    pub(crate) fn state(&self) -> DriveState {
+        self.stats.borrow().state
+    }
+    /// Waits until the drive has booted, or could not.
+    pub(crate) async fn booted(&self) {
+        self.boot_waiters.wait(self.exec(), || (self.state() != DriveState::Booting).then_some(())).await;
+    }
+    /// The state after boot has been set: those that wait for it go on.
+    pub(crate) fn end_boot(&self) {
+        self.boot_waiters.wake_all(self.exec());
+    }
+
+    // ---- waiting, and telling what for ----
+
+    /// Waits for one wake of `queue`; the caller looks again at what it waits for.
+    pub(crate) async fn wait_once(&self, queue: &WaitQueue, reason: Wait) {
+        self.waiting(reason, self.woken(queue)).await;
+    }
+    /// One wake of `queue`.
+    pub(crate) async fn woken(&self, queue: &WaitQueue) {
+        let mut waited = false;
+        queue.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
+    }
+
+    /// Tells what the task waits for until `future` is ready, if it isn't at once.
+    pub(crate) async fn waiting<T>(&self, reason: Wait, future: impl Future<Output = T>) -> T {
+        self.waiting_for(reason, ANY_BUFFER, future).await
+    }
+    /// The same where the wait is for data buffer entry `buffer`; [`ANY_BUFFER`] for none in particular.
+    pub(crate) async fn waiting_for<T>(
+        &self,
+        reason: Wait,
+        buffer: u32,
+        future: impl Future<Output = T>,
+    ) -> T {
+        let mut future = pin!(future);
+        let mut told = false;
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(value) => {
+                if told {
+                    self.emit(|| Event::WaitEnded { task: self.task() });
+                }
+                Poll::Ready(value)
+            }
+            Poll::Pending => {
+                if !core::mem::replace(&mut told, true) {
+                    self.emit(|| Event::WaitStarted { task: self.task(), reason: reason.number(), buffer });
+                }
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
