@@ -7,7 +7,6 @@ use crate::blocks::unsettled::Safety;
 use crate::drive::Drive;
 use crate::terms::block::{BlockState, Stream};
 use alloc::vec::Vec;
-use aster_events::Wait;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{LunIndex, Ppa};
 
@@ -15,7 +14,7 @@ const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 
 impl Drive {
     /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
-    /// [`Drive::settle_line`] must follow at once.
+    /// `BlockPool::settle_line` must follow at once.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
@@ -30,29 +29,18 @@ impl Drive {
             self.media_changed();
         }
         if ended || settled {
-            self.gc_waiters[lun.index()].wake(self.exec());
+            self.blocks.ask_collector(lun);
         }
         if !done {
-            self.settle_waiters[lun.index()].wake_all(self.exec());
+            self.blocks.durable_changed(lun);
         }
         done
-    }
-    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
-    /// complete: it may be theirs to complete now.
-    pub(crate) fn settle_line(&self, ppa: Ppa) {
-        let lun = {
-            let mut blocks = self.blocks.borrow_mut();
-            blocks.settle_line(ppa);
-            let block = blocks.block_of(ppa);
-            blocks.lun_of(block)
-        };
-        self.settle_waiters[lun.index()].wake_all(self.exec());
     }
     /// Waits for padding that has begun.
     pub(crate) async fn padded(&self, begun: impl IntoIterator<Item = (Ppa, Tag)>) {
         for (ppa, tag) in begun {
             if self.program_done(ppa, tag).await {
-                self.settle_line(ppa);
+                self.blocks.settle_line(ppa);
             }
         }
     }
@@ -67,7 +55,7 @@ impl Drive {
             let safety = self.blocks.borrow().safety(ppa);
             match safety {
                 Safety::Safe => return,
-                Safety::Pending => self.wait_once(&self.settle_waiters[lun.index()], Wait::WordLine).await,
+                Safety::Pending => self.blocks.wait_durable(lun).await,
                 Safety::Open if !self.is_hosts_line(lun, ppa) => return,
                 // `None` when others have completed the line while this one waited for the LUN's queue.
                 Safety::Open => {

@@ -68,11 +68,7 @@ impl Drive {
         self.was_read_only.set(self.was_read_only.get() || self.has_counted_out());
     }
     pub(crate) fn has_counted_out(&self) -> bool {
-        let counts = [self.sequence.get(), self.log.borrow().number, self.stored.borrow().generation];
+        let counts = [self.blocks.last_sequence(), self.log.borrow().number, self.stored.borrow().generation];
         counts.iter().any(|&count| count > COUNT_SPENT)
-    }
-    /// A shutdown has been through, and nothing has changed since.
-    pub(crate) fn is_shut_down(&self) -> bool {
-        self.gc_held.get() && !self.rests_since_boot.get()
     }
 }

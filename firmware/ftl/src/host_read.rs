@@ -3,7 +3,7 @@
 use crate::drive::Drive;
 use crate::terms::cause::Cause;
 use aster_events::Function;
-use aster_ports::flash::{Outcome, PageCheck, PageOwner, Tag};
+use aster_ports::flash::{Outcome, PageCheck, PageOwner};
 use aster_ports::host::{DmaError, DmaRequest, DmaTag};
 use aster_units::{BufferId, Lpn, Ppa, SectorRange};
 
@@ -15,18 +15,7 @@ pub(crate) struct HostTransfer {
 }
 
 impl Drive {
-    /// Begins to read sectors of a page.
-    pub(crate) async fn begin_read(
-        &self,
-        ppa: Ppa,
-        sectors: SectorRange,
-        into: BufferId,
-        cause: Cause,
-    ) -> Tag {
-        self.count_disturbance(ppa);
-        self.media.begin_read(ppa, sectors, into, cause).await
-    }
-    /// As [`Drive::read`]. Where operation sets are kept below, the transfer goes along with the read as the
+    /// As a plain read. Where operation sets are kept below, the transfer goes along with the read as the
     /// last of its set (Fig 10), unless there is no room for it.
     pub(crate) async fn read_for_host(
         &self,
@@ -37,10 +26,10 @@ impl Drive {
         transfer: &mut HostTransfer,
     ) -> Outcome {
         if !self.host.keeps_sets() {
-            return self.read(ppa, sectors, into, Cause::Host).await;
+            return self.blocks.read(ppa, sectors, into, Cause::Host).await;
         }
         self.count(|s| s.flash_reads.host += 1);
-        self.count_disturbance(ppa);
+        self.blocks.count_disturbance(ppa);
         self.spend(Function::HostDma, self.config.costs.dma);
         self.core.settle().await;
         let owner = PageOwner(lpn.0);
@@ -58,10 +47,5 @@ impl Drive {
             transfer.begun = None;
         }
         outcome
-    }
-    /// Reads sectors of a page.
-    pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {
-        let tag = self.begin_read(ppa, sectors, into, cause).await;
-        self.media.done(tag).await
     }
 }

@@ -38,7 +38,6 @@ mod checkpoint;
 mod collector;
 mod drive;
 mod durable;
-mod fading;
 mod health;
 mod host;
 mod host_read;

@@ -39,7 +39,7 @@ impl Drive {
         };
         let root = Root {
             clean,
-            sequence: self.sequence.get(),
+            sequence: self.blocks.last_sequence(),
             shape: self.shape(),
             stored: self.stored.borrow().clone(),
             log: place,

@@ -3,5 +3,6 @@
 
 pub(crate) mod moves;
 pub(crate) mod outbox;
+pub(crate) mod pool;
 pub(crate) mod table;
 pub(crate) mod unsettled;

@@ -8,7 +8,7 @@ use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::PROGRAM_ATTEMPTS;
-use aster_events::{Event, Wait};
+use aster_events::Event;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
 
@@ -70,7 +70,7 @@ impl Cache {
         let record = OobRecord {
             kind: PageKind::Data,
             lpn: lpn.0,
-            sequence: self.drive.next_sequence(),
+            sequence: self.drive.blocks.next_sequence(),
             lost_sectors,
             copy: 0,
         };
@@ -78,7 +78,7 @@ impl Cache {
     }
     /// Programs a page, in another block where one fails.
     pub(crate) async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
-        let lun = self.drive.lun_of(lpn);
+        let lun = self.drive.blocks.lun_of(lpn);
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
@@ -108,8 +108,8 @@ impl Cache {
             if self.drive.blocks.borrow().is_exhausted(lun) || self.drive.log.borrow().dead {
                 return Err(HostStatus::ReadOnly);
             }
-            self.drive.gc_waiters[lun.index()].wake(self.drive.exec());
-            self.drive.wait_once(&self.drive.room_waiters[lun.index()], Wait::Room).await;
+            self.drive.blocks.ask_collector(lun);
+            self.drive.blocks.wait_room(lun).await;
         }
     }
     /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.

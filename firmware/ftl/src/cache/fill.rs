@@ -94,10 +94,10 @@ impl Cache {
         self.drive.blocks.borrow_mut().read_begins(ppa);
         let outcome = match transfer {
             Some(transfer) => self.drive.read_for_host(ppa, lpn, sectors, into, transfer).await,
-            None => self.drive.read(ppa, sectors, into, cause).await,
+            None => self.drive.blocks.read(ppa, sectors, into, cause).await,
         };
-        self.drive.read_over(ppa);
-        self.drive.look_for_fading(ppa, &outcome);
+        self.drive.blocks.read_over(ppa);
+        self.drive.blocks.check_retention(ppa, &outcome);
         let (lost, record) = self.drive.media.judge(&outcome, sectors, into);
         if lost != 0 {
             self.drive.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));

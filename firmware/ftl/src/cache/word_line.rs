@@ -57,10 +57,11 @@ impl Cache {
     fn with_companions(&self, entry: EntryId) -> Together {
         let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
         let mut buffer = self.buffer.borrow_mut();
-        let lun = self.drive.lun_of(buffer.lpn(entry));
+        let lun = self.drive.blocks.lun_of(buffer.lpn(entry));
         while together.count < self.drive.config.pages_at_once() as usize {
             self.drive.spend(Function::DataBufferManager, self.drive.config.costs.buffer);
-            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.drive.lun_of(lpn) == lun) else {
+            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.drive.blocks.lun_of(lpn) == lun)
+            else {
                 break;
             };
             together.push(one);
@@ -69,7 +70,7 @@ impl Cache {
     }
     /// Programs whole entries of one LUN on one word line. What became of the first of them.
     async fn evict_together(&self, entries: &[EntryId]) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.drive.lun_of(self.to_evict(*entries.first()?).0);
+        let lun = self.drive.blocks.lun_of(self.to_evict(*entries.first()?).0);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (&entry, buffer) in entries.iter().zip(&mut buffers) {
             *buffer = BufferId(entry.0);

@@ -7,7 +7,6 @@
 //! | | no whole log, but data | looks at every page (see `rebuild`) |
 //! | | nothing | is from the factory: finds its bad blocks and stores an empty map |
 
-use crate::blocks::table::Blocks;
 use crate::checkpoint::error::BootError;
 use crate::checkpoint::recover::NoRecovery;
 use crate::checkpoint::state::Checkpoint;
@@ -80,7 +79,7 @@ impl Checkpoint {
     /// As before any boot: what an attempt that failed has left is gone.
     fn forget_everything(&self) {
         self.mapping.map.replace(Map::new(self.drive.logical_pages));
-        self.drive.blocks.replace(Blocks::of(&self.drive.config));
+        self.drive.blocks.clear();
         self.drive.log.replace(Log::default());
         self.drive.lay_out_log(|_| true);
         OobRecord::padding().encode(
@@ -92,7 +91,7 @@ impl Checkpoint {
         if root.shape != self.drive.shape() {
             return Err(BootError::OtherDrive);
         }
-        self.drive.sequence.set(root.sequence);
+        self.drive.blocks.set_sequence(root.sequence);
         let table = self.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_pages()?;

@@ -15,10 +15,10 @@ impl Checkpoint {
     ///
     /// Gives [`HostStatus::WriteFault`] when a block could neither be erased nor has become unreadable.
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
-        self.collector.hold_gc().await;
+        self.collector.pause_gc().await;
         // What was unmapped must not seem to be there after a loss of power, once its blocks are erased.
         if let Err(status) = self.drive.log_trims().await {
-            self.drive.release_gc();
+            self.drive.blocks.resume_gc();
             return status;
         }
         // One block a LUN at a time, all LUNs side by side.
@@ -34,7 +34,7 @@ impl Checkpoint {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
         self.drive.media_changed();
-        self.drive.release_gc();
+        self.drive.blocks.resume_gc();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
@@ -64,7 +64,7 @@ impl Checkpoint {
         let whole = self.drive.pages.whole();
         let first = self.drive.blocks.borrow().first_page(block);
         for page in 0..u32::from(self.drive.geometry.pages_per_block) {
-            let outcome = self.drive.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
+            let outcome = self.drive.blocks.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),

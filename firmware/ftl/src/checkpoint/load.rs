@@ -70,7 +70,8 @@ impl Checkpoint {
                 && in_flight.len() < self.drive.geometry.total_luns() as usize
             {
                 let at = self.drive.map_place(&stored.blocks, map_stripes::place_of(next));
-                let tag = self.drive.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
+                let tag =
+                    self.drive.blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }

@@ -96,6 +96,7 @@ impl Checkpoint {
                 let first = self.drive.blocks.borrow().first_page(block);
                 tags.push(
                     self.drive
+                        .blocks
                         .begin_read(first, self.drive.pages.whole(), self.look_buffer(n), Cause::Metadata)
                         .await,
                 );
@@ -139,7 +140,7 @@ impl Checkpoint {
                 let at = Ppa(first.0 + next * copies);
                 in_flight.push_back((
                     next,
-                    self.drive.begin_read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await,
+                    self.drive.blocks.begin_read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await,
                 ));
                 next += 1;
             }
@@ -165,7 +166,7 @@ impl Checkpoint {
         let first = self.drive.blocks.borrow().first_page(block);
         for copy in from..self.drive.log_copies() {
             let at = Ppa(first.0 + line * self.drive.log_copies() + copy);
-            let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
+            let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
             let page = self.drive.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;

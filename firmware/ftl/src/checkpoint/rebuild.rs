@@ -90,7 +90,7 @@ impl Checkpoint {
         versions.iter().for_each(|version| {
             map.set(version.lpn, version.ppa);
         });
-        self.drive.sequence.set(look.sequence);
+        self.drive.blocks.set_sequence(look.sequence);
         self.generation.set(look.generation);
         self.drive.log.borrow_mut().number = look.log_number;
     }
@@ -110,10 +110,12 @@ impl Checkpoint {
                 let first = self.drive.blocks.borrow().first_page(index);
                 let read = self
                     .drive
+                    .blocks
                     .read(first, self.drive.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
                     .await;
                 let other = self
                     .drive
+                    .blocks
                     .read(first, self.drive.pages.whole(), self.look_buffer(lun.index()), Cause::Metadata)
                     .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {

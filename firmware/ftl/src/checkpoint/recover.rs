@@ -127,7 +127,7 @@ impl Checkpoint {
         let look = self.look_into(&ranges).await;
         self.drive.was_read_only.set(self.drive.was_read_only.get() || last.read_only || look.log_end);
         self.take_over_log(&log, &last);
-        self.drive.sequence.set(last.sequence.max(look.sequence));
+        self.drive.blocks.set_sequence(last.sequence.max(look.sequence));
         let void = self.void(&log.pages);
         let found: Vec<_> = look.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
         let newer = self.weigh(found, &last, &trims).await;
@@ -292,7 +292,10 @@ impl Checkpoint {
         let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
         Some((
             lun,
-            self.drive.begin_read(at, self.drive.pages.whole(), self.data_buffer(lun), Cause::Metadata).await,
+            self.drive
+                .blocks
+                .begin_read(at, self.drive.pages.whole(), self.data_buffer(lun), Cause::Metadata)
+                .await,
         ))
     }
     /// A page of the log or of a stored map keeps its content in another way than data where that is
@@ -301,7 +304,7 @@ impl Checkpoint {
     async fn look_for_metadata(&self, block: BlockIndex, page: u32) -> Found {
         let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
         let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
-        let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
+        let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     /// What a page that was read as a whole holds.
@@ -409,6 +412,7 @@ impl Checkpoint {
                 let buffer = self.data_buffer(next % depth);
                 let tag = self
                     .drive
+                    .blocks
                     .begin_read(unsure[next].2, self.drive.pages.whole(), buffer, Cause::Metadata)
                     .await;
                 in_flight.push_back((next, tag));

@@ -106,7 +106,7 @@ impl Checkpoint {
         }
         let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
         let at = self.drive.map_place(&stored.blocks, place);
-        let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
+        let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
         self.drive
             .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
             .then_some(buffer)

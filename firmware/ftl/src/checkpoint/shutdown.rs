@@ -9,7 +9,7 @@ impl Checkpoint {
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if !self.drive.marked_dirty.get() {
             // What only looks after data at rest comes to rest as well. It may have begun to move some of it.
-            self.collector.hold_gc().await;
+            self.collector.pause_gc().await;
             if !self.drive.marked_dirty.get() {
                 return HostStatus::Success;
             }
@@ -19,10 +19,10 @@ impl Checkpoint {
         if self.drive.has_counted_out() {
             return HostStatus::Success;
         }
-        self.drive.release_gc();
+        self.drive.blocks.resume_gc();
         let blocks = self.blocks_for(self.drive.map_pages() + self.drive.table_pages());
         self.collector.collect_ahead(blocks.div_ceil(self.drive.geometry.total_luns())).await;
-        self.collector.hold_gc().await;
+        self.collector.pause_gc().await;
         self.lock_storing().await;
         let stored = self.store_map(true).await;
         if stored {
@@ -35,7 +35,7 @@ impl Checkpoint {
             return HostStatus::Success;
         }
         let found_again = self.end_without_map().await;
-        self.drive.release_gc();
+        self.drive.blocks.resume_gc();
         match found_again {
             Ok(()) => HostStatus::Success,
             Err(_) => HostStatus::WriteFault,

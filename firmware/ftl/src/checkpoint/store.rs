@@ -157,8 +157,8 @@ impl Checkpoint {
                 _ => self.drive.retire(lun, block),
             }
             self.drive.blocks.borrow_mut().erase_ended(lun);
-            self.drive.gc_waiters[lun.index()].wake(self.drive.exec());
-            self.drive.room_waiters[lun.index()].wake_all(self.drive.exec());
+            self.drive.blocks.ask_collector(lun);
+            self.drive.blocks.room_changed(lun);
         }
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
@@ -269,7 +269,7 @@ impl Checkpoint {
     /// Groups whose parity is stored: all, but where the blocks set aside for a map end before. A drive on
     /// which nothing was ever written has nothing to lose.
     fn group_parities(&self, pages: u32) -> u32 {
-        if self.drive.sequence.get() == 0 {
+        if self.drive.blocks.last_sequence() == 0 {
             return 0;
         }
         let most = self.drive.config.map_blocks() * u64::from(self.drive.geometry.pages_per_block);

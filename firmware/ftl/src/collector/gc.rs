@@ -7,7 +7,7 @@ use crate::terms::oob::{COPIES, OobRecord, PageKind};
 use crate::terms::sizes::{PAGES_PER_WORD_LINE_MAX, PROGRAM_ATTEMPTS};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
-use aster_events::{Event, Function, Wait};
+use aster_events::{Event, Function};
 use aster_parties::DriveState;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
@@ -88,9 +88,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
     };
     collector.drive.booted().await;
     loop {
-        let victim = collector.drive.gc_waiters[lun.index()]
-            .wait(collector.drive.exec(), || collector.begin_victim(lun))
-            .await;
+        let victim = collector.drive.blocks.wait_collector(lun, || collector.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
         let emptied = collector.empty(lun, victim, reason, &mut moves).await;
         match emptied {
@@ -129,7 +127,7 @@ impl Collector {
     /// Chooses a victim when the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // Without a log no block can be erased: nobody could say so.
-        if self.drive.gc_held.get()
+        if self.drive.blocks.is_gc_paused()
             || self.drive.state() == DriveState::Failed
             || self.drive.log.borrow().dead
         {
@@ -163,7 +161,7 @@ impl Collector {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.is_stuck(lun) && !self.drive.room_waiters[lun.index()].is_empty();
+            let stuck = blocks.is_stuck(lun) && self.drive.blocks.is_room_wanted(lun);
             drop(blocks);
             if stuck {
                 self.exhaust(lun);
@@ -187,7 +185,7 @@ impl Collector {
     fn exhaust(&self, lun: LunIndex) {
         self.drive.blocks.borrow_mut().set_exhausted(lun);
         self.drive.set_state(DriveState::ReadOnly);
-        self.drive.room_waiters[lun.index()].wake_all(self.drive.exec());
+        self.drive.blocks.room_changed(lun);
         self.drive.pool_waiters.wake_all(self.drive.exec());
     }
     /// Moves all valid pages out of a block; reads run ahead of programs.
@@ -224,7 +222,7 @@ impl Collector {
                 if wanted {
                     moves.buffers.pop_front();
                     let whole = self.drive.pages.whole();
-                    let tag = self.drive.begin_read(from, whole, buffer, Cause::Gc).await;
+                    let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
                 }
             }
@@ -259,7 +257,7 @@ impl Collector {
         let from = self.drive.blocks.borrow().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
-        let tag = self.drive.begin_read(from, self.drive.pages.whole(), buffer, Cause::Gc).await;
+        let tag = self.drive.blocks.begin_read(from, self.drive.pages.whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
         true
     }
@@ -329,7 +327,7 @@ impl Collector {
                 if self.drive.program_done(to, at.tag).await {
                     // The host may have written or unmapped the page meanwhile: then the copy is garbage.
                     if self.mapping.map.borrow().get(lpn) != at.from {
-                        self.drive.settle_line(to);
+                        self.drive.blocks.settle_line(to);
                     } else {
                         self.mapping.moved(lpn, to);
                         self.drive.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
@@ -382,7 +380,7 @@ impl Collector {
         while self.drive.blocks.borrow().valid(victim) > 0 {
             let begun = self.drive.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
             if !begun {
-                self.drive.wait_once(&self.drive.settle_waiters[lun.index()], Wait::WordLine).await;
+                self.drive.blocks.wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
                 self.drive.pad_line(lun, Stream::Gc).await;
             }
@@ -393,7 +391,7 @@ impl Collector {
         let from = self.drive.blocks.borrow().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
         let whole = self.drive.pages.whole();
-        let tag = self.drive.begin_read(from, whole, buffer, Cause::Gc).await;
+        let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: Stage::Reading };
         let mut copied = false;
         loop {
@@ -423,9 +421,7 @@ impl Collector {
     }
     /// Erases an emptied block, or retires it.
     async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
-        self.drive.read_waiters[lun.index()]
-            .wait(self.drive.exec(), || (!self.drive.blocks.borrow().is_read(block)).then_some(()))
-            .await;
+        self.drive.blocks.wait_unread(lun, block).await;
         let (state, addr) = {
             let blocks = self.drive.blocks.borrow();
             (blocks.state(block), blocks.block_addr(block))
@@ -446,7 +442,7 @@ impl Collector {
         } else {
             self.drive.retire(lun, block);
         }
-        self.drive.room_waiters[lun.index()].wake_all(self.drive.exec());
+        self.drive.blocks.room_changed(lun);
         self.drive.map_room.wake(self.drive.exec());
     }
     /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain.
@@ -464,7 +460,7 @@ impl Collector {
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.drive.gc_waiters[lun.index()].wake(self.drive.exec());
+                self.drive.blocks.ask_collector(lun);
                 let mut waited = false;
                 self.drive
                     .gc_idle
@@ -475,9 +471,8 @@ impl Collector {
         self.gc_free_blocks.set(self.drive.config.gc_free_blocks);
     }
     /// Lets no victim begin and waits until none is in work.
-    pub(crate) async fn hold_gc(&self) {
-        self.drive.gc_held.set(true);
-        self.drive.rests_since_boot.set(false);
+    pub(crate) async fn pause_gc(&self) {
+        self.drive.blocks.pause_gc();
         // Garbage collection waits for word lines that nobody else may be about to complete.
         self.drive.pad_lines().await;
         self.drive.gc_idle.wait(self.drive.exec(), || (self.gc_active.get() == 0).then_some(())).await;

@@ -14,7 +14,7 @@ use aster_units::{Duration, LunIndex};
 pub(crate) async fn run(collector: Rc<Collector>) {
     loop {
         collector
-            .rest_waiter
+            .idle_waiter
             .wait(collector.drive.exec(), || collector.may_erase_ahead().then_some(()))
             .await;
         let commands = collector.drive.stats().commands;
@@ -38,7 +38,7 @@ impl Collector {
     fn may_erase_ahead(&self) -> bool {
         self.drive.blocks.borrow().emptied
             && self.drive.state() == DriveState::Ready
-            && !self.drive.gc_held.get()
+            && !self.drive.blocks.is_gc_paused()
             && !self.drive.storing.get()
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
@@ -49,7 +49,7 @@ impl Collector {
         for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
             if self.drive.blocks.borrow().has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
-                self.drive.gc_waiters[lun.index()].wake(self.drive.exec());
+                self.drive.blocks.ask_collector(lun);
             }
         }
     }
@@ -59,6 +59,6 @@ impl Collector {
             let mut blocks = self.drive.blocks.borrow_mut();
             blocks.emptied = blocks.emptied || blocks.has_empty(lun);
         }
-        self.rest_waiter.wake(self.drive.exec());
+        self.idle_waiter.wake(self.drive.exec());
     }
 }

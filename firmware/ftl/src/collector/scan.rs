@@ -38,7 +38,7 @@ pub(crate) async fn run(collector: Rc<Collector>) {
             continue;
         }
         // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
-        if collector.drive.state() == DriveState::Ready && !collector.drive.is_shut_down() {
+        if collector.drive.state() == DriveState::Ready && !collector.drive.blocks.is_shut_down() {
             match collector.next_metadata_to_scan() {
                 Some(page) => collector.scan_metadata(page).await,
                 None => collector.scan_one().await,
@@ -60,10 +60,11 @@ impl Collector {
         self.drive.blocks.borrow_mut().read_begins(ppa);
         let outcome = self
             .drive
+            .blocks
             .read(ppa, self.drive.pages.whole(), BufferId(self.drive.config.scan_buffer()), Cause::Scan)
             .await;
-        self.drive.read_over(ppa);
-        self.drive.look_for_fading(ppa, &outcome);
+        self.drive.blocks.read_over(ppa);
+        self.drive.blocks.check_retention(ppa, &outcome);
     }
     /// The next page that counts.
     fn next_to_scan(&self) -> Option<Ppa> {
@@ -85,7 +86,7 @@ impl Collector {
     /// Lets the host have its turn between two pages that nobody waits for.
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
         let gap = self.drive.config.background_gap;
-        let is_pressed = self.drive.gc_held.get()
+        let is_pressed = self.drive.blocks.is_gc_paused()
             || self.drive.storing.get()
             || self.drive.state() != DriveState::Ready
             || self.drive.blocks.borrow().free(lun) <= self.gc_free_blocks.get() as usize;

@@ -35,7 +35,8 @@ impl Collector {
         }
         let stored = self.drive.stored.borrow();
         let there = stored.blocks.len() as u32 * u32::from(self.drive.geometry.pages_per_block);
-        let groups = if self.drive.sequence.get() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+        let groups =
+            if self.drive.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
         let (line, copy) = (nth / self.drive.log_copies(), nth % self.drive.log_copies());
@@ -55,7 +56,7 @@ impl Collector {
         let buffer =
             self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.metadata_scan_buffer());
         let (at, commit) = (self.place_of_metadata(page), self.drive.log.borrow().commit);
-        let outcome = self.drive.read(at, self.drive.pages.whole(), buffer, Cause::Scan).await;
+        let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
         if self.drive.storing.get() || self.drive.log.borrow().commit != commit {
             return;

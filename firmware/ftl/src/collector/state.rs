@@ -20,7 +20,7 @@ pub(crate) struct Collector {
     // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
     pub(super) erases_ahead: Box<[Cell<bool>]>,
     // Waiting for the host to leave the drive alone.
-    pub(super) rest_waiter: WaitCell,
+    pub(super) idle_waiter: WaitCell,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped>,
     pub(super) drive: Rc<Drive>,
@@ -36,7 +36,7 @@ impl Collector {
             gc_free_blocks: Cell::new(drive.config.gc_free_blocks),
             gc_active: Cell::new(0),
             erases_ahead: (0..drive.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
-            rest_waiter: WaitCell::default(),
+            idle_waiter: WaitCell::default(),
             host_activity: HostActivity::default(),
             mapping,
             drive,
@@ -67,6 +67,6 @@ impl Collector {
     }
     /// Something has ended that kept the drive from erasing ahead.
     pub(crate) fn look_for_rest(&self) {
-        self.rest_waiter.wake(self.drive.exec());
+        self.idle_waiter.wake(self.drive.exec());
     }
 }

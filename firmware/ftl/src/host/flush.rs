@@ -33,9 +33,7 @@ impl Host {
                     // The line may have been completed, and even settled, while this one waited for the LUN's
                     // queue.
                     None if self.is_safe(lun, order) => break,
-                    None => {
-                        self.drive.wait_once(&self.drive.settle_waiters[lun.index()], Wait::WordLine).await
-                    }
+                    None => self.drive.blocks.wait_durable(lun).await,
                 }
             }
         }

@@ -30,8 +30,8 @@ pub(crate) async fn run(host: Rc<Host>) {
         let status = match refusal(host.drive.state(), command.op) {
             Some(status) => status,
             None => {
-                if changes(command.op) && host.drive.gc_held.get() {
-                    host.drive.release_gc();
+                if changes(command.op) && host.drive.blocks.is_gc_paused() {
+                    host.drive.blocks.resume_gc();
                 }
                 host.cut(&command).await
             }

@@ -116,14 +116,9 @@ impl Drive {
                 OobRecord::padding().encode(self.pages.dram().borrow_mut().oob_mut(buffer));
             }
             *tag = self.media.try_program(Ppa(page), buffer);
-            self.took_page(lun, Ppa(page), copy_of);
+            self.blocks.take_page(lun, Ppa(page), copy_of);
         }
         Some(Begun::Programs(Programs { first, tags, data: from.len() }))
-    }
-    fn took_page(&self, lun: LunIndex, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) {
-        if self.blocks.borrow_mut().take_page(ppa, copy_of) {
-            self.gc_waiters[lun.index()].wake(self.exec());
-        }
     }
     /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when
     /// none is begun.
@@ -133,7 +128,7 @@ impl Drive {
             let next = self.blocks.borrow().next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
             let tag = self.media.try_program(ppa, from)?;
-            self.took_page(lun, ppa, None);
+            self.blocks.take_page(lun, ppa, None);
             Some(Some((ppa, tag)))
         });
         let begun = self.waiting(Wait::FlashQueue, tried).await;

@@ -403,7 +403,7 @@ impl Drive {
                 let suspect = self.blocks.borrow().first_suspect(lun, self.config.listed_blocks());
                 let Some(block) = suspect else { break };
                 let first = self.blocks.borrow().first_page(block);
-                let outcome = self.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
+                let outcome = self.blocks.read(first, self.pages.one_sector(), buffer, Cause::Metadata).await;
                 let erased = outcome.status == FlashStatus::Done && outcome.erased;
                 self.blocks.borrow_mut().clear_suspect(block, erased);
             }
@@ -422,7 +422,7 @@ impl Drive {
         let mut header = Header {
             shape: self.shape(),
             number: log.number + 1,
-            sequence: self.sequence.get(),
+            sequence: self.blocks.last_sequence(),
             commit: log.commit,
             replay_from: log.replay_from,
             stored: None,
@@ -589,7 +589,7 @@ impl Drive {
         }
         self.store_root(false);
         // Those that wait for room learn that there will be none.
-        self.room_waiters.iter().for_each(|waiters| waiters.wake_all(self.exec()));
+        (0..self.geometry.total_luns()).for_each(|lun| self.blocks.room_changed(LunIndex(lun)));
         self.pool_waiters.wake_all(self.exec());
         self.gc_idle.wake(self.exec());
     }
@@ -609,7 +609,7 @@ impl Drive {
             let (ppa, tag) = programs.first();
             let marked = self.program_done(ppa, tag).await;
             if marked {
-                self.settle_line(ppa);
+                self.blocks.settle_line(ppa);
             }
             self.padded(programs.padding()).await;
             if marked {

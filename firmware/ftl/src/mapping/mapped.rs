@@ -27,7 +27,7 @@ impl Mapped {
         let from = self.map.borrow_mut().set(lpn, to);
         self.drive.blocks.borrow_mut().moved(Change { lpn, from, to });
         self.drive.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
-        self.drive.settle_line(to);
+        self.drive.blocks.settle_line(to);
     }
     pub(crate) fn unmap(&self, lpn: Lpn) {
         if !self.map.borrow().get(lpn).is_some() {
@@ -35,16 +35,16 @@ impl Mapped {
         }
         self.drive.mark_dirty();
         self.drive.spend(Function::AddressTranslator, self.drive.config.costs.translate);
-        let sequence = self.drive.next_sequence();
+        let sequence = self.drive.blocks.next_sequence();
         let from = self.map.borrow_mut().set(lpn, Ppa::NONE);
         {
             let mut blocks = self.drive.blocks.borrow_mut();
-            let lun = self.drive.lun_of(lpn);
+            let lun = self.drive.blocks.lun_of(lpn);
             blocks.unsettled.unmapped(lun, lpn);
             blocks.clear_valid(from);
             blocks.trimmed(lun, lpn, 1, sequence);
         }
-        self.drive.after_program(self.drive.lun_of(lpn));
+        self.drive.after_program(self.drive.blocks.lun_of(lpn));
         self.drive.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });
     }
 }

@@ -1,5 +1,5 @@
-//! Flash requests, one at a time: which row of the packages a page is, the queue that a request waits for, and
-//! the count of its cause.
+//! Flash requests, one at a time: which row of the packages a page is, the queue that a request waits
+//! for, and the count of its cause.
 
 use crate::page::buffers::PageBuffers;
 use crate::terms::cause::Cause;

@@ -322,8 +322,8 @@ impl Bench {
                 let unsafe_pages: Vec<_> =
                     parts.drive.blocks.borrow().unsettled.pages(aster_units::LunIndex(l as u32)).collect();
                 (
-                    !parts.drive.room_waiters[l].is_empty(),
-                    !parts.drive.settle_waiters[l].is_empty(),
+                    parts.drive.blocks.is_room_wanted(aster_units::LunIndex(l as u32)),
+                    parts.drive.blocks.is_durable_wanted(aster_units::LunIndex(l as u32)),
                     unsafe_pages,
                 )
             })

@@ -281,7 +281,7 @@ fn the_end_of_the_log_ends_collecting_ahead() {
     let lun = LunIndex(0);
     assert!(parts.drive.blocks.borrow().has_victim(lun));
     // Nothing begins that would end and wake it.
-    parts.drive.gc_held.set(true);
+    parts.drive.blocks.pause_gc();
     let ended = Rc::new(Cell::new(false));
     let (collecting, end) = (parts.clone(), Rc::clone(&ended));
     parts.drive.core.spawn(async move {

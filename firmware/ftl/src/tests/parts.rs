@@ -16,6 +16,7 @@ use std::rc::Rc;
 /// The parts below blocks, of a drive that is ready.
 pub struct LowerParts {
     pub exec: Exec,
+    pub runtime: Rc<Runtime>,
     pub media: Rc<Media>,
 }
 
@@ -31,7 +32,7 @@ impl LowerParts {
         let pages = Rc::new(PageBuffers::new(&config, dram));
         let port = FlashPort::new(&exec, config.geometry.total_luns(), depth, Interrupt::default());
         let media = Rc::new(Media::new(&runtime, &pages, port));
-        LowerParts { exec, media }
+        LowerParts { exec, runtime, media }
     }
     /// Lets all tasks run as far as they come without time passing.
     pub fn run(&self) {

@@ -278,7 +278,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
         parts.drive.core.spawn(async move {
-            let lun = copying.drive.lun_of(Lpn(0));
+            let lun = copying.drive.blocks.lun_of(Lpn(0));
             let copies = [(Lpn(0), from)];
             let begun = copying
                 .drive
@@ -293,7 +293,7 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                 .await;
             let (ppa, tag) = begun.expect("there is room").first();
             assert!(copying.drive.program_done(ppa, tag).await);
-            copying.drive.settle_line(ppa);
+            copying.drive.blocks.settle_line(ppa);
             place.set(Some(ppa));
         });
         bench.settle();

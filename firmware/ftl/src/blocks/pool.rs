@@ -1,0 +1,399 @@
+//! The block pool: the block table with those who wait for a change of it, and the reads and programs that
+//! change it.
+//!
+//! What is above is not called from here but asked: whoever collects garbage waits with
+//! [`BlockPool::wait_collector`], whoever writes with [`BlockPool::wait_room`].
+
+use crate::blocks::table::Blocks;
+use crate::media::requests::Media;
+use crate::terms::block::BlockIndex;
+use crate::terms::cause::Cause;
+use crate::terms::config::{Assigner, RANDOM_ROUNDS};
+use crate::terms::runtime::Runtime;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use aster_events::Wait;
+use aster_exec::{WaitCell, WaitQueue};
+use aster_parties::DriveState;
+use aster_ports::flash::{FlashStatus, Outcome, Tag};
+use aster_units::{BufferId, Geometry, Lpn, LunIndex, Ppa, Rng, SectorRange};
+use core::cell::{Cell, Ref, RefCell, RefMut};
+
+/// The blocks of a drive.
+pub(crate) struct BlockPool {
+    runtime: Rc<Runtime>,
+    media: Rc<Media>,
+    table: RefCell<Blocks>,
+    // Which LUN the pages `n · LUNs + i` belong to.
+    lun_order: Box<[LunIndex]>,
+    // The last sequence number given out.
+    sequence: Cell<u64>,
+    // Per LUN: writers that wait for a block.
+    room_waiters: Box<[WaitQueue]>,
+    // Per LUN: those that wait for programs to be safe from a loss of power.
+    durable_waiters: Box<[WaitQueue]>,
+    // Per LUN: garbage collection that waits for the last read of the block it has emptied.
+    read_waiters: Box<[WaitCell]>,
+    // Per LUN: garbage collection that waits for something to do.
+    collectors: Box<[WaitCell]>,
+    // No victim is begun while the map is stored, and none after that or boot until the host changes
+    // something: a drive at rest stays as its root record says.
+    gc_paused: Cell<bool>,
+    // That pause has lasted since power-on, and there is no other reason for it.
+    paused_since_boot: Cell<bool>,
+}
+
+impl BlockPool {
+    /// All blocks unused and in no list.
+    pub(crate) fn new(runtime: &Rc<Runtime>, media: &Rc<Media>) -> Self {
+        let (config, geometry) = (&runtime.config, &runtime.geometry);
+        let luns = geometry.total_luns();
+        let depth = usize::from(config.slice_workers).min(64);
+        let queues = || (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect();
+        let cells = || (0..luns).map(|_| WaitCell::default()).collect();
+        BlockPool {
+            runtime: Rc::clone(runtime),
+            media: Rc::clone(media),
+            table: RefCell::new(Blocks::of(config)),
+            lun_order: lun_order(geometry, config.assigner),
+            sequence: Cell::new(0),
+            room_waiters: queues(),
+            durable_waiters: queues(),
+            read_waiters: cells(),
+            collectors: cells(),
+            gc_paused: Cell::new(true),
+            paused_since_boot: Cell::new(true),
+        }
+    }
+    /// Forgets all that is known of the blocks.
+    pub(crate) fn clear(&self) {
+        self.table.replace(Blocks::of(&self.runtime.config));
+    }
+    /// The block table. No borrow lives across an await.
+    #[inline]
+    pub(crate) fn borrow(&self) -> Ref<'_, Blocks> {
+        self.table.borrow()
+    }
+    /// The block table, to be changed.
+    #[inline]
+    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Blocks> {
+        self.table.borrow_mut()
+    }
+    /// The LUN of a logical page.
+    #[inline]
+    pub(crate) fn lun_of(&self, lpn: Lpn) -> LunIndex {
+        self.lun_order[lpn.index() % self.lun_order.len()]
+    }
+
+    // ---- sequence numbers ----
+
+    /// Takes the next sequence number.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.set(self.sequence.get() + 1);
+        self.sequence.get()
+    }
+    /// The last sequence number given out.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        self.sequence.get()
+    }
+    /// Numbers go on behind this one.
+    pub(crate) fn set_sequence(&self, last: u64) {
+        self.sequence.set(last);
+    }
+
+    // ---- room ----
+
+    /// Waits until the LUN may have room; the caller looks again.
+    pub(crate) async fn wait_room(&self, lun: LunIndex) {
+        self.runtime.wait_once(&self.room_waiters[lun.index()], Wait::Room).await;
+    }
+    /// Whether a writer waits for room.
+    pub(crate) fn is_room_wanted(&self, lun: LunIndex) -> bool {
+        !self.room_waiters[lun.index()].is_empty()
+    }
+    /// Writers that wait for room in the LUN look again.
+    pub(crate) fn room_changed(&self, lun: LunIndex) {
+        self.room_waiters[lun.index()].wake_all(self.runtime.exec());
+    }
+
+    // ---- programs that a loss of power could undo ----
+
+    /// Waits until other programs of the LUN may be safe; the caller looks again.
+    pub(crate) async fn wait_durable(&self, lun: LunIndex) {
+        self.runtime.wait_once(&self.durable_waiters[lun.index()], Wait::WordLine).await;
+    }
+    /// Those that wait for programs of the LUN to be safe look again.
+    pub(crate) fn durable_changed(&self, lun: LunIndex) {
+        self.durable_waiters[lun.index()].wake_all(self.runtime.exec());
+    }
+    /// Whether someone waits in [`BlockPool::wait_durable`].
+    #[cfg(test)]
+    pub(crate) fn is_durable_wanted(&self, lun: LunIndex) -> bool {
+        !self.durable_waiters[lun.index()].is_empty()
+    }
+    /// A program of the word line of `ppa` has ended. Whoever waits looks again, also when the line is not
+    /// complete: it may be theirs to complete now.
+    pub(crate) fn settle_line(&self, ppa: Ppa) {
+        let lun = {
+            let mut blocks = self.borrow_mut();
+            blocks.settle_line(ppa);
+            let block = blocks.block_of(ppa);
+            blocks.lun_of(block)
+        };
+        self.durable_changed(lun);
+    }
+    /// A program goes to `ppa`, the next page of an open block of the LUN; `copy_of` says what it copies, and
+    /// from where. Garbage collection looks again when that closed the block.
+    pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copy_of: Option<(Lpn, Ppa)>) {
+        let closed = self.borrow_mut().take_page(ppa, copy_of);
+        if closed {
+            self.ask_collector(lun);
+        }
+    }
+
+    // ---- reads ----
+
+    /// Begins to read sectors of a page. That disturbs its block, whose data moves after too many reads.
+    pub(crate) async fn begin_read(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Tag {
+        self.count_disturbance(ppa);
+        self.media.begin_read(ppa, sectors, into, cause).await
+    }
+    /// Reads sectors of a page.
+    pub(crate) async fn read(&self, ppa: Ppa, sectors: SectorRange, into: BufferId, cause: Cause) -> Outcome {
+        let tag = self.begin_read(ppa, sectors, into, cause).await;
+        self.media.done(tag).await
+    }
+    /// Waits until no read keeps a block from being erased.
+    pub(crate) async fn wait_unread(&self, lun: LunIndex, block: BlockIndex) {
+        let unread = || (!self.borrow().is_read(block)).then_some(());
+        self.read_waiters[lun.index()].wait(self.runtime.exec(), unread).await;
+    }
+    /// A read that kept its block from being erased has ended.
+    pub(crate) fn read_over(&self, ppa: Ppa) {
+        let (last, lun) = {
+            let mut blocks = self.borrow_mut();
+            let block = blocks.block_of(ppa);
+            (blocks.read_ends(ppa), blocks.lun_of(block))
+        };
+        if last {
+            self.read_waiters[lun.index()].wake(self.runtime.exec());
+        }
+    }
+
+    /// Has a block's data moved if a read of it found too many wrong bits.
+    pub(crate) fn check_retention(&self, ppa: Ppa, outcome: &Outcome) {
+        let bits = match outcome.status {
+            FlashStatus::Done => outcome.worst_chunk,
+            FlashStatus::Uncorrectable => u8::MAX,
+            FlashStatus::Failed | FlashStatus::Error => return,
+        };
+        let fades = self.borrow_mut().found_wrong_bits(ppa, bits);
+        if fades {
+            self.begin_refresh(ppa);
+        }
+    }
+    /// Counts a read, and has the block's data moved after too many.
+    #[inline]
+    pub(crate) fn count_disturbance(&self, ppa: Ppa) {
+        let disturbed = self.borrow_mut().count_read(ppa);
+        if disturbed {
+            self.begin_refresh(ppa);
+        }
+    }
+    #[cold]
+    fn begin_refresh(&self, ppa: Ppa) {
+        if self.runtime.state() != DriveState::Ready {
+            return;
+        }
+        // A drive that has only been read since power-on has let garbage collection rest so far.
+        if self.paused_since_boot.get() {
+            self.resume_gc();
+        }
+        let (lun, ..) = self.runtime.geometry.split_ppa(ppa);
+        self.ask_collector(lun);
+    }
+
+    // ---- garbage collection ----
+
+    /// Waits until `begin` finds something to do for the LUN's garbage collection.
+    pub(crate) async fn wait_collector<T>(&self, lun: LunIndex, begin: impl FnMut() -> Option<T>) -> T {
+        self.collectors[lun.index()].wait(self.runtime.exec(), begin).await
+    }
+    /// The LUN's garbage collection looks for something to do.
+    pub(crate) fn ask_collector(&self, lun: LunIndex) {
+        self.collectors[lun.index()].wake(self.runtime.exec());
+    }
+    /// No victim may be begun.
+    pub(crate) fn is_gc_paused(&self) -> bool {
+        self.gc_paused.get()
+    }
+    /// Lets no victim begin.
+    pub(crate) fn pause_gc(&self) {
+        self.gc_paused.set(true);
+        self.paused_since_boot.set(false);
+    }
+    /// Lets victims begin again.
+    pub(crate) fn resume_gc(&self) {
+        self.gc_paused.set(false);
+        self.paused_since_boot.set(false);
+        for cell in &self.collectors {
+            cell.wake(self.runtime.exec());
+        }
+    }
+    /// A shutdown has been through, and nothing has changed since.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.gc_paused.get() && !self.paused_since_boot.get()
+    }
+}
+
+/// The LUNs in the order in which consecutive logical pages go to them. A LUN's index counts channel first.
+fn lun_order(geometry: &Geometry, assigner: Assigner) -> Box<[LunIndex]> {
+    let (channels, per_channel) = (u32::from(geometry.channels), geometry.luns_per_channel());
+    let luns = geometry.total_luns();
+    match assigner {
+        Assigner::ChannelFirst => (0..luns).map(LunIndex).collect(),
+        Assigner::WayFirst => {
+            (0..luns).map(|n| LunIndex(n % per_channel * channels + n / per_channel)).collect()
+        }
+        Assigner::Random { seed } => {
+            let mut order: Box<[_]> = (0..luns * RANDOM_ROUNDS).map(|n| LunIndex(n % luns)).collect();
+            let mut rng = Rng::new(seed);
+            // Fisher and Yates.
+            for last in (1..order.len()).rev() {
+                order.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+            order
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::block::{BlockEntry, BlockState, Stream};
+    use crate::terms::config::FtlConfig;
+    use crate::tests::bench::config;
+    use crate::tests::parts::LowerParts;
+    use aster_units::Content;
+    use std::vec::Vec;
+
+    const LUN: LunIndex = LunIndex(1);
+
+    fn pool(config: FtlConfig) -> (LowerParts, Rc<BlockPool>) {
+        let parts = LowerParts::new(config, 8);
+        let pool = Rc::new(BlockPool::new(&parts.runtime, &parts.media));
+        (parts, pool)
+    }
+    /// Has the LUN's first block closed.
+    fn close_block(pool: &BlockPool, lun: LunIndex) -> BlockIndex {
+        let block = BlockIndex(lun.0 * pool.runtime.geometry.blocks_per_lun);
+        let entry = BlockEntry {
+            state: BlockState::Closed,
+            stream: Stream::Host,
+            next: 0,
+            erases: 0,
+            suspect: false,
+        };
+        pool.borrow_mut().adopt(block, entry).unwrap();
+        block
+    }
+
+    #[test]
+    fn each_assigner_gives_all_luns_the_same_share() {
+        let luns = config(Content::Fingerprint).geometry.total_luns();
+        let assigners = [Assigner::ChannelFirst, Assigner::WayFirst, Assigner::Random { seed: 7 }];
+        let orders = assigners.map(|assigner| {
+            let (_parts, pool) = pool(FtlConfig { assigner, ..config(Content::Fingerprint) });
+            (0..luns * RANDOM_ROUNDS).map(|lpn| pool.lun_of(Lpn(lpn)).0).collect::<Vec<_>>()
+        });
+        for order in &orders {
+            let share = |lun| order.iter().filter(|&&at| at == lun).count() as u32;
+            assert!((0..luns).all(|lun| share(lun) == RANDOM_ROUNDS));
+        }
+        assert!(orders[0].iter().take(luns as usize).copied().eq(0..luns));
+        assert!(orders[0] != orders[2]);
+    }
+
+    /// The third read of a block is one too many: its LUN's garbage collection, which has rested since
+    /// power-on, is asked, and no other.
+    #[test]
+    fn reads_that_disturb_a_block_ask_for_its_collection() {
+        let mut config = config(Content::Fingerprint);
+        config.refresh.reads = 3;
+        let (parts, pool) = pool(config);
+        let block = close_block(&pool, LUN);
+        let page = pool.borrow().first_page(block);
+        let asked: Rc<Cell<Option<BlockIndex>>> = Rc::default();
+        let (collecting, found) = (Rc::clone(&pool), Rc::clone(&asked));
+        parts.exec.spawn(async move {
+            let take = || {
+                if collecting.is_gc_paused() { None } else { collecting.borrow_mut().take_fading(LUN, false) }
+            };
+            found.set(Some(collecting.wait_collector(LUN, take).await));
+        });
+        // Without free blocks garbage collection works ahead for nobody.
+        for free in 1..config.geometry.blocks_per_lun {
+            let entry = BlockEntry {
+                state: BlockState::Free,
+                stream: Stream::Host,
+                next: 0,
+                erases: 0,
+                suspect: false,
+            };
+            pool.borrow_mut().adopt(BlockIndex(block.0 + free), entry).unwrap();
+        }
+        for read in 1..=3 {
+            assert_eq!((asked.get(), pool.is_gc_paused()), (None, true), "before read {read}");
+            let reading = Rc::clone(&pool);
+            parts.exec.spawn(async move {
+                let whole = SectorRange::whole(reading.runtime.geometry.sectors_per_page());
+                reading.begin_read(page, whole, BufferId(0), Cause::Host).await;
+            });
+            parts.run();
+        }
+        assert_eq!((asked.get(), pool.is_gc_paused()), (Some(block), false));
+        assert!(!pool.is_shut_down());
+    }
+
+    #[test]
+    fn a_block_is_not_erased_before_its_last_read_has_ended() {
+        let (parts, pool) = pool(config(Content::Fingerprint));
+        let block = close_block(&pool, LUN);
+        let page = pool.borrow().first_page(block);
+        pool.borrow_mut().read_begins(page);
+        pool.borrow_mut().read_begins(Ppa(page.0 + 1));
+        let unread: Rc<Cell<bool>> = Rc::default();
+        let (waiting, done) = (Rc::clone(&pool), Rc::clone(&unread));
+        parts.exec.spawn(async move {
+            waiting.wait_unread(LUN, block).await;
+            done.set(true);
+        });
+        parts.run();
+        pool.read_over(page);
+        parts.run();
+        assert!(!unread.get());
+        pool.read_over(Ppa(page.0 + 1));
+        parts.run();
+        assert!(unread.get());
+    }
+
+    #[test]
+    fn a_pause_ends_for_a_refresh_only_if_nothing_but_power_on_began_it() {
+        let (_parts, pool) = pool(config(Content::Fingerprint));
+        let block = close_block(&pool, LUN);
+        let page = pool.borrow().first_page(block);
+        assert!(pool.is_gc_paused() && !pool.is_shut_down());
+        pool.pause_gc();
+        assert!(pool.is_shut_down());
+        pool.begin_refresh(page);
+        assert!(pool.is_gc_paused());
+        pool.resume_gc();
+        assert!(!pool.is_gc_paused() && !pool.is_shut_down());
+    }
+}
