@@ -30,7 +30,7 @@ impl Cache {
         if missing == 0 {
             return;
         }
-        let ppa = self.mapping.map.borrow().get(lpn);
+        let ppa = self.mapping.get(lpn);
         if !ppa.is_some() {
             self.drive.pages.zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
@@ -73,7 +73,7 @@ impl Cache {
     ) {
         let merge = self.take_merge_buffer().await;
         // Only now: garbage collection may have moved the page while there was no buffer.
-        let ppa = self.mapping.map.borrow().get(lpn);
+        let ppa = self.mapping.get(lpn);
         let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
         let good = missing & !lost;
         self.drive.pages.copy_granules(merge, BufferId(entry.0), good);

@@ -1,16 +1,17 @@
-use crate::cache::buffer::DataBuffer;
+use crate::cache::buffer::{DataBuffer, EntryId, Granules};
 use crate::drive::Drive;
 use crate::mapping::mapped::Mapped;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::WaitQueue;
-use aster_units::BufferId;
+use aster_ports::host::HostStatus;
+use aster_units::{BufferId, Lpn, Ppa};
 use core::cell::RefCell;
 
 /// The data buffer's entries, and the buffers in which what is lost or missing is put together.
 pub(crate) struct Cache {
-    pub(crate) buffer: RefCell<DataBuffer>,
+    pub(super) buffer: RefCell<DataBuffer>,
     pub(super) entry_waiters: Box<[WaitQueue]>,
     pub(super) merge_free: RefCell<Vec<BufferId>>,
     pub(super) merge_waiters: WaitQueue,
@@ -31,5 +32,62 @@ impl Cache {
             mapping,
             drive,
         }
+    }
+
+    // ---- what the host's side asks of entries ----
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = EntryId> + use<> {
+        (0..self.buffer.borrow().len()).map(EntryId)
+    }
+    /// The entry that holds a page, if any does.
+    pub(crate) fn find(&self, page: Lpn) -> Option<EntryId> {
+        self.buffer.borrow().find(page)
+    }
+    /// The page of an entry, and whether it has been changed since it was last on flash.
+    pub(crate) fn page_of(&self, entry: EntryId) -> (Lpn, bool) {
+        let buffer = self.buffer.borrow();
+        (buffer.lpn(entry), buffer.is_dirty(entry))
+    }
+    /// The granules that an entry holds.
+    pub(crate) fn valid(&self, entry: EntryId) -> Granules {
+        self.buffer.borrow().valid(entry)
+    }
+    /// True when some of `granules` are nowhere but in this entry.
+    pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
+        let buffer = self.buffer.borrow();
+        buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
+    }
+    /// Takes back that an entry will be made dirty.
+    pub(crate) fn break_promise(&self) {
+        self.buffer.borrow_mut().break_promise();
+    }
+    /// Forgets granules of a clean entry.
+    pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
+        self.buffer.borrow_mut().forget_clean(entry, granules);
+    }
+    /// An exclusively held entry has been written to: these granules are valid, and it is dirty.
+    pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.add_valid(entry, granules);
+        buffer.make_dirty(entry);
+    }
+    /// Lets other readers have an exclusively held entry.
+    pub(crate) fn share(&self, entry: EntryId) {
+        self.buffer.borrow_mut().share(entry);
+        self.entry_changed(entry);
+    }
+    /// Evicts an exclusively held entry: it is let go of, and comes to flash.
+    ///
+    /// # Errors
+    /// As of an eviction: the entry stays dirty.
+    pub(crate) async fn evict_held(&self, entry: EntryId) -> Result<(Lpn, Ppa), HostStatus> {
+        self.buffer.borrow_mut().evict_held(entry);
+        let lpn = self.buffer.borrow().lpn(entry);
+        Ok((lpn, self.evict(entry).await?))
+    }
+    /// (dirty, free) entries.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (u32, usize) {
+        self.buffer.borrow().counts()
     }
 }

@@ -11,8 +11,7 @@ use crate::checkpoint::error::BootError;
 use crate::checkpoint::recover::NoRecovery;
 use crate::checkpoint::state::Checkpoint;
 use crate::journal::log::Log;
-use crate::journal::root::{Root, Stored};
-use crate::mapping::resident::Map;
+use crate::journal::root::{LogPlace, Root, Stored};
 use crate::terms::block::BlockState;
 use crate::terms::oob::OobRecord;
 use alloc::rc::Rc;
@@ -28,40 +27,81 @@ pub(crate) fn start(checkpoint: &Rc<Checkpoint>) {
     });
 }
 
+/// A way to the drive's state.
+enum Way<'a> {
+    /// NVRAM says that the stored map is the truth.
+    Shutdown(&'a Root),
+    /// NVRAM says where the log is. A hint that leads nowhere is no reason to give up.
+    LogByHint(&'a LogPlace),
+    /// The log, from looking at the first line of each of its slots.
+    Log,
+    /// Looking at every page.
+    EveryPage,
+}
+
+/// A way has not led to the drive's state.
+enum NoBoot {
+    /// Another may.
+    ThisWay,
+    AnyWay(BootError),
+}
+
 impl Checkpoint {
+    /// Tries the ways to the drive's state, from the cheapest on, until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
-        self.forget_everything();
         let root = match Root::load(&self.drive.nvram) {
             Stored::Root(root) => Some(root),
             Stored::Empty | Stored::Damaged => None,
         };
-        if let Some(root) = root.as_ref().filter(|root| root.shape == self.drive.shape()) {
+        let shape = self.drive.shape();
+        let ours = root.as_ref().filter(|root| root.shape == shape);
+        if let Some(root) = ours {
             self.drive.was_read_only.set(root.log.read_only || root.log.dead);
         }
-        if let Some(root) = root.as_ref().filter(|root| root.clean) {
-            match self.load_clean(root).await {
-                Err(BootError::MapUnreadable { .. }) => self.forget_everything(),
-                loaded => return loaded.map(|()| Boot::Clean),
+        let hint = ours.filter(|root| !root.clean && !root.log.dead);
+        let ways = [
+            root.as_ref().filter(|root| root.clean).map(Way::Shutdown),
+            hint.map(|root| Way::LogByHint(&root.log)),
+            Some(Way::Log),
+            Some(Way::EveryPage),
+        ];
+        for way in ways.into_iter().flatten() {
+            self.forget_everything();
+            match self.boot_by(way).await {
+                Err(NoBoot::ThisWay) => {}
+                Err(NoBoot::AnyWay(error)) => return Err(error),
+                Ok(boot) => return Ok(boot),
             }
         }
-        let is_hint = |root: &&Root| !root.clean && !root.log.dead && root.shape == self.drive.shape();
-        let hint = root.as_ref().filter(is_hint).map(|root| &root.log);
-        // A hint that leads nowhere is no reason to give up.
-        for hint in [hint, None].into_iter().skip(usize::from(hint.is_none())) {
-            match self.recover(hint).await {
-                Ok(()) => {
-                    self.drive.mark_dirty();
-                    self.drive.note_counted_out();
-                    // One that takes no more writes needs no further page of it.
-                    if self.drive.log_is_half_full() && !self.drive.was_read_only.get() {
-                        self.store_map(false).await;
-                    }
-                    return Ok(Boot::Recovered);
-                }
-                Err(NoRecovery::Other(error)) => return Err(error),
-                Err(NoRecovery::NoLog | NoRecovery::Unreadable) => self.forget_everything(),
-            }
+        unreachable!("looking at every page finds a state, or says why no way leads to one")
+    }
+    async fn boot_by(&self, way: Way<'_>) -> Result<Boot, NoBoot> {
+        match way {
+            Way::Shutdown(root) => match self.load_clean(root).await {
+                Ok(()) => Ok(Boot::Clean),
+                Err(BootError::MapUnreadable { .. }) => Err(NoBoot::ThisWay),
+                Err(error) => Err(NoBoot::AnyWay(error)),
+            },
+            Way::LogByHint(hint) => self.boot_by_log(Some(hint)).await,
+            Way::Log => self.boot_by_log(None).await,
+            Way::EveryPage => self.boot_by_scan().await.map_err(NoBoot::AnyWay),
         }
+    }
+    async fn boot_by_log(&self, hint: Option<&LogPlace>) -> Result<Boot, NoBoot> {
+        match self.recover(hint).await {
+            Ok(()) => {}
+            Err(NoRecovery::Other(error)) => return Err(NoBoot::AnyWay(error)),
+            Err(NoRecovery::NoLog | NoRecovery::Unreadable) => return Err(NoBoot::ThisWay),
+        }
+        self.drive.mark_dirty();
+        self.drive.note_counted_out();
+        // One that takes no more writes needs no further page of it.
+        if self.drive.log_is_half_full() && !self.drive.was_read_only.get() {
+            self.store_map(false).await;
+        }
+        Ok(Boot::Recovered)
+    }
+    async fn boot_by_scan(&self) -> Result<Boot, BootError> {
         let boot = self.scan().await?;
         self.drive.mark_dirty();
         self.drive.note_counted_out();
@@ -78,7 +118,7 @@ impl Checkpoint {
     }
     /// As before any boot: what an attempt that failed has left is gone.
     fn forget_everything(&self) {
-        self.mapping.map.replace(Map::new(self.drive.logical_pages));
+        self.mapping.forget_everything();
         self.drive.blocks.clear();
         self.drive.log.replace(Log::default());
         self.drive.lay_out_log(|_| true);

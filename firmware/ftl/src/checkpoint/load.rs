@@ -104,7 +104,7 @@ impl Checkpoint {
             return Ok(());
         };
         let page = loading.pages[nth as usize] as usize;
-        self.mapping.map.borrow_mut().load(page * self.drive.entries_per_page(), content);
+        self.mapping.load(page * self.drive.entries_per_page(), content);
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
@@ -129,10 +129,9 @@ impl Checkpoint {
         Ok(())
     }
     pub(crate) fn count_valid_pages(&self) -> Result<(), BootError> {
-        let map = self.mapping.map.borrow();
         let mut blocks = self.drive.blocks.borrow_mut();
-        for lpn in 0..map.len() {
-            let ppa = map.get(Lpn(lpn));
+        for lpn in 0..self.mapping.pages() {
+            let ppa = self.mapping.get(Lpn(lpn));
             if !ppa.is_some() {
                 continue;
             }

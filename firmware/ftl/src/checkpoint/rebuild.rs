@@ -86,9 +86,8 @@ impl Checkpoint {
     fn settle_found(&self, look: &Look) {
         let mut versions = look.versions.clone();
         versions.sort_unstable();
-        let mut map = self.mapping.map.borrow_mut();
         versions.iter().for_each(|version| {
-            map.set(version.lpn, version.ppa);
+            self.mapping.restore(version.lpn, version.ppa);
         });
         self.drive.blocks.set_sequence(look.sequence);
         self.generation.set(look.generation);

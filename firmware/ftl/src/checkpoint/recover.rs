@@ -132,7 +132,7 @@ impl Checkpoint {
         let found: Vec<_> = look.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
         let newer = self.weigh(found, &last, &trims).await;
         for version in newer {
-            self.mapping.map.borrow_mut().set(version.lpn, version.ppa);
+            self.mapping.restore(version.lpn, version.ppa);
             let entry = Entry::Map { lpn: version.lpn, ppa: version.ppa };
             self.drive.blocks.borrow_mut().pending.push(entry);
         }
@@ -159,21 +159,21 @@ impl Checkpoint {
     /// Brings map and table to where the log ends; gives its trims. `None` when it says what can't be.
     fn replay(&self, pages: &VecDeque<(Header, Vec<Entry>)>, table: &mut [BlockEntry]) -> Option<Vec<Entry>> {
         let mut trims = Vec::new();
-        let mut map = self.mapping.map.borrow_mut();
         let entries = pages.iter().flat_map(|(_, entries)| entries);
         for &entry in entries {
             self.drive.spend(Function::Recovery, self.drive.config.costs.replay);
             match entry {
                 Entry::Map { lpn, ppa } => {
-                    if lpn.0 >= map.len() || u64::from(ppa.0) >= self.drive.geometry.total_pages() {
+                    if lpn.0 >= self.mapping.pages() || u64::from(ppa.0) >= self.drive.geometry.total_pages()
+                    {
                         return None;
                     }
-                    map.set(lpn, ppa);
+                    self.mapping.restore(lpn, ppa);
                 }
                 Entry::Trim { first, count, .. } => {
-                    let end = first.0.checked_add(count).filter(|&end| end <= map.len())?;
+                    let end = first.0.checked_add(count).filter(|&end| end <= self.mapping.pages())?;
                     for lpn in first.0..end {
-                        map.set(Lpn(lpn), Ppa::NONE);
+                        self.mapping.restore(Lpn(lpn), Ppa::NONE);
                     }
                     trims.push(entry);
                 }
@@ -365,7 +365,7 @@ impl Checkpoint {
             let Some(&Version { lpn, sequence, .. }) = of_page.last() else { continue };
             let older = of_page.partition_point(|version| version.sequence < sequence);
             let newest = &of_page[older..];
-            let mapped = self.mapping.map.borrow().get(lpn);
+            let mapped = self.mapping.get(lpn);
             // Which of several copies it is matters to the block that is being emptied: they count all, or
             // none of them.
             let first = self.first_of(newest, |_| true);

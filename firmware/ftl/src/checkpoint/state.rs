@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 
 /// What brings the drive's state to NAND and back.
 pub(crate) struct Checkpoint {
-    pub(crate) generation: Cell<u64>,
+    pub(super) generation: Cell<u64>,
     pub(super) boot_error: RefCell<Option<BootError>>,
     pub(crate) collector: Rc<Collector>,
     pub(crate) mapping: Rc<Mapped>,
@@ -23,6 +23,11 @@ impl Checkpoint {
             mapping: Rc::clone(mapping),
             drive: Rc::clone(&mapping.drive),
         }
+    }
+    /// Of the newest stored map, or of the one that is being stored.
+    #[cfg(test)]
+    pub(crate) fn generation(&self) -> &Cell<u64> {
+        &self.generation
     }
     /// Why the drive could not boot.
     pub(crate) fn boot_error(&self) -> Option<BootError> {

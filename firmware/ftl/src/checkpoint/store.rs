@@ -163,9 +163,9 @@ impl Checkpoint {
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
         let present: Vec<_> = {
-            let (map, per_page) = (self.mapping.map.borrow(), self.drive.entries_per_page());
+            let per_page = self.drive.entries_per_page();
             (0..self.drive.map_pages())
-                .filter(|&page| !map.is_empty(page as usize * per_page, per_page))
+                .filter(|&page| !self.mapping.is_empty(page as usize * per_page, per_page))
                 .collect()
         };
         let page_bytes = self.drive.geometry.page_bytes as usize;
@@ -309,7 +309,7 @@ impl Checkpoint {
     fn encode_map(&self, page: u32, content: &mut [u8]) {
         let per_page = self.drive.entries_per_page();
         let first = page as usize * per_page;
-        self.mapping.map.borrow().store(first, content);
+        self.mapping.store(first, content);
         let pages = first as u32..(first + per_page) as u32;
         for (lpn, from) in self.drive.blocks.borrow().to_undo(pages) {
             let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;

@@ -326,7 +326,7 @@ impl Collector {
             Stage::Programming { lpn, to, attempt } => {
                 if self.drive.program_done(to, at.tag).await {
                     // The host may have written or unmapped the page meanwhile: then the copy is garbage.
-                    if self.mapping.map.borrow().get(lpn) != at.from {
+                    if self.mapping.get(lpn) != at.from {
                         self.drive.blocks.settle_line(to);
                     } else {
                         self.mapping.moved(lpn, to);
@@ -335,7 +335,7 @@ impl Collector {
                     return Ok(Step::Over);
                 }
                 match attempt + 1 {
-                    _ if self.mapping.map.borrow().get(lpn) != at.from => Ok(Step::Over),
+                    _ if self.mapping.get(lpn) != at.from => Ok(Step::Over),
                     PROGRAM_ATTEMPTS => Err(NoRoom),
                     attempt => Ok(Step::Program { lpn, attempt }),
                 }
@@ -344,9 +344,9 @@ impl Collector {
     }
     /// Whether a page's record says what the map says, where the map says anything.
     fn names_owner(&self, record: &OobRecord, from: Ppa) -> bool {
-        let map = self.mapping.map.borrow();
-        let named =
-            record.kind == PageKind::Data && record.lpn < map.len() && map.get(Lpn(record.lpn)) == from;
+        let named = record.kind == PageKind::Data
+            && record.lpn < self.mapping.pages()
+            && self.mapping.get(Lpn(record.lpn)) == from;
         let blocks = self.drive.blocks.borrow();
         named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
@@ -358,12 +358,11 @@ impl Collector {
             return None;
         }
         drop(blocks);
-        let map = self.mapping.map.borrow();
         let record = match record {
             Some(record) => record,
             // Rare enough to look through the whole map.
             None => {
-                let lpn = map.find(from)?;
+                let lpn = self.mapping.find(from)?;
                 OobRecord { kind: PageKind::Data, lpn: lpn.0, sequence: 0, lost_sectors: 0, copy: 0 }
             }
         };

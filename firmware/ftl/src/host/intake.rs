@@ -1,6 +1,5 @@
 //! Takes commands and cuts them into slices (C28).
 
-use crate::cache::buffer::EntryId;
 use crate::host::slices::{Slice, Work};
 use crate::host::state::Host;
 use alloc::rc::Rc;
@@ -174,12 +173,8 @@ impl Host {
         self.send(Slice { command, work, lpn: Lpn(0), start: 0, bytes: 0, data_offset: 0 }).await;
     }
     async fn cut_evictions(&self, command: CommandId) {
-        let entries = self.cache.buffer.borrow().len();
-        for entry in (0..entries).map(EntryId) {
-            let (dirty, lpn) = {
-                let buffer = self.cache.buffer.borrow();
-                (buffer.is_dirty(entry), buffer.lpn(entry))
-            };
+        for entry in self.cache.entries() {
+            let (lpn, dirty) = self.cache.page_of(entry);
             if dirty {
                 let work = Work::Evict { entry };
                 self.send(Slice { command, work, lpn, start: 0, bytes: 0, data_offset: 0 }).await;

@@ -17,8 +17,7 @@ impl Host {
         // transfer.
         let mut transfer = None;
         let entry = self.hold_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
-        let holds_nothing = !self.mapping.map.borrow().get(slice.lpn).is_some()
-            && !self.cache.buffer.borrow().is_dirty(entry);
+        let holds_nothing = !self.mapping.get(slice.lpn).is_some() && !self.cache.page_of(entry).1;
         self.drive.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
@@ -54,7 +53,7 @@ impl Host {
                 self.cache.let_go(entry, Hold::Shared);
                 return Err(status);
             }
-            let at = self.mapping.map.borrow().get(slice.lpn);
+            let at = self.mapping.get(slice.lpn);
             if at.is_some() {
                 self.drive.settled(at).await;
             } else {
@@ -79,7 +78,7 @@ impl Host {
                 transfer.insert(HostTransfer { request, begun: None })
             });
             self.cache.fill(entry, all, Cause::Host, begun).await;
-            let lost = granules & !self.cache.buffer.borrow().valid(entry);
+            let lost = granules & !self.cache.valid(entry);
             if lost != 0 {
                 let of_page = u64::from(lost.trailing_zeros() * self.drive.pages.granule_bytes());
                 let byte = u64::from(slice.lpn.0) * u64::from(self.drive.geometry.page_bytes) + of_page;
@@ -87,8 +86,7 @@ impl Host {
                 self.cache.let_go(entry, Hold::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);
             }
-            self.cache.buffer.borrow_mut().share(entry);
-            self.cache.entry_changed(entry);
+            self.cache.share(entry);
         }
         Ok(entry)
     }

@@ -11,7 +11,7 @@ impl Host {
     /// With force unit access a loss of power doesn't bring back what was there.
     pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
         for lpn in (slice.lpn.0..slice.lpn.0 + pages).map(Lpn) {
-            let buffered = self.cache.buffer.borrow().find(lpn).is_some();
+            let buffered = self.cache.find(lpn).is_some();
             if buffered {
                 let (entry, _) = self.cache.hold(lpn, Want::Write).await?;
                 self.mapping.unmap(lpn);

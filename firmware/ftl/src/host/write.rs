@@ -16,7 +16,7 @@ impl Host {
         let entry = self.hold_to_change(slice).await?;
         let granules = self.granules_in(slice);
         if let Err(status) = self.fetch(slice, entry, granules).await {
-            self.cache.buffer.borrow_mut().break_promise();
+            self.cache.break_promise();
             self.cache.let_go(entry, Hold::Exclusive);
             return Err(status);
         }
@@ -27,11 +27,7 @@ impl Host {
     /// is what it was: what only the entry holds is written over by whole data alone, anything else falls
     /// back to what flash holds.
     async fn fetch(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
-        let only_here = {
-            let buffer = self.cache.buffer.borrow();
-            buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
-        };
-        if only_here {
+        if self.cache.has_unwritten(entry, granules) {
             let staged = self.cache.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
@@ -42,15 +38,13 @@ impl Host {
         }
         let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, BufferId(entry.0))).await;
         if moved.is_err() {
-            self.cache.buffer.borrow_mut().forget_clean(entry, granules);
+            self.cache.forget_clean(entry, granules);
         }
         moved.map_err(dma_status)
     }
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        if self.cache.buffer.borrow().find(slice.lpn).is_none()
-            && !self.mapping.map.borrow().get(slice.lpn).is_some()
-        {
+        if self.cache.find(slice.lpn).is_none() && !self.mapping.get(slice.lpn).is_some() {
             return if fua { self.drive.log_trims().await } else { Ok(()) };
         }
         let entry = self.hold_to_change(slice).await?;
@@ -62,24 +56,18 @@ impl Host {
         self.cache.promise_dirty().await?;
         let held = self.cache.hold(slice.lpn, Want::Write).await;
         if held.is_err() {
-            self.cache.buffer.borrow_mut().break_promise();
+            self.cache.break_promise();
         }
         Ok(held?.0)
     }
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
-        {
-            let mut buffer = self.cache.buffer.borrow_mut();
-            buffer.add_valid(entry, granules);
-            buffer.make_dirty(entry);
-        }
+        self.cache.written(entry, granules);
         if fua {
-            self.cache.buffer.borrow_mut().evict_held(entry);
-            let lpn = self.cache.buffer.borrow().lpn(entry);
-            let at = self.cache.evict(entry).await?;
+            let (lpn, at) = self.cache.evict_held(entry).await?;
             self.drive.settled(at).await;
             // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
             // loss of power finds what was there before both.
-            let is_mapped = self.mapping.map.borrow().get(lpn).is_some();
+            let is_mapped = self.mapping.get(lpn).is_some();
             return if is_mapped { Ok(()) } else { self.drive.log_trims().await };
         }
         self.cache.let_go(entry, Hold::Exclusive);

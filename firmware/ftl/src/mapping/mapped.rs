@@ -8,7 +8,7 @@ use core::cell::RefCell;
 
 /// Where logical pages are, and the changes of that.
 pub(crate) struct Mapped {
-    pub(crate) map: RefCell<Map>,
+    map: RefCell<Map>,
     pub(crate) drive: Rc<Drive>,
 }
 
@@ -21,6 +21,40 @@ impl Mapped {
     pub(crate) fn get(&self, page: Lpn) -> Ppa {
         self.map.borrow().get(page)
     }
+    /// Logical pages that there are.
+    pub(crate) fn pages(&self) -> u32 {
+        self.map.borrow().len()
+    }
+    /// The logical page at `ppa`, by looking at all of them: for a page whose OOB can't be read any more.
+    pub(crate) fn find(&self, ppa: Ppa) -> Option<Lpn> {
+        self.map.borrow().find(ppa)
+    }
+
+    // ---- boot and checkpoints ----
+
+    /// Unmaps everything, as before any boot.
+    pub(crate) fn forget_everything(&self) {
+        self.map.replace(Map::new(self.drive.logical_pages));
+    }
+    /// Maps a page as boot has found it: neither the journal nor the count of valid pages learns it from here.
+    pub(crate) fn restore(&self, lpn: Lpn, ppa: Ppa) {
+        self.map.borrow_mut().set(lpn, ppa);
+    }
+    /// True when none of `count` logical pages from `first` on is mapped.
+    pub(crate) fn is_empty(&self, first: usize, count: usize) -> bool {
+        self.map.borrow().is_empty(first, count)
+    }
+    /// Little-endian entries from `first` on, as a stored map has them, as far as `into` reaches.
+    pub(crate) fn store(&self, first: usize, into: &mut [u8]) {
+        self.map.borrow().store(first, into);
+    }
+    /// The inverse of [`Mapped::store`].
+    pub(crate) fn load(&self, first: usize, from: &[u8]) {
+        self.map.borrow_mut().load(first, from);
+    }
+
+    // ---- changes ----
+
     /// Points a logical page at its new place, where it has just been programmed.
     pub(crate) fn moved(&self, lpn: Lpn, to: Ppa) {
         self.drive.spend(Function::AddressTranslator, self.drive.config.costs.translate);
@@ -29,6 +63,7 @@ impl Mapped {
         self.drive.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
         self.drive.blocks.settle_line(to);
     }
+    /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, lpn: Lpn) {
         if !self.map.borrow().get(lpn).is_some() {
             return;

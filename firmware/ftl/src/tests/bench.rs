@@ -344,7 +344,7 @@ impl Bench {
             self.exec.now(),
             parts.collector.commands_in_work(),
             parts.host.slices_queued(),
-            parts.cache.buffer.borrow().counts(),
+            parts.cache.counts(),
             self.ftl.stats(),
             self.ftl.boot_error(),
         )

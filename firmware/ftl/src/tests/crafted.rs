@@ -382,7 +382,7 @@ fn a_page_of_another_generation_is_not_taken_for_one_of_the_stored_map() {
 #[test]
 fn generations_go_on_where_they_were() {
     let next = |bench: &Bench| {
-        let before = bench.ftl.parts().checkpoint.generation.get();
+        let before = bench.ftl.parts().checkpoint.generation().get();
         bench.write(3, 6);
         bench.flush();
         bench.store_map();

@@ -481,8 +481,8 @@ fn two_stored_maps_share_the_luns() {
         // Attempts that come to nothing move the LUN on with which the next one begins.
         parts
             .checkpoint
-            .generation
-            .set(parts.checkpoint.generation.get() + n % u64::from(geometry.total_luns()));
+            .generation()
+            .set(parts.checkpoint.generation().get() + n % u64::from(geometry.total_luns()));
         bench.store_map();
         let now = luns();
         assert!(now.iter().all(|lun| !before.contains(lun)), "{before:?}, then {now:?}");
