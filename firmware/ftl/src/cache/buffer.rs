@@ -416,3 +416,75 @@ impl DataBuffer {
         (self.dirty, self.free.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Granules = 0xFF;
+
+    fn held(step: Step) -> (EntryId, Hold) {
+        let Step::Held { entry, hold, .. } = step else { panic!("{step:?}") };
+        (entry, hold)
+    }
+    /// A clean entry that holds a page and that nobody uses.
+    fn filled(buffer: &mut DataBuffer, page: u32) -> EntryId {
+        let (entry, hold) = held(buffer.request(Lpn(page), Want::Write, false));
+        buffer.add_valid(entry, ALL);
+        buffer.release(entry, hold);
+        entry
+    }
+    fn dirty(buffer: &mut DataBuffer, page: u32) -> EntryId {
+        assert!(buffer.promise_dirty());
+        let (entry, hold) = held(buffer.request(Lpn(page), Want::Write, false));
+        buffer.add_valid(entry, ALL);
+        buffer.make_dirty(entry);
+        buffer.release(entry, hold);
+        entry
+    }
+
+    #[test]
+    fn a_writer_that_waits_lets_no_further_reader_in() {
+        let mut buffer = DataBuffer::new(2, 2);
+        let entry = filled(&mut buffer, 7);
+        let read = Want::Read(ALL);
+        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Hold::Shared));
+        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Hold::Shared));
+        assert_eq!(buffer.request(Lpn(7), Want::Write, false), Step::Busy(entry));
+        assert_eq!(buffer.request(Lpn(7), read, false), Step::Busy(entry));
+        buffer.release(entry, Hold::Shared);
+        buffer.release(entry, Hold::Shared);
+        assert_eq!(held(buffer.request(Lpn(7), Want::Write, false)), (entry, Hold::Exclusive));
+    }
+
+    #[test]
+    fn the_least_recently_used_entry_goes_and_a_dirty_one_only_by_eviction() {
+        let mut buffer = DataBuffer::new(2, 2);
+        let (one, two) = (dirty(&mut buffer, 1), filled(&mut buffer, 2));
+        assert_eq!(
+            buffer.request(Lpn(3), Want::Write, true),
+            Step::Held { entry: two, hold: Hold::Exclusive, hit: false }
+        );
+        buffer.release(two, Hold::Exclusive);
+        assert_eq!(buffer.request(Lpn(4), Want::Write, false), Step::Evict(one));
+        // It can be read on its way to flash, but neither changed nor evicted once more.
+        assert_eq!(held(buffer.request(Lpn(1), Want::Read(ALL), false)), (one, Hold::Shared));
+        buffer.release(one, Hold::Shared);
+        assert_eq!(buffer.request(Lpn(1), Want::Write, false), Step::Busy(one));
+        assert_eq!(buffer.flush(one, Lpn(1)), Flush::Busy);
+        buffer.end_evicting(one, true);
+        assert_eq!(buffer.flush(one, Lpn(1)), Flush::Done);
+        // What was evicted as the oldest is used before what is older.
+        assert_eq!(held(buffer.request(Lpn(4), Want::Write, false)).0, one);
+    }
+
+    #[test]
+    fn no_more_entries_become_dirty_than_may() {
+        let mut buffer = DataBuffer::new(4, 2);
+        dirty(&mut buffer, 1);
+        assert!(buffer.promise_dirty());
+        assert!(!buffer.promise_dirty());
+        buffer.break_promise();
+        assert!(buffer.promise_dirty());
+    }
+}

@@ -1,6 +1,7 @@
-use crate::cache::buffer::{DataBuffer, EntryId, Granules};
+use crate::cache::buffer::{DataBuffer, EntryId};
 use crate::drive::Drive;
 use crate::mapping::mapped::Mapped;
+use crate::page::buffers::Granules;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;

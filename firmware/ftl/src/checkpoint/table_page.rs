@@ -41,3 +41,29 @@ pub(super) fn decode_entry(bytes: &[u8]) -> Option<BlockEntry> {
     let (next, erases) = (u16::from_le_bytes([n0, n1]), u32::from_le_bytes([e0, e1, e2, e3]));
     Some(BlockEntry { state, stream, next, erases, suspect })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_comes_back_as_it_was_stored() {
+        use BlockState::{Bad, Closed, Failing, Free, Log, Map, Open, Retired};
+        for state in [Free, Open, Closed, Failing, Bad, Map, Retired, Log] {
+            for stream in [Stream::Host, Stream::Gc] {
+                let entry = BlockEntry { state, stream, next: 259, erases: 70_000, suspect: state == Free };
+                assert_eq!(decode_entry(&encode_entry(entry)), Some(entry), "{state:?}");
+                let entry = BlockEntry { suspect: false, ..entry };
+                assert_eq!(decode_entry(&encode_entry(entry)), Some(entry), "{state:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_state_is_refused() {
+        for state in FREE_SUSPECT + 1..=u8::MAX {
+            assert_eq!(decode_entry(&[state, 0, 0, 0, 0, 0, 0, 0]), None);
+        }
+        assert_eq!(decode_entry(&[0; BLOCK_ENTRY_BYTES as usize - 1]), None);
+    }
+}

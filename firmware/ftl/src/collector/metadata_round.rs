@@ -44,3 +44,44 @@ impl MetadataRound {
         is_faded
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFRESH: Refresh = Refresh { corrected: 4, correctable: 20, reads: 0 };
+
+    #[test]
+    fn a_round_goes_from_the_first_page_to_the_one_that_is_not_there() {
+        let mut round = MetadataRound::default();
+        assert_eq!(round.at(), None);
+        round.begin();
+        for page in 0..3 {
+            assert_eq!(round.at(), Some(page));
+            round.go_on(true);
+        }
+        round.go_on(false);
+        assert_eq!(round.at(), None);
+        round.begin();
+        round.break_off();
+        assert_eq!(round.at(), None);
+    }
+
+    /// Else a map on worn cells would be stored for ever.
+    #[test]
+    fn each_storing_of_the_map_for_wrong_bits_halves_what_is_left_for_the_next() {
+        let mut round = MetadataRound::default();
+        round.begin();
+        assert!(!round.is_faded(3, REFRESH));
+        assert!(round.is_faded(4, REFRESH));
+        round.begin();
+        assert!(!round.is_faded(11, REFRESH) && round.is_faded(12, REFRESH));
+        // A round that found as many wrong bits keeps the count, one without them ends it.
+        round.go_on(false);
+        round.begin();
+        assert!(!round.is_faded(12, REFRESH));
+        round.begin();
+        round.go_on(false);
+        assert!(round.is_faded(4, REFRESH));
+    }
+}

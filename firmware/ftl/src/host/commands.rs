@@ -69,3 +69,39 @@ impl Commands {
         (slot.left == 0).then_some(Completion { id, status: slot.status, result: 0, failed_at })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_ends_with_its_last_part_and_as_the_first_one_that_failed() {
+        let mut commands = Commands::new(2);
+        let id = CommandId(1);
+        commands.begin(id, true);
+        (0..3).for_each(|_| commands.add(id));
+        assert_eq!(commands.early_writes, 1);
+        assert_eq!(commands.end(id, HostStatus::Success), None);
+        commands.failed_at(id, 8192);
+        commands.failed_at(id, 512);
+        assert_eq!(commands.end(id, HostStatus::UnrecoveredRead), None);
+        assert_eq!(commands.end(id, HostStatus::Aborted), None);
+        assert!(commands.is_last_part(id));
+        let (status, failed_at) = (HostStatus::UnrecoveredRead, Some(512));
+        let ended = Completion { id, status, result: 0, failed_at };
+        assert_eq!(commands.end(id, HostStatus::Success), Some(ended));
+        assert_eq!(commands.early_writes, 0);
+        // The slot is as new.
+        commands.begin(id, false);
+        let ended = Completion { id, status: HostStatus::Success, result: 0, failed_at: None };
+        assert_eq!(commands.end(id, HostStatus::Success), Some(ended));
+    }
+
+    #[test]
+    #[should_panic(expected = "used twice")]
+    fn a_slot_holds_one_command() {
+        let mut commands = Commands::new(2);
+        commands.begin(CommandId(0), false);
+        commands.begin(CommandId(0), false);
+    }
+}

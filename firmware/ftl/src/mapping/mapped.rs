@@ -36,7 +36,7 @@ impl Mapped {
     pub(crate) fn forget_everything(&self) {
         self.map.replace(Map::new(self.drive.logical_pages));
     }
-    /// Maps a page as boot has found it: neither the journal nor the count of valid pages learns it from here.
+    /// Maps a page as boot has found it. Neither the journal nor the count of valid pages learns of it.
     pub(crate) fn restore(&self, lpn: Lpn, ppa: Ppa) {
         self.map.borrow_mut().set(lpn, ppa);
     }

@@ -52,3 +52,33 @@ impl Map {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_where_it_was_put_last() {
+        let mut map = Map::new(5);
+        assert_eq!(map.get(Lpn(3)), Ppa::NONE);
+        assert_eq!(map.set(Lpn(3), Ppa(0)), Ppa::NONE);
+        assert_eq!(map.set(Lpn(3), Ppa(70)), Ppa(0));
+        assert_eq!((map.get(Lpn(3)), map.find(Ppa(70)), map.find(Ppa(0))), (Ppa(70), Some(Lpn(3)), None));
+        assert!(map.is_empty(0, 3) && !map.is_empty(3, 1) && map.is_empty(4, 8));
+    }
+
+    #[test]
+    fn what_is_stored_page_by_page_comes_back_also_where_the_last_one_is_not_full() {
+        let mut map = Map::new(5);
+        for (page, at) in [(0, 9), (2, 0), (4, 7)] {
+            map.set(Lpn(page), Ppa(at));
+        }
+        let mut back = Map::new(5);
+        for first in [0, 4] {
+            let mut page = [0xEE; 16];
+            map.store(first, &mut page);
+            back.load(first, &page);
+        }
+        assert_eq!(back.0, map.0);
+    }
+}
