@@ -1,6 +1,6 @@
 //! A read of flash with which the transfer of what is read to the host goes along.
 
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::terms::cause::Cause;
 use aster_events::Function;
 use aster_ports::flash::{Outcome, PageCheck, PageOwner};
@@ -14,7 +14,7 @@ pub(crate) struct HostTransfer {
     pub(crate) begun: Option<DmaTag>,
 }
 
-impl Drive {
+impl Journal {
     /// As a plain read. Where operation sets are kept below, the transfer goes along with the read as the
     /// last of its set (Fig 10), unless there is no room for it.
     pub(crate) async fn read_for_host(

@@ -17,8 +17,7 @@
 //! | `collector` | garbage collection, levelling, refresh, the scan for data that fades, erasing ahead |
 //! | `cache` | data buffer entries: index, LRU, locks; how they are filled and evicted |
 //! | `mapping` | logical to physical pages |
-//! | `durable`, `fading`, `health`, `own_pages`, `page_content`, `waits` | what those have in common |
-//! | `journal` | the log, its pages, the root record |
+//! | `journal` | every change of flash; the log, its pages, the root record; what makes writes durable; health |
 //! | `blocks` | block states, free lists, open blocks, victims; what a loss of power could undo |
 //! | `media` | flash operations, counted by cause |
 //! | `page` | pages in their buffers |
@@ -36,15 +35,11 @@ mod blocks;
 mod cache;
 mod checkpoint;
 mod collector;
-mod drive;
-mod durable;
-mod health;
 mod host;
 mod host_read;
 mod journal;
 mod mapping;
 mod media;
-mod own_pages;
 mod page;
 mod piece;
 mod start;

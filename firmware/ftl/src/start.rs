@@ -9,11 +9,11 @@ use crate::collector::gc;
 use crate::collector::idle_erase;
 use crate::collector::scan;
 use crate::collector::state::Collector;
-use crate::drive::Drive;
 use crate::host::intake;
 use crate::host::state::Host;
 use crate::host::worker;
 use crate::journal::log;
+use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use crate::terms::config::{ConfigError, FtlConfig, NVRAM_BYTES};
 use crate::terms::oob::{self, OOB_BYTES};
@@ -50,7 +50,7 @@ impl Ftl {
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         flash.check_pages(&dram, oob::is_whole_page_of);
-        let drive = Rc::new(Drive::new(core, config, dram, Rc::clone(&host), flash, nvram, recorder));
+        let drive = Rc::new(Journal::new(core, config, dram, Rc::clone(&host), flash, nvram, recorder));
         let mapping = Rc::new(Mapped::new(Rc::clone(&drive)));
         let cache = Rc::new(Cache::new(&mapping));
         let collector = Rc::new(Collector::new(&mapping));
@@ -101,7 +101,7 @@ pub(crate) struct Parts {
     #[cfg_attr(not(test), expect(dead_code, reason = "the host's side holds it"))]
     pub(crate) cache: Rc<Cache>,
     pub(crate) mapping: Rc<Mapped>,
-    pub(crate) drive: Rc<Drive>,
+    pub(crate) drive: Rc<Journal>,
 }
 
 /// A running FTL.

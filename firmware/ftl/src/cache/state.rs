@@ -1,5 +1,5 @@
 use crate::cache::buffer::{DataBuffer, EntryId};
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use crate::page::buffers::Granules;
 use alloc::boxed::Box;
@@ -17,7 +17,7 @@ pub(crate) struct Cache {
     pub(super) merge_free: RefCell<Vec<BufferId>>,
     pub(super) merge_waiters: WaitQueue,
     pub(super) mapping: Rc<Mapped>,
-    pub(super) drive: Rc<Drive>,
+    pub(super) drive: Rc<Journal>,
 }
 
 impl Cache {

@@ -10,8 +10,8 @@
 use crate::checkpoint::error::BootError;
 use crate::checkpoint::recover::NoRecovery;
 use crate::checkpoint::state::Checkpoint;
-use crate::journal::log::Log;
 use crate::journal::root::{LogPlace, Root, Stored};
+use crate::journal::slots::Log;
 use crate::terms::block::BlockState;
 use crate::terms::oob::OobRecord;
 use alloc::rc::Rc;

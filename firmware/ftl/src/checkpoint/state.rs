@@ -1,6 +1,6 @@
 use crate::checkpoint::error::BootError;
 use crate::collector::state::Collector;
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
@@ -11,7 +11,7 @@ pub(crate) struct Checkpoint {
     pub(super) boot_error: RefCell<Option<BootError>>,
     pub(crate) collector: Rc<Collector>,
     pub(crate) mapping: Rc<Mapped>,
-    pub(crate) drive: Rc<Drive>,
+    pub(crate) drive: Rc<Journal>,
 }
 
 impl Checkpoint {

@@ -1,6 +1,6 @@
 use crate::collector::activity::HostActivity;
 use crate::collector::metadata_round::MetadataRound;
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -23,7 +23,7 @@ pub(crate) struct Collector {
     pub(super) idle_waiter: WaitCell,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped>,
-    pub(super) drive: Rc<Drive>,
+    pub(super) drive: Rc<Journal>,
 }
 
 impl Collector {

@@ -1,9 +1,9 @@
 use crate::cache::state::Cache;
 use crate::checkpoint::state::Checkpoint;
 use crate::collector::state::Collector;
-use crate::drive::Drive;
 use crate::host::commands::Commands;
 use crate::host::slices::Slices;
+use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
 use alloc::rc::Rc;
 use aster_exec::WaitQueue;
@@ -21,7 +21,7 @@ pub(crate) struct Host {
     pub(super) collector: Rc<Collector>,
     pub(super) cache: Rc<Cache>,
     pub(super) mapping: Rc<Mapped>,
-    pub(super) drive: Rc<Drive>,
+    pub(super) drive: Rc<Journal>,
 }
 
 impl Host {

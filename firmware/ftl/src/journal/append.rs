@@ -2,7 +2,7 @@
 //! open block, and the first change after power-on marks the root record as outdated.
 
 use crate::blocks::table::Next;
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::oob::OobRecord;
@@ -32,7 +32,7 @@ impl Programs {
     pub(crate) fn first(&self) -> (Ppa, Tag) {
         (self.first, self.tags[0].expect("programs that have begun are one at least"))
     }
-    /// Pages that complete the line: to be waited for with [`Drive::padded`] once the data have been.
+    /// Pages that complete the line: to be waited for with [`Journal::padded`] once the data have been.
     pub(crate) fn padding(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
         self.all().skip(self.data)
     }
@@ -45,7 +45,7 @@ enum Begun {
     NoRoom,
 }
 
-impl Drive {
+impl Journal {
     /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
     /// begin together at most; where whole lines begin, padding completes them. `copies` says which logical
     /// page each buffer holds a copy of, and from where; one that isn't `is_current` any more becomes
@@ -77,7 +77,7 @@ impl Drive {
             }
         }
     }
-    /// As [`Drive::begin_programs`] for one page, but only where the log names the block already. `None`
+    /// As [`Journal::begin_programs`] for one page, but only where the log names the block already. `None`
     /// where it does not.
     pub(crate) async fn begin_where_named(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
         let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);

@@ -9,8 +9,9 @@
 //! block that it does not name, and who must know a trim to be safe.
 
 use crate::blocks::table::Blocks;
-use crate::drive::Drive;
 use crate::journal::log_page::{Header, StoredMap};
+use crate::journal::slots::{Log, LogSlot};
+use crate::journal::state::Journal;
 use crate::terms::block::{BlockIndex, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -24,15 +25,6 @@ use aster_parties::DriveState;
 use aster_ports::flash::FlashStatus;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa};
-
-/// A block set aside for the log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
-    pub(crate) block: BlockIndex,
-    /// The greatest number of its pages; 0 when there are none.
-    pub(crate) last: u64,
-    pub(crate) good: bool,
-}
 
 /// A stored map on its way into the log.
 pub(crate) struct Commit<'a> {
@@ -67,120 +59,15 @@ struct Encoded {
     read_only: bool,
 }
 
-/// Where the log stands.
-#[derive(Default)]
-pub(crate) struct Log {
-    pub(crate) slots: Vec<Slot>,
-    /// The slot in use, and the next line in it; none before the first page since a loss of power.
-    pub(crate) at: Option<(usize, u32)>,
-    /// The slot after which to look for the next one.
-    pub(crate) turn: usize,
-    /// Of the last page.
-    pub(crate) number: u64,
-    pub(crate) commit: u64,
-    pub(crate) replay_from: u64,
-    pub(crate) lines_per_slot: u32,
-    writing: bool,
-    asked: bool,
-    /// It runs short of lines. Asked for at every program, while slots are many.
-    short: bool,
-    /// No log page can be written any more.
-    pub(crate) dead: bool,
-    /// No map will be stored: what was kept spare for the page that names one is for the last of the others.
-    pub(crate) to_the_last: bool,
-    // Bytes of the last page's header and lists: the next one's take about as many.
-    lists_bytes: usize,
-    // A page has said that the drive takes no more writes.
-    says_read_only: bool,
-    /// A map is to be stored soon. The log was read back after a loss of power, and that makes the next
-    /// recovery short; or a page of the stored map, or of the log behind it, fades or can't be read any more.
-    pub(crate) renew: bool,
-    /// Where the log went on when the stored map was begun: what its slot has before that line counts no
-    /// more. None where no map was stored since power-on.
-    needed_from: Option<(usize, u32)>,
-    /// The newest slot found then, and its first erased line: to be gone on with where there is no spare
-    /// slot.
-    pub(crate) rest: Option<(usize, u32)>,
-    // Entries since power-on that log pages have.
-    logged: u64,
-    // Data pages programmed, and where the log stood, when the last map to be stored was begun.
-    programs_then: u64,
-    map_begun_at: Option<(usize, u32)>,
-}
-
-impl Log {
-    fn is_spare(&self, slot: &Slot) -> bool {
-        slot.good && (slot.last == 0 || slot.last < self.replay_from)
-    }
-    fn good_slots(&self) -> u32 {
-        self.slots.iter().filter(|slot| slot.good).count() as u32
-    }
-    fn spare_slots(&self) -> u32 {
-        let current = self.at.map(|(slot, _)| slot);
-        let spare = |&(n, slot): &(usize, &Slot)| Some(n) != current && self.is_spare(slot);
-        self.slots.iter().enumerate().filter(spare).count() as u32
-    }
-    /// Slots that stay spare for the page that names a stored map: after a loss of power, and when others go
-    /// bad.
-    fn kept_slots(&self) -> u32 {
-        (self.good_slots() / 4).max(1)
-    }
-    fn lines_here(&self) -> u32 {
-        self.at.map_or(0, |(_, line)| self.lines_per_slot - line)
-    }
-    /// Lines that can be written before a newer map is stored.
-    pub(crate) fn free_lines(&self) -> u32 {
-        self.lines_here() + self.lines_per_slot * self.spare_slots()
-    }
-    fn lines(&self) -> u32 {
-        self.lines_per_slot * self.good_slots()
-    }
-    /// So few lines are left that a newer map should be stored.
-    fn runs_short(&self) -> bool {
-        let ahead = (self.lines_per_slot / 2).max(2);
-        self.free_lines() <= self.lines_per_slot * self.kept_slots() + ahead || !self.has_room()
-    }
-    /// Looks through the slots, after they have changed.
-    pub(crate) fn note_slots(&mut self) {
-        self.short = self.runs_short();
-    }
-    /// A page that names no stored map may be written.
-    fn has_room(&self) -> bool {
-        if self.to_the_last {
-            return true;
-        }
-        let (spare, kept) = (self.spare_slots(), self.kept_slots());
-        spare > kept || (spare == kept && self.lines_here() > 0)
-    }
-    /// The lines that recovery needs, each by its slot, as far as that is known.
-    pub(crate) fn needed_lines(&self) -> impl Iterator<Item = (usize, u32)> {
-        let wanted = self.replay_from.min(self.commit);
-        let in_use =
-            self.slots.iter().enumerate().filter(move |(_, slot)| slot.last > 0 && slot.last >= wanted);
-        in_use.flat_map(|(n, _)| {
-            let here = |(slot, line): (usize, u32)| (slot == n).then_some(line);
-            let first = self.needed_from.and_then(here).unwrap_or(0);
-            let end = self.at.and_then(here).unwrap_or(self.lines_per_slot);
-            (first..end).map(move |line| (n, line))
-        })
-    }
-    fn next_spare(&self) -> Option<usize> {
-        let count = self.slots.len();
-        (1..=count)
-            .map(|n| (self.turn + n) % count)
-            .find(|&n| self.at.is_none_or(|(current, _)| current != n) && self.is_spare(&self.slots[n]))
-    }
-}
-
 /// Writes log pages whenever one is due, for ever.
-pub(crate) async fn run(drive: Rc<Drive>) {
+pub(crate) async fn run(drive: Rc<Journal>) {
     loop {
         drive.log_wanted.wait(drive.exec(), || drive.log_is_due().then_some(())).await;
         drive.write_log(None).await;
     }
 }
 
-impl Drive {
+impl Journal {
     /// Copies of a log page, one word line in all.
     pub(crate) fn log_copies(&self) -> u32 {
         self.config.log_copies()
@@ -191,7 +78,7 @@ impl Drive {
         let blocks = self.blocks.borrow();
         let slot = |n: u32| {
             let block = blocks.block_index(LunIndex(n % luns), aster_units::BlockAddr(n / luns));
-            Slot { block, last: 0, good: good(block) }
+            LogSlot { block, last: 0, good: good(block) }
         };
         let slots = (luns * self.config.log_blocks_per_lun() as u32).min(SLOTS_MAX as u32);
         let mut log = self.log.borrow_mut();
@@ -299,7 +186,7 @@ impl Drive {
             }
         }
     }
-    /// As [`Drive::log_trims`] for whoever is storing a map: false when the log has no room for them before
+    /// As [`Journal::log_trims`] for whoever is storing a map: false when the log has no room for them before
     /// that is done, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.borrow().pending.last_trim();

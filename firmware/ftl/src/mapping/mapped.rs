@@ -1,5 +1,5 @@
 use crate::blocks::unsettled::Change;
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::mapping::resident::Map;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
@@ -9,11 +9,11 @@ use core::cell::RefCell;
 /// Where logical pages are, and the changes of that.
 pub(crate) struct Mapped {
     map: RefCell<Map>,
-    pub(crate) drive: Rc<Drive>,
+    pub(crate) drive: Rc<Journal>,
 }
 
 impl Mapped {
-    pub(crate) fn new(drive: Rc<Drive>) -> Self {
+    pub(crate) fn new(drive: Rc<Journal>) -> Self {
         Mapped { map: RefCell::new(Map::new(drive.logical_pages)), drive }
     }
     /// Where a logical page is; none when it is unmapped.

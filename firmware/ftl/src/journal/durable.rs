@@ -4,7 +4,7 @@
 //! complete. Where nothing else comes to complete it, padding does.
 
 use crate::blocks::unsettled::Safety;
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::terms::block::{BlockState, Stream};
 use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Tag};
@@ -12,7 +12,7 @@ use aster_units::{LunIndex, Ppa};
 
 const STREAMS: [Stream; 2] = [Stream::Host, Stream::Gc];
 
-impl Drive {
+impl Journal {
     /// Waits for a program; a failed one closes its block. True when it succeeded: then `Mapped::moved` or
     /// `BlockPool::settle_line` must follow at once.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> bool {

@@ -2,10 +2,10 @@
 //! whole.
 
 use crate::blocks::outbox::Entry;
-use crate::drive::Drive;
 use crate::journal::log_page::{Header, StoredMap};
 use crate::journal::map_stripes::Part;
 use crate::journal::root::{LogPlace, Root};
+use crate::journal::state::Journal;
 use crate::terms::block::BlockIndex;
 use crate::terms::config::Assigner;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -17,7 +17,7 @@ use aster_units::{BufferId, Ppa, mix64};
 /// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
 const PAGES_A_MAP_PAGE: u64 = 256;
 
-impl Drive {
+impl Journal {
     /// Marks what NVRAM says as outdated, before the first change after a shutdown or power-on.
     #[inline]
     pub(crate) fn mark_dirty(&self) {

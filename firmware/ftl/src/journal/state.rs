@@ -1,6 +1,8 @@
+//! The state of the journal.
+
 use crate::blocks::pool::BlockPool;
-use crate::journal::log::Log;
 use crate::journal::log_page::StoredMap;
+use crate::journal::slots::Log;
 use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
 use crate::terms::config::FtlConfig;
@@ -19,8 +21,9 @@ use core::ops::Deref;
 
 pub(crate) type MediaWatcher = Box<dyn Fn(MediaState)>;
 
-/// Everything that the tasks share. No borrow of a cell lives across an await.
-pub(crate) struct Drive {
+/// What makes every change of flash, and keeps of it what is needed to find everything again. No borrow of a
+/// cell lives across an await.
+pub(crate) struct Journal {
     runtime: Rc<Runtime>,
     pub(crate) logical_pages: u32,
     pub(crate) pages: Rc<PageBuffers>,
@@ -48,7 +51,7 @@ pub(crate) struct Drive {
     pub(crate) was_read_only: Cell<bool>,
 }
 
-impl Deref for Drive {
+impl Deref for Journal {
     type Target = Runtime;
 
     fn deref(&self) -> &Runtime {
@@ -56,7 +59,7 @@ impl Deref for Drive {
     }
 }
 
-impl Drive {
+impl Journal {
     pub(crate) fn new(
         core: &Core,
         config: FtlConfig,
@@ -74,7 +77,7 @@ impl Drive {
         let pages = Rc::new(PageBuffers::new(&config, dram));
         let media = Rc::new(Media::new(&runtime, &pages, flash));
         let blocks = Rc::new(BlockPool::new(&runtime, &media));
-        Drive {
+        Journal {
             runtime,
             logical_pages,
             pages,

@@ -1,13 +1,13 @@
 //! How the drive and its media are.
 
-use crate::drive::Drive;
+use crate::journal::state::Journal;
 use crate::terms::block::BlockIndex;
 use crate::terms::oob::COUNT_SPENT;
 use aster_events::Event;
 use aster_parties::{Boot, DriveState, MediaState};
 use aster_units::LunIndex;
 
-impl Drive {
+impl Journal {
     /// The drive is read-only, or will be once it is up: it was when its power went.
     pub(crate) fn takes_no_writes(&self) -> bool {
         self.was_read_only.get() || self.state() == DriveState::ReadOnly
