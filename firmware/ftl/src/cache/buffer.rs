@@ -15,10 +15,10 @@ impl EntryId {
 
 const NONE: u32 = u32::MAX;
 
-// The lists of entries that nobody holds.
+// The lists of entries that nobody has locked.
 const CLEAN: usize = 0;
 const DIRTY: usize = 1;
-const SPENT: usize = 2;
+const EVICTED: usize = 2;
 
 /// How a slice wants an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ pub(crate) enum Want {
 
 /// How a slice holds an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hold {
+pub(crate) enum Lock {
     /// With other readers.
     Shared,
     /// Alone.
@@ -40,10 +40,10 @@ pub(crate) enum Hold {
 
 /// What came of asking for an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum LockResult {
     /// The caller holds it. `hit` is false when it was empty.
-    Held { entry: EntryId, hold: Hold, hit: bool },
-    /// Others hold it: wait for it.
+    Locked { entry: EntryId, lock: Lock, hit: bool },
+    /// Others have locked it: wait for it.
     Busy(EntryId),
     /// The least recently used entry is dirty and now marked as being evicted, which the caller must do.
     Evict(EntryId),
@@ -63,7 +63,7 @@ pub(crate) enum Flush {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct BufferEntry {
     lpn: Lpn,
     valid: Granules,
     used_at: u64,
@@ -80,7 +80,7 @@ struct Entry {
     listed: bool,
     list: u8,
     // Evicted because it was the least recently used.
-    spent: bool,
+    evicted_as_oldest: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -94,20 +94,20 @@ struct List {
 /// An entry that nobody holds is in a list in order of use, clean or dirty; the older of the two tails is the
 /// global least recently used one. Once evicted, it waits in a third list, which is recycled first.
 pub(crate) struct DataBuffer {
-    entries: Vec<Entry>,
+    entries: Vec<BufferEntry>,
     buckets: Vec<u32>,
     free: Vec<u32>,
     lists: [List; 3],
     uses: u64,
     dirty: u32,
     // Entries that writers have announced to make dirty.
-    promised: u32,
+    reserved: u32,
     dirty_max: u32,
 }
 
 impl DataBuffer {
     pub(crate) fn new(entries: u32, dirty_max: u32) -> Self {
-        let entry = Entry {
+        let entry = BufferEntry {
             lpn: Lpn(NONE),
             valid: 0,
             used_at: 0,
@@ -122,7 +122,7 @@ impl DataBuffer {
             writer_waits: false,
             listed: false,
             list: CLEAN as u8,
-            spent: false,
+            evicted_as_oldest: false,
         };
         DataBuffer {
             entries: vec![entry; entries as usize],
@@ -131,7 +131,7 @@ impl DataBuffer {
             lists: [List { head: NONE, tail: NONE }; 3],
             uses: 0,
             dirty: 0,
-            promised: 0,
+            reserved: 0,
             dirty_max,
         }
     }
@@ -220,45 +220,45 @@ impl DataBuffer {
     // ---- holding entries ----
 
     /// Asks for the entry of `lpn`. With `clean_only`, nothing dirty is given up for it.
-    pub(crate) fn request(&mut self, lpn: Lpn, want: Want, clean_only: bool) -> Step {
+    pub(crate) fn request(&mut self, lpn: Lpn, want: Want, clean_only: bool) -> LockResult {
         match self.find(lpn) {
             Some(entry) => self.request_present(entry, want),
             None => self.request_absent(lpn, clean_only),
         }
     }
-    fn request_present(&mut self, id: EntryId, want: Want) -> Step {
+    fn request_present(&mut self, id: EntryId, want: Want) -> LockResult {
         let entry = &mut self.entries[id.index()];
         if let Want::Read(granules) = want
             && granules & !entry.valid == 0
         {
             if entry.exclusive || entry.writer_waits {
-                return Step::Busy(id);
+                return LockResult::Busy(id);
             }
             entry.readers += 1;
             self.unlink(id.0);
-            return Step::Held { entry: id, hold: Hold::Shared, hit: true };
+            return LockResult::Locked { entry: id, lock: Lock::Shared, hit: true };
         }
         if entry.exclusive || entry.evicting || entry.readers > 0 {
             entry.writer_waits = entry.readers > 0;
-            return Step::Busy(id);
+            return LockResult::Busy(id);
         }
         entry.exclusive = true;
         let hit = entry.valid != 0;
         self.unlink(id.0);
-        Step::Held { entry: id, hold: Hold::Exclusive, hit }
+        LockResult::Locked { entry: id, lock: Lock::Exclusive, hit }
     }
-    fn request_absent(&mut self, lpn: Lpn, clean_only: bool) -> Step {
+    fn request_absent(&mut self, lpn: Lpn, clean_only: bool) -> LockResult {
         let id = if let Some(id) = self.free.pop() {
             id
         } else {
             let tail = |list: usize| self.lists[list].tail;
             let age = |id: u32| if id == NONE { u64::MAX } else { self.entries[id as usize].used_at };
-            let clean = if tail(SPENT) == NONE { tail(CLEAN) } else { tail(SPENT) };
-            if tail(SPENT) == NONE && !clean_only && age(tail(DIRTY)) < age(clean) {
-                return self.evict_oldest().map_or(Step::None, Step::Evict);
+            let clean = if tail(EVICTED) == NONE { tail(CLEAN) } else { tail(EVICTED) };
+            if tail(EVICTED) == NONE && !clean_only && age(tail(DIRTY)) < age(clean) {
+                return self.evict_oldest().map_or(LockResult::None, LockResult::Evict);
             }
             if clean == NONE {
-                return Step::None;
+                return LockResult::None;
             }
             self.unlink(clean);
             self.remove(clean);
@@ -266,14 +266,14 @@ impl DataBuffer {
         };
         self.insert(id, lpn);
         self.entries[id as usize].exclusive = true;
-        Step::Held { entry: EntryId(id), hold: Hold::Exclusive, hit: false }
+        LockResult::Locked { entry: EntryId(id), lock: Lock::Exclusive, hit: false }
     }
     /// Lets go of an entry.
-    pub(crate) fn release(&mut self, id: EntryId, hold: Hold) {
+    pub(crate) fn release(&mut self, id: EntryId, lock: Lock) {
         let entry = &mut self.entries[id.index()];
-        match hold {
-            Hold::Shared => entry.readers -= 1,
-            Hold::Exclusive => entry.exclusive = false,
+        match lock {
+            Lock::Shared => entry.readers -= 1,
+            Lock::Exclusive => entry.exclusive = false,
         }
         if entry.readers == 0 {
             entry.writer_waits = false;
@@ -282,7 +282,7 @@ impl DataBuffer {
             self.link(id.0);
         }
     }
-    /// Turns an exclusive hold into a shared one.
+    /// Turns an exclusive lock into a shared one.
     pub(crate) fn share(&mut self, id: EntryId) {
         let entry = &mut self.entries[id.index()];
         entry.exclusive = false;
@@ -309,7 +309,7 @@ impl DataBuffer {
         }
         self.unlink(id);
         let entry = &mut self.entries[id as usize];
-        (entry.evicting, entry.spent) = (true, true);
+        (entry.evicting, entry.evicted_as_oldest) = (true, true);
         Some(EntryId(id))
     }
     /// As [`DataBuffer::evict_oldest`], of those whose page `fits`; only `search` entries are looked at.
@@ -323,7 +323,7 @@ impl DataBuffer {
             if fits(entry.lpn) {
                 self.unlink(at);
                 let entry = &mut self.entries[at as usize];
-                (entry.evicting, entry.spent) = (true, true);
+                (entry.evicting, entry.evicted_as_oldest) = (true, true);
                 return Some(EntryId(at));
             }
             at = entry.previous;
@@ -341,13 +341,13 @@ impl DataBuffer {
         }
         self.unlink(id.0);
         let entry = &mut self.entries[id.index()];
-        (entry.evicting, entry.spent) = (true, false);
+        (entry.evicting, entry.evicted_as_oldest) = (true, false);
         Flush::Evict
     }
-    /// Turns an exclusive hold into an eviction.
-    pub(crate) fn evict_held(&mut self, id: EntryId) {
+    /// Turns an exclusive lock into an eviction.
+    pub(crate) fn evict_locked(&mut self, id: EntryId) {
         let entry = &mut self.entries[id.index()];
-        (entry.exclusive, entry.evicting, entry.spent) = (false, true, false);
+        (entry.exclusive, entry.evicting, entry.evicted_as_oldest) = (false, true, false);
     }
     /// Ends an eviction. An entry that was evicted for its age and not used meanwhile is recycled before any
     /// other; one that could not be written stays dirty.
@@ -358,12 +358,12 @@ impl DataBuffer {
             entry.dirty = false;
             self.dirty -= 1;
         }
-        let spent = clean && entry.spent;
-        if spent {
-            entry.list = SPENT as u8;
+        let evicted = clean && entry.evicted_as_oldest;
+        if evicted {
+            entry.list = EVICTED as u8;
         }
         match self.is_idle(id) {
-            true if spent => self.link_at_head(id.0),
+            true if evicted => self.link_at_head(id.0),
             true => self.link(id.0),
             false => {}
         }
@@ -394,21 +394,21 @@ impl DataBuffer {
         self.entries[id.index()].dirty
     }
     /// Announces that an entry will be made dirty. False when too many are.
-    pub(crate) fn promise_dirty(&mut self) -> bool {
-        let room = self.dirty + self.promised < self.dirty_max;
-        self.promised += u32::from(room);
+    pub(crate) fn reserve_dirty(&mut self) -> bool {
+        let room = self.dirty + self.reserved < self.dirty_max;
+        self.reserved += u32::from(room);
         room
     }
-    /// Makes good a promise on an exclusively held entry.
+    /// Uses up a reserve for an exclusively locked entry.
     pub(crate) fn make_dirty(&mut self, id: EntryId) {
-        self.promised -= 1;
+        self.reserved -= 1;
         let entry = &mut self.entries[id.index()];
         self.dirty += u32::from(!entry.dirty);
         entry.dirty = true;
     }
-    /// Takes a promise back.
-    pub(crate) fn break_promise(&mut self) {
-        self.promised -= 1;
+    /// Gives a reserve back.
+    pub(crate) fn return_reserve(&mut self) {
+        self.reserved -= 1;
     }
     /// (dirty, free) entries.
     #[cfg(test)]
@@ -423,23 +423,23 @@ mod tests {
 
     const ALL: Granules = 0xFF;
 
-    fn held(step: Step) -> (EntryId, Hold) {
-        let Step::Held { entry, hold, .. } = step else { panic!("{step:?}") };
-        (entry, hold)
+    fn held(step: LockResult) -> (EntryId, Lock) {
+        let LockResult::Locked { entry, lock, .. } = step else { panic!("{step:?}") };
+        (entry, lock)
     }
     /// A clean entry that holds a page and that nobody uses.
     fn filled(buffer: &mut DataBuffer, page: u32) -> EntryId {
-        let (entry, hold) = held(buffer.request(Lpn(page), Want::Write, false));
+        let (entry, lock) = held(buffer.request(Lpn(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
-        buffer.release(entry, hold);
+        buffer.release(entry, lock);
         entry
     }
     fn dirty(buffer: &mut DataBuffer, page: u32) -> EntryId {
-        assert!(buffer.promise_dirty());
-        let (entry, hold) = held(buffer.request(Lpn(page), Want::Write, false));
+        assert!(buffer.reserve_dirty());
+        let (entry, lock) = held(buffer.request(Lpn(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
         buffer.make_dirty(entry);
-        buffer.release(entry, hold);
+        buffer.release(entry, lock);
         entry
     }
 
@@ -448,13 +448,13 @@ mod tests {
         let mut buffer = DataBuffer::new(2, 2);
         let entry = filled(&mut buffer, 7);
         let read = Want::Read(ALL);
-        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Hold::Shared));
-        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Hold::Shared));
-        assert_eq!(buffer.request(Lpn(7), Want::Write, false), Step::Busy(entry));
-        assert_eq!(buffer.request(Lpn(7), read, false), Step::Busy(entry));
-        buffer.release(entry, Hold::Shared);
-        buffer.release(entry, Hold::Shared);
-        assert_eq!(held(buffer.request(Lpn(7), Want::Write, false)), (entry, Hold::Exclusive));
+        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Lock::Shared));
+        assert_eq!(held(buffer.request(Lpn(7), read, false)), (entry, Lock::Shared));
+        assert_eq!(buffer.request(Lpn(7), Want::Write, false), LockResult::Busy(entry));
+        assert_eq!(buffer.request(Lpn(7), read, false), LockResult::Busy(entry));
+        buffer.release(entry, Lock::Shared);
+        buffer.release(entry, Lock::Shared);
+        assert_eq!(held(buffer.request(Lpn(7), Want::Write, false)), (entry, Lock::Exclusive));
     }
 
     #[test]
@@ -463,14 +463,14 @@ mod tests {
         let (one, two) = (dirty(&mut buffer, 1), filled(&mut buffer, 2));
         assert_eq!(
             buffer.request(Lpn(3), Want::Write, true),
-            Step::Held { entry: two, hold: Hold::Exclusive, hit: false }
+            LockResult::Locked { entry: two, lock: Lock::Exclusive, hit: false }
         );
-        buffer.release(two, Hold::Exclusive);
-        assert_eq!(buffer.request(Lpn(4), Want::Write, false), Step::Evict(one));
+        buffer.release(two, Lock::Exclusive);
+        assert_eq!(buffer.request(Lpn(4), Want::Write, false), LockResult::Evict(one));
         // It can be read on its way to flash, but neither changed nor evicted once more.
-        assert_eq!(held(buffer.request(Lpn(1), Want::Read(ALL), false)), (one, Hold::Shared));
-        buffer.release(one, Hold::Shared);
-        assert_eq!(buffer.request(Lpn(1), Want::Write, false), Step::Busy(one));
+        assert_eq!(held(buffer.request(Lpn(1), Want::Read(ALL), false)), (one, Lock::Shared));
+        buffer.release(one, Lock::Shared);
+        assert_eq!(buffer.request(Lpn(1), Want::Write, false), LockResult::Busy(one));
         assert_eq!(buffer.flush(one, Lpn(1)), Flush::Busy);
         buffer.end_evicting(one, true);
         assert_eq!(buffer.flush(one, Lpn(1)), Flush::Done);
@@ -482,9 +482,9 @@ mod tests {
     fn no_more_entries_become_dirty_than_may() {
         let mut buffer = DataBuffer::new(4, 2);
         dirty(&mut buffer, 1);
-        assert!(buffer.promise_dirty());
-        assert!(!buffer.promise_dirty());
-        buffer.break_promise();
-        assert!(buffer.promise_dirty());
+        assert!(buffer.reserve_dirty());
+        assert!(!buffer.reserve_dirty());
+        buffer.return_reserve();
+        assert!(buffer.reserve_dirty());
     }
 }

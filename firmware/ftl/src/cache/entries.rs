@@ -1,6 +1,6 @@
 //! Taking entries and giving them back.
 
-use crate::cache::buffer::{EntryId, Hold, Step, Want};
+use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::state::Cache;
 use crate::terms::runtime::ANY_BUFFER;
 use aster_events::{Event, Function, Wait};
@@ -9,20 +9,20 @@ use aster_units::Lpn;
 
 impl Cache {
     /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
-    pub(crate) async fn hold(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Hold), HostStatus> {
+    pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
         self.drive.spend(Function::DataBufferManager, self.drive.config.costs.buffer);
         let mut clean_only = self.drive.blocks.borrow().any_exhausted();
         loop {
             let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
             match step {
-                Step::Held { entry, hold, hit } => {
+                LockResult::Locked { entry, lock, hit } => {
                     self.count_hit(lpn, entry, hit);
-                    return Ok((entry, hold));
+                    return Ok((entry, lock));
                 }
-                Step::Busy(entry) => self.entry_wait(Some(entry)).await,
+                LockResult::Busy(entry) => self.entry_wait(Some(entry)).await,
                 // Room that can't be made this way may still be there among the clean entries.
-                Step::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
-                Step::None => self.entry_wait(None).await,
+                LockResult::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
+                LockResult::None => self.entry_wait(None).await,
             }
         }
     }
@@ -35,14 +35,14 @@ impl Cache {
             self.drive.emit(|| Event::BufferMissed { task: self.drive.task(), lpn: lpn.0, buffer: entry.0 });
         }
     }
-    pub(crate) fn let_go(&self, entry: EntryId, hold: Hold) {
-        self.buffer.borrow_mut().release(entry, hold);
+    pub(crate) fn unlock(&self, entry: EntryId, lock: Lock) {
+        self.buffer.borrow_mut().release(entry, lock);
         self.entry_changed(entry);
     }
     /// Makes sure that one more entry may become dirty.
-    pub(crate) async fn promise_dirty(&self) -> Result<(), HostStatus> {
+    pub(crate) async fn reserve_dirty(&self) -> Result<(), HostStatus> {
         loop {
-            if self.buffer.borrow_mut().promise_dirty() {
+            if self.buffer.borrow_mut().reserve_dirty() {
                 return Ok(());
             }
             let oldest = self.buffer.borrow_mut().evict_oldest();

@@ -58,31 +58,31 @@ impl Cache {
         let buffer = self.buffer.borrow();
         buffer.is_dirty(entry) && buffer.valid(entry) & granules != 0
     }
-    /// Takes back that an entry will be made dirty.
-    pub(crate) fn break_promise(&self) {
-        self.buffer.borrow_mut().break_promise();
+    /// Gives back the reserve for one more dirty entry.
+    pub(crate) fn return_reserve(&self) {
+        self.buffer.borrow_mut().return_reserve();
     }
     /// Forgets granules of a clean entry.
     pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
         self.buffer.borrow_mut().forget_clean(entry, granules);
     }
-    /// An exclusively held entry has been written to: these granules are valid, and it is dirty.
+    /// An exclusively locked entry has been written to: these granules are valid, and it is dirty.
     pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
         let mut buffer = self.buffer.borrow_mut();
         buffer.add_valid(entry, granules);
         buffer.make_dirty(entry);
     }
-    /// Lets other readers have an exclusively held entry.
+    /// Lets other readers have an exclusively locked entry.
     pub(crate) fn share(&self, entry: EntryId) {
         self.buffer.borrow_mut().share(entry);
         self.entry_changed(entry);
     }
-    /// Evicts an exclusively held entry: it is let go of, and comes to flash.
+    /// Evicts an exclusively locked entry: it is unlocked, and comes to flash.
     ///
     /// # Errors
     /// As of an eviction: the entry stays dirty.
-    pub(crate) async fn evict_held(&self, entry: EntryId) -> Result<(Lpn, Ppa), HostStatus> {
-        self.buffer.borrow_mut().evict_held(entry);
+    pub(crate) async fn evict_locked(&self, entry: EntryId) -> Result<(Lpn, Ppa), HostStatus> {
+        self.buffer.borrow_mut().evict_locked(entry);
         let lpn = self.buffer.borrow().lpn(entry);
         Ok((lpn, self.evict(entry).await?))
     }

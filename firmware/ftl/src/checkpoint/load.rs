@@ -4,7 +4,7 @@ use crate::checkpoint::error::BootError;
 use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::decode_entry;
 use crate::journal::log_page::StoredMap;
-use crate::journal::map_stripes::{self, Part};
+use crate::journal::map_stripes::{self, StripePart};
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
 use crate::terms::cause::Cause;
 use crate::terms::sizes::BLOCK_ENTRY_BYTES;
@@ -78,7 +78,7 @@ impl Checkpoint {
             let Some((page, tag)) = in_flight.pop_front() else { break };
             let outcome = self.drive.media.done(tag).await;
             let buffer = self.map_buffer(page);
-            let is_there = self.drive.is_part(stored, Part::Content(page), &outcome, buffer);
+            let is_there = self.drive.is_part(stored, StripePart::Content(page), &outcome, buffer);
             if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
                 result = Err(BootError::MapUnreadable { page });
             }

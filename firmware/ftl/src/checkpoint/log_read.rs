@@ -97,14 +97,14 @@ impl Checkpoint {
                 tags.push(
                     self.drive
                         .blocks
-                        .begin_read(first, self.drive.pages.whole(), self.look_buffer(n), Cause::Metadata)
+                        .begin_read(first, self.drive.pages.whole(), self.probe_buffer(n), Cause::Metadata)
                         .await,
                 );
             }
             for (n, tag) in tags.into_iter().enumerate() {
                 let outcome = self.drive.media.done(tag).await;
                 let slot = round * luns + n;
-                let mut page = self.drive.log_page_in(&outcome, self.look_buffer(n));
+                let mut page = self.drive.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
                     // One that was being written when the power went is the last of its slot. Where others
@@ -136,7 +136,7 @@ impl Checkpoint {
         let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
         loop {
             while next < lines && in_flight.len() < ahead && erased == lines {
-                let buffer = self.look_buffer(next as usize % ahead);
+                let buffer = self.probe_buffer(next as usize % ahead);
                 let at = Ppa(first.0 + next * copies);
                 in_flight.push_back((
                     next,
@@ -152,7 +152,7 @@ impl Checkpoint {
             if erased < lines {
                 continue;
             }
-            let page = match self.drive.log_page_in(&outcome, self.look_buffer(line as usize % ahead)) {
+            let page = match self.drive.log_page_in(&outcome, self.probe_buffer(line as usize % ahead)) {
                 Some(page) => Some(page),
                 None => self.read_line(block, line, 1).await,
             };

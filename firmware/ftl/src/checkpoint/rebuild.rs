@@ -4,7 +4,7 @@
 //! Without a log nothing tells of trims: what was trimmed before the power went may be there again.
 
 use crate::checkpoint::error::BootError;
-use crate::checkpoint::recover::Look;
+use crate::checkpoint::recover::Probe;
 use crate::checkpoint::state::Checkpoint;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::cause::Cause;
@@ -32,7 +32,7 @@ struct Spare {
 }
 
 /// A raw read on its way: the first or the last page of a block.
-struct Step {
+struct MarkRead {
     lun: LunIndex,
     block: BlockAddr,
     last: bool,
@@ -43,20 +43,20 @@ impl Checkpoint {
     /// Looks at all blocks. Takes over what it finds: nothing but bad blocks, or a drive without a log.
     pub(crate) async fn scan(&self) -> Result<Boot, BootError> {
         let spares = self.read_spares().await?;
-        let in_doubt = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
-        let in_doubt: Vec<_> = (0..).zip(&spares).filter(in_doubt).map(|(b, _)| (BlockIndex(b), 0)).collect();
-        let look = self.look_into(&in_doubt).await;
-        let fresh = look.readable.is_empty();
-        self.settle_found(&look);
-        self.drive.was_read_only.set(self.drive.was_read_only.get() || look.log_end);
+        let to_check = |(_, spare): &(u32, &Spare)| spare.written || spare.marked;
+        let to_check: Vec<_> = (0..).zip(&spares).filter(to_check).map(|(b, _)| (BlockIndex(b), 0)).collect();
+        let probe = self.probe(&to_check).await;
+        let fresh = probe.readable.is_empty();
+        self.settle_found(&probe);
+        self.drive.was_read_only.set(self.drive.was_read_only.get() || probe.log_end);
         let slots: Vec<BlockIndex> = self.drive.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
-            let readable = look.readable.contains(&block.0);
+            let readable = probe.readable.contains(&block.0);
             let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
             let state = match () {
                 () if bad => BlockState::Bad,
                 () if slots.contains(&block) => BlockState::Log,
-                () if look.used.contains(&block.0) => BlockState::Closed,
+                () if probe.used.contains(&block.0) => BlockState::Closed,
                 () => BlockState::Free,
             };
             self.adopt_as(block, state);
@@ -65,33 +65,33 @@ impl Checkpoint {
                 slot.good = !bad;
             }
         }
-        self.begin_log_at_oldest(&look);
+        self.begin_log_at_oldest(&probe);
         self.count_valid_pages()?;
         // A map alone is what a drive from the factory was storing when it lost its power for the first time.
-        let unused = look.versions.is_empty() && look.log_number == 0 && !look.log_end;
+        let unused = probe.versions.is_empty() && probe.log_number == 0 && !probe.log_end;
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
     /// The new log takes the slot with the oldest pages first. Whatever made the old one unreadable stays
     /// where it is until the new one begins, since what is left of a log without its newest pages could pass
     /// for a whole one.
-    fn begin_log_at_oldest(&self, look: &Look) {
+    fn begin_log_at_oldest(&self, probe: &Probe) {
         let mut log = self.drive.log.borrow_mut();
         let count = log.slots.len();
-        let newest = |&slot: &usize| look.log_blocks.get(&log.slots[slot].block.0).copied().unwrap_or(0);
+        let newest = |&slot: &usize| probe.log_blocks.get(&log.slots[slot].block.0).copied().unwrap_or(0);
         let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
         log.turn = (oldest.unwrap_or(0) + count - 1) % count;
     }
     /// The newest version of each logical page is the one that counts; numbers go on behind all that were
     /// met.
-    fn settle_found(&self, look: &Look) {
-        let mut versions = look.versions.clone();
+    fn settle_found(&self, probe: &Probe) {
+        let mut versions = probe.versions.clone();
         versions.sort_unstable();
         versions.iter().for_each(|version| {
             self.mapping.restore(version.lpn, version.ppa);
         });
-        self.drive.blocks.set_sequence(look.sequence);
-        self.generation.set(look.generation);
-        self.drive.log.borrow_mut().number = look.log_number;
+        self.drive.blocks.set_sequence(probe.sequence);
+        self.generation.set(probe.generation);
+        self.drive.log.borrow_mut().number = probe.log_number;
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
         let mut spares = vec![Spare::default(); self.drive.blocks.borrow().total() as usize];
@@ -100,7 +100,7 @@ impl Checkpoint {
         for lun in (0..luns).map(LunIndex) {
             in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
         }
-        while let Some(Step { lun, block, last, tag }) = in_flight.pop_front() {
+        while let Some(MarkRead { lun, block, last, tag }) = in_flight.pop_front() {
             let outcome = self.drive.media.done(tag).await;
             let index = self.drive.blocks.borrow().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
@@ -115,7 +115,7 @@ impl Checkpoint {
                 let other = self
                     .drive
                     .blocks
-                    .read(first, self.drive.pages.whole(), self.look_buffer(lun.index()), Cause::Metadata)
+                    .read(first, self.drive.pages.whole(), self.probe_buffer(lun.index()), Cause::Metadata)
                     .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
                     return Err(BootError::Scan { lun, block, error: self.drive.media.last_fault(lun) });
@@ -131,14 +131,14 @@ impl Checkpoint {
         }
         Ok(spares)
     }
-    async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> Step {
+    async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> MarkRead {
         // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
-        let tag = self.drive.media.begin_read_mark(lun, block, last, self.look_buffer(lun.index())).await;
-        Step { lun, block, last, tag }
+        let tag = self.drive.media.begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
+        MarkRead { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
         let dram = self.drive.pages.dram().borrow();
-        let bytes = dram.oob(self.look_buffer(lun.index()));
+        let bytes = dram.oob(self.probe_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;
         spare.written |= !last && bytes.iter().any(|byte| byte.count_zeros() >= BAD_MARK_ZEROES);

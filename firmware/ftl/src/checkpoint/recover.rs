@@ -6,8 +6,8 @@
 //! | read the log back to the page that names the stored map | the slots that are in use |
 //! | load the stored map | its pages |
 //! | replay the log | nothing |
-//! | look where the log does not reach | the blocks that its last page names, to their first erased page |
-//! | weigh what was found there | the pages that the map has in their place, where numbers don't tell |
+//! | probe where the log does not reach | the blocks that its last page names, to their first erased page |
+//! | choose the versions that count | the pages that the map has in their place, where numbers don't tell |
 //!
 //! Nothing is written, so that recovery may be cut off and begin anew. Of several versions of a logical page
 //! the one with the greatest sequence number counts; a page that was being programmed when the power went is
@@ -34,7 +34,7 @@ const PAGES_UNREADABLE: u32 = 4;
 
 /// What a page was found to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum Probed {
     /// Nothing was programmed.
     Erased,
     /// What was being programmed, or erased, when the power went; or what nobody can read any more.
@@ -61,9 +61,9 @@ impl Version {
 }
 
 /// The runs of void pages that the log names, as far as they have not been written anew since.
-pub(crate) struct Void(Vec<(Ppa, u32)>);
+pub(crate) struct StalePages(Vec<(Ppa, u32)>);
 
-impl Void {
+impl StalePages {
     fn has(&self, ppa: Ppa) -> bool {
         let behind = self.0.partition_point(|(first, _)| *first <= ppa);
         let run = behind.checked_sub(1).and_then(|at| self.0.get(at));
@@ -73,7 +73,7 @@ impl Void {
 
 /// Blocks looked into, and what was there.
 #[derive(Default)]
-pub(crate) struct Look {
+pub(crate) struct Probe {
     pub(crate) versions: Vec<Version>,
     /// Blocks in which something was programmed.
     pub(crate) used: BTreeSet<u32>,
@@ -124,19 +124,19 @@ impl Checkpoint {
         let trims = self.replay(&log.pages, &mut table).ok_or(NoRecovery::Unreadable)?;
         let ranges: Vec<_> =
             last.ranges.iter().copied().chain(last.usable.iter().map(|&block| (block, 0))).collect();
-        let look = self.look_into(&ranges).await;
-        self.drive.was_read_only.set(self.drive.was_read_only.get() || last.read_only || look.log_end);
+        let probe = self.probe(&ranges).await;
+        self.drive.was_read_only.set(self.drive.was_read_only.get() || last.read_only || probe.log_end);
         self.take_over_log(&log, &last);
-        self.drive.blocks.set_sequence(last.sequence.max(look.sequence));
+        self.drive.blocks.set_sequence(last.sequence.max(probe.sequence));
         let void = self.void(&log.pages);
-        let found: Vec<_> = look.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
-        let newer = self.weigh(found, &last, &trims).await;
+        let found: Vec<_> = probe.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
+        let newer = self.choose_versions(found, &last, &trims).await;
         for version in newer {
             self.mapping.restore(version.lpn, version.ppa);
             let entry = Entry::Map { lpn: version.lpn, ppa: version.ppa };
             self.drive.blocks.borrow_mut().pending.push(entry);
         }
-        self.settle_states(&mut table, &last, &log.stored, &look);
+        self.settle_states(&mut table, &last, &log.stored, &probe);
         self.drive.stored.replace(log.stored);
         let adopted = self.adopt_table(&table).and_then(|()| self.count_valid_pages());
         adopted.map_err(|_| NoRecovery::Unreadable)?;
@@ -151,7 +151,7 @@ impl Checkpoint {
         let unused = |block: &BlockIndex| blocks.state(*block) == BlockState::Free;
         let named: Vec<_> = last.usable.iter().copied().filter(unused).collect();
         blocks.named_at_power_on(named.into_iter());
-        for &block in &look.torn {
+        for &block in &probe.torn {
             blocks.evacuate(BlockIndex(block));
         }
         Ok(())
@@ -200,7 +200,7 @@ impl Checkpoint {
         known.into_iter().all(|block| (block.0 as usize) < table.len()).then_some(trims)
     }
     /// What was void when a map was stored. A block that a later page names as erased was erased since.
-    fn void(&self, pages: &VecDeque<(Header, Vec<Entry>)>) -> Void {
+    fn void(&self, pages: &VecDeque<(Header, Vec<Entry>)>) -> StalePages {
         let mut usable: BTreeMap<u32, u64> = BTreeMap::new();
         for (header, _) in pages {
             usable.extend(header.usable.iter().map(|block| (block.0, header.number)));
@@ -212,10 +212,10 @@ impl Checkpoint {
             void.extend(header.void.iter().filter(|(first, _)| !erased(*first)));
         }
         void.sort_unstable();
-        Void(void)
+        StalePages(void)
     }
     /// The state of each block, with what was found.
-    fn settle_states(&self, table: &mut [BlockEntry], last: &Header, stored: &StoredMap, look: &Look) {
+    fn settle_states(&self, table: &mut [BlockEntry], last: &Header, stored: &StoredMap, probe: &Probe) {
         let log_blocks: BTreeSet<u32> =
             self.drive.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
         let active: BTreeSet<u32> = last.ranges.iter().map(|(block, _)| block.0).collect();
@@ -229,7 +229,7 @@ impl Checkpoint {
                 _ if log_blocks.contains(&block) => BlockState::Log,
                 _ if of_map.contains(&block) => BlockState::Map,
                 _ if active.contains(&block) => BlockState::Closed,
-                _ if usable.contains(&block) && look.used.contains(&block) => BlockState::Closed,
+                _ if usable.contains(&block) && probe.used.contains(&block) => BlockState::Closed,
                 _ if usable.contains(&block) => BlockState::Free,
                 BlockState::Open | BlockState::Map | BlockState::Log => BlockState::Closed,
                 BlockState::Free | BlockState::Closed => before,
@@ -245,7 +245,7 @@ impl Checkpoint {
             slot.good = state == Some(BlockState::Log);
         }
     }
-    pub(crate) fn look_buffer(&self, n: usize) -> BufferId {
+    pub(crate) fn probe_buffer(&self, n: usize) -> BufferId {
         self.drive.pages.dram().borrow().metadata_buffer(n as u32)
     }
     // Pages of data are read into a buffer that keeps content as they do.
@@ -253,34 +253,34 @@ impl Checkpoint {
         BufferId(self.drive.config.gc_buffer(n as u32, 0))
     }
     /// Reads blocks from a page on to their first erased page, all LUNs side by side.
-    pub(crate) async fn look_into(&self, ranges: &[(BlockIndex, u32)]) -> Look {
+    pub(crate) async fn probe(&self, ranges: &[(BlockIndex, u32)]) -> Probe {
         let luns = self.drive.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
         for &(block, page) in ranges {
             let lun = self.drive.blocks.borrow().lun_of(block);
             todo[lun.index()].push_back((block, page));
         }
-        let mut look = Look::default();
+        let mut probe = Probe::default();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for (lun, todo) in todo.iter_mut().enumerate() {
-            in_flight.extend(self.begin_look(lun, todo).await);
+            in_flight.extend(self.begin_probe(lun, todo).await);
         }
         while let Some((lun, tag)) = in_flight.pop_front() {
             let outcome = self.drive.media.done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
                 let mut found = self.found(&outcome, self.data_buffer(lun));
                 if outcome.status == FlashStatus::Error {
-                    found = self.look_for_metadata(block, page).await;
+                    found = self.probe_metadata(block, page).await;
                 }
-                if self.note(&mut look, block, page, found) {
+                if self.note(&mut probe, block, page, found) {
                     todo[lun].push_front((block, page + 1));
                 }
             }
-            in_flight.extend(self.begin_look(lun, &mut todo[lun]).await);
+            in_flight.extend(self.begin_probe(lun, &mut todo[lun]).await);
         }
-        look
+        probe
     }
-    async fn begin_look(
+    async fn begin_probe(
         &self,
         lun: usize,
         todo: &mut VecDeque<(BlockIndex, u32)>,
@@ -301,16 +301,16 @@ impl Checkpoint {
     /// A page of the log or of a stored map keeps its content in another way than data where that is
     /// fingerprints.
     #[cold]
-    async fn look_for_metadata(&self, block: BlockIndex, page: u32) -> Found {
+    async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
         let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
         let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
         let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     /// What a page that was read as a whole holds.
-    pub(crate) fn found(&self, outcome: &Outcome, buffer: BufferId) -> Found {
+    pub(crate) fn found(&self, outcome: &Outcome, buffer: BufferId) -> Probed {
         if outcome.erased && outcome.status == FlashStatus::Done {
-            return Found::Erased;
+            return Probed::Erased;
         }
         // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of
         // it.
@@ -323,42 +323,47 @@ impl Checkpoint {
         let record =
             if torn { None } else { OobRecord::decode(self.drive.pages.dram().borrow().oob(buffer)) };
         // A number that leaves no room for greater ones is none that a drive has given out.
-        record.filter(|record| record.sequence <= COUNT_MAX).map_or(Found::Torn, Found::Page)
+        record.filter(|record| record.sequence <= COUNT_MAX).map_or(Probed::Torn, Probed::Page)
     }
     /// Notes a page; true when the next one of its block is to be looked at.
-    fn note(&self, look: &mut Look, block: BlockIndex, page: u32, found: Found) -> bool {
+    fn note(&self, probe: &mut Probe, block: BlockIndex, page: u32, found: Probed) -> bool {
         match found {
-            Found::Erased => return false,
-            Found::Torn => {
-                look.torn.insert(block.0);
-                look.used.insert(block.0);
+            Probed::Erased => return false,
+            Probed::Torn => {
+                probe.torn.insert(block.0);
+                probe.used.insert(block.0);
                 // A block of which nothing can be read holds nothing: bad, or half erased.
-                return page + 1 != PAGES_UNREADABLE || look.readable.contains(&block.0);
+                return page + 1 != PAGES_UNREADABLE || probe.readable.contains(&block.0);
             }
-            Found::Page(record) => {
-                look.readable.insert(block.0);
+            Probed::Page(record) => {
+                probe.readable.insert(block.0);
                 match record.kind {
                     PageKind::Data if record.lpn < self.drive.logical_pages => {
                         let ppa = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
                         let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
-                        look.versions.push(Version { lpn, sequence, ppa, copy });
-                        look.sequence = look.sequence.max(record.sequence);
+                        probe.versions.push(Version { lpn, sequence, ppa, copy });
+                        probe.sequence = probe.sequence.max(record.sequence);
                     }
                     PageKind::Log => {
-                        look.log_number = look.log_number.max(record.sequence);
-                        look.log_blocks.insert(block.0, record.sequence);
+                        probe.log_number = probe.log_number.max(record.sequence);
+                        probe.log_blocks.insert(block.0, record.sequence);
                     }
-                    PageKind::Map => look.generation = look.generation.max(record.sequence),
-                    PageKind::LogEnd => look.log_end = true,
+                    PageKind::Map => probe.generation = probe.generation.max(record.sequence),
+                    PageKind::LogEnd => probe.log_end = true,
                     PageKind::Data | PageKind::Padding => {}
                 }
             }
         }
-        look.used.insert(block.0);
+        probe.used.insert(block.0);
         true
     }
     /// Those of the versions found that are newer than what the map has. `last` is the log's last page.
-    async fn weigh(&self, mut versions: Vec<Version>, last: &Header, trims: &[Entry]) -> Vec<Version> {
+    async fn choose_versions(
+        &self,
+        mut versions: Vec<Version>,
+        last: &Header,
+        trims: &[Entry],
+    ) -> Vec<Version> {
         versions.sort_unstable();
         let (mut newer, mut unsure) = (Vec::new(), Vec::new());
         for of_page in versions.chunk_by(|a, b| a.lpn == b.lpn) {
@@ -381,7 +386,7 @@ impl Checkpoint {
                 unsure.push((newest, chosen, mapped));
             }
         }
-        newer.extend(self.weigh_unsure(&unsure, &last.emptied).await);
+        newer.extend(self.choose_among_unsure(&unsure, &last.emptied).await);
         newer
     }
     /// The first in the order of copying.
@@ -400,7 +405,7 @@ impl Checkpoint {
         at
     }
     /// Those that are newer than the pages that the map has, or in whose place it has nothing whole.
-    async fn weigh_unsure(
+    async fn choose_among_unsure(
         &self,
         unsure: &[(&[Version], Option<Version>, Ppa)],
         emptied: &[BlockIndex],
@@ -423,8 +428,8 @@ impl Checkpoint {
             let (versions, chosen, mapped) = unsure[n];
             let Some(chosen) = chosen else { continue };
             let record = match self.found(&outcome, self.data_buffer(n % depth)) {
-                Found::Page(record) if (record.kind, record.lpn) == (PageKind::Data, chosen.lpn.0) => record,
-                Found::Page(_) | Found::Erased | Found::Torn => {
+                Probed::Page(record) if (record.kind, record.lpn) == (PageKind::Data, chosen.lpn.0) => record,
+                Probed::Page(_) | Probed::Erased | Probed::Torn => {
                     newer.push(chosen);
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::state::Checkpoint;
 use crate::journal::log_page::StoredMap;
-use crate::journal::map_stripes::{self, Part};
+use crate::journal::map_stripes::{self, StripePart};
 use crate::terms::cause::Cause;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,10 +15,10 @@ struct Left {
     lost: Vec<u32>,
 }
 
-fn content(part: Part) -> Option<u32> {
+fn content(part: StripePart) -> Option<u32> {
     match part {
-        Part::Content(page) => Some(page),
-        Part::Parity(_) | Part::GroupParity(_) => None,
+        StripePart::Content(page) => Some(page),
+        StripePart::Parity(_) | StripePart::GroupParity(_) => None,
     }
 }
 
@@ -45,7 +45,7 @@ impl Checkpoint {
             match self.read_part(stored, place).await {
                 Some(buffer) => {
                     map_stripes::add(&mut left.sum, self.drive.pages.dram().borrow().page(buffer));
-                    parity |= matches!(part, Part::Parity(_));
+                    parity |= matches!(part, StripePart::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
             }

@@ -18,7 +18,7 @@ use crate::checkpoint::state::Checkpoint;
 use crate::checkpoint::table_page::encode_entry;
 use crate::journal::log::{Commit, Written};
 use crate::journal::log_page::StoredMap;
-use crate::journal::map_stripes::{self, Part};
+use crate::journal::map_stripes::{self, StripePart};
 use crate::terms::block::{BlockIndex, BlockState};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
@@ -277,11 +277,11 @@ impl Checkpoint {
         map_stripes::groups(pages).min(left as u32)
     }
     // Parts come in the order of their places.
-    fn encode_part(&self, storing: &mut Storing, part: Part, buffer: BufferId) {
+    fn encode_part(&self, storing: &mut Storing, part: StripePart, buffer: BufferId) {
         let mut dram = self.drive.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
-            Part::Content(page) => {
+            StripePart::Content(page) => {
                 match page.checked_sub(self.drive.table_pages()) {
                     None => self.encode_table(&storing.present, page, content),
                     Some(nth) => self.encode_map(storing.present[nth as usize], content),
@@ -293,11 +293,11 @@ impl Checkpoint {
                     map_stripes::add_to_group(parity, page, content);
                 }
             }
-            Part::Parity(_) => {
+            StripePart::Parity(_) => {
                 content.copy_from_slice(&storing.parity);
                 storing.parity.fill(0);
             }
-            Part::GroupParity(group) => {
+            StripePart::GroupParity(group) => {
                 let at = group as usize * content.len();
                 content.copy_from_slice(&storing.group_parity[at..at + content.len()]);
             }

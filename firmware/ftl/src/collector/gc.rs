@@ -21,17 +21,17 @@ struct Move {
     buffer: BufferId,
     from: Ppa,
     tag: Tag,
-    stage: Stage,
+    stage: MoveStage,
 }
 
 #[derive(Clone, Copy)]
-enum Stage {
+enum MoveStage {
     Reading,
     Programming { lpn: Lpn, to: Ppa, attempt: u32 },
 }
 
 /// What came of a step of a move.
-enum Step {
+enum MoveResult {
     /// The page is nobody's any more, or has come to its new place.
     Over,
     /// It has been read, and is to be programmed for the so-many-th time.
@@ -93,7 +93,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
         let emptied = collector.empty(lun, victim, reason, &mut moves).await;
         match emptied {
             Ok(()) => {
-                collector.let_go_of(lun, victim, &mut moves).await;
+                collector.release_sources(lun, victim, &mut moves).await;
                 collector.drive.blocks.borrow_mut().tell_moves(victim);
                 collector.drive.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
@@ -113,7 +113,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
                     soon || blocks.has_room_for_copies(lun) || reason != Reason::Room
                 };
                 if !hope {
-                    collector.exhaust(lun);
+                    collector.end_writes(lun);
                 }
             }
         }
@@ -164,7 +164,7 @@ impl Collector {
             let stuck = blocks.is_stuck(lun) && self.drive.blocks.is_room_wanted(lun);
             drop(blocks);
             if stuck {
-                self.exhaust(lun);
+                self.end_writes(lun);
             }
             return None;
         };
@@ -182,7 +182,7 @@ impl Collector {
     /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room
     /// learns it.
     #[cold]
-    fn exhaust(&self, lun: LunIndex) {
+    fn end_writes(&self, lun: LunIndex) {
         self.drive.blocks.borrow_mut().set_exhausted(lun);
         self.drive.set_state(DriveState::ReadOnly);
         self.drive.blocks.room_changed(lun);
@@ -223,7 +223,7 @@ impl Collector {
                     moves.buffers.pop_front();
                     let whole = self.drive.pages.whole();
                     let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
-                    moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
+                    moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
                 }
             }
             if moves.in_flight.is_empty() && !moves.ready.is_empty() {
@@ -235,8 +235,8 @@ impl Collector {
             }
             let Some(oldest) = moves.in_flight.pop_front() else { break };
             match self.advance(&oldest).await {
-                Ok(Step::Over) => moves.buffers.push_back(oldest.buffer),
-                Ok(Step::Program { lpn, attempt }) => {
+                Ok(MoveResult::Over) => moves.buffers.push_back(oldest.buffer),
+                Ok(MoveResult::Program { lpn, attempt }) => {
                     let Move { buffer, from, .. } = oldest;
                     moves.ready.push_back(Ready { buffer, from, lpn, attempt });
                 }
@@ -245,7 +245,7 @@ impl Collector {
                     result = Err(NoRoom);
                 }
             }
-            if !matches!(oldest.stage, Stage::Reading) {
+            if !matches!(oldest.stage, MoveStage::Reading) {
                 self.drive.padded(moves.padding.drain(..)).await;
             }
         }
@@ -258,7 +258,7 @@ impl Collector {
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
         let tag = self.drive.blocks.begin_read(from, self.drive.pages.whole(), buffer, Cause::Gc).await;
-        moves.in_flight.push_back(Move { buffer, from, tag, stage: Stage::Reading });
+        moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
     /// Begins to program pages that have been read, as many as go together.
@@ -287,16 +287,16 @@ impl Collector {
             return Err(NoRoom);
         };
         for (Ready { buffer, from, lpn, attempt }, (to, tag)) in going.zip(programs.data()) {
-            let stage = Stage::Programming { lpn, to, attempt };
+            let stage = MoveStage::Programming { lpn, to, attempt };
             moves.in_flight.push_back(Move { buffer, from, tag, stage });
         }
         moves.padding.extend(programs.padding());
         Ok(())
     }
     /// Waits for a move's operation, and says what comes next.
-    async fn advance(&self, at: &Move) -> Result<Step, NoRoom> {
+    async fn advance(&self, at: &Move) -> Result<MoveResult, NoRoom> {
         match at.stage {
-            Stage::Reading => {
+            MoveStage::Reading => {
                 let outcome = self.drive.media.done(at.tag).await;
                 self.drive.spend(Function::GarbageCollector, self.drive.config.costs.move_page);
                 let whole = self.drive.pages.whole();
@@ -306,7 +306,9 @@ impl Collector {
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
                     (lost, record) = (whole.mask(), None);
                 }
-                let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else { return Ok(Step::Over) };
+                let Some(lpn) = self.owner(at.from, record, lost, at.buffer) else {
+                    return Ok(MoveResult::Over);
+                };
                 // What is lost since the page was written has no note yet.
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
@@ -321,9 +323,9 @@ impl Collector {
                     Some(_) => {}
                     None => self.drive.pages.note_lost(at.buffer, self.drive.pages.whole_page()),
                 }
-                Ok(Step::Program { lpn, attempt: 0 })
+                Ok(MoveResult::Program { lpn, attempt: 0 })
             }
-            Stage::Programming { lpn, to, attempt } => {
+            MoveStage::Programming { lpn, to, attempt } => {
                 if self.drive.program_done(to, at.tag).await {
                     // The host may have written or unmapped the page meanwhile: then the copy is garbage.
                     if self.mapping.get(lpn) != at.from {
@@ -332,12 +334,12 @@ impl Collector {
                         self.mapping.moved(lpn, to);
                         self.drive.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
-                    return Ok(Step::Over);
+                    return Ok(MoveResult::Over);
                 }
                 match attempt + 1 {
-                    _ if self.mapping.get(lpn) != at.from => Ok(Step::Over),
+                    _ if self.mapping.get(lpn) != at.from => Ok(MoveResult::Over),
                     PROGRAM_ATTEMPTS => Err(NoRoom),
-                    attempt => Ok(Step::Program { lpn, attempt }),
+                    attempt => Ok(MoveResult::Program { lpn, attempt }),
                 }
             }
         }
@@ -375,7 +377,7 @@ impl Collector {
     /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line.
     /// A line that garbage collection has begun itself is completed by a page that has to be copied sooner or
     /// later, else by padding.
-    async fn let_go_of(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
+    async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
         while self.drive.blocks.borrow().valid(victim) > 0 {
             let begun = self.drive.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
             if !begun {
@@ -391,12 +393,12 @@ impl Collector {
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
         let whole = self.drive.pages.whole();
         let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
-        let mut at = Move { buffer, from, tag, stage: Stage::Reading };
+        let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
             match self.advance(&at).await {
-                Ok(Step::Over) => return copied,
-                Ok(Step::Program { lpn, attempt }) => {
+                Ok(MoveResult::Over) => return copied,
+                Ok(MoveResult::Program { lpn, attempt }) => {
                     let copies = [(lpn, from)];
                     let begun = self
                         .drive
@@ -412,7 +414,8 @@ impl Collector {
                     // A line that is begun is one of pages that go by themselves: no padding comes with it.
                     let Some(programs) = begun else { return false };
                     let (to, tag) = programs.first();
-                    (at, copied) = (Move { tag, stage: Stage::Programming { lpn, to, attempt }, ..at }, true);
+                    (at, copied) =
+                        (Move { tag, stage: MoveStage::Programming { lpn, to, attempt }, ..at }, true);
                 }
                 Err(NoRoom) => return false,
             }

@@ -13,7 +13,7 @@ impl Host {
     ///
     /// # Errors
     /// When the log can't be told of a trim any more.
-    pub(crate) async fn settle_flush(&self, command: CommandId) -> Result<(), HostStatus> {
+    pub(crate) async fn make_durable(&self, command: CommandId) -> Result<(), HostStatus> {
         let others = self.flush_waiters.wait(self.drive.exec(), || self.is_last_slice(command).then_some(()));
         self.drive.waiting(Wait::Slices, others).await;
         let order = self.drive.blocks.borrow().unsettled.begun();

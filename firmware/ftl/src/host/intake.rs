@@ -1,6 +1,6 @@
 //! Takes commands and cuts them into slices (C28).
 
-use crate::host::slices::{Slice, Work};
+use crate::host::slices::{Slice, SliceWork};
 use crate::host::state::Host;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
@@ -74,9 +74,9 @@ impl Host {
     async fn cut(&self, command: &HostCommand) -> HostStatus {
         let HostCommand { id, op, offset, length, fua } = *command;
         match op {
-            HostOp::Read => self.cut_range(id, Work::Read { fua }, offset, length).await,
-            HostOp::Write => self.cut_range(id, Work::Write { fua }, offset, length).await,
-            HostOp::Compare => self.cut_range(id, Work::Compare { fua }, offset, length).await,
+            HostOp::Read => self.cut_range(id, SliceWork::Read { fua }, offset, length).await,
+            HostOp::Write => self.cut_range(id, SliceWork::Write { fua }, offset, length).await,
+            HostOp::Compare => self.cut_range(id, SliceWork::Compare { fua }, offset, length).await,
             // Deallocated pages read as zeroes, so that DEAC's wish is done for all (NVMe 1.4 §6.17: set, the
             // controller should deallocate; cleared, it may).
             HostOp::WriteZeroes { deallocate: _ } => self.cut_zeroes(id, offset, length, fua).await,
@@ -118,7 +118,7 @@ impl Host {
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");
     }
     /// One slice for each page of the range.
-    async fn cut_range(&self, command: CommandId, work: Work, offset: u64, length: u64) {
+    async fn cut_range(&self, command: CommandId, work: SliceWork, offset: u64, length: u64) {
         self.check_range(offset, length);
         let page_bytes = u64::from(self.drive.geometry.page_bytes);
         let mut done = 0;
@@ -144,7 +144,7 @@ impl Host {
         let page_bytes = u64::from(self.drive.geometry.page_bytes);
         let (end, whole_from) = (offset + length, offset.next_multiple_of(page_bytes));
         let whole_to = end / page_bytes * page_bytes;
-        let zero = Work::Zero { fua };
+        let zero = SliceWork::Zero { fua };
         if whole_from >= whole_to {
             return self.cut_range(command, zero, offset, length).await;
         }
@@ -153,7 +153,7 @@ impl Host {
         let mut lpn = (whole_from / page_bytes) as u32;
         while lpn < last {
             let pages = (last - lpn).min(UNMAP_RUN);
-            let work = Work::Unmap { pages, fua };
+            let work = SliceWork::Unmap { pages, fua };
             self.send(Slice { command, work, lpn: Lpn(lpn), start: 0, bytes: 0, data_offset: 0 }).await;
             lpn += pages;
         }
@@ -169,14 +169,14 @@ impl Host {
         let told = || (self.commands.borrow().early_writes == 0).then_some(());
         self.flush_waiters.wait(self.drive.exec(), told).await;
         self.cut_evictions(command).await;
-        let work = Work::Settle;
+        let work = SliceWork::MakeDurable;
         self.send(Slice { command, work, lpn: Lpn(0), start: 0, bytes: 0, data_offset: 0 }).await;
     }
     async fn cut_evictions(&self, command: CommandId) {
         for entry in self.cache.entries() {
             let (lpn, dirty) = self.cache.page_of(entry);
             if dirty {
-                let work = Work::Evict { entry };
+                let work = SliceWork::Evict { entry };
                 self.send(Slice { command, work, lpn, start: 0, bytes: 0, data_offset: 0 }).await;
             }
         }

@@ -1,6 +1,6 @@
 //! Slices that only read.
 
-use crate::cache::buffer::{EntryId, Hold, Want};
+use crate::cache::buffer::{EntryId, Lock, Want};
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
@@ -16,41 +16,41 @@ impl Host {
         // With force unit access an entry's dirty granules go to flash between the page's read and the
         // transfer.
         let mut transfer = None;
-        let entry = self.hold_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
+        let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
         let holds_nothing = !self.mapping.get(slice.lpn).is_some() && !self.cache.page_of(entry).1;
         self.drive.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
             None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
         };
-        self.cache.let_go(entry, Hold::Shared);
+        self.cache.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)
     }
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.drive.count(|s| s.host_pages_read += 1);
-        let entry = self.hold_filled(slice, fua, None).await?;
+        let entry = self.lock_filled(slice, fua, None).await?;
         let scratch = self.cache.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
         let equal = self.drive.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.cache.give_merge_buffer(scratch);
-        self.cache.let_go(entry, Hold::Shared);
+        self.cache.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)?;
         if equal { Ok(()) } else { Err(HostStatus::CompareFailure) }
     }
     /// Holds the slice's entry with other readers, all granules of the slice in it. With force unit access
-    /// what they hold is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the hold, which lets no
+    /// what they hold is on flash (NVMe 1.4 §6.9): a dirty entry goes there under the lock, which lets no
     /// writer in before it is read.
-    async fn hold_filled(
+    async fn lock_filled(
         &self,
         slice: &Slice,
         fua: bool,
         transfer: Option<&mut Option<HostTransfer>>,
     ) -> Result<EntryId, HostStatus> {
-        let entry = self.hold_to_read(slice, transfer).await?;
+        let entry = self.lock_to_read(slice, transfer).await?;
         if fua {
             if let Err(status) = self.cache.flush_entry(entry, slice.lpn).await {
-                self.cache.let_go(entry, Hold::Shared);
+                self.cache.unlock(entry, Lock::Shared);
                 return Err(status);
             }
             let at = self.mapping.get(slice.lpn);
@@ -64,14 +64,14 @@ impl Host {
         Ok(entry)
     }
     // Where the page is read from flash, `transfer` is what has gone along with it.
-    async fn hold_to_read(
+    async fn lock_to_read(
         &self,
         slice: &Slice,
         transfer: Option<&mut Option<HostTransfer>>,
     ) -> Result<EntryId, HostStatus> {
         let granules = self.granules_in(slice);
-        let (entry, hold) = self.cache.hold(slice.lpn, Want::Read(granules)).await?;
-        if hold == Hold::Exclusive {
+        let (entry, lock) = self.cache.lock(slice.lpn, Want::Read(granules)).await?;
+        if lock == Lock::Exclusive {
             let all = if self.drive.config.partial_reads { granules } else { self.drive.pages.whole_page() };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
@@ -83,7 +83,7 @@ impl Host {
                 let of_page = u64::from(lost.trailing_zeros() * self.drive.pages.granule_bytes());
                 let byte = u64::from(slice.lpn.0) * u64::from(self.drive.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
-                self.cache.let_go(entry, Hold::Exclusive);
+                self.cache.unlock(entry, Lock::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);
             }
             self.cache.share(entry);

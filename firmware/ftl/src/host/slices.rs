@@ -11,7 +11,7 @@ use core::cell::{Cell, RefCell};
 
 /// What a slice does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
+pub(crate) enum SliceWork {
     /// With force unit access what is dirty goes to flash first (NVMe 1.4 §6.9).
     Read {
         fua: bool,
@@ -37,14 +37,14 @@ pub(crate) enum Work {
         entry: EntryId,
     },
     /// The end of a flush: what its other slices, and all before, brought to flash is made safe.
-    Settle,
+    MakeDurable,
 }
 
-/// A part of a command within one mapping unit (but for [`Work::Unmap`]).
+/// A part of a command within one mapping unit (but for [`SliceWork::Unmap`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slice {
     pub(crate) command: CommandId,
-    pub(crate) work: Work,
+    pub(crate) work: SliceWork,
     pub(crate) lpn: Lpn,
     /// First byte in the page.
     pub(crate) start: u32,

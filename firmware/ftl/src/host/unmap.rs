@@ -13,7 +13,7 @@ impl Host {
         for lpn in (slice.lpn.0..slice.lpn.0 + pages).map(Lpn) {
             let buffered = self.cache.find(lpn).is_some();
             if buffered {
-                let (entry, _) = self.cache.hold(lpn, Want::Write).await?;
+                let (entry, _) = self.cache.lock(lpn, Want::Write).await?;
                 self.mapping.unmap(lpn);
                 self.cache.drop_entry(entry);
             } else {

@@ -1,6 +1,6 @@
 //! The workers that carry slices out.
 
-use crate::host::slices::Work;
+use crate::host::slices::SliceWork;
 use crate::host::state::Host;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
@@ -14,17 +14,17 @@ pub(crate) async fn run(host: Rc<Host>, worker: u16) {
         host.drive.emit(|| Event::SliceStarted {
             command: slice.command.0,
             lpn: slice.lpn.0,
-            write: !matches!(slice.work, Work::Read { .. } | Work::Compare { .. }),
+            write: !matches!(slice.work, SliceWork::Read { .. } | SliceWork::Compare { .. }),
             task: host.drive.task(),
         });
         let result = match slice.work {
-            Work::Read { fua } => host.read_slice(&slice, fua).await,
-            Work::Write { fua } => host.write_slice(&slice, fua).await,
-            Work::Compare { fua } => host.compare_slice(&slice, fua).await,
-            Work::Zero { fua } => host.zero_slice(&slice, fua).await,
-            Work::Unmap { pages, fua } => host.unmap_slice(&slice, pages, fua).await,
-            Work::Evict { entry } => host.cache.flush_entry(entry, slice.lpn).await,
-            Work::Settle => host.settle_flush(slice.command).await,
+            SliceWork::Read { fua } => host.read_slice(&slice, fua).await,
+            SliceWork::Write { fua } => host.write_slice(&slice, fua).await,
+            SliceWork::Compare { fua } => host.compare_slice(&slice, fua).await,
+            SliceWork::Zero { fua } => host.zero_slice(&slice, fua).await,
+            SliceWork::Unmap { pages, fua } => host.unmap_slice(&slice, pages, fua).await,
+            SliceWork::Evict { entry } => host.cache.flush_entry(entry, slice.lpn).await,
+            SliceWork::MakeDurable => host.make_durable(slice.command).await,
         };
         host.drive.emit(|| Event::SliceEnded { task: host.drive.task() });
         host.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;

@@ -1,6 +1,6 @@
 //! Slices that change data buffer entries.
 
-use crate::cache::buffer::{EntryId, Hold, Want};
+use crate::cache::buffer::{EntryId, Lock, Want};
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
@@ -13,11 +13,11 @@ impl Host {
     /// the page is on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.drive.count(|s| s.host_pages_written += 1);
-        let entry = self.hold_to_change(slice).await?;
+        let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
         if let Err(status) = self.fetch(slice, entry, granules).await {
-            self.cache.break_promise();
-            self.cache.let_go(entry, Hold::Exclusive);
+            self.cache.return_reserve();
+            self.cache.unlock(entry, Lock::Exclusive);
             return Err(status);
         }
         self.drive.count(|s| s.host_bytes_written += u64::from(slice.bytes));
@@ -47,30 +47,30 @@ impl Host {
         if self.cache.find(slice.lpn).is_none() && !self.mapping.get(slice.lpn).is_some() {
             return if fua { self.drive.log_trims().await } else { Ok(()) };
         }
-        let entry = self.hold_to_change(slice).await?;
+        let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
         self.drive.pages.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
-    async fn hold_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
-        self.cache.promise_dirty().await?;
-        let held = self.cache.hold(slice.lpn, Want::Write).await;
+    async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
+        self.cache.reserve_dirty().await?;
+        let held = self.cache.lock(slice.lpn, Want::Write).await;
         if held.is_err() {
-            self.cache.break_promise();
+            self.cache.return_reserve();
         }
         Ok(held?.0)
     }
     async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
         self.cache.written(entry, granules);
         if fua {
-            let (lpn, at) = self.cache.evict_held(entry).await?;
+            let (lpn, at) = self.cache.evict_locked(entry).await?;
             self.drive.settled(at).await;
             // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
             // loss of power finds what was there before both.
             let is_mapped = self.mapping.get(lpn).is_some();
             return if is_mapped { Ok(()) } else { self.drive.log_trims().await };
         }
-        self.cache.let_go(entry, Hold::Exclusive);
+        self.cache.unlock(entry, Lock::Exclusive);
         Ok(())
     }
 }

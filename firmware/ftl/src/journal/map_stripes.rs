@@ -24,7 +24,7 @@ pub(crate) const GROUP_PAGES: u32 = 16 * CONTENT_PAGES;
 
 /// What stands at a place of a stored map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub(crate) enum StripePart {
     /// A page of block table or map.
     Content(u32),
     /// The parity of a stripe.
@@ -33,13 +33,13 @@ pub(crate) enum Part {
     GroupParity(u32),
 }
 
-impl Part {
+impl StripePart {
     /// The logical page in its OOB record.
     pub(crate) fn lpn(self) -> u32 {
         match self {
-            Part::Content(page) => page,
-            Part::Parity(stripe) => PARITY | stripe,
-            Part::GroupParity(group) => GROUP_PARITY | group,
+            StripePart::Content(page) => page,
+            StripePart::Parity(stripe) => PARITY | stripe,
+            StripePart::GroupParity(group) => GROUP_PARITY | group,
         }
     }
 }
@@ -66,13 +66,17 @@ pub(crate) fn group_of(page: u32, pages: u32) -> Range<u32> {
     first..(first + GROUP_PAGES).min(pages)
 }
 /// What stands at a place, of so many pages of content in all.
-pub(crate) fn part_at(place: u32, pages: u32) -> Part {
+pub(crate) fn part_at(place: u32, pages: u32) -> StripePart {
     if let Some(group) = place.checked_sub(places(pages)) {
-        return Part::GroupParity(group);
+        return StripePart::GroupParity(group);
     }
     let (stripe, of_stripe) = (place / STRIPE_PAGES, place % STRIPE_PAGES);
     let page = stripe * CONTENT_PAGES + of_stripe;
-    if of_stripe < CONTENT_PAGES && page < pages { Part::Content(page) } else { Part::Parity(stripe) }
+    if of_stripe < CONTENT_PAGES && page < pages {
+        StripePart::Content(page)
+    } else {
+        StripePart::Parity(stripe)
+    }
 }
 /// The places of the stripe that a page of content is in.
 pub(crate) fn stripe_of(page: u32, pages: u32) -> Range<u32> {
@@ -149,19 +153,19 @@ mod tests {
     fn every_page_has_its_place_and_every_stripe_its_parity() {
         for pages in 1..70 {
             let parts: Vec<_> = (0..places(pages)).map(|place| part_at(place, pages)).collect();
-            let content = |part: &Part| matches!(part, Part::Content(_));
-            assert!(parts.iter().copied().filter(content).eq((0..pages).map(Part::Content)), "{pages}");
+            let content = |part: &StripePart| matches!(part, StripePart::Content(_));
+            assert!(parts.iter().copied().filter(content).eq((0..pages).map(StripePart::Content)), "{pages}");
             assert_eq!(
                 parts.iter().filter(|part| !content(part)).count() as u32,
                 pages.div_ceil(15),
                 "{pages}"
             );
             for page in 0..pages {
-                assert_eq!(parts[place_of(page) as usize], Part::Content(page));
+                assert_eq!(parts[place_of(page) as usize], StripePart::Content(page));
                 let stripe = stripe_of(page, pages);
                 assert!(stripe.contains(&place_of(page)) && stripe.len() <= 16);
                 let stripe = &parts[stripe.start as usize..stripe.end as usize];
-                let parity = Part::Parity(page / 15);
+                let parity = StripePart::Parity(page / 15);
                 assert_eq!(stripe.last(), Some(&parity), "{page} of {pages}");
                 assert!(stripe.iter().filter(|part| !content(part)).eq([&parity]));
             }
@@ -214,7 +218,7 @@ mod tests {
             let first = group_parity_place(0, pages);
             assert_eq!(first, places(pages));
             for group in 0..groups(pages) {
-                assert_eq!(part_at(first + group, pages), Part::GroupParity(group));
+                assert_eq!(part_at(first + group, pages), StripePart::GroupParity(group));
             }
             assert!((0..pages).all(|page| group_of(page, pages).contains(&page)));
             assert_eq!(group_of(pages - 1, pages).end, pages);

@@ -3,7 +3,7 @@
 
 use crate::blocks::outbox::Entry;
 use crate::journal::log_page::{Header, StoredMap};
-use crate::journal::map_stripes::Part;
+use crate::journal::map_stripes::StripePart;
 use crate::journal::root::{LogPlace, Root};
 use crate::journal::state::Journal;
 use crate::terms::block::BlockIndex;
@@ -100,7 +100,7 @@ impl Journal {
     pub(crate) fn is_part(
         &self,
         stored: &StoredMap,
-        part: Part,
+        part: StripePart,
         outcome: &Outcome,
         buffer: BufferId,
     ) -> bool {

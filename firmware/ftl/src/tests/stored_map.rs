@@ -60,7 +60,8 @@ fn a_page_that_cannot_be_read_is_made_from_the_others_of_its_stripe() {
     for lost in 0..at.len() {
         let (bench, at) = stored();
         let bench = boot_without(bench, &at[lost..=lost]);
-        let is_parity = matches!(part_at(lost as u32, pages), crate::journal::map_stripes::Part::Parity(_));
+        let is_parity =
+            matches!(part_at(lost as u32, pages), crate::journal::map_stripes::StripePart::Parity(_));
         let stats = bench.ftl.stats();
         // Parity that nobody needs isn't read.
         assert_eq!(
