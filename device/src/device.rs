@@ -14,9 +14,10 @@ use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats};
-use aster_hostif::{DoorbellBuffer, History, QueueDoorbell};
 use aster_nand::{EraseSpread, NandInspect, Totals};
-use aster_parties::{Boot, DriveState, TranslationStats, TranslationView};
+use aster_parties::{
+    Boot, DoorbellBuffer, DriveState, History, QueueDoorbell, TranslationStats, TranslationView,
+};
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
 use aster_ports::link::{BadAddress, LinkOp};

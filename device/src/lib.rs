@@ -22,9 +22,8 @@ mod wear;
 mod wiring;
 
 pub use aster_board::BAR0_BYTES;
-pub use aster_hostif::{DoorbellBuffer, History, QueueDoorbell};
 pub use aster_nand::{BadBlock, DamagedPage};
-pub use aster_parties::{Boot, DriveState};
+pub use aster_parties::{Boot, DoorbellBuffer, DriveState, History, QueueDoorbell};
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
 pub use build::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use carried::FreshErrors;

@@ -3,7 +3,8 @@
 use crate::media::NVRAM_BYTES;
 use aster_codec::checksum::crc32c;
 use aster_ftl::damaged_root_copies;
-use aster_hostif::{BlockSize, History};
+use aster_hostif::BlockSize;
+use aster_parties::History;
 use aster_ports::medium::SharedNvram;
 
 const MAGIC: [u8; 4] = *b"LIFE";

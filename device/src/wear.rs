@@ -1,9 +1,9 @@
 //! What SMART says of the media: what the translation knows of blocks, and how far the cells are worn.
 
 use crate::profile::Profile;
-use aster_hostif::{FrontEnd, MediaHealth};
+use aster_hostif::FrontEnd;
 use aster_nand::NandInspect;
-use aster_parties::TranslationView;
+use aster_parties::{MediaHealth, TranslationView};
 use aster_units::{BlockAddr, Geometry, LunIndex, Restriction};
 use std::rc::Rc;
 

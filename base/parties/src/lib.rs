@@ -14,13 +14,15 @@
 extern crate alloc;
 
 mod command_set;
+mod nvme;
 mod piece;
 mod state;
 mod stats;
 mod translation;
 
 pub use command_set::{CommandSet, Decoded, Namespace};
+pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use piece::PieceError;
-pub use state::{Boot, DriveState, MediaState};
+pub use state::{Boot, DriveState, MediaHealth, MediaState};
 pub use stats::{FlashCounts, TranslationStats};
 pub use translation::{MediaFacts, Translation, TranslationNeeds, TranslationPorts, TranslationView};

@@ -1,4 +1,4 @@
-//! What a translation says of the drive and its media.
+//! How the drive and its media are: what a translation says of them, and what a front end is told.
 
 /// What the drive can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,4 +43,36 @@ pub struct MediaState {
     pub rebuilt: bool,
     /// Blocks erased since power-on.
     pub erases: u64,
+}
+
+/// How the media are, as a front end shows it to the host (SMART): what the translation knows of blocks, and
+/// how far the cells are worn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MediaHealth {
+    /// Spare blocks left in percent.
+    pub available_spare: u8,
+    /// Percentage of spare below which the host is warned.
+    pub available_spare_threshold: u8,
+    /// Life used in percent: 255 for more.
+    pub percentage_used: u8,
+    /// Media or internal errors have made the drive unreliable.
+    pub reliability_degraded: bool,
+    /// Only reads are possible.
+    pub read_only: bool,
+    /// Temperature in kelvins.
+    pub temperature_kelvins: u16,
+}
+
+impl Default for MediaHealth {
+    /// A new drive at 25 °C.
+    fn default() -> Self {
+        MediaHealth {
+            available_spare: 100,
+            available_spare_threshold: 10,
+            percentage_used: 0,
+            reliability_degraded: false,
+            read_only: false,
+            temperature_kelvins: 298,
+        }
+    }
 }

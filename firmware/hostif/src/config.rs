@@ -1,10 +1,10 @@
 //! What a drive's front end is: checked once when the device is built.
 
-use crate::health::History;
 use crate::registers::DOORBELL_STRIDE;
 use alloc::rc::Rc;
 use alloc::string::String;
 use aster_exec::Exec;
+use aster_parties::History;
 use aster_ports::host::CommandPort;
 use aster_units::Duration;
 use aster_wire::nvme::cqe::CQE_BYTES;

@@ -6,29 +6,9 @@
 
 use crate::config::PAGE_BYTES;
 use crate::controller::Controller;
+use aster_parties::{DoorbellBuffer, QueueDoorbell};
 use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
 use aster_wire::nvme::{Sqe, Status};
-
-/// The host's two pages: entries lie as the doorbells of the I/O queues lie in BAR0 from 1000h on. The admin
-/// queue keeps its registers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DoorbellBuffer {
-    /// Host address of the values that the host writes instead of the registers.
-    pub shadow: u64,
-    /// Host address of the values past which the host writes the register, too.
-    pub event_index: u64,
-}
-
-/// A doorbell of a queue that exists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueDoorbell {
-    /// Which it is.
-    pub doorbell: Doorbell,
-    /// The value it was last rung with.
-    pub value: u32,
-    /// Counts the queues that had the number: another one has another doorbell, at the same place.
-    pub created: u32,
-}
 
 /// Which doorbells there are, and where.
 #[derive(Clone, Copy, Default, Debug)]

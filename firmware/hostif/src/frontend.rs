@@ -2,13 +2,12 @@
 
 use crate::config::{BlockSize, ConfigError, HostIfConfig};
 use crate::controller::Controller;
-use crate::health::{History, MediaHealth};
 use crate::ports::{Ports, Timer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler, HandlerId};
-use aster_parties::CommandSet;
+use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
 use aster_ports::link::{FRONT_ANSWER, LinkPort};

@@ -3,6 +3,7 @@
 use crate::admin::aer::EventSource;
 use crate::controller::Controller;
 use crate::ports::Ports;
+use aster_parties::{History, MediaHealth};
 use aster_ports::host::{HostCommand, HostOp, HostStatus};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::log::{CriticalWarning, HealthLog};
@@ -10,64 +11,6 @@ use zerocopy::little_endian::{U16, U128};
 
 const PICOS_PER_MINUTE: u128 = 60 * 1_000_000_000_000;
 const PICOS_PER_HOUR: u128 = 60 * PICOS_PER_MINUTE;
-
-/// The drive's life up to power-off, kept in the drive's NVRAM. The default is a new drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct History {
-    /// Bytes that host reads and compares asked for.
-    pub bytes_read: u128,
-    /// Bytes that host writes brought.
-    pub bytes_written: u128,
-    /// Read and Compare commands.
-    pub read_commands: u64,
-    /// Write commands.
-    pub write_commands: u64,
-    /// Picoseconds with an I/O command in the drive.
-    pub busy_picos: u128,
-    /// Picoseconds of power.
-    pub powered_picos: u128,
-    /// Power-ons.
-    pub power_cycles: u64,
-    /// Power losses without a finished shutdown.
-    pub unsafe_shutdowns: u64,
-    /// Reads that the ECC could not correct.
-    pub media_errors: u64,
-    /// Error log entries.
-    pub error_count: u64,
-    /// The last power-off followed a finished shutdown.
-    pub shut_down: bool,
-}
-
-/// What the firmware below knows of the media. It tells the front end when it changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MediaHealth {
-    /// Spare blocks left in percent.
-    pub available_spare: u8,
-    /// Percentage of spare below which the host is warned.
-    pub available_spare_threshold: u8,
-    /// Life used in percent: 255 for more.
-    pub percentage_used: u8,
-    /// Media or internal errors have made the drive unreliable.
-    pub reliability_degraded: bool,
-    /// Only reads are possible.
-    pub read_only: bool,
-    /// Temperature in kelvins.
-    pub temperature_kelvins: u16,
-}
-
-impl Default for MediaHealth {
-    /// A new drive at 25 °C.
-    fn default() -> Self {
-        MediaHealth {
-            available_spare: 100,
-            available_spare_threshold: 10,
-            percentage_used: 0,
-            reliability_degraded: false,
-            read_only: false,
-            temperature_kelvins: 298,
-        }
-    }
-}
 
 /// The counters that run.
 #[derive(Debug)]

@@ -45,9 +45,7 @@ pub use config::{
     TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
 };
 pub use controller::Controller;
-pub use doorbells::{DoorbellBuffer, QueueDoorbell};
 pub use frontend::FrontEnd;
-pub use health::{History, MediaHealth};
 pub use nvm::Nvm;
 
 #[cfg(test)]

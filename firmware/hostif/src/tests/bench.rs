@@ -1,7 +1,7 @@
 //! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
 
 use crate::config::BlockSize;
-use crate::{FrontEnd, History, HostIfConfig, Nvm};
+use crate::{FrontEnd, HostIfConfig, Nvm};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler};
-use aster_parties::CommandSet;
+use aster_parties::{CommandSet, History};
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::host::{CommandPort, Completion, DmaDirection, DmaRequest, HostCommand, HostOp, HostStatus};
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};

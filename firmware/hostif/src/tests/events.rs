@@ -2,10 +2,10 @@
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{log_page, set_feature};
-use crate::MediaHealth;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::monitor::{Entry, OperationMonitor, OutstandingCommands, Sample};
+use aster_parties::MediaHealth;
 use aster_ports::host::HostStatus;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::admin::{AbortDword10, AdminCommand};
