@@ -5,7 +5,7 @@
 //! handlers, are behaviour (`device/order.rs`).
 
 use crate::arrivals::Arrivals;
-use crate::build::{self, BuildError, OOB_BYTES};
+use crate::configure::{self, BuildError, OOB_BYTES};
 use crate::firmware;
 use crate::life::Life;
 use crate::media::{Media, NandSource};
@@ -119,7 +119,7 @@ struct Cores {
 
 impl Cores {
     fn of(exec: &Exec, profile: &Profile) -> Result<Self, BuildError> {
-        let frequency = build::frequency(profile)?;
+        let frequency = configure::frequency(profile)?;
         let translation = Core::new(exec, frequency);
         if !profile.cores.flash_core {
             let all = vec![translation.clone()];
@@ -173,7 +173,7 @@ struct Base<'a> {
     scratch: BufferId,
     host_bus: SharedBandwidth,
     channel_buses: Vec<SharedBandwidth>,
-    control_buses: build::ControlBuses,
+    control_buses: configure::ControlBuses,
     cores: Cores,
 }
 
@@ -188,14 +188,14 @@ impl<'a> Base<'a> {
         let translation = pieces.make_translation(profile, content)?;
         let scheduler = pieces.make_scheduler(profile)?;
         let (needs, scheduler_needs) = (translation.needs(), scheduler.needs());
-        let tasks = Rc::new(build::tasks(profile, pieces.tasks.take()));
+        let tasks = Rc::new(configure::tasks(profile, pieces.tasks.take()));
 
         if !profile.board.nvram_kept {
             nvram.keep_only_saved(needs.nvram_bytes);
         }
         let life = Life::load(&nvram);
-        let block_size = build::block_size(profile, content, life.block_size);
-        let mut host = build::host(profile, name, content, translation.capacity_bytes(), block_size);
+        let block_size = configure::block_size(profile, content, life.block_size);
+        let mut host = configure::host(profile, name, content, translation.capacity_bytes(), block_size);
         host.history = life.history;
         if let Some(serial) = &serial {
             host.serial = serial.clone();
@@ -213,8 +213,8 @@ impl<'a> Base<'a> {
             host.sram_bytes(),
         );
         let scratch = dram.borrow().metadata_buffer(needs.metadata_buffers);
-        let (host_bus, channel_buses) = build::buses(profile, &memory);
-        let control_buses = build::control_buses(profile, &memory);
+        let (host_bus, channel_buses) = configure::buses(profile, &memory);
+        let control_buses = configure::control_buses(profile, &memory);
         let cores = Cores::of(&exec, profile)?;
         Ok(Base {
             wanted,
@@ -323,7 +323,7 @@ impl<'a> Base<'a> {
 
     fn link(&self) -> HostLink {
         let port = LinkPort::new(&self.exec, self.host.link_operations());
-        let config = build::link(self.wanted.profile);
+        let config = configure::link(self.wanted.profile);
         let bus = SharedBandwidth::clone(&self.host_bus);
         let link = Link::start(&self.exec, &port, config, bus, self.wanted.recorder);
         HostLink { port, link }
@@ -382,7 +382,7 @@ impl<'a> Base<'a> {
     ) -> Parts {
         let Wanted { profile, content, recorder, .. } = self.wanted;
         wear::watch(profile, self.array.inspect(), &*translation, &front);
-        let ids = build::pci_ids(profile);
+        let ids = configure::pci_ids(profile);
         let pci = Rc::new(RefCell::new(PciFunction::new(ids, self.host.vectors)));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
         let functions = [translation.functions(), scheduler.functions()].concat();
@@ -417,8 +417,10 @@ fn cells(
     nand: NandSource,
 ) -> Result<NandArray, BuildError> {
     Ok(match nand {
-        NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
-        NandSource::Image(medium) => NandArray::new(build::nand(profile, content)?, Some(medium), recorder)?,
+        NandSource::Fresh => NandArray::new(configure::nand(profile, content)?, None, recorder)?,
+        NandSource::Image(medium) => {
+            NandArray::new(configure::nand(profile, content)?, Some(medium), recorder)?
+        }
         NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
     })
 }

@@ -1,7 +1,7 @@
 use crate::arrivals::Write;
 use crate::assembly::{self, Parts, Wanted};
-use crate::build::BuildError;
 use crate::channels::ChannelHardware;
+use crate::configure::BuildError;
 use crate::firmware::StatisticsLog;
 use crate::life::Life;
 use crate::media::Media;

@@ -5,10 +5,11 @@
 mod arrivals;
 mod assembly;
 pub mod bench;
-mod build;
+
 mod carried;
 mod channels;
 mod check;
+mod configure;
 mod device;
 mod firmware;
 mod identity;
@@ -25,10 +26,10 @@ pub use aster_board::BAR0_BYTES;
 pub use aster_nand::{BadBlock, DamagedPage};
 pub use aster_parties::{Boot, DoorbellBuffer, DriveState, History, QueueDoorbell};
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
-pub use build::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, check_with, namespace, namespace_with};
+pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::media_keys;

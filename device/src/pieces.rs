@@ -1,7 +1,7 @@
 //! What a reader brings of their own: a drive or bench is built with it where one of ours would stand.
 
-use crate::build::{self, BuildError, value};
 use crate::channels::ChannelHardware;
+use crate::configure::{self, BuildError, value};
 use crate::life;
 use crate::profile::Profile;
 use crate::registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
@@ -106,7 +106,7 @@ impl Pieces {
         content: Content,
     ) -> Result<Box<dyn Translation>, BuildError> {
         let kind = &profile.ftl.kind;
-        let facts = build::media_facts(profile, content);
+        let facts = configure::media_facts(profile, content);
         let translation = self.translations.find(kind)?(profile, &facts)?;
         let (needs, capacity) = (translation.needs(), translation.capacity_bytes());
         let refuse = |reason| Err(value("ftl.kind", reason));

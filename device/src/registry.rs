@@ -1,6 +1,6 @@
 //! The pieces that a profile can choose from, by name.
 
-use crate::build::{self, BuildError, value};
+use crate::configure::{self, BuildError, value};
 use crate::profile::Profile;
 use aster_ftl::PageMapping;
 use aster_hostif::Nvm;
@@ -61,7 +61,7 @@ impl<M> Registry<M> {
 impl Default for Registry<MakeTranslation> {
     fn default() -> Self {
         let page_mapping: MakeTranslation =
-            Box::new(|profile, facts| Ok(Box::new(PageMapping::new(build::ftl(profile, facts))?)));
+            Box::new(|profile, facts| Ok(Box::new(PageMapping::new(configure::ftl(profile, facts))?)));
         Registry::of("ftl.kind", [("page-mapping", page_mapping)])
     }
 }
@@ -78,8 +78,8 @@ impl Default for Registry<MakeScheduler> {
         // What they choose by is the drive's task scheduler.
         let workers = || -> MakeScheduler { Box::new(|_| Ok(Box::new(Workers))) };
         let cosmos: MakeScheduler = Box::new(|profile| {
-            let flash = build::flash(profile)?;
-            Ok(Box::new(Cosmos(build::big_loop(profile, &flash))))
+            let flash = configure::flash(profile)?;
+            Ok(Box::new(Cosmos(configure::big_loop(profile, &flash))))
         });
         let pass_through: MakeScheduler = Box::new(|profile| {
             let slots_per_channel = profile.array_geometry().luns_per_channel() as u16;

@@ -1,7 +1,7 @@
 //! Wires the channels: engines and packages below, the controller that the profile names above them.
 
-use crate::build::{self, BuildError};
 use crate::channels::{ChannelEngine, ChannelHardware};
+use crate::configure::{self, BuildError};
 use crate::pieces::MakeArbiter;
 use crate::profile::{ControllerName, Profile};
 use aster_channel::fixed::{Control, FixedConfig, FixedController};
@@ -82,7 +82,7 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> Fixed
         one_shot: flash.variant.commands.one_shot,
         t_one_shot: flash.variant.one_shot_program,
         scramble: flash.scramble,
-        clock_period: build::clock(profile).period,
+        clock_period: configure::clock(profile).period,
         poll_interval: flash.poll.interval,
         poll_early: flash.poll.early,
         patience: flash.poll.patience,
@@ -100,23 +100,23 @@ impl Channels {
         arbiter: Option<&MakeArbiter>,
     ) -> Result<Self, BuildError> {
         let Surroundings { exec, profile, geometry, dram, recorder, .. } = *around;
-        let flash = Rc::new(build::flash(profile)?);
+        let flash = Rc::new(configure::flash(profile)?);
         let fixed_config = fixed_config(profile, &flash, around.completions.is_some());
         let control = control(profile.channel.controller);
         let packages = profile.array_geometry();
-        let solvers = build::solvers(profile);
+        let solvers = configure::solvers(profile);
         let (mut engines, mut ports, mut fixed, mut places) = (vec![], vec![], vec![], vec![]);
         for (channel, of_channel) in (0..packages.channels).zip(packages_of_channels) {
             let slots = packages.luns_per_channel() as usize;
             let port = ChannelPort::new(exec, ChannelId(channel), usize::from(packages.ways), slots);
             let arbiter = match arbiter {
                 Some(make) => Some(make(port.id(), slots)),
-                None => build::transactions(profile).arbiter(slots),
+                None => configure::transactions(profile).arbiter(slots),
             };
             if let Some(arbiter) = arbiter {
                 port.set_arbiter(arbiter);
             }
-            let engine = build::engine(
+            let engine = configure::engine(
                 profile,
                 &around.buses[usize::from(channel)],
                 solvers[usize::from(channel)].clone(),

@@ -2,7 +2,7 @@
 
 use super::operations::FlashOperation as Op;
 use super::work::{Operation, Work};
-use crate::build::{self, BuildError};
+use crate::configure::{self, BuildError};
 use crate::profile::Profile;
 use aster_channel::BusTiming;
 use aster_flash::PackageVariant;
@@ -79,7 +79,7 @@ impl Cost {
 
 impl Source {
     pub(super) fn new(profile: &Profile) -> Result<Self, BuildError> {
-        let flash = build::flash(profile)?;
+        let flash = configure::flash(profile)?;
         let geometry = flash.shape.geometry;
         let mean = |times: &[Duration; 3]| {
             let cells = CellMode::from(profile.package.cells);
@@ -91,7 +91,7 @@ impl Source {
         Ok(Source {
             geometry,
             layout: flash.layout,
-            bus: build::bus_timing(profile)?,
+            bus: configure::bus_timing(profile)?,
             read: mean(&flash.t_r),
             program: mean(&flash.t_prog),
             erase: flash.t_bers,

@@ -11,8 +11,8 @@ pub use limits::Limits;
 pub use operations::FlashOperation;
 pub use work::{Kind, Operation, Pattern, Prepared, Ran, Sample, Work};
 
-use crate::build::{self, BuildError, OOB_BYTES};
 use crate::channels::ChannelHardware;
+use crate::configure::{self, BuildError, OOB_BYTES};
 use crate::control::{AccessCounts, Answer, ControlWord, Filter, StatisticsFilter};
 use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile, RestrictProfile};
@@ -104,11 +104,11 @@ impl Bench {
         let geometry = profile.array_geometry();
         let exec = Exec::new();
         let mut array =
-            NandArray::new(build::nand(profile, content)?, None, recorder).map_err(BuildError::from)?;
+            NandArray::new(configure::nand(profile, content)?, None, recorder).map_err(BuildError::from)?;
         let dram = Dram::new(content, geometry.sectors_per_page(), OOB_BYTES, u32::from(depth), 1, 0);
         let scratch = dram.borrow().metadata_buffer(0);
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
-        let core = Core::new(&exec, build::frequency(profile)?);
+        let core = Core::new(&exec, configure::frequency(profile)?);
         let requests = FlashPort::new(&exec, geometry.total_luns(), depth, Interrupt::default());
         let around = Surroundings {
             exec: &exec,
@@ -117,7 +117,7 @@ impl Bench {
             geometry,
             dram: &dram,
             scratch,
-            buses: &build::buses(profile, &memory).1,
+            buses: &configure::buses(profile, &memory).1,
             completions: None,
             core: &core,
             controllers: &requests,
@@ -127,7 +127,7 @@ impl Bench {
         let channels = Channels::build(&around, vec![array.take_packages(0)], &hardware, arbiter.as_ref())?;
         if profile.channel.controller == ControllerName::Software {
             let (tasks, software) =
-                (build::tasks(profile, tasks).into(), channels.software(&core, geometry, recorder));
+                (configure::tasks(profile, tasks).into(), channels.software(&core, geometry, recorder));
             spawn_workers(&core, &channels.luns, &requests, &tasks, &channels.gate, recorder, software);
         }
         channels.bring_up(&around);
@@ -316,7 +316,7 @@ pub fn set_rate(profile: &mut Profile, mt_s: u32) -> Result<(), BenchError> {
     let own = profile.channel.timing_mode;
     for mode in [own].into_iter().chain(0..=MODE_MAX) {
         tried.channel.timing_mode = mode;
-        if build::bus_timing(&tried).is_ok_and(|bus| bus.t_pair_out.max(bus.t_pair_in) <= allowed) {
+        if configure::bus_timing(&tried).is_ok_and(|bus| bus.t_pair_out.max(bus.t_pair_in) <= allowed) {
             *profile = tried;
             return Ok(());
         }
