@@ -159,7 +159,7 @@ impl Device {
         reset
     }
     /// BAR0 answers whatever Memory Space Enable says: whoever runs the drive brings it only what is meant
-    /// for BAR0 ([`PciFunction::decode_outside`]).
+    /// for BAR0 ([`aster_board::PciFunction::decode_outside`]).
     pub fn decode_outside(&self) {
         self.parts.pci.borrow_mut().decode_outside();
     }
