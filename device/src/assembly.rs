@@ -88,7 +88,7 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let commands = base.command_port();
     let front = base.front_end(&link, &commands)?;
     let translation = base.start_translation(&ports, commands)?;
-    Ok(base.whole(channels, link, front, translation, scheduler))
+    base.whole(channels, link, front, translation, scheduler)
 }
 
 /// The host's commands pass the scheduler on their way to the translation, and both run on one core: firmware
@@ -104,7 +104,7 @@ fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
     let translation = base.start_translation(&ports, Rc::clone(&splice.translation))?;
     let core = base.cores.translation.clone();
     let scheduler = base.start_scheduler(&core, &ports, &channels, below, Some(splice))?;
-    Ok(base.whole(channels, link, front, translation, scheduler))
+    base.whole(channels, link, front, translation, scheduler)
 }
 
 /// The cores of a drive.
@@ -379,14 +379,15 @@ impl<'a> Base<'a> {
         front: Rc<FrontEnd>,
         translation: Rc<dyn TranslationView>,
         scheduler: Rc<dyn SchedulerView>,
-    ) -> Parts {
+    ) -> Result<Parts, BuildError> {
         let Wanted { profile, content, recorder, .. } = self.wanted;
         wear::watch(profile, self.array.inspect(), &*translation, &front);
-        let ids = configure::pci_ids(profile);
-        let pci = Rc::new(RefCell::new(PciFunction::new(ids, self.host.vectors)));
+        let function = aster_hostif::function(configure::pci_ids(profile), self.host.vectors);
+        let pci = PciFunction::new(function, configure::pci_link(profile))?;
+        let pci = Rc::new(RefCell::new(pci));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
         let functions = [translation.functions(), scheduler.functions()].concat();
-        Parts {
+        Ok(Parts {
             exec: self.exec,
             recorder: recorder.clone(),
             content,
@@ -408,7 +409,7 @@ impl<'a> Base<'a> {
             serial: self.serial,
             backlog: self.backlog,
             memory: self.memory,
-        }
+        })
     }
 }
 

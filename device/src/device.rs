@@ -9,14 +9,14 @@ use crate::pci::send_released;
 use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::wear::used_blocks;
-use aster_board::{BAR0_BYTES, LinkStats};
+use aster_board::LinkStats;
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    Boot, DoorbellBuffer, DriveState, History, QueueDoorbell, TranslationStats, TranslationView,
+    Boot, DoorbellBuffer, DriveState, FunctionSpec, History, QueueDoorbell, TranslationStats, TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
@@ -158,12 +158,12 @@ impl Device {
         send_released(&self.parts.pci, &self.parts.link_port);
         reset
     }
-    /// BAR0 answers whatever Memory Space Enable says: whoever runs the drive brings it only what is meant
-    /// for BAR0 ([`aster_board::PciFunction::decode_outside`]).
+    /// BARs answer whatever Memory Space Enable says: whoever runs the drive brings it only what is meant for
+    /// one of them ([`PciFunction::decode_outside`](aster_board::PciFunction::decode_outside)).
     pub fn decode_outside(&self) {
         self.parts.pci.borrow_mut().decode_outside();
     }
-    /// True when BAR0 answers.
+    /// True when the BARs answer.
     pub fn answers_memory(&self) -> bool {
         self.parts.pci.borrow().answers_memory()
     }
@@ -173,15 +173,15 @@ impl Device {
         self.parts.front.function_reset();
         self.parts.pci.borrow_mut().reset();
     }
-    /// Unmasks or masks an MSI-X vector as a write of its table entry does, whatever BAR0 answers: for a host
-    /// that keeps the table to itself and hands over only which vectors it listens to.
+    /// Unmasks or masks a vector as the host's own write of its mask bit does, whatever the BARs answer: for
+    /// a host that keeps the MSI-X table to itself and hands over only which vectors it listens to.
     pub fn set_vector_mask(&self, vector: u16, masked: bool) {
         self.parts.pci.borrow_mut().set_vector_mask(vector, masked);
         send_released(&self.parts.pci, &self.parts.link_port);
     }
-    /// MSI-X vectors of the function.
-    pub fn vectors(&self) -> u16 {
-        self.parts.pci.borrow().vectors()
+    /// The function as its front end wants it: ids, BARs, interrupts.
+    pub fn function(&self) -> FunctionSpec {
+        self.parts.pci.borrow().spec().clone()
     }
 
     // ---- doorbells that the run mode looks at ----
@@ -203,28 +203,29 @@ impl Device {
     pub fn doorbells(&self) -> Vec<QueueDoorbell> {
         self.parts.front.controller().doorbells().collect()
     }
-    /// Reads BAR0 as of now, behind the posted writes before it. All ones where or while BAR0 doesn't answer.
-    pub fn bar_read(&self, offset: u32, size: u8) -> u64 {
+    /// Reads a BAR as of now, behind the posted writes before it. All ones where or while it doesn't answer.
+    pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
         self.parts.arrivals.push_through();
-        if u64::from(offset) + u64::from(size) > BAR0_BYTES || !self.parts.pci.borrow().answers_memory() {
-            return u64::MAX;
-        }
-        match self.parts.pci.borrow().bar_read(offset, size) {
-            Some(value) => value,
-            None => self.parts.front.mmio_read(offset, size),
-        }
+        let own = {
+            let pci = self.parts.pci.borrow();
+            if !pci.has_bytes(bar, offset, size) || !pci.answers_memory() {
+                return u64::MAX;
+            }
+            pci.bar_read(bar, offset, size)
+        };
+        own.unwrap_or_else(|| self.parts.front.mmio_read(offset, size))
     }
-    /// A posted write to BAR0, sent now; it arrives one link latency later, or with the next access that is
-    /// not posted. It is dropped where or while BAR0 doesn't answer.
+    /// A posted write to a BAR, sent now; it arrives one link latency later, or with the next access that is
+    /// not posted. It is dropped where or while the BAR doesn't answer.
     #[inline]
-    pub fn bar_write(&self, offset: u32, size: u8, value: u64) {
-        self.bar_write_at(self.parts.exec.now(), offset, size, value);
+    pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
+        self.bar_write_at(self.parts.exec.now(), bar, offset, size, value);
     }
     /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed
     /// counts as now.
-    pub fn bar_write_at(&self, sent: Instant, offset: u32, size: u8, value: u64) {
-        if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
-            self.parts.arrivals.send(Write { offset, size, value }, sent);
+    pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
+        if self.parts.pci.borrow().has_bytes(bar, offset, size) {
+            self.parts.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }
     /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is

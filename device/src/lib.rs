@@ -22,9 +22,10 @@ mod registry;
 mod wear;
 mod wiring;
 
-pub use aster_board::BAR0_BYTES;
 pub use aster_nand::{BadBlock, DamagedPage};
-pub use aster_parties::{Boot, DoorbellBuffer, DriveState, History, QueueDoorbell};
+pub use aster_parties::{
+    BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, Interrupts, QueueDoorbell,
+};
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;

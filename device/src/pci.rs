@@ -1,7 +1,7 @@
 //! The PCIe function between the host's register writes and the front end.
 
 use crate::arrivals::{Arrivals, Write};
-use aster_board::{MSIX_TABLE_OFFSET, PciFunction};
+use aster_board::PciFunction;
 use aster_exec::Exec;
 use aster_hostif::FrontEnd;
 use aster_ports::link::{LinkOp, LinkPort};
@@ -9,7 +9,7 @@ use aster_units::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Delivers the host's writes to BAR0, each a link latency after it was sent: to the front end, or to the
+/// Delivers the host's writes to BARs, each a link latency after it was sent: to the front end, or to the
 /// MSI-X table.
 pub(crate) fn start_arrivals(
     exec: &Exec,
@@ -23,10 +23,10 @@ pub(crate) fn start_arrivals(
         if !function.borrow().answers_memory() {
             return;
         }
-        if w.offset < MSIX_TABLE_OFFSET {
+        if !function.borrow().claims(w.bar, w.offset) {
             return target.mmio_write(w.offset, w.size, w.value);
         }
-        function.borrow_mut().bar_write(w.offset, w.size, w.value);
+        function.borrow_mut().bar_write(w.bar, w.offset, w.size, w.value);
         send_released(&function, &messages);
     });
     Arrivals::start(exec, latency, deliver)

@@ -138,7 +138,7 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     let configuration: Vec<u32> = (0..256).map(|dword| m.device().config_read(4 * dword, 4)).collect();
     let told = format!(
         "{configuration:x?} {:x} {:?} {:?} {:?}",
-        m.device().bar_read(0, 8),
+        m.device().bar_read(0, 0, 8),
         m.driver().identity().map(|i| (i.vid, i.ssvid, i.mn, i.mdts)),
         m.driver().namespace(),
         (health.percentage_used, health.available_spare_threshold, health.critical_warning),

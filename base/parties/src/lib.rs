@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod command_set;
+mod function;
 mod nvme;
 mod piece;
 mod state;
@@ -21,6 +22,7 @@ mod stats;
 mod translation;
 
 pub use command_set::{CommandSet, Decoded, Namespace};
+pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use piece::PieceError;
 pub use state::{Boot, DriveState, MediaHealth, MediaState};

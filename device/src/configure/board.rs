@@ -3,7 +3,8 @@
 use super::error::{BuildError, value};
 use super::times::nanos;
 use crate::profile::Profile;
-use aster_board::{LinkConfig, PciIds};
+use aster_board::{LinkConfig, PciLink};
+use aster_parties::PciIds;
 use aster_ports::link::LinkOp;
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_sched::CoreBuses;
@@ -46,9 +47,13 @@ fn lane_bytes_per_second(generation: u8) -> u64 {
     }
 }
 
+/// The ids of a drive's function, which is a subsystem of its own.
 pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
-    let l = &profile.link;
-    PciIds { vendor: l.vendor_id, device: l.device_id, link_speed: l.generation, lanes: l.lanes }
+    let (vendor, device) = (profile.link.vendor_id, profile.link.device_id);
+    PciIds { vendor, device, subsystem_vendor: vendor, subsystem: device, revision: 1 }
+}
+pub(crate) fn pci_link(profile: &Profile) -> PciLink {
+    PciLink { speed: profile.link.generation, lanes: profile.link.lanes }
 }
 
 pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {

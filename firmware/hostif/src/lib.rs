@@ -28,6 +28,7 @@ mod doorbells;
 mod error_log;
 mod fetch;
 mod frontend;
+mod function;
 mod health;
 mod interrupt;
 mod io;
@@ -46,6 +47,7 @@ pub use config::{
 };
 pub use controller::Controller;
 pub use frontend::FrontEnd;
+pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET, function};
 pub use nvm::Nvm;
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ impl Doorbells {
             if value != watched.value {
                 watched.value = value;
                 let sent = *sent.get_or_insert_with(|| now().unwrap_or_else(|| device.now()));
-                device.bar_write_at(sent, watched.offset, 4, value.into());
+                device.bar_write_at(sent, 0, watched.offset, 4, value.into());
             }
         }
         sent.is_some()
@@ -167,7 +167,7 @@ impl Doorbells {
         // Both places of one register agree.
         self.page.store(watched.place().into(), value);
         watched.value = value;
-        device.bar_write(offset, 4, value.into());
+        device.bar_write(0, offset, 4, value.into());
         true
     }
 

@@ -482,7 +482,7 @@ impl Server {
         self.check_drive()?;
         let cc = Cc(self.read(Register::Configuration) as u32);
         let asked = cc.with_shn(ShutdownNotification::Normal.raw());
-        self.device.bar_write(Register::Configuration.offset() as u32, 4, asked.0.into());
+        self.device.bar_write(0, Register::Configuration.offset() as u32, 4, asked.0.into());
         let until = self.device.now() + SHUT_DOWN_WITHIN;
         loop {
             let csts = Csts(self.read(Register::Status) as u32);
@@ -499,7 +499,7 @@ impl Server {
         }
     }
     fn read(&self, register: Register) -> u64 {
-        self.device.bar_read(register.offset() as u32, register.bytes() as u8)
+        self.device.bar_read(0, register.offset() as u32, register.bytes() as u8)
     }
 }
 

@@ -51,12 +51,12 @@ pub struct VirtualBar {
 impl Bar for VirtualBar {
     fn read(&mut self, offset: u32, size: u8) -> u64 {
         self.device.catch_up(self.host.now());
-        self.device.bar_read(offset, size)
+        self.device.bar_read(0, offset, size)
     }
     #[inline]
     fn write(&mut self, offset: u32, size: u8, value: u64) {
         self.device.catch_up(self.host.now());
-        self.device.bar_write(offset, size, value);
+        self.device.bar_write(0, offset, size, value);
     }
 }
 
