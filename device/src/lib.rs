@@ -63,8 +63,9 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        Boot, CommandSet, Decoded, DriveState, FlashCounts, MediaFacts, MediaState, Namespace, PieceError,
-        Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
+        AdminAnswer, Boot, CommandSet, Decoded, DriveState, FlashCounts, Issued, ListAt, MediaFacts,
+        MediaState, Namespace, PieceError, Source, Translation, TranslationNeeds, TranslationPorts,
+        TranslationStats, TranslationView, status_of,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
@@ -73,8 +74,8 @@ pub mod plug {
         Tag, Target,
     };
     pub use aster_ports::host::{
-        ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, HostCommand,
-        HostOp, HostStatus,
+        BlockState, ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaPart,
+        DmaRequest, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX, VectorAddress,
     };
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};

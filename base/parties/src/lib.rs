@@ -21,7 +21,7 @@ mod state;
 mod stats;
 mod translation;
 
-pub use command_set::{CommandSet, Decoded, Namespace};
+pub use command_set::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
 pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use piece::PieceError;

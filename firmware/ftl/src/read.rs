@@ -8,7 +8,7 @@ use crate::oob::{OobRecord, PageKind};
 use crate::slice::Slice;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashStatus, Outcome};
-use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
+use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus};
 use aster_units::{BufferId, Content, Lpn, Ppa, SECTOR_BYTES, SectorRange};
 
 /// How a command ends whose data could not be moved.
@@ -282,6 +282,7 @@ impl Drive {
         DmaRequest {
             command: slice.command,
             direction,
+            part: DmaPart::Data,
             offset: slice.data_offset,
             buffer,
             buffer_offset: slice.start,

@@ -6,7 +6,8 @@ use crate::ports::{Ports, Token};
 use crate::slots::Stage;
 use alloc::boxed::Box;
 use alloc::vec;
-use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag};
+use aster_parties::ListAt;
+use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, Local, MAX_SEGMENTS, Segment};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::prp::{PRP_ENTRY_BYTES, PageSize, PrpStep, PrpWalk};
@@ -145,35 +146,70 @@ impl Controller {
         }
     }
 
-    /// Moves `bytes` bytes, at most [`SCRATCH_BYTES`], between the host's PRPs and the slot's scratch memory.
-    pub(crate) fn move_scratch(
+    /// The first `bytes` bytes of the slot's scratch memory go where the host's PRPs say.
+    pub(crate) fn send_scratch(&mut self, ports: &mut Ports, id: u16, bytes: usize) -> Result<(), Status> {
+        assert!(bytes <= SCRATCH_BYTES, "{bytes} bytes of scratch memory");
+        let host = self.scratch_segments(ports, id, bytes)?;
+        self.slots[id].stage = Stage::Scratch;
+        self.push_scratch(ports, id, DmaDirection::ToHost, 0, host);
+        Ok(())
+    }
+
+    /// Bytes of the host come into the slot's scratch memory, behind what was fetched before.
+    pub(crate) fn fetch_list(
         &mut self,
         ports: &mut Ports,
         id: u16,
-        direction: DmaDirection,
-        bytes: usize,
+        from: ListAt,
+        bytes: u16,
     ) -> Result<(), Status> {
-        assert!(bytes <= SCRATCH_BYTES, "{bytes} bytes of scratch memory");
+        let at = self.slots[id].fetched;
+        let end = usize::from(at) + usize::from(bytes);
+        assert!(bytes > 0 && end <= SCRATCH_BYTES, "{at} + {bytes} bytes of scratch memory");
+        let host = match from {
+            ListAt::DataPointer => self.scratch_segments(ports, id, bytes.into())?,
+            ListAt::Address(address) => one_segment(address, bytes.into()),
+        };
+        let slot = &mut self.slots[id];
+        (slot.stage, slot.fetched) = (Stage::Fetching, end as u16);
+        self.push_scratch(ports, id, DmaDirection::FromHost, at, host);
+        Ok(())
+    }
+
+    fn scratch_segments(
+        &mut self,
+        ports: &mut Ports,
+        id: u16,
+        bytes: usize,
+    ) -> Result<([Segment; MAX_SEGMENTS], usize), Status> {
         let walked = self.begin_walk(ports, id, bytes as u64)?;
         assert_eq!(walked, Walked::All, "4 KiB touch two pages at most, and two pages need no list");
         let (segments, count, _) = self.pages.segments(id, 0, bytes as u64);
-        let slot = &mut self.slots[id];
-        slot.stage = Stage::Scratch;
-        let queue = slot.queue;
-        let local = Local::Sram { offset: self.layout.scratch(id) as u32 };
-        self.push_dma(ports, direction, local, (segments, count), Token::Scratch(id), queue);
-        Ok(())
+        Ok((segments, count))
+    }
+    fn push_scratch(
+        &mut self,
+        ports: &Ports,
+        id: u16,
+        direction: DmaDirection,
+        at: u16,
+        host: ([Segment; MAX_SEGMENTS], usize),
+    ) {
+        let local = Local::Sram { offset: self.layout.scratch(id) as u32 + u32::from(at) };
+        self.push_dma(ports, direction, local, host, Token::Scratch(id), self.slots[id].queue);
     }
 
     pub(crate) fn scratch_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
         let slot = &self.slots[id];
-        if slot.orphan {
-            return self.drop_command(ports, id);
-        }
+        let fetching = slot.stage == Stage::Fetching;
         match result {
+            _ if slot.orphan => self.drop_command(ports, id),
             Err(_) => self.finish(ports, id, Status::DATA_TRANSFER_ERROR, 0),
-            Ok(()) if slot.queue == 0 => self.finish(ports, id, Status::SUCCESS, 0),
-            Ok(()) => self.scratch_arrived(ports, id),
+            Ok(()) if fetching => self.list_fetched(ports, id),
+            Ok(()) => self.finish(ports, id, Status::SUCCESS, 0),
+        }
+        if fetching {
+            self.leave_pause(id);
         }
     }
 
@@ -184,6 +220,9 @@ impl Controller {
         assert!(slot.stage == Stage::Ftl, "DMA for command {id}, which the FTL does not have");
         if slot.orphan {
             return ports.commands.dma_done(tag, Err(DmaError::Aborted));
+        }
+        if request.part == DmaPart::Metadata {
+            return self.start_metadata(ports, tag, request);
         }
         let (offset, length) = (u64::from(request.offset), u64::from(request.length));
         assert!(length > 0 && offset + length <= slot.command.length, "DMA outside command {id}'s data");
@@ -198,6 +237,25 @@ impl Controller {
         }
         self.transfers[usize::from(tag.0)] =
             Transfer { slot: id, queue, bytes: request.length, operations, failed: false };
+    }
+
+    /// The same of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).
+    #[cold]
+    fn start_metadata(&mut self, ports: &mut Ports, tag: DmaTag, request: DmaRequest) {
+        let id = request.command.0;
+        let slot = &self.slots[id];
+        let end = request.offset.checked_add(request.length);
+        let inside = request.length > 0 && end.is_some_and(|end| end <= slot.metadata_bytes);
+        assert!(inside, "DMA outside command {id}'s metadata");
+        let Some(address) = slot.sqe.mptr.get().checked_add(request.offset.into()) else {
+            return ports.commands.dma_done(tag, Err(DmaError::Address));
+        };
+        let queue = slot.queue;
+        let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset };
+        let host = one_segment(address, request.length);
+        self.push_dma(ports, request.direction, local, host, Token::Data(tag.0), queue);
+        self.transfers[usize::from(tag.0)] =
+            Transfer { slot: id, queue, bytes: request.length, operations: 1, failed: false };
     }
 
     pub(crate) fn data_answered(&mut self, ports: &mut Ports, tag: u16, result: Result<(), BadAddress>) {

@@ -79,11 +79,11 @@ impl Health {
         }
         let life = &mut self.life;
         match command.op {
-            HostOp::Read | HostOp::Compare => {
+            HostOp::Read | HostOp::Compare | HostOp::VectorRead => {
                 life.read_commands += 1;
                 life.bytes_read += u128::from(command.length);
             }
-            HostOp::Write => {
+            HostOp::Write | HostOp::VectorWrite => {
                 life.write_commands += 1;
                 life.bytes_written += u128::from(command.length);
             }

@@ -58,11 +58,16 @@ impl Controller {
                 None => {
                     self.pause.resume(id, &write);
                     self.start_io(ports, id);
-                    if self.slots[id].stage != Stage::List {
-                        self.pause.leave(id);
-                    }
+                    self.leave_pause(id);
                 }
             }
+        }
+    }
+
+    /// A command that was parked once is no longer, unless what it lacks to go to the FTL is on its way.
+    pub(crate) fn leave_pause(&mut self, id: u16) {
+        if !matches!(self.slots[id].stage, Stage::List | Stage::Fetching) {
+            self.pause.leave(id);
         }
     }
 

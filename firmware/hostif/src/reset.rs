@@ -132,6 +132,7 @@ impl Controller {
         self.doorbells.reset();
         self.events.reset();
         self.features = crate::admin::Features::new(&self.config);
+        self.set.reset();
         self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());
         self.phase = Phase::Resetting;
         self.check_health(ports);
@@ -162,6 +163,7 @@ impl Controller {
             Stage::Fetched
             | Stage::List
             | Stage::Scratch
+            | Stage::Fetching
             | Stage::Ftl
             | Stage::Finished
             | Stage::Stalled

@@ -20,8 +20,10 @@ pub(crate) enum Stage {
     Fetched,
     /// A PRP list page is on its way.
     List,
-    /// Scratch memory is on its way to or from the host.
+    /// Scratch memory is on its way to the host.
     Scratch,
+    /// Ranges or addresses are on their way into scratch memory.
+    Fetching,
     /// With the FTL.
     Ftl,
     /// An Asynchronous Event Request that waits for an event.
@@ -53,8 +55,12 @@ pub(crate) struct Slot {
     pub command: HostCommand,
     /// The FTL has it, be it completed or not.
     pub with_ftl: bool,
-    /// Bytes of its data that have been moved since the FTL has it.
+    /// Bytes of its data and metadata that have been moved since the FTL has it.
     pub moved: u64,
+    /// Bytes of its metadata.
+    pub metadata_bytes: u32,
+    /// Bytes that it has fetched into scratch memory.
+    pub fetched: u16,
     pub walk: Option<PrpWalk>,
     /// Pages that the walk has named.
     pub pages: u32,
@@ -78,6 +84,8 @@ impl Slot {
             command,
             with_ftl: false,
             moved: 0,
+            metadata_bytes: 0,
+            fetched: 0,
             walk: None,
             pages: 0,
             status: Status::SUCCESS,
@@ -94,6 +102,7 @@ impl Slot {
         self.queue = queue;
         self.orphan = false;
         self.abort = false;
+        (self.metadata_bytes, self.fetched) = (0, 0);
     }
 }
 

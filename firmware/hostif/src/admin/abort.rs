@@ -35,12 +35,8 @@ impl Controller {
                 self.finish(ports, id, Status::ABORT_REQUESTED, 0);
                 Ok(Reply::Done(0))
             }
-            // An I/O command on its way here ends when it arrives.
-            Stage::List | Stage::Fetched => {
-                slot.abort = true;
-                Ok(Reply::Done(0))
-            }
-            Stage::Scratch if slot.queue != 0 => {
+            // What is still on its way here ends when it arrives.
+            Stage::List | Stage::Fetched | Stage::Fetching => {
                 slot.abort = true;
                 Ok(Reply::Done(0))
             }

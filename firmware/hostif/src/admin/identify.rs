@@ -60,6 +60,7 @@ impl Controller {
             }
             _ => return refuse(Status::INVALID_FIELD),
         }
+        self.set.identify(structure, scratch);
         Ok(Reply::Data(IDENTIFY_BYTES))
     }
 
@@ -88,14 +89,7 @@ impl Controller {
         c.sqes = QueueEntrySizes::exactly(SQE_LOG2).0;
         c.cqes = QueueEntrySizes::exactly(CQE_LOG2).0;
         c.nn = U32::new(NSID);
-        c.oncs = U16::new(
-            IoSupport(0)
-                .with_compare(true)
-                .with_dataset_management(true)
-                .with_write_zeroes(true)
-                .with_feature_save_select(true)
-                .0,
-        );
+        c.oncs = U16::new(IoSupport(0).with_feature_save_select(true).0);
         c.fna = FormatAttributes(0).with_all_namespaces(true).with_erase_all_namespaces(true).0;
         c.vwc = WriteCacheAttributes(0)
             .with_present(config.volatile_write_cache)

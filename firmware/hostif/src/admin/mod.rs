@@ -12,7 +12,6 @@ pub(crate) use features::Features;
 
 use crate::controller::Controller;
 use crate::ports::Ports;
-use aster_ports::host::DmaDirection;
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::{Sqe, Status};
 
@@ -36,11 +35,14 @@ const fn refuse<T>(status: Status) -> Result<T, Status> {
 
 impl Controller {
     pub(crate) fn start_admin(&mut self, ports: &mut Ports, id: u16) {
+        if self.start_own_admin(ports, id) {
+            return;
+        }
         let sqe = self.slots[id].sqe;
         let sent = match self.execute_admin(ports, id, &sqe) {
             Ok(Reply::Done(result)) => return self.finish(ports, id, Status::SUCCESS, result.into()),
             Ok(Reply::Later) => return,
-            Ok(Reply::Data(bytes)) => self.move_scratch(ports, id, DmaDirection::ToHost, bytes),
+            Ok(Reply::Data(bytes)) => self.send_scratch(ports, id, bytes),
             Err(status) => Err(status),
         };
         if let Err(status) = sent {
