@@ -4,7 +4,6 @@
 
 mod arrivals;
 mod assembly;
-pub mod bench;
 
 mod carried;
 mod channels;
@@ -15,6 +14,7 @@ mod firmware;
 mod identity;
 mod life;
 mod media;
+mod one_channel;
 mod pci;
 mod pieces;
 pub mod profile;
@@ -36,6 +36,7 @@ pub use firmware::StatisticsLog;
 pub use identity::media_keys;
 pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
+pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 pub use registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
@@ -57,7 +58,7 @@ pub mod big_loop {
     pub use aster_sched::cosmos::{LoopStats, OperationKind, PARTS, Part};
 }
 
-/// What goes into [`Pieces`], and what operations of a reader's own are made of ([`bench::Bench::operate`]).
+/// What goes into [`Pieces`], and what operations of a reader's own are made of.
 pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
     pub use aster_exec::{Core, Exec, WaitCell, WaitQueue};

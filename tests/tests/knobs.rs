@@ -2,7 +2,6 @@
 //! without.
 
 use aster_device::Media;
-use aster_device::bench::Bench;
 use aster_device::plug::operations::{
     erase_with_read, resume_program, slc_erase, slc_program, slc_read, start_program, suspend_program,
 };
@@ -14,6 +13,7 @@ use aster_device::profile::{
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
 use aster_ports::flash::Target;
+use aster_run_bench::Bench;
 use aster_run_virtual::Machine;
 use aster_tests::{config, drive, job, profile, run_with};
 use aster_units::{

@@ -2,8 +2,8 @@
 
 use super::ContentArg;
 use crate::operation::OperationArg;
-use aster_device::bench::Pattern;
 use aster_device::profile::ControllerName;
+use aster_run_bench::Pattern;
 use aster_units::Duration;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 //! (docs/schedulers.md), a module of the operation monitor (docs/observability.md), and a job file run on a
 //! drive that has them.
 
-use aster_device::bench::{self, Bench, Operation, Pattern};
 use aster_device::plug::{
     Arbiter, ChannelPort, Descriptor, Lun, Phase, Running, Task, TaskScheduler, TransactionClass, onfi,
 };
@@ -14,6 +13,7 @@ use aster_events::{Event, Recorder};
 use aster_lab::own::{self, Place, Setup, Work};
 use aster_lab::report::{RunReport, table};
 use aster_lab::watch::{Watch, Watchers};
+use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern};
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::path::Path;
@@ -118,8 +118,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         "own operation: LUN 0 {} ONFI",
         if bench.operate(0, is_onfi) { "speaks" } else { "doesn't speak" }
     );
-    let work = bench::Work {
-        operation: Operation::Read,
+    let work = BenchWork {
+        operation: BenchOperation::Read,
         pattern: Pattern::Random,
         requests: 500,
         time: None,

@@ -21,8 +21,8 @@ pub use text::table;
 pub use throughput::{Controller, Point, ThroughputReport, Track};
 pub use transfer::TransferReport;
 
-use aster_device::bench::BenchError;
 use aster_device::profile::ProfileError;
+use aster_run_bench::BenchError;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
