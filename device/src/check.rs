@@ -1,12 +1,12 @@
 //! Whether the rooms accept a profile, without building them, and which key is to blame when one doesn't.
 
 use crate::configure::{self, BuildError};
-use crate::life::Life;
 use crate::media::Media;
+use crate::nvram::front_end_part;
 use crate::pieces::Pieces;
 use crate::profile::{Profile, geometry_key};
 use aster_ftl::ConfigError as FtlError;
-use aster_hostif::{BlockSize, ConfigError as HostError};
+use aster_hostif::{ConfigError as HostError, PersistentState};
 use aster_nand::{NandArray, NandError};
 use aster_ports::resource::Bandwidth;
 use aster_units::{BlockAddr, Content, LunIndex};
@@ -33,10 +33,8 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         error => error,
     })?;
     pieces.make_scheduler(profile)?;
-    pieces.make_command_set(profile)?;
+    pieces.make_front_end(profile, content, "check", None, translation.capacity_bytes())?;
     pieces.check_own_keys(profile)?;
-    let bytes = translation.capacity_bytes();
-    configure::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;
     configure::frequency(profile)?;
     configure::flash(profile)?;
     configure::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000), None)?;
@@ -111,8 +109,9 @@ pub fn namespace_with(
     check_with(pieces, profile, content)?;
     let content = content.unwrap_or(profile.content.into());
     let bytes = pieces.make_translation(profile, content)?.capacity_bytes();
-    let kept = media.and_then(|media| Life::load(&media.nvram).block_size);
-    Ok((bytes, 1 << configure::block_size(profile, content, kept).log2()))
+    let kept = media.and_then(|media| PersistentState::load(&front_end_part(&media.nvram)).block_size);
+    let config = configure::host(profile, "check", content, bytes);
+    Ok((bytes, aster_hostif::block_size(&config, kept).bytes()))
 }
 
 impl BuildError {

@@ -3,7 +3,6 @@ use crate::assembly::{self, Parts, Wanted};
 use crate::channels::ChannelHardware;
 use crate::configure::BuildError;
 use crate::firmware::StatisticsLog;
-use crate::life::Life;
 use crate::media::Media;
 use crate::pci::send_released;
 use crate::pieces::Pieces;
@@ -16,7 +15,8 @@ use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats};
 use aster_nand::{EraseSpread, NandInspect, Totals};
 use aster_parties::{
-    Boot, DoorbellBuffer, DriveState, FunctionSpec, History, QueueDoorbell, TranslationStats, TranslationView,
+    Boot, DoorbellBuffer, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell, TranslationStats,
+    TranslationView,
 };
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
@@ -188,20 +188,22 @@ impl Device {
 
     /// Offers Doorbell Buffer Config to the host: the run mode looks at doorbells in host memory from now on.
     pub fn offer_doorbell_buffer(&self) {
-        self.parts.front.offer_doorbell_buffer();
+        if let Some(nvme) = self.nvme() {
+            nvme.offer_doorbell_buffer();
+        }
     }
     /// Where the host keeps the doorbells of its I/O queues, if it does.
     pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
-        self.parts.front.controller().doorbell_buffer()
+        self.nvme()?.doorbell_buffer()
     }
     /// Another number whenever a queue has come or gone, or the doorbell buffer.
     #[inline]
     pub fn doorbell_generation(&self) -> u32 {
-        self.parts.front.controller().doorbell_generation()
+        self.nvme().map_or(0, NvmeView::doorbell_generation)
     }
     /// The doorbells that there are.
     pub fn doorbells(&self) -> Vec<QueueDoorbell> {
-        self.parts.front.controller().doorbells().collect()
+        self.nvme().map_or(Vec::new(), NvmeView::doorbells)
     }
     /// Reads a BAR as of now, behind the posted writes before it. All ones where or while it doesn't answer.
     pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
@@ -213,7 +215,7 @@ impl Device {
             }
             pci.bar_read(bar, offset, size)
         };
-        own.unwrap_or_else(|| self.parts.front.mmio_read(offset, size))
+        own.unwrap_or_else(|| self.parts.front.read(bar, offset, size))
     }
     /// A posted write to a BAR, sent now; it arrives one link latency later, or with the next access that is
     /// not posted. It is dropped where or while the BAR doesn't answer.
@@ -234,7 +236,7 @@ impl Device {
     pub fn next_out(&self) -> Option<LinkOp> {
         loop {
             let op = self.parts.link_port.next_out()?;
-            if !self.parts.front.controller().is_stale(&op) {
+            if !self.parts.front.is_stale(&op) {
                 return Some(op);
             }
             self.parts.link_port.done(&op, Err(BadAddress(0)));
@@ -265,22 +267,31 @@ impl Device {
 
     // ---- looking at it ----
 
-    /// Completion entries that have reached the host since power-on.
+    /// Commands that have been completed towards the host since power-on.
     #[inline]
     pub fn completed(&self) -> u64 {
-        self.parts.front.controller().completed()
+        self.parts.front.completed()
     }
     /// Commands that the host knows done and the firmware is not done with.
-    pub fn commands_ahead(&self) -> usize {
-        self.parts.front.controller().commands_ahead()
+    pub fn commands_completed_early(&self) -> usize {
+        self.parts.front.commands_completed_early()
     }
     /// Commands in the drive, those included.
     pub fn commands_in_flight(&self) -> usize {
-        self.parts.front.controller().commands_in_flight()
+        self.parts.front.commands_in_flight()
     }
-    /// The drive's life up to now.
+    /// What only an NVMe controller has; `None` of a drive with another front end.
+    #[inline]
+    fn nvme(&self) -> Option<&dyn NvmeView> {
+        self.parts.front.nvme()
+    }
+    /// Whether the front end is an NVMe controller.
+    pub fn is_nvme(&self) -> bool {
+        self.nvme().is_some()
+    }
+    /// The drive's life up to now, as an NVMe controller counts it; all zeroes behind another front end.
     pub fn history(&self) -> History {
-        self.parts.front.history()
+        self.nvme().map_or(History::default(), NvmeView::history)
     }
     /// How page content is kept.
     pub fn content(&self) -> Content {
@@ -361,13 +372,12 @@ impl Device {
     /// The disk under the image may have run full, or have room again, since the last call: the host hears of
     /// the one, and its writes go on after the other.
     pub fn look_at_room(&self) {
-        self.parts.front.look_at_room();
+        self.parts.front.room_changed();
     }
     /// From now on the drive serves no host that must be told the truth about what is durable: nothing is
     /// held back any more.
     pub fn hold_nothing_back(&self) {
-        self.parts.front.pause_with(None);
-        self.parts.front.look_at_room();
+        self.parts.front.hold_nothing_back();
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
@@ -385,8 +395,7 @@ impl Device {
     /// Cuts the power now. What survives powers the next device on.
     pub fn power_off(mut self) -> Media {
         self.parts.cells.power_off(self.parts.exec.now());
-        let life = Life::load(&self.parts.nvram);
-        Life { history: self.parts.front.history(), ..life }.store(&self.parts.nvram);
+        self.parts.front.power_off();
         self.parts.nvram.power_off();
         let media = Media::kept(
             self.parts.cells.clone(),

@@ -12,8 +12,8 @@ mod configure;
 mod device;
 mod firmware;
 mod identity;
-mod life;
 mod media;
+mod nvram;
 mod one_channel;
 mod pci;
 mod pieces;
@@ -34,12 +34,12 @@ pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_by
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::media_keys;
-pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
+pub use nvram::{DamagedRecord, damaged_records};
 pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
-pub use registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
+pub use registry::{MakeCommandSet, MakeFrontEnd, MakeScheduler, MakeTranslation, Registry};
 
 /// Waveforms of a channel's pins.
 pub mod wave {
@@ -61,12 +61,13 @@ pub mod big_loop {
 /// What goes into [`Pieces`], and what operations of a reader's own are made of.
 pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
-    pub use aster_exec::{Core, Exec, WaitCell, WaitQueue};
+    pub use aster_exec::{Core, Exec, Handler, HandlerId, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        AdminAnswer, Boot, CommandSet, Decoded, DriveState, FlashCounts, Issued, ListAt, MediaFacts,
-        MediaState, Namespace, PieceError, Source, Translation, TranslationNeeds, TranslationPorts,
-        TranslationStats, TranslationView, status_of,
+        AdminAnswer, BarSpec, Boot, CommandSet, Decoded, DriveState, FlashCounts, FrontEnd, FrontEndFacts,
+        FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts,
+        MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, PciIds, PieceError, Source, Translation,
+        TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, status_of,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
@@ -76,8 +77,10 @@ pub mod plug {
     };
     pub use aster_ports::host::{
         BlockState, ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaPart,
-        DmaRequest, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX, VectorAddress,
+        DmaRequest, DmaTag, FRONT_KICK, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX,
+        VectorAddress,
     };
+    pub use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
     pub use aster_sched::{
@@ -88,6 +91,7 @@ pub mod plug {
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::nvme::{Sqe, Status};
     pub use aster_wire::onfi;
+    pub use aster_wire::pcie::{BarKind, ClassCode};
 }
 
 pub use aster_units as units;

@@ -3,7 +3,7 @@
 use crate::arrivals::{Arrivals, Write};
 use aster_board::PciFunction;
 use aster_exec::Exec;
-use aster_hostif::FrontEnd;
+use aster_parties::FrontEnd;
 use aster_ports::link::{LinkOp, LinkPort};
 use aster_units::Duration;
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ pub(crate) fn start_arrivals(
     exec: &Exec,
     latency: Duration,
     pci: &Rc<RefCell<PciFunction>>,
-    front: &Rc<FrontEnd>,
+    front: &Rc<dyn FrontEnd>,
     link: &Rc<LinkPort>,
 ) -> Rc<Arrivals> {
     let (function, target, messages) = (Rc::clone(pci), Rc::clone(front), Rc::clone(link));
@@ -24,7 +24,7 @@ pub(crate) fn start_arrivals(
             return;
         }
         if !function.borrow().claims(w.bar, w.offset) {
-            return target.mmio_write(w.offset, w.size, w.value);
+            return target.write(w.bar, w.offset, w.size, w.value);
         }
         function.borrow_mut().bar_write(w.bar, w.offset, w.size, w.value);
         send_released(&function, &messages);

@@ -2,10 +2,10 @@
 
 use crate::channels::ChannelHardware;
 use crate::configure::{self, BuildError, value};
-use crate::life;
+use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
-use crate::registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
-use aster_parties::{CommandSet, MediaFacts, Translation};
+use crate::registry::{MakeCommandSet, MakeFrontEnd, MakeScheduler, MakeTranslation, Registry};
+use aster_parties::{CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Translation};
 use aster_ports::order::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
@@ -27,6 +27,8 @@ pub struct Pieces {
     pub translations: Registry<MakeTranslation>,
     /// The flash schedulers that `scheduler.policy` chooses from; of no use on a bench.
     pub schedulers: Registry<MakeScheduler>,
+    /// The front ends that `host.front_end` chooses from; of no use on a bench.
+    pub front_ends: Registry<MakeFrontEnd>,
     /// The command sets that `host.command_set` chooses from; of no use on a bench.
     pub command_sets: Registry<MakeCommandSet>,
 }
@@ -40,6 +42,36 @@ impl Pieces {
     ) -> Self {
         self.translations.add(kind, Box::new(make));
         self
+    }
+
+    /// Adds a front end that profiles choose by `host.front_end`.
+    pub fn front_end(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError> + 'static,
+    ) -> Self {
+        self.front_ends.add(name, Box::new(make));
+        self
+    }
+
+    /// The front end of a profile's drive with its command set, which is not started yet.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is none for this drive.
+    pub(crate) fn make_front_end(
+        &self,
+        profile: &Profile,
+        content: Content,
+        name: &str,
+        serial: Option<String>,
+        capacity_bytes: u64,
+    ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
+        let command_set = self.make_command_set(profile)?;
+        let name = name.to_owned();
+        let facts = FrontEndFacts { name, serial, content, capacity_bytes, command_set };
+        let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
+        front_end.function().check()?;
+        Ok(front_end)
     }
 
     /// Adds a command set that profiles choose by `host.command_set`.
@@ -56,7 +88,7 @@ impl Pieces {
     ///
     /// # Errors
     /// When there is none of that name, or it is none for this drive.
-    pub(crate) fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
+    fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
         self.command_sets.find(&profile.host.command_set)?(profile)
     }
 
@@ -84,6 +116,7 @@ impl Pieces {
             || self.arbiter.is_some()
             || self.translations.is_own(&profile.ftl.kind)
             || self.schedulers.is_own(&profile.scheduler.policy)
+            || self.front_ends.is_own(&profile.host.front_end)
             || self.command_sets.is_own(&profile.host.command_set)
     }
 
@@ -110,8 +143,8 @@ impl Pieces {
         let translation = self.translations.find(kind)?(profile, &facts)?;
         let (needs, capacity) = (translation.needs(), translation.capacity_bytes());
         let refuse = |reason| Err(value("ftl.kind", reason));
-        if needs.nvram_bytes > life::RECORD_AT {
-            let (wants, has) = (needs.nvram_bytes, life::RECORD_AT);
+        if needs.nvram_bytes > FRONT_END_AT {
+            let (wants, has) = (needs.nvram_bytes, FRONT_END_AT);
             return refuse(format!("\"{kind}\" must do with {has} bytes of NVRAM, but wants {wants}"));
         }
         let page = u64::from(facts.geometry.page_bytes);

@@ -3,14 +3,17 @@
 use crate::configure::{self, BuildError, value};
 use crate::profile::Profile;
 use aster_ftl::PageMapping;
-use aster_hostif::Nvm;
-use aster_parties::{CommandSet, MediaFacts, Translation};
+use aster_hostif::{Nvm, Nvme};
+use aster_parties::{CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Translation};
 use aster_sched::cosmos::Cosmos;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
 use std::collections::BTreeMap;
 
 /// Makes a translation of what a profile says, for such media. It starts nothing.
 pub type MakeTranslation = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError>>;
+
+/// Makes a front end of what a profile says, for such a drive. It starts nothing.
+pub type MakeFrontEnd = Box<dyn Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError>>;
 
 /// Makes a command set of what a profile says.
 pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError>>;
@@ -63,6 +66,20 @@ impl Default for Registry<MakeTranslation> {
         let page_mapping: MakeTranslation =
             Box::new(|profile, facts| Ok(Box::new(PageMapping::new(configure::ftl(profile, facts))?)));
         Registry::of("ftl.kind", [("page-mapping", page_mapping)])
+    }
+}
+
+impl Default for Registry<MakeFrontEnd> {
+    fn default() -> Self {
+        let nvme: MakeFrontEnd = Box::new(|profile, facts| {
+            let FrontEndFacts { name, serial, content, capacity_bytes, command_set } = facts;
+            let mut config = configure::host(profile, &name, content, capacity_bytes);
+            if let Some(serial) = serial {
+                config.serial = serial;
+            }
+            Ok(Box::new(Nvme::new(config, configure::pci_ids(profile), command_set)?))
+        });
+        Registry::of("host.front_end", [("nvme", nvme)])
     }
 }
 

@@ -584,7 +584,7 @@ fn no_key_is_left_out() {
     // The description is for people who list profiles; it has no part in the drive. Patience has its own
     // test. The translations that there are to choose from depend on who brings some, and what is their own
     // on them (translations.rs).
-    let elsewhere = ["description", "poll.patience", "ftl.kind", "host.command_set", "own"];
+    let elsewhere = ["description", "poll.patience", "ftl.kind", "host.front_end", "host.command_set", "own"];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();
     let (without_case, unknown): (Vec<_>, Vec<_>) =

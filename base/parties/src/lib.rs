@@ -3,6 +3,7 @@
 //!
 //! | party | between | here |
 //! |---|---|---|
+//! | front end | the host's PCIe and I5 | [`FrontEndPiece`], [`FrontEnd`] |
 //! | command set | an NVMe controller's queues and I5 | [`CommandSet`] |
 //! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
 //!
@@ -14,17 +15,21 @@
 extern crate alloc;
 
 mod command_set;
+mod front_end;
 mod function;
 mod nvme;
 mod piece;
+mod saved;
 mod state;
 mod stats;
 mod translation;
 
 pub use command_set::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
+pub use front_end::{FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView};
 pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
 pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use piece::PieceError;
+pub use saved::NvramSlice;
 pub use state::{Boot, DriveState, MediaHealth, MediaState};
 pub use stats::{FlashCounts, TranslationStats};
 pub use translation::{MediaFacts, Translation, TranslationNeeds, TranslationPorts, TranslationView};

@@ -5,13 +5,7 @@ use crate::profile::{ArbitrationName, Profile};
 use aster_hostif::{BlockSize, HostIfConfig};
 use aster_units::Content;
 
-pub(crate) fn host(
-    profile: &Profile,
-    name: &str,
-    content: Content,
-    namespace_bytes: u64,
-    block_size: BlockSize,
-) -> HostIfConfig {
+pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_bytes: u64) -> HostIfConfig {
     let h = &profile.host;
     let mut model: String = format!("Aster {name}").chars().filter(|c| matches!(c, ' '..='~')).collect();
     model.truncate(40);
@@ -29,7 +23,7 @@ pub(crate) fn host(
         ieee_oui: [0; 3],
         namespace_bytes,
         offers_512: content == Content::Full,
-        block_size,
+        block_size: block_size(profile, content),
         volatile_write_cache: true,
         weighted_round_robin: h.arbitration == ArbitrationName::Weighted,
         arbitration_burst_log2: 3,
@@ -44,13 +38,10 @@ pub(crate) fn host(
     }
 }
 
-/// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full
-/// content.
-pub(crate) fn block_size(profile: &Profile, content: Content, kept: Option<BlockSize>) -> BlockSize {
-    match (content, kept, profile.host.block_bytes) {
-        (Content::Fingerprint, _, _) => BlockSize::Bytes4096,
-        (Content::Full, Some(kept), _) => kept,
-        (Content::Full, None, 512) => BlockSize::Bytes512,
-        (Content::Full, None, _) => BlockSize::Bytes4096,
+/// The block format of a new drive. Small blocks need full content.
+fn block_size(profile: &Profile, content: Content) -> BlockSize {
+    match (content, profile.host.block_bytes) {
+        (Content::Full, 512) => BlockSize::Bytes512,
+        (Content::Fingerprint | Content::Full, _) => BlockSize::Bytes4096,
     }
 }

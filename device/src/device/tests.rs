@@ -35,7 +35,7 @@ fn at(ns: u64) -> Instant {
 
 /// What a register holds, without the host's asking.
 fn register(device: &Device, offset: u32) -> u64 {
-    device.parts.front.mmio_read(offset, 4)
+    device.parts.front.read(0, offset, 4)
 }
 
 #[test]

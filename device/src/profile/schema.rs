@@ -44,7 +44,7 @@ pub struct Profile {
     pub poll: PollProfile,
     /// Flash translation layer.
     pub ftl: FtlProfile,
-    /// NVMe controller.
+    /// Front end; most keys are those of an NVMe controller.
     pub host: HostProfile,
     /// Keys for pieces of a reader's own, which get them unread. Without such a piece the table is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -528,6 +528,9 @@ pub struct FtlProfile {
     pub background_gap_us: u32,
 }
 
+fn default_front_end() -> String {
+    "nvme".to_owned()
+}
 fn default_command_set() -> String {
     "nvm".to_owned()
 }
@@ -568,11 +571,15 @@ pub enum ArbitrationName {
     Weighted,
 }
 
-/// NVMe controller.
+/// Front end; most keys are those of an NVMe controller.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
-    /// What I/O commands mean: `"nvm"`, or a command set of a reader's own.
+    /// What the host sees on PCIe: `"nvme"`, an NVMe controller in hardware, or a front end of a reader's
+    /// own.
+    #[serde(default = "default_front_end")]
+    pub front_end: String,
+    /// What I/O commands of an NVMe controller mean: `"nvm"`, or a command set of a reader's own.
     #[serde(default = "default_command_set")]
     pub command_set: String,
     /// I/O queue pairs, 1 to 64.

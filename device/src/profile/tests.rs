@@ -355,6 +355,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("buffer_entries = 32", "buffer_entries = 1", "ftl.buffer_entries"),
     ("buffer_entries = 32", "buffer_entries = 32\nkind = \"pages\"", "ftl.kind"),
     ("[host]", "[host]\ncommand_set = \"kv\"", "host.command_set"),
+    ("[host]", "[host]\nfront_end = \"mailbox\"", "host.front_end"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),

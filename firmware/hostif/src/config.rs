@@ -89,7 +89,7 @@ pub struct HostIfConfig {
     pub namespace_bytes: u64,
     /// Blocks of 512 bytes are offered beside 4,096. Not with content that keeps fingerprints.
     pub offers_512: bool,
-    /// The format at power-on. A Format NVM changes it; see [`crate::FrontEnd::on_format`].
+    /// The format at power-on. A Format NVM changes it; see [`crate::NvmeFrontEnd::on_format`].
     pub block_size: BlockSize,
     /// A volatile write cache is present. Without one every write is durable before it completes.
     pub volatile_write_cache: bool,

@@ -26,7 +26,7 @@ use aster_wire::nvme::log::STATISTICS_BYTES;
 
 /// An NVMe 1.4 controller with one namespace.
 ///
-/// It is driven through [`crate::FrontEnd`]; what it shows by itself is its state.
+/// It is driven through [`crate::NvmeFrontEnd`]; what it shows by itself is its state.
 #[derive(Debug)]
 pub struct Controller {
     pub(crate) config: HostIfConfig,
@@ -141,7 +141,7 @@ impl Controller {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
     /// Commands that have been completed by themselves and that the FTL isn't done with.
-    pub fn commands_ahead(&self) -> usize {
+    pub fn commands_completed_early(&self) -> usize {
         self.slots.ids().filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != Stage::Ftl).count()
     }
     /// Commands in the drive, those included that have no host, that have been completed before the FTL is

@@ -22,7 +22,7 @@ type HistoryObserver = Box<dyn FnMut(&History)>;
 const HISTORY_PERIOD: Duration = Duration::from_secs(1);
 
 /// An NVMe controller wired into a device.
-pub struct FrontEnd {
+pub struct NvmeFrontEnd {
     exec: Exec,
     controller: RefCell<Controller>,
     link: Rc<LinkPort>,
@@ -37,7 +37,7 @@ pub struct FrontEnd {
     was_shut_down: Cell<bool>,
 }
 
-impl FrontEnd {
+impl NvmeFrontEnd {
     /// Registers a controller of this command set with `exec` and connects it to both ports. `commands` comes
     /// from [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else
     /// this asserts.
@@ -56,7 +56,7 @@ impl FrontEnd {
         let (needed, found) = (config.sram_bytes(), dram.borrow().sram().len());
         let controller = RefCell::new(Controller::new(config, set)?);
         assert!(found >= needed, "the front end needs {needed} bytes of SRAM, there are {found}");
-        let front = Rc::new(FrontEnd {
+        let front = Rc::new(NvmeFrontEnd {
             exec: exec.clone(),
             controller,
             link: Rc::clone(link),
@@ -117,7 +117,7 @@ impl FrontEnd {
         let slots = controller.slots.ids().len();
         controller.pause.follow(backlog, slots);
     }
-    /// What [`FrontEnd::pause_with`] named may say something else now.
+    /// What [`NvmeFrontEnd::pause_with`] named may say something else now.
     pub fn look_at_room(&self) {
         self.with(Controller::look_at_room);
     }
@@ -140,7 +140,7 @@ impl FrontEnd {
     }
 
     #[cold]
-    fn tell_history(&self) {
+    pub(crate) fn tell_history(&self) {
         self.history_due.set(self.exec.now() + HISTORY_PERIOD);
         let history = self.history();
         if let Some(observer) = self.on_history.borrow_mut().as_mut() {
@@ -175,7 +175,7 @@ impl FrontEnd {
     }
 }
 
-impl Handler for FrontEnd {
+impl Handler for NvmeFrontEnd {
     fn fire(&self, token: u64) {
         self.with(|controller, ports| match token {
             FRONT_KICK => controller.on_kick(ports),

@@ -12,7 +12,7 @@ pub const MSIX_TABLE_OFFSET: u32 = 0x2000;
 const MSIX_PENDING_OFFSET: u32 = 0x3000;
 
 /// The function of a controller with so many vectors.
-pub fn function(ids: PciIds, vectors: u16) -> FunctionSpec {
+pub(crate) fn function(ids: PciIds, vectors: u16) -> FunctionSpec {
     FunctionSpec {
         ids,
         class: ClassCode::NVME,

@@ -3,7 +3,8 @@
 //! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It is told what
 //! happened (a register was written, a DMA was answered, the FTL finished a command) and pushes what follows
 //! to the two ports that it is handed, [`aster_ports::link::LinkPort`] and
-//! [`aster_ports::host::CommandPort`]. [`FrontEnd`] is the thin glue that registers it with an executor.
+//! [`aster_ports::host::CommandPort`]. [`Nvme`] is the piece that a drive is built
+//! with, [`NvmeFrontEnd`] the thin glue that registers the controller with an executor.
 //!
 //! The way of a command: doorbell → `arbitration` → fetch DMA → the command set ([`Nvm`], or another) or
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
@@ -35,6 +36,8 @@ mod io;
 mod nvm;
 mod parking;
 mod pause;
+mod persistent;
+mod piece;
 mod ports;
 mod queue;
 mod registers;
@@ -46,9 +49,11 @@ pub use config::{
     TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
 };
 pub use controller::Controller;
-pub use frontend::FrontEnd;
-pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET, function};
+pub use frontend::NvmeFrontEnd;
+pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET};
 pub use nvm::Nvm;
+pub use persistent::PersistentState;
+pub use piece::{Nvme, block_size};
 
 #[cfg(test)]
 mod tests;

@@ -60,7 +60,7 @@ impl Session {
         Ok(Session {
             memory: GuestMemory::new(&obstacles),
             interrupts: Interrupts::new(&function.interrupts),
-            doorbells: Doorbells::new(bars[0])?,
+            doorbells: Doorbells::new(device.is_nvme().then_some(bars[0]))?,
             bars,
             obstacles,
         })
@@ -185,7 +185,9 @@ impl Session {
         let region = PciRegion::from_raw(index).ok_or(Errno::INVAL)?;
         let flags = RegionFlags(0).with_readable(true).with_writable(true);
         let (size, flags) = match region {
-            PciRegion::Bar0 => (self.bars[0], flags.with_mappable(true).with_capabilities(true)),
+            PciRegion::Bar0 if self.doorbells.are_mappable() => {
+                (self.bars[0], flags.with_mappable(true).with_capabilities(true))
+            }
             region => match self.bytes(region) {
                 0 => (0, RegionFlags(0)),
                 bytes => (bytes, flags),
@@ -203,9 +205,12 @@ impl Session {
             size: size.into(),
             offset: 0.into(),
         });
-        if fits && whole > bare {
+        if fits
+            && whole > bare
+            && let Some(file) = self.doorbells.hand_out()
+        {
             answer.bytes.extend_from_slice(SparseArea::new(DOORBELLS, DOORBELL_PAGE_BYTES).as_bytes());
-            answer.file = Some(self.doorbells.hand_out().try_clone_to_owned().map_err(|_| Errno::MFILE)?);
+            answer.file = Some(file.try_clone_to_owned().map_err(|_| Errno::MFILE)?);
         }
         Ok(answer)
     }

@@ -480,6 +480,11 @@ impl Server {
     /// What a host does before it removes the power (NVMe 1.4 §7.6.2), whatever state the last one left.
     fn announce_shutdown(&mut self) -> Result<(), ServeError> {
         self.check_drive()?;
+        // Another front end has no way of its own to be told, and keeps what it has promised over any loss of
+        // power.
+        if !self.device.is_nvme() {
+            return Ok(());
+        }
         let cc = Cc(self.read(Register::Configuration) as u32);
         let asked = cc.with_shn(ShutdownNotification::Normal.raw());
         self.device.bar_write(0, Register::Configuration.offset() as u32, 4, asked.0.into());

@@ -231,7 +231,7 @@ impl Machine {
         }
         // What the drive has completed by itself it ends within this run: neither what it does for it nor
         // what it says of it is the next one's.
-        while self.device.commands_ahead() > 0
+        while self.device.commands_completed_early() > 0
             && let Some(at) = self.device.next_deadline()
         {
             self.device.advance_to(at);

@@ -1,7 +1,7 @@
 //! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
 
 use crate::config::BlockSize;
-use crate::{FrontEnd, HostIfConfig, Nvm};
+use crate::{HostIfConfig, Nvm, NvmeFrontEnd};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
@@ -319,7 +319,7 @@ struct Pair {
 /// A controller with everything around it.
 pub struct Bench {
     pub exec: Exec,
-    pub front: Rc<FrontEnd>,
+    pub front: Rc<NvmeFrontEnd>,
     pub ftl: Rc<Ftl>,
     pub memory: Memory,
     pub dram: SharedDram,
@@ -349,7 +349,7 @@ impl Bench {
         let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
         let namespace_bytes = config.namespace_bytes as usize;
         let recorder = Recorder::default();
-        let front = FrontEnd::start(&exec, config, set, &link, &port, &dram, &recorder).unwrap();
+        let front = NvmeFrontEnd::start(&exec, config, set, &link, &port, &dram, &recorder).unwrap();
         let ftl = Rc::new(Ftl {
             exec: exec.clone(),
             port,
