@@ -27,7 +27,7 @@ enum Transfer<'a> {
 }
 
 impl<B: Bar + 'static> Driver<B> {
-    fn admin_page(&self, slot: SlotId) -> u64 {
+    pub(crate) fn admin_page(&self, slot: SlotId) -> u64 {
         self.admin_pages + u64::from(slot.0) * HOST_PAGE_BYTES
     }
 
@@ -66,7 +66,7 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(result)
     }
 
-    async fn admin_in(&self, slot: SlotId, sqe: Sqe, endless: bool) -> Result<u32, DriverError> {
+    pub(crate) async fn admin_in(&self, slot: SlotId, sqe: Sqe, endless: bool) -> Result<u32, DriverError> {
         self.pairs.borrow_mut()[QueueId::ADMIN.index()].push(
             slot,
             &sqe,
@@ -79,7 +79,7 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(self.await_success(QueueId::ADMIN, slot).await? as u32)
     }
 
-    fn page_mut(&self, page: u64, length: usize, change: impl FnOnce(&mut [u8])) {
+    pub(crate) fn page_mut(&self, page: u64, length: usize, change: impl FnOnce(&mut [u8])) {
         change(self.memory.borrow_mut().bytes_mut(page, length).expect("the admin pages were allocated"));
     }
 

@@ -115,7 +115,7 @@ impl<B: Bar + 'static> Driver<B> {
         pair.push(slot, &sqe, following, self.exec.now(), &mut memory);
     }
 
-    fn check_queue(&self, queue: QueueId) -> Result<(), DriverError> {
+    pub(crate) fn check_queue(&self, queue: QueueId) -> Result<(), DriverError> {
         if queue != QueueId::ADMIN && queue.0 <= self.live_pairs.get() {
             return Ok(());
         }

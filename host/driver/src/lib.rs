@@ -29,6 +29,7 @@ mod init;
 mod io;
 mod memory;
 mod queue;
+mod vector;
 mod waiting;
 
 pub use aster_wire::nvme::admin::SecureErase;
@@ -44,6 +45,7 @@ pub use init::Namespace;
 pub use io::{Io, IoOp};
 pub use memory::{BYTES_BASE, GuestMemory, HOST_PAGE_BYTES, OutOfMemory, TAGS_BASE, Traffic};
 pub use queue::{Completion, QueueId, SlotId};
+pub use vector::{Moved, VECTOR_MAX, VectorEnd};
 
 #[cfg(test)]
 mod tests;
