@@ -39,7 +39,10 @@ pub use nvram::{DamagedRecord, damaged_records};
 pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
-pub use registry::{MakeCommandSet, MakeFrontEnd, MakeScheduler, MakeTranslation, Registry};
+pub use registry::{
+    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation, MakeVictimPolicy,
+    Registry,
+};
 
 /// Waveforms of a channel's pins.
 pub mod wave {
@@ -64,10 +67,11 @@ pub mod plug {
     pub use aster_exec::{Core, Exec, Handler, HandlerId, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        AdminAnswer, BarSpec, Boot, CommandSet, Decoded, DriveState, FlashCounts, FrontEnd, FrontEndFacts,
-        FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Interrupts, Issued, ListAt, MediaFacts,
-        MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, PciIds, PieceError, Source, Translation,
-        TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, status_of,
+        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, Decoded, DriveState, FlashCounts,
+        FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Interrupts,
+        Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice,
+        PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Source, Translation, TranslationNeeds,
+        TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;

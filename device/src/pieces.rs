@@ -4,8 +4,13 @@ use crate::channels::ChannelHardware;
 use crate::configure::{self, BuildError, value};
 use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
-use crate::registry::{MakeCommandSet, MakeFrontEnd, MakeScheduler, MakeTranslation, Registry};
-use aster_parties::{CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Translation};
+use crate::registry::{
+    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation, MakeVictimPolicy,
+    Registry,
+};
+use aster_parties::{
+    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
+};
 use aster_ports::order::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
@@ -25,6 +30,12 @@ pub struct Pieces {
     pub arbiter: Option<MakeArbiter>,
     /// The translations that `ftl.kind` chooses from; of no use on a bench.
     pub translations: Registry<MakeTranslation>,
+    /// The victim policies that `ftl.victims` chooses from; of no use on a bench, nor to a translation of a
+    /// reader's own.
+    pub victims: Registry<MakeVictimPolicy>,
+    /// The placements that `ftl.placement` chooses from; of no use on a bench, nor to a translation of a
+    /// reader's own.
+    pub placements: Registry<MakePlacement>,
     /// The flash schedulers that `scheduler.policy` chooses from; of no use on a bench.
     pub schedulers: Registry<MakeScheduler>,
     /// The front ends that `host.front_end` chooses from; of no use on a bench.
@@ -40,7 +51,7 @@ impl Pieces {
         kind: &str,
         make: impl Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError> + 'static,
     ) -> Self {
-        self.translations.add(kind, Box::new(make));
+        self.translations.add(kind, Box::new(move |profile, facts, _| make(profile, facts)));
         self
     }
 
@@ -72,6 +83,33 @@ impl Pieces {
         let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
         front_end.function().check()?;
         Ok(front_end)
+    }
+
+    /// Adds a victim policy that profiles choose by `ftl.victims`.
+    pub fn victims(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn VictimPolicy>, BuildError> + 'static,
+    ) -> Self {
+        self.victims.add(name, Box::new(make));
+        self
+    }
+
+    /// Adds a placement that profiles choose by `ftl.placement`.
+    pub fn placement(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn Placement>, BuildError> + 'static,
+    ) -> Self {
+        self.placements.add(name, Box::new(make));
+        self
+    }
+
+    /// The victim policy and the placement of a profile's drive.
+    fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
+        let victims = self.victims.find(&profile.ftl.victims)?(profile)?;
+        let placement = self.placements.find(profile.ftl.placement())?(profile)?;
+        Ok(Decisions { victims, placement })
     }
 
     /// Adds a command set that profiles choose by `host.command_set`.
@@ -115,6 +153,8 @@ impl Pieces {
         self.tasks.is_some()
             || self.arbiter.is_some()
             || self.translations.is_own(&profile.ftl.kind)
+            || self.victims.is_own(&profile.ftl.victims)
+            || self.placements.is_own(profile.ftl.placement())
             || self.schedulers.is_own(&profile.scheduler.policy)
             || self.front_ends.is_own(&profile.host.front_end)
             || self.command_sets.is_own(&profile.host.command_set)
@@ -140,7 +180,8 @@ impl Pieces {
     ) -> Result<Box<dyn Translation>, BuildError> {
         let kind = &profile.ftl.kind;
         let facts = configure::media_facts(profile, content);
-        let translation = self.translations.find(kind)?(profile, &facts)?;
+        let decisions = self.make_decisions(profile)?;
+        let translation = self.translations.find(kind)?(profile, &facts, decisions)?;
         let (needs, capacity) = (translation.needs(), translation.capacity_bytes());
         let refuse = |reason| Err(value("ftl.kind", reason));
         if needs.nvram_bytes > FRONT_END_AT {

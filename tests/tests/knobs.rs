@@ -488,6 +488,8 @@ const CASES: &[Case] = &cases! {
     "ftl.slice_workers" Run => |p| p.ftl.slice_workers = 2,
     "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
+    "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),
+    "ftl.victims" Run => |p| p.ftl.victims = "cost-benefit".to_owned(),
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
     "ftl.gc_depth" Run => |p| p.ftl.gc_depth = 1,
     "ftl.checkpoint_pages" Run => |p| p.ftl.checkpoint_pages = 100,

@@ -1,7 +1,7 @@
 //! The page-mapping translation (`firmware/ftl`).
 
-use crate::profile::{AssignerName, LevellingName, Profile};
-use aster_ftl::{Assigner, Capacity, FtlConfig, FtlCosts, Refresh, WearLevelling};
+use crate::profile::{LevellingName, Profile};
+use aster_ftl::{Capacity, FtlConfig, FtlCosts, Refresh, WearLevelling};
 use aster_parties::MediaFacts;
 use aster_units::Duration;
 
@@ -23,11 +23,6 @@ pub(crate) fn ftl(profile: &Profile, facts: &MediaFacts) -> FtlConfig {
         command_slots: 1,
         auto_completion: false,
         partial_reads: f.partial_reads,
-        assigner: match f.assigner {
-            AssignerName::ChannelFirst => Assigner::ChannelFirst,
-            AssignerName::WayFirst => Assigner::WayFirst,
-            AssignerName::Random => Assigner::Random { seed: profile.seed },
-        },
         gc_reserve_blocks: GC_RESERVE_BLOCKS,
         gc_free_blocks: f.gc_free_blocks,
         gc_depth: f.gc_depth,

@@ -357,6 +357,13 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[host]", "[host]\ncommand_set = \"kv\"", "host.command_set"),
     ("[host]", "[host]\nfront_end = \"mailbox\"", "host.front_end"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
+    ("buffer_entries = 32", "buffer_entries = 32\nvictims = \"oldest\"", "ftl.victims"),
+    ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"diagonal\"", "ftl.placement"),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nassigner = \"random\"\nplacement = \"way-first\"",
+        "ftl.assigner",
+    ),
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),
     ("slice_workers = 16", "slice_workers = 16\ngc_depth = 17", "ftl.gc_depth"),

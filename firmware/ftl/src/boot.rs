@@ -7,7 +7,7 @@
 //! | | no whole log, but data | looks at every page (see `rebuild`) |
 //! | | nothing | is from the factory: finds its bad blocks and stores an empty map |
 
-use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks, Stream};
+use crate::blocks::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::drive::Drive;
 use crate::log::Log;
 use crate::map::Map;
@@ -58,9 +58,9 @@ pub enum BootError {
 impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BootError::OtherDrive => {
-                f.write_str("the image belongs to a drive of another geometry, capacity, assigner or content")
-            }
+            BootError::OtherDrive => f.write_str(
+                "the image belongs to a drive of another geometry, capacity, placement or content",
+            ),
             BootError::MapUnreadable { page } => write!(f, "page {page} of the stored map can't be read"),
             BootError::MapInvalid { why } => {
                 write!(
@@ -143,7 +143,7 @@ impl Drive {
     /// As before any boot: what an attempt that failed has left is gone.
     fn forget_everything(&self) {
         self.map.replace(Map::new(self.logical_pages));
-        self.blocks.replace(Blocks::of(&self.config));
+        self.blocks.borrow_mut().forget(&self.config);
         self.log.replace(Log::default());
         self.lay_out_log(|_| true);
         OobRecord::padding().encode(self.dram.borrow_mut().oob_mut(BufferId(self.config.padding_buffer())));

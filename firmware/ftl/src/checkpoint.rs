@@ -14,7 +14,7 @@
 //! needs them.
 
 use crate::blocks::{BlockEntry, BlockIndex, BlockState, Blocks};
-use crate::config::{Assigner, BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
+use crate::config::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use crate::drive::Drive;
 use crate::flash::Cause;
 use crate::log::{Commit, Written};
@@ -98,11 +98,7 @@ impl Drive {
             u64::from(g.pages_per_block),
             u64::from(g.page_bytes),
             u64::from(self.logical_pages),
-            match self.config.assigner {
-                Assigner::ChannelFirst => 0,
-                Assigner::WayFirst => 1,
-                Assigner::Random { seed } => mix64(seed) | 2,
-            },
+            self.placed,
             self.config.content as u64
                 | u64::from(self.config.pages_at_once() - 1) << 8
                 | u64::from(rows.page_step - 1) << 16

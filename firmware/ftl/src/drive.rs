@@ -1,7 +1,7 @@
 use crate::blocks::Blocks;
 use crate::boot::{self, BootError};
 use crate::buffer::{DataBuffer, EntryId};
-use crate::config::{Assigner, ConfigError, FtlConfig, NVRAM_BYTES, RANDOM_ROUNDS};
+use crate::config::{ConfigError, FtlConfig, NVRAM_BYTES};
 use crate::flash::HostTransfer;
 use crate::gc;
 use crate::idle_erase;
@@ -12,6 +12,7 @@ use crate::map::Map;
 use crate::metadata_round::MetadataRound;
 use crate::oob::{self, OOB_BYTES};
 use crate::scan;
+use crate::setup::Setup;
 use crate::slice::{self, Slices};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -23,7 +24,7 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::{FlashPort, Outcome};
 use aster_ports::host::{CommandPort, DmaDirection, DmaError, DmaRequest};
 use aster_ports::medium::SharedNvram;
-use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Restriction, Rng, SECTOR_BYTES};
+use aster_units::{BufferId, Content, Geometry, Lpn, LunIndex, Ppa, Restriction, SECTOR_BYTES};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 
@@ -39,16 +40,18 @@ impl Ftl {
     /// booting comes later, by [`FtlHandle::boot_error`].
     pub fn start(
         core: &Core,
-        config: FtlConfig,
+        setup: impl Into<Setup>,
         dram: SharedDram,
         host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
         nvram: SharedNvram,
         recorder: Recorder,
     ) -> Result<FtlHandle, ConfigError> {
+        let setup = setup.into();
+        let config = setup.config;
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
-        let drive = Rc::new(Drive::new(core, config, dram, host, flash, nvram, recorder));
+        let drive = Rc::new(Drive::new(core, setup, dram, host, flash, nvram, recorder));
         drive.flash.check_pages(&drive.dram, oob::is_whole_page_of);
         boot::start(&drive);
         core.spawn(intake::run(Rc::clone(&drive)));
@@ -148,8 +151,9 @@ pub(crate) struct Drive {
     pub(crate) flash: Rc<FlashPort>,
     pub(crate) nvram: SharedNvram,
     pub(crate) recorder: Recorder,
-    // Which LUN the pages `n · LUNs + i` belong to.
+    // Which LUN a page belongs to: page n to entry n modulo the length, and what tells this from others.
     lun_order: Box<[LunIndex]>,
+    pub(crate) placed: u64,
     // Which LUN behind its chip enable a LUN is: the top of its row addresses.
     pub(crate) lun_of_row: Box<[u8]>,
     pub(crate) map: RefCell<Map>,
@@ -213,7 +217,7 @@ pub(crate) struct Drive {
 impl Drive {
     fn new(
         core: &Core,
-        config: FtlConfig,
+        Setup { config, victims, lun_order, placed }: Setup,
         dram: SharedDram,
         host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
@@ -238,10 +242,11 @@ impl Drive {
             flash,
             nvram,
             recorder,
-            lun_order: lun_order(&geometry, config.assigner),
+            lun_order,
+            placed,
             lun_of_row: (0..luns).map(|l| geometry.lun_addr(LunIndex(l)).lun).collect(),
             map: RefCell::new(Map::new(logical_pages)),
-            blocks: RefCell::new(Blocks::of(&config)),
+            blocks: RefCell::new(Blocks::of(&config).collected_by(victims)),
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             commands: RefCell::new(Commands::new(config.command_slots)),
             slices: Slices::new(config.slice_workers),
@@ -473,26 +478,5 @@ impl Drive {
         }
         waiters.wake_all(self.exec());
         self.pool_waiters.wake_all(self.exec());
-    }
-}
-
-/// The LUNs in the order in which consecutive logical pages go to them. A LUN's index counts channel first.
-fn lun_order(geometry: &Geometry, assigner: Assigner) -> Box<[LunIndex]> {
-    let (channels, per_channel) = (u32::from(geometry.channels), geometry.luns_per_channel());
-    let luns = geometry.total_luns();
-    match assigner {
-        Assigner::ChannelFirst => (0..luns).map(LunIndex).collect(),
-        Assigner::WayFirst => {
-            (0..luns).map(|n| LunIndex(n % per_channel * channels + n / per_channel)).collect()
-        }
-        Assigner::Random { seed } => {
-            let mut order: Box<[_]> = (0..luns * RANDOM_ROUNDS).map(|n| LunIndex(n % luns)).collect();
-            let mut rng = Rng::new(seed);
-            // Fisher and Yates.
-            for last in (1..order.len()).rev() {
-                order.swap(last, rng.below(last as u64 + 1) as usize);
-            }
-            order
-        }
     }
 }

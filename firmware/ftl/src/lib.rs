@@ -33,6 +33,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod assigner;
 mod blocks;
 mod boot;
 mod buffer;
@@ -64,23 +65,27 @@ mod recover;
 mod root;
 mod scan;
 mod scan_metadata;
+mod setup;
 mod slice;
 mod unmap;
 mod unsettled;
+mod victims;
 mod waits;
 mod word_line;
 mod write;
 
+pub use assigner::{Assigner, RANDOM_ROUNDS};
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
 pub use boot::BootError;
 pub use config::{
-    Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS, Refresh,
-    WearLevelling,
+    Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, Refresh, WearLevelling,
 };
 pub use drive::{Ftl, FtlHandle};
 pub use oob::{OOB_BYTES, OobRecord, PageKind};
 pub use piece::PageMapping;
 pub use root::damaged_root_copies;
+pub use setup::Setup;
+pub use victims::{CostBenefit, Greedy};
 
 #[cfg(test)]
 mod tests;
