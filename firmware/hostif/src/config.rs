@@ -1,6 +1,5 @@
 //! What a drive's front end is: checked once when the device is built.
 
-use crate::registers::DOORBELL_STRIDE;
 use alloc::rc::Rc;
 use alloc::string::String;
 use aster_exec::Exec;
@@ -33,6 +32,8 @@ pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
 /// Bytes of memory beside each slot: a PRP list page, the ranges of Dataset Management, or an admin data
 /// structure.
 pub(crate) const SCRATCH_BYTES: usize = 4096;
+/// CAP.DSTRD: doorbells are four bytes apart.
+pub(crate) const DOORBELL_STRIDE: u8 = 0;
 /// The memory page: CAP.MPSMIN = MPSMAX = 0.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 

@@ -1,23 +1,24 @@
 //! The controller as a value: its parts, and where each input goes.
 
-use crate::admin::Features;
-use crate::admin::aer::AsyncEvents;
 use crate::arbitration::Arbiter;
+use crate::async_events::AsyncEvents;
 use crate::config::{BlockSize, ConfigError, HostIfConfig, SramLayout};
-use crate::data::{PageTable, Transfer};
 use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
+use crate::features::Features;
 use crate::health::Health;
 use crate::interrupt::Interrupts;
+use crate::pages::{PageTable, Transfer};
 use crate::pause::Pause;
+use crate::phase::{Phase, Shutdown};
 use crate::ports::{Ports, Timer, Token};
 use crate::queue::{CompletionQueue, SubmissionQueue};
 use crate::registers::Registers;
-use crate::reset::{Phase, Shutdown};
 use crate::slots::{Slots, Stage};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use aster_events::Event;
 use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
@@ -247,6 +248,15 @@ impl Controller {
         }
         self.fetch(ports);
         self.send_interrupts(ports);
+    }
+
+    /// Sends the messages that are due: one per vector, however many entries it announces.
+    #[inline]
+    fn send_interrupts(&mut self, ports: &Ports) {
+        while let Some(vector) = self.interrupts.next_message() {
+            ports.link.push(LinkOp::Interrupt { vector });
+            ports.emit(|| Event::InterruptSent { vector });
+        }
     }
 
     fn queue_of(&self, token: Token) -> u16 {

@@ -3,8 +3,8 @@
 
 use crate::config::SCRATCH_BYTES;
 use crate::controller::Controller;
-use crate::data::Walked;
 use crate::nvm::NSID;
+use crate::pages::Walked;
 use crate::ports::Ports;
 use crate::slots::{Slot, Stage};
 use aster_events::Event;

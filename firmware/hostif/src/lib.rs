@@ -10,6 +10,11 @@
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
 //! `complete` posts the entry → `interrupt`.
 //!
+//! What the controller consists of are values that know nothing of it: `slots`, `queue`, `registers`,
+//! `pages`, `interrupt`, `async_events`, `features`, `health`, `error_log`, `doorbells`, `pause`, `phase`.
+//! `controller` owns one of each. The files above it are what it does with several of them at once, a clause
+//! of the standard each.
+//!
 //! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed
 //! table beside it, and queue entries, PRP lists and admin data land in an SRAM whose size
 //! [`HostIfConfig::sram_bytes`] gives. Only the writes that a full disk under the media parks (`pause`) take
@@ -21,22 +26,28 @@ extern crate alloc;
 
 mod admin;
 mod arbitration;
+mod async_events;
 mod complete;
 mod config;
 mod controller;
 mod data;
 mod doorbells;
 mod error_log;
+mod errors;
+mod features;
 mod fetch;
 mod frontend;
 mod function;
 mod health;
 mod interrupt;
 mod io;
+mod mmio;
 mod nvm;
+mod pages;
 mod parking;
 mod pause;
 mod persistent;
+mod phase;
 mod piece;
 mod ports;
 mod queue;

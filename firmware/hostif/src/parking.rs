@@ -1,6 +1,6 @@
 //! How commands get from slots to what is parked in a pause, and back.
 
-use crate::admin::aer::EventSource;
+use crate::async_events::EventSource;
 use crate::controller::Controller;
 use crate::ports::Ports;
 use crate::slots::Stage;

@@ -4,6 +4,8 @@
 //! falls. What the FTL has of them runs on; its slots come back when it is done.
 
 use crate::controller::Controller;
+use crate::features::Features;
+use crate::phase::{Phase, Shutdown};
 use crate::ports::Ports;
 use crate::slots::Stage;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
@@ -12,27 +14,6 @@ use aster_wire::nvme::registers::{
 };
 use aster_wire::nvme::sqe::SQE_LOG2;
 use aster_wire::nvme::{cqe::CQE_LOG2, prp::PageSize};
-
-/// Where the controller is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
-    /// CSTS.RDY is 0.
-    Disabled,
-    /// CSTS.RDY is 1.
-    Ready,
-    /// CC.EN has fallen and CSTS.RDY not yet: DMA is in flight.
-    Resetting,
-}
-
-/// The shutdown that CC.SHN asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shutdown {
-    Idle,
-    /// The FTL is at it.
-    Running,
-    /// The FTL is at one that was asked for before a reset; another must follow.
-    Again,
-}
 
 impl Controller {
     pub(crate) fn write_configuration(&mut self, ports: &mut Ports, written: Cc) {
@@ -131,7 +112,7 @@ impl Controller {
         self.interrupts.reset();
         self.doorbells.reset();
         self.events.reset();
-        self.features = crate::admin::Features::new(&self.config);
+        self.features = Features::new(&self.config);
         self.set.reset();
         self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());
         self.phase = Phase::Resetting;

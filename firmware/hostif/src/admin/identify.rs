@@ -1,11 +1,11 @@
 //! Identify (NVMe 1.4 §5.15).
 
 use super::abort::ABORT_LIMIT;
-use super::features::{CRITICAL_KELVINS, WARNING_KELVINS};
 use super::{Answer, Reply, refuse};
 use crate::config::{ASYNC_EVENT_REQUESTS, HostIfConfig};
 use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
+use crate::features::{CRITICAL_KELVINS, WARNING_KELVINS};
 use crate::nvm::NSID;
 use crate::ports::Ports;
 use alloc::format;

@@ -1,14 +1,14 @@
 //! Admin commands (NVMe 1.4 §5).
 
 mod abort;
-pub(crate) mod aer;
+mod aer;
+mod doorbells;
 mod features;
 mod format;
+mod health;
 mod identify;
 mod log;
 mod queues;
-
-pub(crate) use features::Features;
 
 use crate::controller::Controller;
 use crate::ports::Ports;
