@@ -608,7 +608,8 @@ pub struct HostProfile {
     /// own.
     #[serde(default = "default_front_end")]
     pub front_end: String,
-    /// What I/O commands of an NVMe controller mean: `"nvm"`, or a command set of a reader's own.
+    /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`, or a command set of
+    /// a reader's own ([command-sets.md](command-sets.md)).
     #[serde(default = "default_command_set")]
     pub command_set: String,
     /// I/O queue pairs, 1 to 64.
