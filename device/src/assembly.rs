@@ -19,7 +19,7 @@ use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
 use aster_nand::{NandArray, NandCells};
 use aster_parties::{
-    FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Translation, TranslationNeeds,
+    BARS, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Translation, TranslationNeeds,
     TranslationPorts, TranslationView,
 };
 use aster_ports::cores::Interrupt;
@@ -59,6 +59,8 @@ pub(crate) struct Parts {
     pub(crate) link_port: Rc<LinkPort>,
     pub(crate) link: Rc<Link>,
     pub(crate) pci: Rc<RefCell<PciFunction>>,
+    /// Bytes of each BAR; 0 where there is none.
+    pub(crate) bar_bytes: [u64; BARS],
     pub(crate) front: Rc<dyn FrontEnd>,
     pub(crate) arrivals: Rc<Arrivals>,
     pub(crate) channels: Channels,
@@ -380,6 +382,7 @@ impl<'a> Base<'a> {
     ) -> Result<Parts, BuildError> {
         let Wanted { profile, content, recorder, .. } = self.wanted;
         wear::watch(profile, self.array.inspect(), &*translation, &front);
+        let bar_bytes = self.function.bar_bytes();
         let pci = PciFunction::new(self.function, configure::pci_link(profile))?;
         let pci = Rc::new(RefCell::new(pci));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
@@ -394,6 +397,7 @@ impl<'a> Base<'a> {
             link_port,
             link,
             pci,
+            bar_bytes,
             front,
             arrivals,
             channels,

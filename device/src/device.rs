@@ -210,12 +210,18 @@ impl Device {
         self.parts.arrivals.push_through();
         let own = {
             let pci = self.parts.pci.borrow();
-            if !pci.has_bytes(bar, offset, size) || !pci.answers_memory() {
+            if !self.has_bytes(bar, offset, size) || !pci.answers_memory() {
                 return u64::MAX;
             }
             pci.bar_read(bar, offset, size)
         };
         own.unwrap_or_else(|| self.parts.front.read(bar, offset, size))
+    }
+    /// Whether a BAR has these bytes.
+    #[inline]
+    fn has_bytes(&self, bar: u8, offset: u32, size: u8) -> bool {
+        let bytes = self.parts.bar_bytes.get(usize::from(bar)).copied().unwrap_or(0);
+        u64::from(offset) + u64::from(size) <= bytes
     }
     /// A posted write to a BAR, sent now; it arrives one link latency later, or with the next access that is
     /// not posted. It is dropped where or while the BAR doesn't answer.
@@ -226,7 +232,7 @@ impl Device {
     /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed
     /// counts as now.
     pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
-        if self.parts.pci.borrow().has_bytes(bar, offset, size) {
+        if self.has_bytes(bar, offset, size) {
             self.parts.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }

@@ -20,10 +20,14 @@ pub(crate) fn start_arrivals(
 ) -> Rc<Arrivals> {
     let (function, target, messages) = (Rc::clone(pci), Rc::clone(front), Rc::clone(link));
     let deliver = Box::new(move |w: Write| {
-        if !function.borrow().answers_memory() {
-            return;
-        }
-        if !function.borrow().claims(w.bar, w.offset) {
+        let is_own = {
+            let function = function.borrow();
+            if !function.answers_memory() {
+                return;
+            }
+            function.claims(w.bar, w.offset)
+        };
+        if !is_own {
             return target.write(w.bar, w.offset, w.size, w.value);
         }
         function.borrow_mut().bar_write(w.bar, w.offset, w.size, w.value);

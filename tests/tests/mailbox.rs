@@ -3,15 +3,16 @@
 use aster_device::plug::{
     BarKind, BarSpec, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, PieceError,
 };
-use aster_device::{Device, Media, Pieces, Profile};
+use aster_device::{Device, History, Media, Pieces, Profile};
 use aster_events::Recorder;
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, carry_out};
 use aster_run_live::Pace;
+use aster_run_virtual::{Machine, RunError};
 use aster_tests::live::{Here, Memory as MemoryKind};
 use aster_tests::mailbox::{
     BOX_BYTES, BOXES_BAR, DRIVE_BAR, MailboxPiece, command, pieces, register, status,
 };
-use aster_tests::profile;
+use aster_tests::{config, profile};
 use aster_units::{Content, Duration, Instant};
 use aster_wire::pcie::{Bar, CAPABILITIES_BEGIN, CapabilityId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -316,6 +317,18 @@ fn a_front_end_that_the_drive_cannot_have_is_refused_by_its_key() {
     });
     let (key, reason) = refusal(&odd, &with_mailbox());
     assert!(key == "host.front_end" && reason.contains("BAR0: a BAR of 100 bytes"), "{reason}");
+}
+
+#[test]
+fn a_host_with_an_nvme_driver_does_not_take_it_for_nvme() {
+    let (profile, recorder) = (with_mailbox(), Recorder::default());
+    let config = config(&profile);
+    let machine =
+        Machine::power_on_with(pieces(), "mailbox", &profile, None, Media::fresh(), &recorder, config)
+            .unwrap();
+    assert!(matches!(machine.boot(), Err(RunError::Enumeration)));
+    assert!(!machine.device().is_nvme() && machine.device().doorbells().is_empty());
+    assert_eq!(machine.device().history(), History::default(), "nobody counts it");
 }
 
 /// A vfio-user client finds the regions and the interrupt that the function says it has, and uses them.

@@ -18,6 +18,8 @@ pub(crate) struct MsixTable {
     pending_at: u32,
     table: Vec<MsixEntry>,
     pending: Vec<u64>,
+    /// Where the first page of either begins: most accesses are below.
+    claimed_from: u32,
 }
 
 impl MsixTable {
@@ -29,6 +31,7 @@ impl MsixTable {
             pending_at,
             table: vec![MsixEntry::default(); usize::from(vectors)],
             pending: vec![0; usize::from(vectors).div_ceil(64)],
+            claimed_from: table_at.min(pending_at) >> PAGE_BITS << PAGE_BITS,
         }
     }
     pub(crate) fn reset(&mut self) {
@@ -39,13 +42,15 @@ impl MsixTable {
     /// Whether an access there is to a page of the table or of the pending bits.
     #[inline]
     pub(crate) fn claims(&self, bar: u8, offset: u32) -> bool {
+        offset >= self.claimed_from && bar == self.bar && self.has_in_page_of(offset)
+    }
+    fn has_in_page_of(&self, offset: u32) -> bool {
         let page = offset >> PAGE_BITS;
         let within = |begin: u32, bytes: usize| {
             page >= begin >> PAGE_BITS && page <= (begin + bytes as u32 - 1) >> PAGE_BITS
         };
-        bar == self.bar
-            && (within(self.table_at, self.table.len() * MSIX_ENTRY_BYTES)
-                || within(self.pending_at, self.pending.len() * size_of::<u64>()))
+        within(self.table_at, self.table.len() * MSIX_ENTRY_BYTES)
+            || within(self.pending_at, self.pending.len() * size_of::<u64>())
     }
     /// Reads `size` bytes at an offset that is claimed: zeroes beside the structures.
     pub(crate) fn read(&self, offset: u32, size: u8) -> u64 {

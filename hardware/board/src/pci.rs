@@ -3,7 +3,7 @@
 
 use crate::config_space::{COMMAND, ConfigSpace, INTERRUPT_CONTROL, INTERRUPTS, PM_CONTROL, PciLink, STATUS};
 use crate::msix::MsixTable;
-use aster_parties::{BARS, FunctionSpec, Interrupts, PieceError};
+use aster_parties::{FunctionSpec, Interrupts, PieceError};
 use aster_wire::pcie::{
     CapabilityId, CapabilityWalk, Command, MsiCapability, MsiControl, MsixControl, PowerManagementControl,
     Status,
@@ -17,8 +17,6 @@ const D0: u8 = 0;
 /// A type 0 function with power management and PCI Express capabilities, and MSI or MSI-X.
 pub struct PciFunction {
     spec: FunctionSpec,
-    /// By register; 0 where there is no BAR.
-    bar_bytes: [u64; BARS],
     config: ConfigSpace,
     /// `None` for a function with MSI, which is in configuration space alone.
     table: Option<MsixTable>,
@@ -40,7 +38,6 @@ impl PciFunction {
             Interrupts::Msi { .. } => None,
         };
         Ok(PciFunction {
-            bar_bytes: spec.bar_bytes(),
             config: ConfigSpace::new(&spec, link),
             spec,
             table,
@@ -97,12 +94,6 @@ impl PciFunction {
         self.reset_asked |= self.config.write(offset, size, value);
     }
 
-    /// Whether a BAR has these bytes.
-    #[inline]
-    pub fn has_bytes(&self, bar: u8, offset: u32, size: u8) -> bool {
-        let bytes = self.bar_bytes.get(usize::from(bar)).copied().unwrap_or(0);
-        u64::from(offset) + u64::from(size) <= bytes
-    }
     /// Whether an access there is the function's own, to its MSI-X structures, and none of the front end.
     #[inline]
     pub fn claims(&self, bar: u8, offset: u32) -> bool {
@@ -123,12 +114,14 @@ impl PciFunction {
     /// The message of `vector` as (address, data), to be written to host memory. While the vector or the
     /// function is masked the message becomes a pending bit; while interrupts are off there is none.
     pub fn message(&mut self, vector: u16) -> Option<(u64, u32)> {
+        let (control, may_write) = (self.config.word(INTERRUPT_CONTROL), self.is_bus_master());
+        if let Some(table) = &mut self.table {
+            let control = MsixControl(control);
+            let can_send = control.enable() && may_write;
+            return if can_send { table.message(vector, control.function_mask()) } else { None };
+        }
         if vector >= self.vectors() || !self.can_send() {
             return None;
-        }
-        let control = MsixControl(self.config.word(INTERRUPT_CONTROL));
-        if let Some(table) = &mut self.table {
-            return table.message(vector, control.function_mask());
         }
         let msi = self.msi();
         if msi.mask.get() >> vector & 1 == 1 {

@@ -141,8 +141,6 @@ fn accesses_outside_read_as_ones_and_change_nothing() {
     assert!(!f.bar_write(0, 0x100, 4, 0));
     assert_eq!(f.bar_read(0, PENDING + 16, 8), Some(0), "that page is the pending bits' alone");
     assert_eq!(f.bar_read(1, PENDING, 8), None, "in another BAR");
-    assert!(f.has_bytes(0, 0x3ffc, 4) && !f.has_bytes(0, 0x3ffc, 8) && !f.has_bytes(1, 0, 1));
-    assert!(!f.has_bytes(6, 0, 1) && !f.has_bytes(0, u32::MAX, 8));
 }
 
 #[test]
@@ -156,7 +154,6 @@ fn each_bar_has_its_size_and_its_kind_and_a_register_without_one_is_empty() {
     assert_eq!(read(0x14) & 0xf, 0xc, "64 bits wide and prefetchable");
     assert_eq!(Bar::size_from_probe(read(0x24), 0), Some(0x1000));
     assert_eq!(empty.map(read), [0, 0]);
-    assert!(f.has_bytes(1, (1 << 30) - 8, 8) && !f.has_bytes(2, 0, 1), "the upper half is no BAR");
     // A host may also write the bytes of an address one by one.
     f.config_write(0x26, 1, 0xab);
     f.config_write(0x27, 1, 0xfe);
