@@ -177,8 +177,8 @@ pub struct DmaRequest {
     pub buffer_offset: u32,
     /// Bytes.
     pub length: u32,
-    /// The flash request that it follows as the last of an operation set (Fig 10): only below where sets are
-    /// kept ([`CommandPort::keeps_sets`]).
+    /// The flash request that it follows as the last of an operation set (Fig 10): only below where DMA is
+    /// chained ([`CommandPort::chains_dma`]).
     pub after: Option<Tag>,
 }
 
@@ -284,7 +284,7 @@ pub struct CommandPort {
     front: Cell<Option<HandlerId>>,
     back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
-    sets_kept: Cell<bool>,
+    dma_chained: Cell<bool>,
 }
 
 /// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
@@ -312,7 +312,7 @@ impl CommandPort {
             front: Cell::new(None),
             back: Cell::new(None),
             rung: Cell::new(false),
-            sets_kept: Cell::new(false),
+            dma_chained: Cell::new(false),
         })
     }
 
@@ -393,8 +393,8 @@ impl CommandPort {
     /// True when what is below takes a DMA request together with the flash request that it follows, both
     /// submitted in one go, and begins it by itself once that has brought the page that it was expecting
     /// ([`crate::flash::FlashRequest::expecting`]).
-    pub fn keeps_sets(&self) -> bool {
-        self.sets_kept.get()
+    pub fn chains_dma(&self) -> bool {
+        self.dma_chained.get()
     }
     /// Ends a command.
     #[inline]
@@ -411,8 +411,8 @@ impl CommandPort {
     // ---- the front end's side, or that of whoever stands between ----
 
     /// From now on DMA requests may follow flash requests.
-    pub fn keep_sets(&self) {
-        self.sets_kept.set(true);
+    pub fn chain_dma(&self) {
+        self.dma_chained.set(true);
     }
 
     /// Connects the front end: it is posted [`FRONT_KICK`] once for any number of requests and completions.

@@ -138,7 +138,7 @@ impl Drive {
         into: BufferId,
         transfer: &mut HostTransfer,
     ) -> Outcome {
-        if !self.host.keeps_sets() {
+        if !self.host.chains_dma() {
             return self.read(ppa, sectors, into, Cause::Host).await;
         }
         self.count(|s| s.flash_reads.host += 1);

@@ -3,8 +3,8 @@
 use crate::config::SCRATCH_BYTES;
 use crate::controller::{Controller, one_segment};
 use crate::pages::{Transfer, Walked};
-use crate::ports::{Ports, Token};
-use crate::slots::Stage;
+use crate::ports::{ControllerPorts, DmaPurpose};
+use crate::slots::CommandStage;
 use aster_parties::ListAt;
 use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, Local, MAX_SEGMENTS, Segment};
@@ -13,7 +13,12 @@ use aster_wire::nvme::prp::{PRP_ENTRY_BYTES, PageSize, PrpStep, PrpWalk};
 
 impl Controller {
     /// Begins to walk the PRPs of a slot over `bytes` bytes.
-    pub(crate) fn begin_walk(&mut self, ports: &mut Ports, id: u16, bytes: u64) -> Result<Walked, Status> {
+    pub(crate) fn begin_walk(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        bytes: u64,
+    ) -> Result<Walked, Status> {
         let slot = &mut self.slots[id];
         let (prp1, prp2) = (slot.sqe.prp1.get(), slot.sqe.prp2.get());
         let walk = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB);
@@ -23,7 +28,7 @@ impl Controller {
     }
 
     /// Walks on with the list page, if any, in the slot's scratch memory.
-    pub(crate) fn continue_walk(&mut self, ports: &mut Ports, id: u16) -> Result<Walked, Status> {
+    pub(crate) fn continue_walk(&mut self, ports: &mut ControllerPorts, id: u16) -> Result<Walked, Status> {
         let slot = &mut self.slots[id];
         let walk = slot.walk.as_mut().expect("a walk was begun");
         let scratch = self.layout.scratch(id);
@@ -36,18 +41,23 @@ impl Controller {
                 }
                 PrpStep::Done => return Ok(Walked::All),
                 PrpStep::NeedList { address, entries } => {
-                    slot.stage = Stage::List;
+                    slot.stage = CommandStage::List;
                     let queue = slot.queue;
                     let local = Local::Sram { offset: scratch as u32 };
                     let host = one_segment(address, entries * PRP_ENTRY_BYTES as u32);
-                    self.push_dma(ports, DmaDirection::FromHost, local, host, Token::List(id), queue);
+                    self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::List(id), queue);
                     return Ok(Walked::NeedsList);
                 }
             }
         }
     }
 
-    pub(crate) fn list_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
+    pub(crate) fn list_answered(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        result: Result<(), BadAddress>,
+    ) {
         let slot = &self.slots[id];
         if slot.orphan {
             self.pause.leave(id);
@@ -69,10 +79,15 @@ impl Controller {
     }
 
     /// The first `bytes` bytes of the slot's scratch memory go where the host's PRPs say.
-    pub(crate) fn send_scratch(&mut self, ports: &mut Ports, id: u16, bytes: usize) -> Result<(), Status> {
+    pub(crate) fn send_scratch(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        bytes: usize,
+    ) -> Result<(), Status> {
         assert!(bytes <= SCRATCH_BYTES, "{bytes} bytes of scratch memory");
         let host = self.scratch_segments(ports, id, bytes)?;
-        self.slots[id].stage = Stage::Scratch;
+        self.slots[id].stage = CommandStage::Scratch;
         self.push_scratch(ports, id, DmaDirection::ToHost, 0, host);
         Ok(())
     }
@@ -80,7 +95,7 @@ impl Controller {
     /// Bytes of the host come into the slot's scratch memory, behind what was fetched before.
     pub(crate) fn fetch_list(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         id: u16,
         from: ListAt,
         bytes: u16,
@@ -93,14 +108,14 @@ impl Controller {
             ListAt::Address(address) => one_segment(address, bytes.into()),
         };
         let slot = &mut self.slots[id];
-        (slot.stage, slot.fetched) = (Stage::Fetching, end as u16);
+        (slot.stage, slot.fetched) = (CommandStage::Fetching, end as u16);
         self.push_scratch(ports, id, DmaDirection::FromHost, at, host);
         Ok(())
     }
 
     fn scratch_segments(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         id: u16,
         bytes: usize,
     ) -> Result<([Segment; MAX_SEGMENTS], usize), Status> {
@@ -111,19 +126,24 @@ impl Controller {
     }
     fn push_scratch(
         &mut self,
-        ports: &Ports,
+        ports: &ControllerPorts,
         id: u16,
         direction: DmaDirection,
         at: u16,
         host: ([Segment; MAX_SEGMENTS], usize),
     ) {
         let local = Local::Sram { offset: self.layout.scratch(id) as u32 + u32::from(at) };
-        self.push_dma(ports, direction, local, host, Token::Scratch(id), self.slots[id].queue);
+        self.push_dma(ports, direction, local, host, DmaPurpose::Scratch(id), self.slots[id].queue);
     }
 
-    pub(crate) fn scratch_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
+    pub(crate) fn scratch_answered(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        result: Result<(), BadAddress>,
+    ) {
         let slot = &self.slots[id];
-        let fetching = slot.stage == Stage::Fetching;
+        let fetching = slot.stage == CommandStage::Fetching;
         match result {
             _ if slot.orphan => self.drop_command(ports, id),
             Err(_) => self.finish(ports, id, Status::DATA_TRANSFER_ERROR, 0),
@@ -136,10 +156,10 @@ impl Controller {
     }
 
     /// The FTL wants part of a command's data moved.
-    pub(crate) fn start_transfer(&mut self, ports: &mut Ports, tag: DmaTag, request: DmaRequest) {
+    pub(crate) fn start_transfer(&mut self, ports: &mut ControllerPorts, tag: DmaTag, request: DmaRequest) {
         let id = request.command.0;
         let slot = &self.slots[id];
-        assert!(slot.stage == Stage::Ftl, "DMA for command {id}, which the FTL does not have");
+        assert!(slot.stage == CommandStage::Ftl, "DMA for command {id}, which the FTL does not have");
         if slot.orphan {
             return ports.commands.dma_done(tag, Err(DmaError::Aborted));
         }
@@ -153,7 +173,7 @@ impl Controller {
         while done < length {
             let (segments, count, bytes) = self.pages.segments(id, offset + done, length - done);
             let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset + done as u32 };
-            self.push_dma(ports, request.direction, local, (segments, count), Token::Data(tag.0), queue);
+            self.push_dma(ports, request.direction, local, (segments, count), DmaPurpose::Data(tag.0), queue);
             done += bytes;
             operations += 1;
         }
@@ -163,7 +183,7 @@ impl Controller {
 
     /// The same of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).
     #[cold]
-    fn start_metadata(&mut self, ports: &mut Ports, tag: DmaTag, request: DmaRequest) {
+    fn start_metadata(&mut self, ports: &mut ControllerPorts, tag: DmaTag, request: DmaRequest) {
         let id = request.command.0;
         let slot = &self.slots[id];
         let end = request.offset.checked_add(request.length);
@@ -175,12 +195,17 @@ impl Controller {
         let queue = slot.queue;
         let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset };
         let host = one_segment(address, request.length);
-        self.push_dma(ports, request.direction, local, host, Token::Data(tag.0), queue);
+        self.push_dma(ports, request.direction, local, host, DmaPurpose::Data(tag.0), queue);
         self.transfers[usize::from(tag.0)] =
             Transfer { slot: id, queue, bytes: request.length, operations: 1, failed: false };
     }
 
-    pub(crate) fn data_answered(&mut self, ports: &mut Ports, tag: u16, result: Result<(), BadAddress>) {
+    pub(crate) fn data_answered(
+        &mut self,
+        ports: &mut ControllerPorts,
+        tag: u16,
+        result: Result<(), BadAddress>,
+    ) {
         let transfer = &mut self.transfers[usize::from(tag)];
         transfer.operations -= 1;
         transfer.failed |= result.is_err();

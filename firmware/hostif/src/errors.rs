@@ -2,7 +2,7 @@
 
 use crate::controller::Controller;
 use crate::error_log::is_logged;
-use crate::slots::Stage;
+use crate::slots::CommandStage;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
 use zerocopy::little_endian::{U32, U64};
@@ -22,7 +22,7 @@ impl Controller {
         self.errors.push(|count| {
             let mut entry = ErrorEntry::new(count, slot.queue, slot.sqe.cid(), slot.status, false);
             entry.nsid = U32::new(slot.sqe.nsid.get());
-            if slot.queue != 0 && slot.stage == Stage::Ftl {
+            if slot.queue != 0 && slot.stage == CommandStage::Ftl {
                 entry.lba = U64::new(first_block);
             }
             entry

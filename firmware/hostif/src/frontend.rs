@@ -2,7 +2,7 @@
 
 use crate::config::{BlockSize, ConfigError, HostIfConfig};
 use crate::controller::Controller;
-use crate::ports::{Ports, Timer};
+use crate::ports::{ControllerPorts, Timer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
@@ -147,11 +147,11 @@ impl NvmeFrontEnd {
             observer(&history);
         }
     }
-    fn with(&self, act: impl FnOnce(&mut Controller, &mut Ports)) {
+    fn with(&self, act: impl FnOnce(&mut Controller, &mut ControllerPorts)) {
         let mut controller = self.controller.borrow_mut();
         {
             let mut dram = self.dram.borrow_mut();
-            let mut ports = Ports {
+            let mut ports = ControllerPorts {
                 exec: &self.exec,
                 handler: self.handler.get().expect("set when the front end is made"),
                 link: &self.link,

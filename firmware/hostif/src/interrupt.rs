@@ -1,6 +1,6 @@
 //! MSI-X messages, their masks and their coalescing (NVMe 1.4 §7.5, §5.21.1.8).
 
-use crate::ports::{Ports, Timer};
+use crate::ports::{ControllerPorts, Timer};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use aster_units::Duration;
@@ -56,7 +56,7 @@ impl Interrupts {
     /// A completion entry was sent to a queue with this vector. Admin queue and disabled vectors are not
     /// coalesced (NVMe 1.4 §5.21.1.8); a time of 0 means no delay.
     #[inline]
-    pub fn raise(&mut self, ports: &Ports, number: u16, admin: bool, feature: InterruptCoalescing) {
+    pub fn raise(&mut self, ports: &ControllerPorts, number: u16, admin: bool, feature: InterruptCoalescing) {
         let vector = &mut self.vectors[usize::from(number)];
         vector.entries += 1;
         let coalesced = !admin && !vector.coalescing_disabled && feature.time_100us() > 0;

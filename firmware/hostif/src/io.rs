@@ -5,8 +5,8 @@ use crate::config::SCRATCH_BYTES;
 use crate::controller::Controller;
 use crate::nvm::NSID;
 use crate::pages::Walked;
-use crate::ports::Ports;
-use crate::slots::{Slot, Stage};
+use crate::ports::ControllerPorts;
+use crate::slots::{CommandSlot, CommandStage};
 use aster_events::Event;
 use aster_parties::{AdminAnswer, Decoded, Issued, Namespace, Source, status_of};
 use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
@@ -20,7 +20,7 @@ fn source(queue: u16) -> Source {
     if queue == 0 { Source::Admin } else { Source::Io }
 }
 #[inline]
-fn issued<'a>(slot: &'a Slot, commands: &'a CommandPort, namespace: &'a Namespace) -> Issued<'a> {
+fn issued<'a>(slot: &'a CommandSlot, commands: &'a CommandPort, namespace: &'a Namespace) -> Issued<'a> {
     Issued { from: source(slot.queue), id: slot.command.id, sqe: &slot.sqe, commands, namespace }
 }
 
@@ -40,7 +40,7 @@ impl Controller {
         }
     }
 
-    pub(crate) fn start_io(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn start_io(&mut self, ports: &mut ControllerPorts, id: u16) {
         let namespace = self.namespace();
         let slot = &self.slots[id];
         let issued = issued(slot, ports.commands, &namespace);
@@ -48,7 +48,7 @@ impl Controller {
         self.go_on(ports, id, decoded);
     }
     /// Lets the command set answer an admin command in the controller's place; true when it did.
-    pub(crate) fn start_own_admin(&mut self, ports: &mut Ports, id: u16) -> bool {
+    pub(crate) fn start_own_admin(&mut self, ports: &mut ControllerPorts, id: u16) -> bool {
         let namespace = self.namespace();
         let slot = &self.slots[id];
         let issued = issued(slot, ports.commands, &namespace);
@@ -68,7 +68,7 @@ impl Controller {
         true
     }
     /// What a command fetched lies in its scratch memory.
-    pub(crate) fn list_fetched(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn list_fetched(&mut self, ports: &mut ControllerPorts, id: u16) {
         let namespace = self.namespace();
         let slot = &self.slots[id];
         if slot.abort {
@@ -80,7 +80,7 @@ impl Controller {
         let decoded = self.set.fetched(&issued, bytes);
         self.go_on(ports, id, decoded);
     }
-    fn go_on(&mut self, ports: &mut Ports, id: u16, decoded: Result<Decoded, Status>) {
+    fn go_on(&mut self, ports: &mut ControllerPorts, id: u16, decoded: Result<Decoded, Status>) {
         let goes_on = decoded.and_then(|decoded| match decoded {
             Decoded::Done { result } => {
                 self.finish(ports, id, Status::SUCCESS, result);
@@ -120,12 +120,12 @@ impl Controller {
     }
 
     /// Hands a command to the FTL, or parks it during a pause.
-    pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn forward(&mut self, ports: &mut ControllerPorts, id: u16) {
         if self.park(ports, id) {
             return;
         }
         let slot = &mut self.slots[id];
-        slot.stage = Stage::Ftl;
+        slot.stage = CommandStage::Ftl;
         (slot.with_ftl, slot.moved) = (true, 0);
         self.health.started(ports.now());
         ports.commands.push_command(slot.command);
@@ -133,7 +133,7 @@ impl Controller {
 
     /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that
     /// the host was promised: a read that lost a sector never comes so far.
-    pub(crate) fn moved(&mut self, ports: &mut Ports, id: u16, bytes: u32) {
+    pub(crate) fn moved(&mut self, ports: &mut ControllerPorts, id: u16, bytes: u32) {
         let slot = &mut self.slots[id];
         slot.moved += u64::from(bytes);
         let command = slot.command;
@@ -151,7 +151,7 @@ impl Controller {
     }
 
     /// The FTL has finished a command.
-    pub(crate) fn ftl_completed(&mut self, ports: &mut Ports, completion: Completion) {
+    pub(crate) fn ftl_completed(&mut self, ports: &mut ControllerPorts, completion: Completion) {
         let id = completion.id.0;
         let command = (id != self.shutdown_id()).then(|| &self.slots[id].command);
         if self.pause.defer(&completion, command) {
@@ -164,9 +164,9 @@ impl Controller {
         assert!(slot.with_ftl, "the FTL completed command {id}, which it does not have");
         slot.with_ftl = false;
         match slot.stage {
-            Stage::Ftl => {}
+            CommandStage::Ftl => {}
             // Completed by itself: its entry has been sent, or is about to be.
-            Stage::Answered => return self.slots.free(id),
+            CommandStage::CompletedEarly => return self.slots.free(id),
             _ => return,
         }
         let (command, queue, orphan) = (slot.command, slot.queue, slot.orphan);

@@ -3,8 +3,8 @@
 use crate::async_events::EventSource;
 use crate::config::DOORBELL_STRIDE;
 use crate::controller::Controller;
-use crate::phase::Phase;
-use crate::ports::Ports;
+use crate::phase::ControllerPhase;
+use crate::ports::ControllerPorts;
 use crate::queue::InvalidDoorbell;
 use aster_events::Event;
 use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cc, Doorbell, DoorbellKind, Register, Target};
@@ -49,7 +49,7 @@ impl Controller {
 
     /// Writes BAR0 in 4 or 8 bytes. Other sizes and unaligned accesses have no defined effect (NVMe 1.4 §3.1)
     /// and none here.
-    pub(crate) fn write_register(&mut self, ports: &mut Ports, offset: u64, size: u8, value: u64) {
+    pub(crate) fn write_register(&mut self, ports: &mut ControllerPorts, offset: u64, size: u8, value: u64) {
         if !matches!(size, 4 | 8) || !offset.is_multiple_of(size.into()) {
             return;
         }
@@ -57,10 +57,10 @@ impl Controller {
         if size == 8 {
             self.write_dword(ports, offset + 4, (value >> 32) as u32);
         }
-        self.settle(ports);
+        self.pump(ports);
     }
 
-    fn write_dword(&mut self, ports: &mut Ports, offset: u64, value: u32) {
+    fn write_dword(&mut self, ports: &mut ControllerPorts, offset: u64, value: u32) {
         let (register, from) = match Target::decode(offset, DOORBELL_STRIDE) {
             Target::Doorbell(doorbell) => return self.ring_doorbell(ports, doorbell, value),
             Target::Register { register, from } => (register, from),
@@ -84,8 +84,8 @@ impl Controller {
         }
     }
 
-    fn ring_doorbell(&mut self, ports: &mut Ports, doorbell: Doorbell, value: u32) {
-        if self.phase != Phase::Ready {
+    fn ring_doorbell(&mut self, ports: &mut ControllerPorts, doorbell: Doorbell, value: u32) {
+        if self.phase != ControllerPhase::Ready {
             return;
         }
         let index = usize::from(doorbell.queue);
@@ -107,7 +107,7 @@ impl Controller {
         }
     }
 
-    fn bad_doorbell(&mut self, ports: &mut Ports, source: EventSource) {
+    fn bad_doorbell(&mut self, ports: &mut ControllerPorts, source: EventSource) {
         self.log_error(Status::INVALID_FIELD);
         self.raise_event(ports, source);
     }

@@ -2,7 +2,7 @@
 
 /// Where the controller is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum ControllerPhase {
     /// CSTS.RDY is 0.
     Disabled,
     /// CSTS.RDY is 1.

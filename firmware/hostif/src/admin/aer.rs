@@ -3,27 +3,27 @@
 use super::{Answer, Reply, refuse};
 use crate::async_events::EventSource;
 use crate::controller::Controller;
-use crate::ports::Ports;
-use crate::slots::Stage;
+use crate::ports::ControllerPorts;
+use crate::slots::CommandStage;
 use aster_wire::nvme::Status;
 
 impl Controller {
-    pub(super) fn request_event(&mut self, ports: &mut Ports, id: u16) -> Answer {
+    pub(super) fn request_event(&mut self, ports: &mut ControllerPorts, id: u16) -> Answer {
         if !self.events.wait(id) {
             return refuse(Status::ASYNC_EVENT_LIMIT_EXCEEDED);
         }
-        self.slots[id].stage = Stage::AwaitsEvent;
+        self.slots[id].stage = CommandStage::AwaitsEvent;
         self.deliver_events(ports);
         Ok(Reply::Later)
     }
 
-    pub(crate) fn raise_event(&mut self, ports: &mut Ports, source: EventSource) {
+    pub(crate) fn raise_event(&mut self, ports: &mut ControllerPorts, source: EventSource) {
         self.events.raise(source);
         self.deliver_events(ports);
     }
 
     /// Completes waiting requests with waiting events.
-    pub(super) fn deliver_events(&mut self, ports: &mut Ports) {
+    pub(super) fn deliver_events(&mut self, ports: &mut ControllerPorts) {
         while let Some((id, event)) = self.events.deliver() {
             self.finish(ports, id, Status::SUCCESS, event.0.into());
         }

@@ -18,7 +18,7 @@ use crate::config::HostIfConfig;
 use crate::controller::Controller;
 use crate::features::{ALL_SENSORS, COMPOSITE, Features};
 use crate::nvm::NSID;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::{GetFeatures, SetFeatures};
 use aster_wire::nvme::features::{
     ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureCapabilities, FeatureId,
@@ -100,7 +100,12 @@ impl Controller {
         }
     }
 
-    pub(super) fn set_features(&mut self, ports: &mut Ports, sqe: &Sqe, command: SetFeatures) -> Answer {
+    pub(super) fn set_features(
+        &mut self,
+        ports: &mut ControllerPorts,
+        sqe: &Sqe,
+        command: SetFeatures,
+    ) -> Answer {
         let feature = supported(&self.config, command.control.feature_id())?;
         if command.control.save() {
             return refuse(Status::FEATURE_NOT_SAVEABLE);
@@ -118,7 +123,7 @@ impl Controller {
         self.set_feature(ports, feature, command.dword11)
     }
 
-    fn set_feature(&mut self, ports: &mut Ports, feature: FeatureId, value: u32) -> Answer {
+    fn set_feature(&mut self, ports: &mut ControllerPorts, feature: FeatureId, value: u32) -> Answer {
         let features = &mut self.features;
         match feature {
             FeatureId::Arbitration => {

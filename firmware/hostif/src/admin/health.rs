@@ -2,7 +2,7 @@
 
 use crate::async_events::EventSource;
 use crate::controller::Controller;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_units::Instant;
 use aster_wire::nvme::log::{CriticalWarning, HealthLog};
 use zerocopy::little_endian::{U16, U128};
@@ -25,7 +25,7 @@ impl Controller {
     }
 
     /// Raises events for the warnings that are new and that the host wants.
-    pub(crate) fn check_health(&mut self, ports: &mut Ports) {
+    pub(crate) fn check_health(&mut self, ports: &mut ControllerPorts) {
         let now = self.warnings();
         let new = self.health.look(now);
         let wanted = CriticalWarning(new.0 & self.features.events.critical_warnings());

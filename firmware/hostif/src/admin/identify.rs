@@ -7,7 +7,7 @@ use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
 use crate::features::{CRITICAL_KELVINS, WARNING_KELVINS};
 use crate::nvm::NSID;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use alloc::format;
 use alloc::vec::Vec;
 use aster_units::mix64;
@@ -34,7 +34,13 @@ const READS_ZEROES: u8 = 1;
 const LIST_NSID_LIMIT: u32 = 0xffff_fffe;
 
 impl Controller {
-    pub(super) fn identify(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe, command: Identify) -> Answer {
+    pub(super) fn identify(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        sqe: &Sqe,
+        command: Identify,
+    ) -> Answer {
         let nsid = sqe.nsid.get();
         let Some(structure) = Cns::from_raw(command.control.cns()) else {
             return refuse(Status::INVALID_FIELD);

@@ -3,7 +3,7 @@
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::GetLogPage;
 use aster_wire::nvme::identify::{IDENTIFY_BYTES, ascii_field};
 use aster_wire::nvme::log::{
@@ -20,7 +20,7 @@ const ALONE_IN_NAMESPACE: u8 = 1;
 impl Controller {
     pub(super) fn get_log_page(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         id: u16,
         sqe: &Sqe,
         command: GetLogPage,

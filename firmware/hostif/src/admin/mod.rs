@@ -11,7 +11,7 @@ mod log;
 mod queues;
 
 use crate::controller::Controller;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::{Sqe, Status};
 
@@ -34,7 +34,7 @@ const fn refuse<T>(status: Status) -> Result<T, Status> {
 }
 
 impl Controller {
-    pub(crate) fn start_admin(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn start_admin(&mut self, ports: &mut ControllerPorts, id: u16) {
         if self.start_own_admin(ports, id) {
             return;
         }
@@ -50,7 +50,7 @@ impl Controller {
         }
     }
 
-    fn execute_admin(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe) -> Answer {
+    fn execute_admin(&mut self, ports: &mut ControllerPorts, id: u16, sqe: &Sqe) -> Answer {
         match AdminCommand::decode(sqe).map_err(|e| e.status())? {
             AdminCommand::CreateIoCq(command) => self.create_completion_queue(sqe, command),
             AdminCommand::CreateIoSq(command) => self.create_submission_queue(sqe, command),
@@ -72,7 +72,7 @@ impl Controller {
     }
 
     /// The slot's scratch memory, zeroed, to build a data structure in.
-    fn scratch<'a>(&self, ports: &'a mut Ports, id: u16) -> &'a mut [u8] {
+    fn scratch<'a>(&self, ports: &'a mut ControllerPorts, id: u16) -> &'a mut [u8] {
         let at = self.layout.scratch(id);
         let scratch = &mut ports.sram[at..at + crate::config::SCRATCH_BYTES];
         scratch.fill(0);

@@ -137,7 +137,7 @@ impl BigLoop {
         ports.ftl.attach(bell_id);
         ports.requests.collect(bell_id);
         ports.controllers.watch(bell_id);
-        ports.ftl.keep_sets();
+        ports.ftl.chain_dma();
         let (commands, transfers) = ports.host.bounds();
         let ways = geometry.total_luns();
         let of_channel = |channel| {
