@@ -73,6 +73,7 @@ pub mod plug {
         PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Source, Translation, TranslationNeeds,
         TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
+    pub use aster_ports::channel::Arbiter;
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
     pub use aster_ports::flash::{
@@ -86,7 +87,7 @@ pub mod plug {
     };
     pub use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
     pub use aster_ports::medium::SharedNvram;
-    pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
+    pub use aster_ports::order::{TransactionClass, Waiting};
     pub use aster_sched::{
         Backend, Below, CommandSplice, CoreBuses, FlashScheduler, Gate, LunPlace, PackageLimit, PassThrough,
         Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler, Tasks, Worker,

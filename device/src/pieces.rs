@@ -11,7 +11,7 @@ use crate::registry::{
 use aster_parties::{
     CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
 };
-use aster_ports::order::Arbiter;
+use aster_ports::channel::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
 

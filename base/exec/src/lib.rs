@@ -12,13 +12,17 @@
 
 extern crate alloc;
 
+mod core_state;
 mod cpu;
 mod exec;
+mod ids;
 mod queue;
 mod sync;
 
-pub use cpu::{Core, CoreStats};
-pub use exec::{Counts, Exec, Handler, HandlerId, Roster, TaskId};
+pub use core_state::CoreStats;
+pub use cpu::Core;
+pub use exec::{Counts, Exec, Handler, Roster};
+pub use ids::{HandlerId, TaskId};
 pub use queue::{HeapQueue, TimerQueue};
 pub use sync::{Ring, WaitCell, WaitQueue};
 

@@ -1,4 +1,5 @@
-use crate::exec::{Exec, TaskId};
+use crate::exec::Exec;
+use crate::ids::TaskId;
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
 use core::future::poll_fn;

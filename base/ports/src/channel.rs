@@ -4,7 +4,6 @@
 //! The engine takes slots in the order they were issued; a transaction runs to its end without interruption
 //! (B3).
 
-pub use crate::order::Arbiter;
 use crate::order::Waiting;
 use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
@@ -136,6 +135,18 @@ struct Slot {
     // Hardware that issues in this slot, and the token by which it knows it.
     issuer: Cell<Option<(HandlerId, u64)>>,
     passed_over: Cell<u32>,
+}
+
+/// Decides which of several waiting transactions owns the channel next. It is BABOL's transaction scheduler
+/// (B18), or the arbiter of a controller in hardware (B29). A reader may bring one.
+///
+/// A controller in software asks one transaction ahead. Its queue holds the transaction on the channel and
+/// the one that follows, so it asks as soon as a transaction waits and the second place is free. A controller
+/// in hardware asks when the channel is free and a transaction waits.
+pub trait Arbiter {
+    /// Chooses one of `waiting` and returns its index. `waiting` holds slots of `channel` in the order in
+    /// which they were issued and is never empty. [`ChannelPort::waiting`] gives each slot's transaction.
+    fn grant(&mut self, channel: &ChannelPort, waiting: &[u16]) -> usize;
 }
 
 /// One channel's port. Firmware holds it to issue, the engine to execute.

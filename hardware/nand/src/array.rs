@@ -3,7 +3,7 @@
 use crate::config::{NandConfig, NandError};
 use crate::lun::{Lun, SharedDie};
 use crate::package::{NandPackage, Power};
-use crate::store::{Die, Image, SharedImage};
+use crate::store::{Die, Image, SharedImage, restore};
 use crate::timing::DieTiming;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -77,7 +77,7 @@ impl NandArray {
             .collect();
         if let Some(image) = &image {
             for (lun, die) in dies.iter().enumerate() {
-                image.borrow_mut().restore(LunIndex(lun as u32), &mut die.borrow_mut())?;
+                restore(&mut image.borrow_mut(), LunIndex(lun as u32), &mut die.borrow_mut())?;
             }
         }
         NandArray::power_up(NandCells { config, dies, image, power: Rc::default() }, recorder)

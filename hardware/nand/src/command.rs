@@ -5,7 +5,7 @@ use crate::package::{NandPackage, Source};
 use crate::phase::{Pending, Phase, Prefix, Setup, Target, View};
 use crate::variant::slc_pages;
 use crate::work::{Gathers, PageAddr, Suspends};
-use crate::{bus, identity};
+use crate::{bus, identify};
 use aster_ports::package::{DataMode, ProtocolError};
 use aster_units::{Column, Instant, PageInBlock, RowAddr};
 use aster_wire::onfi::{DataInterface, command};
@@ -312,7 +312,7 @@ impl NandPackage {
         self.answer_at = 0;
         let busy = match setup {
             Setup::ReadId => {
-                if !identity::read_id(&self.config, address, &mut self.answer) {
+                if !identify::read_id(&self.config, address, &mut self.answer) {
                     return Err(ProtocolError::UnexpectedAddress);
                 }
                 None
@@ -321,7 +321,7 @@ impl NandPackage {
                 return Err(ProtocolError::UnexpectedAddress);
             }
             Setup::ParameterPage => {
-                identity::read_parameter_page(&self.config, &mut self.answer);
+                identify::read_parameter_page(&self.config, &mut self.answer);
                 Some(timing.parameter)
             }
             Setup::UniqueId => {

@@ -4,7 +4,7 @@
 use crate::bus::Waits;
 use crate::config::NandConfig;
 use crate::features::Features;
-use crate::identity;
+use crate::identify;
 use crate::lun::{Lun, Started};
 use crate::phase::{Loading, Phase, Prefix, View};
 use crate::register::Holds;
@@ -281,7 +281,7 @@ impl NandPackage {
     }
 
     pub(crate) fn unique_id(&mut self) {
-        identity::read_unique_id(&self.config, self.place, &mut self.answer);
+        identify::read_unique_id(&self.config, self.place, &mut self.answer);
     }
 }
 

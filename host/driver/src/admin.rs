@@ -3,8 +3,9 @@
 use crate::bar::Bar;
 use crate::driver::Driver;
 use crate::error::DriverError;
+use crate::ids::{QueueId, SlotId};
 use crate::memory::HOST_PAGE_BYTES;
-use crate::queue::{Following, QueueId, SlotId};
+use crate::queue::Following;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_wire::nvme::Sqe;

@@ -1,5 +1,6 @@
 use crate::buffers::Buffers;
 use crate::error::{CommandName, Overdue, Violation};
+use crate::ids::{QueueId, SlotId};
 use crate::memory::{GuestMemory, HOST_PAGE_BYTES, OutOfMemory};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -11,30 +12,6 @@ use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::sqe::SQE_BYTES;
 use aster_wire::nvme::{Cqe, Sqe, Status};
 use zerocopy::{FromBytes, IntoBytes};
-
-/// A queue pair: submission and completion queue share their number. 0 is the admin queue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct QueueId(pub u16);
-
-impl QueueId {
-    /// The admin queue.
-    pub const ADMIN: QueueId = QueueId(0);
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A request slot of a queue pair: one command with its data buffer. Its number is the command identifier.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SlotId(pub u16);
-
-impl SlotId {
-    /// As a slice index.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A completed command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,8 +5,9 @@ use crate::bar::Bar;
 use crate::buffers::{Data, DataMut};
 use crate::driver::Driver;
 use crate::error::DriverError;
+use crate::ids::{QueueId, SlotId};
 use crate::memory::HOST_PAGE_BYTES;
-use crate::queue::{Following, QueueId, SlotId};
+use crate::queue::Following;
 use aster_wire::nvme::{Sqe, Status};
 use zerocopy::little_endian::U32;
 

@@ -159,7 +159,7 @@ fn on_image(config: NandConfig, ops: &[Op]) {
         let Some(boxed) = medium.boxed() else { unreachable!() };
         let image = Rc::new(core::cell::RefCell::new(Image::open(boxed, &shared).unwrap()));
         let mut die = Die::new(&shared, LunIndex(0), Some(image.clone()));
-        image.borrow_mut().restore(LunIndex(0), &mut die).unwrap();
+        restore(&mut image.borrow_mut(), LunIndex(0), &mut die).unwrap();
         die
     });
 }
@@ -196,7 +196,7 @@ impl OnImage {
         let Some(boxed) = self.medium.boxed() else { unreachable!() };
         let image = Rc::new(core::cell::RefCell::new(Image::open(boxed, &self.config)?));
         let mut die = Die::new(&self.config, LunIndex(0), Some(image.clone()));
-        image.borrow_mut().restore(LunIndex(0), &mut die)?;
+        restore(&mut image.borrow_mut(), LunIndex(0), &mut die)?;
         Ok(die)
     }
     fn register(&self) -> Register {

@@ -1,6 +1,6 @@
 use super::contents::Token;
+use super::shared::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use super::statistics::{Arrived, Failure, LatencySink, Statistics};
-use super::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use crate::floor::FloorWatch;
 use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
