@@ -14,7 +14,7 @@ use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
-use aster_sched::{Gate, Policy, Tasks, Worker};
+use aster_sched::{BringUpGate, Policy, Tasks, Worker};
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, Timing};
 use std::cell::Cell;
@@ -77,7 +77,7 @@ fn array() -> Array {
         costs: FlashCosts::default(),
     });
     let port = FlashPort::new(&exec, GEOMETRY.total_luns(), 1024, Interrupt::default());
-    let gate = Rc::new(Gate::default());
+    let gate = Rc::new(BringUpGate::default());
     let mut engines = Vec::new();
     let mut bring_up = Vec::new();
     let tasks =

@@ -89,9 +89,9 @@ pub mod plug {
     pub use aster_ports::medium::SharedNvram;
     pub use aster_ports::order::{TransactionClass, Waiting};
     pub use aster_sched::{
-        Backend, Below, CommandSplice, CoreBuses, FlashScheduler, Gate, LunPlace, PackageLimit, PassThrough,
-        Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler, Tasks, Worker,
-        spawn_workers,
+        Backend, Below, BringUpGate, CommandSplice, CoreBuses, FlashScheduler, LunPlace, PackageLimit,
+        PassThrough, Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler,
+        Tasks, Worker, spawn_workers,
     };
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::nvme::{Sqe, Status};

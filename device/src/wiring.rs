@@ -13,7 +13,7 @@ use aster_ports::channel::ChannelPort;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use aster_ports::resource::SharedBandwidth;
-use aster_sched::{Gate, LunPlace};
+use aster_sched::{BringUpGate, LunPlace};
 use aster_units::{BufferId, ChannelId, Content, Geometry, LunAddr, LunIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ pub(crate) struct Channels {
     /// The LUNs, channel by channel, in the order of the channel's slots.
     pub(crate) luns: Vec<LunPlace>,
     /// Opens when the packages have been brought up.
-    pub(crate) gate: Rc<Gate>,
+    pub(crate) gate: Rc<BringUpGate>,
     /// Why they could not be.
     pub(crate) fault: Rc<RefCell<Option<String>>>,
 }
@@ -70,7 +70,7 @@ fn control(name: ControllerName) -> Option<Control> {
 }
 
 /// What a fixed controller is built to know is what flash software is told.
-fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> FixedConfig {
+fn fixed_config(profile: &Profile, flash: &FlashConfig, polled: bool) -> FixedConfig {
     FixedConfig {
         layout: flash.layout,
         geometry: flash.shape.geometry,
@@ -86,7 +86,7 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> Fixed
         poll_interval: flash.poll.interval,
         poll_early: flash.poll.early,
         patience: flash.poll.patience,
-        detached,
+        polled,
     }
 }
 
@@ -143,7 +143,7 @@ impl Channels {
             }
             ports.push(port);
         }
-        let (gate, fault) = (Rc::new(Gate::default()), Rc::new(RefCell::new(None)));
+        let (gate, fault) = (Rc::new(BringUpGate::default()), Rc::new(RefCell::new(None)));
         Ok(Channels { engines, fixed, ports, flash, luns: places, gate, fault })
     }
 
@@ -188,7 +188,7 @@ struct BringUp {
     luns: Vec<Lun>,
     dram: SharedDram,
     scratch: BufferId,
-    gate: Rc<Gate>,
+    gate: Rc<BringUpGate>,
     fixed: Vec<Rc<FixedController>>,
     fault: Rc<RefCell<Option<String>>>,
 }

@@ -126,7 +126,7 @@ pub struct TxnResult {
     pub frame: FrameReport,
 }
 
-struct Slot {
+struct TransactionSlot {
     txn: RefCell<Box<Txn>>,
     issued: Cell<Instant>,
     linger: Cell<Duration>,
@@ -153,7 +153,7 @@ pub trait Arbiter {
 pub struct ChannelPort {
     exec: Exec,
     id: ChannelId,
-    slots: Box<[Slot]>,
+    slots: Box<[TransactionSlot]>,
     pending: RefCell<VecDeque<u16>>,
     arbiter: RefCell<Option<Box<dyn Arbiter>>>,
     // Whom the arbiter chooses among; the memory is taken once.
@@ -172,7 +172,7 @@ pub const ENGINE_KICK: u64 = u64::MAX;
 impl ChannelPort {
     /// A port to `ways` chip enables with one slot for each of `luns` LUNs.
     pub fn new(exec: &Exec, id: ChannelId, ways: usize, luns: usize) -> Rc<Self> {
-        let slot = |_| Slot {
+        let slot = |_| TransactionSlot {
             txn: RefCell::default(),
             issued: Cell::default(),
             linger: Cell::default(),

@@ -194,7 +194,7 @@ pub struct Capabilities {
     pub slc: bool,
 }
 
-struct Slot {
+struct RequestSlot {
     request: Cell<Option<FlashRequest>>,
     outcomes: Cell<Option<Outcomes>>,
     waiter: WaitCell,
@@ -213,7 +213,7 @@ struct Lane {
 pub struct FlashPort {
     exec: Exec,
     interrupt: Interrupt,
-    slots: Box<[Slot]>,
+    slots: Box<[RequestSlot]>,
     free: RefCell<Vec<u16>>,
     free_waiters: WaitQueue,
     lanes: Box<[Lane]>,
@@ -251,8 +251,11 @@ impl FlashPort {
         interrupt: Interrupt,
         page_checker: Rc<OnceCell<PageChecker>>,
     ) -> Rc<Self> {
-        let slot =
-            |_| Slot { request: Cell::new(None), outcomes: Cell::new(None), waiter: WaitCell::default() };
+        let slot = |_| RequestSlot {
+            request: Cell::new(None),
+            outcomes: Cell::new(None),
+            waiter: WaitCell::default(),
+        };
         let lane = |_| Lane {
             available: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
             worker: WaitCell::default(),

@@ -34,7 +34,7 @@ pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
     };
     LoopConfig {
         geometry: profile.array_geometry(),
-        detached: profile.channel.controller != ControllerName::Software,
+        polled: profile.channel.controller != ControllerName::Software,
         read_retries: profile.scheduler.read_retries,
         read_levels: flash.variant.commands.read_retry,
         auto_completion: profile.host.auto_completion,

@@ -1,7 +1,7 @@
 //! All packages of a drive, and the cells that outlive them.
 
 use crate::config::{NandConfig, NandError};
-use crate::lun::{Lun, SharedDie};
+use crate::lun::{LunModel, SharedDie};
 use crate::package::{NandPackage, Power};
 use crate::store::{Die, Image, SharedImage, restore};
 use crate::timing::DieTiming;
@@ -99,7 +99,7 @@ impl NandArray {
             let luns = (0..g.luns).map(|lun| {
                 let die = &cells.dies[g.lun_index(LunAddr { channel, way, lun }).index()];
                 let timing = DieTiming::new(cells.config.timing, cells.config.cells, die.borrow().seed());
-                Lun::new(die.clone(), timing, &cells.config)
+                LunModel::new(die.clone(), timing, &cells.config)
             });
             let place = LunAddr { channel, way, lun: 0 };
             NandPackage::new(&cells.config, place, luns.collect(), recorder, &cells.power)

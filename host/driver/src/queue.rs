@@ -37,7 +37,7 @@ pub(crate) enum SlotState {
 
 /// What the driver remembers of a command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct QueueSlot {
     pub(crate) state: SlotState,
     /// The task that awaits the command; [`TaskId::NONE`] when the completion goes to whoever asks for it.
     pub(crate) task: TaskId,
@@ -51,8 +51,8 @@ pub(crate) struct Slot {
     pub(crate) submitted: Instant,
 }
 
-impl Slot {
-    const FREE: Slot = Slot {
+impl QueueSlot {
+    const FREE: QueueSlot = QueueSlot {
         state: SlotState::Free,
         task: TaskId::NONE,
         awaited: false,
@@ -92,7 +92,7 @@ pub(crate) struct QueuePair {
     free: Vec<u16>,
     /// Tasks that wait for a free slot.
     pub(crate) waiters: Rc<WaitQueue>,
-    pub(crate) slots: Box<[Slot]>,
+    pub(crate) slots: Box<[QueueSlot]>,
     done: VecDeque<Completion>,
 }
 
@@ -124,7 +124,7 @@ impl QueuePair {
             phase: true,
             free: Vec::with_capacity(usize::from(slots)),
             waiters: Rc::default(),
-            slots: alloc::vec![Slot::FREE; usize::from(slots)].into_boxed_slice(),
+            slots: alloc::vec![QueueSlot::FREE; usize::from(slots)].into_boxed_slice(),
             done: VecDeque::with_capacity(usize::from(slots)),
         })
     }
@@ -148,7 +148,7 @@ impl QueuePair {
                 }
                 exec.wake(s.task);
             } else {
-                *s = Slot::FREE;
+                *s = QueueSlot::FREE;
                 self.free.push(slot);
             }
         }
@@ -181,7 +181,7 @@ impl QueuePair {
             self.id.0,
             s.state
         );
-        *s = Slot::FREE;
+        *s = QueueSlot::FREE;
         self.free.push(slot.0);
         self.waiters.wake_one(exec);
     }
@@ -287,8 +287,8 @@ impl QueuePair {
     }
 
     /// The command in flight for longest among those that `which` picks, and when it was submitted.
-    pub(crate) fn oldest(&self, which: impl Fn(&Slot) -> bool) -> Option<(SlotId, Instant)> {
-        let in_flight = |s: &Slot| s.state == SlotState::InFlight && !s.endless && !s.abandoned;
+    pub(crate) fn oldest(&self, which: impl Fn(&QueueSlot) -> bool) -> Option<(SlotId, Instant)> {
+        let in_flight = |s: &QueueSlot| s.state == SlotState::InFlight && !s.endless && !s.abandoned;
         (0u16..)
             .zip(&self.slots)
             .filter(|(_, s)| in_flight(s) && which(s))

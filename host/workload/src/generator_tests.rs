@@ -163,13 +163,13 @@ fn of_a_second(lines: &str) -> (Generator, Plan, Vec<Request>) {
     while now < Duration::from_secs(1) {
         let Ok(step) = issuer.step(now);
         match step {
-            crate::Step::Issue(request) => {
+            crate::IssueStep::Issue(request) => {
                 got.push(request);
                 // What has no rate would go without end.
                 now += Duration::from_micros(100);
                 issuer.completed(now);
             }
-            crate::Step::WaitUntil(at) => now = at,
+            crate::IssueStep::WaitUntil(at) => now = at,
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,7 @@
 use super::bench::{Bench, Decisions, config};
 use super::oracle::{Op, Oracle, Request};
 use crate::{Assigner, BootError, Capacity, ConfigError, FtlConfig, FtlCosts};
-use aster_events::{Event, EventSink, Kind};
+use aster_events::{Event, EventKind, EventSink};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Geometry, Instant, Lpn, Rng};
 use proptest::prelude::*;
@@ -222,7 +222,7 @@ fn overlapping_commands_never_tear_a_logical_block() {
 
 #[test]
 fn a_write_and_its_eviction_can_be_followed() {
-    struct Keep(Rc<RefCell<vec::Vec<Kind>>>);
+    struct Keep(Rc<RefCell<vec::Vec<EventKind>>>);
     impl EventSink for Keep {
         fn event(&mut self, _: Instant, event: &Event) {
             self.0.borrow_mut().push(event.kind());
@@ -235,7 +235,7 @@ fn a_write_and_its_eviction_can_be_followed() {
     bench.run(HostOp::Write, 0, 512, vec![1; 512]);
     bench.run(HostOp::Flush, 0, 0, vec![]);
     bench.run(HostOp::Read, 0, 512, vec![0; 512]);
-    use Kind::*;
+    use EventKind::*;
     let moved = [TransferQueued, TransferEnded, SliceEnded, CommandFinished];
     let write = [&[CommandStarted, SliceStarted, BufferMissed], &moved[..]].concat();
     let evicted = [MapUpdated, PageEvicted, SliceEnded, WaitEnded, SliceEnded, CommandFinished];

@@ -38,7 +38,7 @@ const ALIGN: u64 = 4096;
 
 /// A part of a page on the image.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Part {
+pub(crate) enum RecordPart {
     /// Its record.
     Record,
     /// Bytes of its slot, from this one on.
@@ -225,10 +225,16 @@ impl Image {
     }
 
     /// Says where a damaged page lies.
-    pub fn damaged(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock, part: Part) -> DamagedPage {
+    pub fn damaged(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        part: RecordPart,
+    ) -> DamagedPage {
         let at = match part {
-            Part::Record => self.places.record(lun, block, page),
-            Part::Slot(offset) => self.places.slot(lun, block, page) + offset as u64,
+            RecordPart::Record => self.places.record(lun, block, page),
+            RecordPart::Slot(offset) => self.places.slot(lun, block, page) + offset as u64,
         };
         DamagedPage { lun, block, page, offset: self.medium.origin() + at }
     }

@@ -1,6 +1,6 @@
 //! Reopening: a LUN's cells out of its image's entries and records.
 
-use super::image::{Image, Part};
+use super::image::{Image, RecordPart};
 use super::record::{BlockEntry, ENTRY_BYTES, OPENED, PageRecord, Records};
 use super::side::Form;
 use super::{Die, Flags};
@@ -27,7 +27,7 @@ pub(crate) fn restore(image: &mut Image, lun: LunIndex, die: &mut Die) -> Result
         };
         let cut_off = die
             .restore(block, &entry, records)
-            .map_err(|page| NandError::Record(image.damaged(lun, block, page, Part::Record)))?;
+            .map_err(|page| NandError::Record(image.damaged(lun, block, page, RecordPart::Record)))?;
         // From now on they are sound records of torn pages: what is programmed behind them proves nothing.
         for page in cut_off {
             image.tear_page(lun, block, page)?;

@@ -1,7 +1,7 @@
 //! Whether what lies on an image is what was programmed.
 
 use super::damage::DamagedPage;
-use super::image::Part;
+use super::image::RecordPart;
 use super::record::{SUM_BYTES, SUMMED_BYTES, first_wrong};
 use super::side::Form;
 use super::{Die, Flags};
@@ -36,7 +36,7 @@ impl Die {
         image.borrow_mut().read_slot(self.lun, block, page, offset, into)?;
         let first = offset / SUMMED_BYTES * SUM_BYTES;
         let Some(wrong) = first_wrong(into, &self.sums(block, page)[first..]) else { return Ok(()) };
-        let part = Part::Slot(offset + wrong * SUMMED_BYTES);
+        let part = RecordPart::Slot(offset + wrong * SUMMED_BYTES);
         let damaged = image.borrow().damaged(self.lun, block, page, part);
         let reason = alloc::format!(
             "page {} of block {} on LUN {} isn't what was programmed (its checksum is wrong): something else has written there",
@@ -71,7 +71,7 @@ impl Die {
             image.borrow_mut().read_slot(self.lun, block, page, 0, &mut bytes)?;
             read += 1;
             if let Some(wrong) = first_wrong(&bytes, self.sums(block, page)) {
-                let part = Part::Slot(wrong * SUMMED_BYTES);
+                let part = RecordPart::Slot(wrong * SUMMED_BYTES);
                 damaged.push(image.borrow().damaged(self.lun, block, page, part));
             }
         }

@@ -32,7 +32,7 @@ use aster_driver::{Bar, Completion, CompletionMode, Driver, Overdue, QueueId, Vi
 use aster_units::{Duration, Instant};
 use core::fmt;
 use shared::{Owner, Shared};
-use task::{Running, Stage};
+use task::{Running, TaskStage};
 
 /// Why a run cannot go on at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -294,9 +294,9 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
                 self.in_flight += u64::from(task.in_flight());
                 self.next_wake = [self.next_wake, task.wakes_at()].into_iter().flatten().min();
                 match task.stage {
-                    Stage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
-                    Stage::Main | Stage::ReadBack => busy = true,
-                    Stage::Done => {}
+                    TaskStage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
+                    TaskStage::Main | TaskStage::ReadBack => busy = true,
+                    TaskStage::Done => {}
                 }
             }
             match waiting {

@@ -1,6 +1,6 @@
 //! What all tasks of a run share, and whose command is in which slot.
 
-use super::contents::{Contents, Token};
+use super::contents::{ContentToken, Contents};
 use crate::Job;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -26,12 +26,12 @@ pub(super) struct Owner {
     pub(super) flight: u32,
     pub(super) slba: u64,
     pub(super) blocks: u32,
-    pub(super) token: Token,
+    pub(super) token: ContentToken,
 }
 
 impl Owner {
     pub(super) const NONE: Owner =
-        Owner { task: u32::MAX, flight: 0, slba: 0, blocks: 0, token: Token::None };
+        Owner { task: u32::MAX, flight: 0, slba: 0, blocks: 0, token: ContentToken::None };
 }
 
 /// What all tasks share.
