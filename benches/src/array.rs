@@ -188,7 +188,8 @@ impl Cost {
     fn print(&self, name: &str) {
         let Cost { ns, events, posts, polls } = self;
         println!(
-            "  {name:<24} {:9.0} operations/CPU s  {ns:6.0} ns  {events:4.1} events  {posts:4.1} posts  {polls:4.1} polls",
+            "  {name:<24} {:9.0} operations/CPU s  {ns:6.0} ns  {events:4.1} events  {posts:4.1} posts  \
+             {polls:4.1} polls",
             1e9 / ns
         );
     }

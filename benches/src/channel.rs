@@ -51,7 +51,8 @@ fn one(controller: ControllerName, work: BenchWork, name: &str) {
     let after = bench.exec().counts();
     let each = |count: u64| count as f64 / operations as f64;
     println!(
-        "  {name:<32} {:9.0} operations/CPU s  {:6.0} ns  {:4.1} transactions  {:4.1} events  {:4.1} posts  {:4.1} polls  {:6.1} × real time",
+        "  {name:<32} {:9.0} operations/CPU s  {:6.0} ns  {:4.1} transactions  {:4.1} events  {:4.1} posts  \
+         {:4.1} polls  {:6.1} × real time",
         operations as f64 / seconds,
         seconds * 1e9 / operations as f64,
         each(ran.channel.transactions),

@@ -101,7 +101,8 @@ mod tests {
             grown_bad_blocks: 1,
         };
         let age = Age { now, cycles: 100, drive_writes_max: None };
-        let told = "blocks have used 12.5 % of their cycles in the mean, 2.50 % a second, 40.0 % at most; spare 98 %";
+        let told = "blocks have used 12.5 % of their cycles in the mean, 2.50 % a second, 40.0 % at most; \
+                    spare 98 %";
         assert_eq!(used(&age, Duration::from_secs(5)), told);
         assert_eq!(used(&age, Duration::ZERO), told.replace(", 2.50 % a second", ""));
     }

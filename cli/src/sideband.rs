@@ -320,7 +320,8 @@ fn answer(mut client: TcpStream, page: &Mutex<String>) -> io::Result<()> {
     let length = body.len();
     write!(
         client,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n\
+         {body}"
     )?;
     client.flush()
 }

@@ -133,7 +133,8 @@ fn said(report: &Report) -> String {
     };
     format!(
         "{}: {losses} of power on {drives}, and {} more during recovery{verdict}.\n\
-         {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\
+         {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} \
+         pages taken along.\n\
          {recovery}\n",
         report.profile,
         seen.cuts_in_recovery,

@@ -221,7 +221,8 @@ mod tests {
         let said = found[0].to_string();
         assert_eq!(
             said,
-            "firmware/ftl/Cargo.toml: firmware/ftl must not use hardware/nand; it may use base/*, firmware/flash, firmware/ftl"
+            "firmware/ftl/Cargo.toml: firmware/ftl must not use hardware/nand; it may use base/*, \
+             firmware/flash, firmware/ftl"
         );
     }
 }

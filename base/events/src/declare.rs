@@ -46,7 +46,8 @@ macro_rules! events {
             /// Calls `each` with the name and the value of every field.
             pub fn for_each_field(&self, mut each: impl FnMut(&'static str, u64)) {
                 match *self {
-                    $( Event::$name { $($field),* } => { $( each(stringify!($field), u64::from($field)); )* } )*
+                    $( Event::$name { $($field),* } => { $( each(stringify!($field),
+                        u64::from($field)); )* } )*
                 }
             }
         }

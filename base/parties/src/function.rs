@@ -143,7 +143,8 @@ impl FunctionSpec {
                 for (what, range) in [("table", &table), ("pending bits", &pending)] {
                     if range.end > bytes || !range.start.is_multiple_of(8) {
                         return Err(format!(
-                            "the MSI-X {what} must begin at a multiple of 8 and end within BAR{bar}, but are {:#x} to {:#x} of \
+                            "the MSI-X {what} must begin at a multiple of 8 and end within BAR{bar}, but are \
+                             {:#x} to {:#x} of \
                              {bytes:#x} bytes",
                             range.start, range.end
                         ));

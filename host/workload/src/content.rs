@@ -308,7 +308,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_flipped_bit_is_found(block: u64, version in 1u32.., seed: u64, large: bool, bit in 0usize..4096) {
+        fn any_flipped_bit_is_found(block: u64, version in 1u32.., seed: u64, large: bool,
+            bit in 0usize..4096) {
             let identity = Identity { block, version, seed };
             let mut bytes = vec![0u8; if large { 4096 } else { 512 }];
             fill(&mut bytes, identity);

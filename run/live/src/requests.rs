@@ -227,7 +227,8 @@ impl Session {
     fn note_silence(&self, device: &Device, region: PciRegion) {
         if region != PciRegion::Config && !device.answers_memory() {
             self.obstacles.meet(Obstacle::Asleep, || {
-                "the client has put the function into D3hot, so its BARs do not answer: it must write D0 to the power management control \
+                "the client has put the function into D3hot, so its BARs do not answer: it must write D0 to \
+                 the power management control \
                  register first"
                     .into()
             });

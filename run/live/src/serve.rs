@@ -352,7 +352,8 @@ impl Server {
     #[cold]
     fn note_no_master(&self) {
         self.session.obstacles.meet(Obstacle::BusMaster, || {
-            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master Enable, bit 2 of the PCI command \
+            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master \
+             Enable, bit 2 of the PCI command \
              register, and leave the function in D0"
                 .into()
         });
@@ -517,7 +518,8 @@ fn listen(path: &Path) -> Result<UnixListener, ServeError> {
     let bytes = path.as_os_str().len();
     if bytes > SOCKET_PATH_MAX {
         return Err(refuse(format!(
-            "a socket's path has {SOCKET_PATH_MAX} bytes at most and this one {bytes}: name a shorter one, or go to its \
+            "a socket's path has {SOCKET_PATH_MAX} bytes at most and this one {bytes}: name a shorter one, \
+             or go to its \
              folder and name it from there"
         )));
     }

@@ -75,7 +75,8 @@ pub enum BchError {
     },
     /// Data and parity don't fit a code word, or there is no data.
     #[error(
-        "{data_bytes} bytes of data and {parity_bits} bits of parity don't make a word of 1 to {bits_max} bits"
+        "{data_bytes} bytes of data and {parity_bits} bits of parity don't make a word of 1 to {bits_max} \
+         bits"
     )]
     WordLength {
         /// Data bytes in a chunk.

@@ -168,7 +168,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn cells_in_memory_agree_with_a_model(full in any::<bool>(), lsb in any::<bool>(), ops in prop::collection::vec(op(), 1..250)) {
+    fn cells_in_memory_agree_with_a_model(full in any::<bool>(), lsb in any::<bool>(),
+        ops in prop::collection::vec(op(), 1..250)) {
         let content = if full { Content::Full } else { Content::Fingerprint };
         let shared = Rc::new(ordered(content, lsb));
         check(&shared, &ops, |old| old.unwrap_or_else(|| Die::new(&shared, LunIndex(0), None)));
@@ -311,7 +312,8 @@ proptest! {
                         let b = BlockAddr(APART[block as usize]);
                         let page = PageInBlock(die.block(b).next);
                         if page.0 < 8 {
-                            fill_register(&mut register, drive.config.content, form, fill, die.derived_seed(b, page));
+                            fill_register(&mut register, drive.config.content, form, fill,
+                                die.derived_seed(b, page));
                             die.program(PageAddr::new(b, page), &mut register, cut);
                         }
                     }

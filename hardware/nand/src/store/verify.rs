@@ -39,7 +39,8 @@ impl Die {
         let part = RecordPart::Slot(offset + wrong * SUMMED_BYTES);
         let damaged = image.borrow().damaged(self.lun, block, page, part);
         let reason = alloc::format!(
-            "page {} of block {} on LUN {} isn't what was programmed (its checksum is wrong): something else has written there",
+            "page {} of block {} on LUN {} isn't what was programmed (its checksum is wrong): something else \
+             has written there",
             page.0,
             block.0,
             self.lun.0

@@ -19,20 +19,23 @@ pub enum ImageError {
         error: io::Error,
     },
     /// Another process has it open.
-    #[error("{path}: another process uses this drive: let it end, or name another file", path = path.display())]
+    #[error("{path}: another process uses this drive: let it end, or name another \
+             file", path = path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
     /// It is a file of another kind.
-    #[error("{path}: not a drive image (the first 16 bytes differ): name another file", path = path.display())]
+    #[error("{path}: not a drive image (the first 16 bytes differ): name another \
+             file", path = path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// It was made by an Aster that kept drives in another format.
     #[error(
-        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads {ours}): use the Aster that made it, or make a new drive in another file",
+        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads \
+         {ours}): use the Aster that made it, or make a new drive in another file",
         path = path.display(),
         ours = formats()
     )]
@@ -43,7 +46,8 @@ pub enum ImageError {
         found: String,
     },
     /// There is something already where a copy was to go.
-    #[error("{path}: there is a file of that name, which is not overwritten: name another, or remove it", path = path.display())]
+    #[error("{path}: there is a file of that name, which is not overwritten: name another, or remove \
+             it", path = path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -52,7 +56,8 @@ pub enum ImageError {
     #[error("interrupted: nothing was left behind")]
     Interrupted,
     /// Pages of it aren't what was programmed any more.
-    #[error("{path}: {text}: something else has written there; use a copy that is whole", path = path.display(), text = damage(pages))]
+    #[error("{path}: {text}: something else has written there; use a copy that is \
+             whole", path = path.display(), text = damage(pages))]
     DamagedPages {
         /// The file.
         path: PathBuf,
@@ -60,14 +65,16 @@ pub enum ImageError {
         pages: Vec<DamagedPage>,
     },
     /// It is a file without content.
-    #[error("{path}: an empty file, where a drive is expected: remove it, and a new drive is made, or name another file", path = path.display())]
+    #[error("{path}: an empty file, where a drive is expected: remove it, and a new drive is made, or name \
+             another file", path = path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// What it says of itself isn't what was written.
     #[error(
-        "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): use a copy that is whole, or remove it, and a new drive is made",
+        "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): use a copy that is \
+         whole, or remove it, and a new drive is made",
         path = path.display(),
         bytes = NVRAM_AT
     )]
@@ -77,7 +84,8 @@ pub enum ImageError {
     },
     /// It was made with another profile, or keeps content in another way.
     #[error(
-        "{path}: made with another profile or content: {differences}; use what it was made with, or name another file",
+        "{path}: made with another profile or content: {differences}; use what it was made with, or name \
+         another file",
         path = path.display()
     )]
     OtherDrive {
@@ -88,7 +96,8 @@ pub enum ImageError {
     },
     /// It has lost its end.
     #[error(
-        "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or remove it, and a new drive is made",
+        "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or remove \
+         it, and a new drive is made",
         path = path.display()
     )]
     Truncated {

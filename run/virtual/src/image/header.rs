@@ -56,7 +56,8 @@ pub(super) fn serial(text: &str, path: &Path) -> Result<String, ImageError> {
         return Ok(serial.to_owned());
     }
     let reason = format!(
-        "its header's serial number, \"{}\", is no 1 to {SERIAL_CHARS_MAX} printable ASCII characters: something else \
+        "its header's serial number, \"{}\", is no 1 to {SERIAL_CHARS_MAX} printable ASCII characters: \
+         something else \
          has written there; use a copy that is whole",
         serial.escape_debug()
     );

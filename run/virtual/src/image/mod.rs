@@ -199,7 +199,8 @@ mod tests {
         let text = error.to_string();
         assert!(
             text.contains(
-                "(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V4\" and \"ASTER DRIVE V5\"): use the Aster"
+                "(\"ASTER DRIVE V2\", where it reads \"ASTER DRIVE V4\" and \"ASTER DRIVE V5\"): use the \
+                 Aster"
             ),
             "{text}"
         );
