@@ -75,7 +75,7 @@ impl WaitQueue {
         }
     }
 
-    /// True when nobody waits.
+    /// True when no task waits.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }

@@ -159,7 +159,7 @@ pub struct ChannelPort {
     // Whom the arbiter chooses among; the memory is taken once.
     waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
-    // The engine wants to be told what is issued now; false once it has been.
+    // Whether to post the engine when a transaction is issued for now. A post clears it.
     listens: Cell<bool>,
     hardware: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
@@ -204,7 +204,7 @@ impl ChannelPort {
     pub fn exec(&self) -> &Exec {
         &self.exec
     }
-    /// Slots, one a LUN.
+    /// Slots: one per LUN.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -217,9 +217,9 @@ impl ChannelPort {
     pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
         *self.arbiter.borrow_mut() = Some(arbiter);
     }
-    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be
-    /// taken. Hardware sees that the bus is free, not that the stages have finished: what they found counts
-    /// from [`TxnResult::finished`] on.
+    /// Gives `slot` to hardware, which issues in it from now on. `handler` is posted `token` when a result
+    /// can be taken. The hardware sees that the bus is free but not that the stages have finished: their
+    /// findings count from [`TxnResult::finished`] on.
     pub fn give_slot(&self, slot: usize, handler: HandlerId, token: u64) {
         self.slots[slot].issuer.set(Some((handler, token)));
         self.hardware.set(true);
@@ -301,9 +301,9 @@ impl ChannelPort {
         self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
     }
 
-    /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any
-    /// number; an engine that is busy needs none. It is told by the clock in any case of what is issued for
-    /// later.
+    /// Engine side: whether to post [`ENGINE_KICK`] when a transaction is issued for now. One post is enough
+    /// for any number of them, and a busy engine needs none. A transaction issued for later always schedules
+    /// an event for the engine.
     #[inline]
     pub fn listen(&self, listens: bool) {
         self.listens.set(listens);

@@ -39,7 +39,7 @@ pub(crate) enum SlotState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueSlot {
     pub(crate) state: SlotState,
-    /// The task that awaits the command; [`TaskId::NONE`] when the completion goes to whoever asks for it.
+    /// The task that awaits the command; [`TaskId::NONE`] when the run mode fetches the completion.
     pub(crate) task: TaskId,
     pub(crate) awaited: bool,
     /// Its task gave up: the slot is freed when the completion comes.
@@ -277,7 +277,7 @@ impl QueuePair {
         Ok(None)
     }
 
-    /// What the controller has not been told yet; it counts as told from now on.
+    /// The doorbells that are due: head and tail where they have moved since they were last rung.
     #[inline]
     pub(crate) fn doorbells(&mut self) -> Doorbells {
         let head = (self.head != self.rung_head).then_some(self.head);

@@ -205,7 +205,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests
-    /// nobody has counted ([`Task::expecting`]) counts only when it is through.
+    /// have not been counted ([`Task::expecting`]) counts only when it is through.
     pub fn progress(&self) -> (u64, u64) {
         let now = self.now();
         let done = self.tasks.iter().map(|task| task.progress(now)).sum();

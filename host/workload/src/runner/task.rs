@@ -27,7 +27,7 @@ pub struct Task {
     plan: Option<Plan>,
     group: Option<u32>,
     job: String,
-    /// Requests of a trace without its flushes, where somebody has counted them.
+    /// Requests of a trace without its flushes, if they have been counted.
     expected: Option<u64>,
 }
 
@@ -75,8 +75,8 @@ impl Task {
         Task { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
     }
 
-    /// The source will give so many requests besides flushes: lets [`super::Runner::progress`] tell how far a
-    /// trace is.
+    /// Says how many `requests` the source will give, flushes not counted. [`super::Runner::progress`] needs
+    /// the number to say how far a trace is.
     pub fn expecting(self, requests: u64) -> Task {
         Task { expected: Some(requests), ..self }
     }
