@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         cut_recovery: !args.case.recovery_uncut,
     });
     if let (true, Some(case)) = (args.case.child, &only) {
-        return children::be_one(case, &mut Here { name: &name, profile: &profile, content });
+        return children::be_one(case, &mut Here::new(&name, &profile, content));
     }
     let cuts = match (&only, args.minutes) {
         (Some(case), _) => Some(case.rounds.len() as u64),

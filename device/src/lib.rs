@@ -64,17 +64,16 @@ pub mod big_loop {
 /// What goes into [`Pieces`], and what operations of a reader's own are made of.
 pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
-    pub use aster_exec::{Core, Exec, Handler, HandlerId, WaitCell, WaitQueue};
+    pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
         AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, Decoded, DriveState, FlashCounts,
         FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Interrupts,
         Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice,
-        PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Source, Translation, TranslationNeeds,
+        PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Promises, Source, Translation, TranslationNeeds,
         TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
-    pub use aster_ports::channel::Arbiter;
-    pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
+    pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
     pub use aster_ports::flash::{
         FlashError, FlashPort, FlashRequest, FlashStatus, Outcome, Outcomes, PageCheck, PageOwner, Phase,

@@ -30,6 +30,24 @@ pub enum Boot {
     Rebuilt,
 }
 
+/// What a loss of power can't take back, once the host has been told so. What is promised of writes anyway is
+/// that they outlast a clean shutdown, and that nothing outlasts a format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promises {
+    /// What had completed before a flush was sent outlasts it.
+    pub flush: bool,
+    /// So does a write or a write of zeroes with force unit access.
+    pub fua: bool,
+    /// So does a deallocation that was flushed, and it outlasts a clean shutdown. Where that isn't promised,
+    /// what was there at any time before may be back.
+    pub trim: bool,
+}
+
+impl Promises {
+    /// What NVMe asks for, and trims as well.
+    pub const ALL: Promises = Promises { flush: true, fua: true, trim: true };
+}
+
 /// How the media are, as far as the translation knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaState {
