@@ -64,7 +64,7 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         console::print(&lifetime::table(&report))?;
     }
     let writers: [Writer; 2] =
-        [|file, report| lifetime::svg(file, report), |file, report| lifetime::csv(file, report)];
+        [|file, report| lifetime::figure(report).write_svg(file), |file, report| lifetime::csv(file, report)];
     for ((mut file, path), write) in files.into_iter().zip(writers) {
         write(&mut file, &report).map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
         console::note(&format!("wrote {}", path.display()));

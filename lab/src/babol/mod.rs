@@ -12,7 +12,7 @@ mod throughput;
 mod transfer;
 
 pub use bus::Shown;
-pub use chart::{polling_csv, polling_svg, throughput_figure};
+pub use chart::{polling_csv, polling_figure, throughput_figure};
 pub use costs::{CostFile, CostSource, Instructions};
 pub use lines::{LinesReport, PaperLines};
 pub use plan::Plan;
