@@ -14,7 +14,7 @@ use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Phase, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
-use aster_sched::{Gate, Policy, Tasks, Worker};
+use aster_sched::{BringUpGate, Policy, Tasks, Worker};
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, Timing};
 use std::cell::Cell;
@@ -77,7 +77,7 @@ fn array() -> Array {
         costs: FlashCosts::default(),
     });
     let port = FlashPort::new(&exec, GEOMETRY.total_luns(), 1024, Interrupt::default());
-    let gate = Rc::new(Gate::default());
+    let gate = Rc::new(BringUpGate::default());
     let mut engines = Vec::new();
     let mut bring_up = Vec::new();
     let tasks =
@@ -188,7 +188,8 @@ impl Cost {
     fn print(&self, name: &str) {
         let Cost { ns, events, posts, polls } = self;
         println!(
-            "  {name:<24} {:9.0} operations/CPU s  {ns:6.0} ns  {events:4.1} events  {posts:4.1} posts  {polls:4.1} polls",
+            "  {name:<24} {:9.0} operations/CPU s  {ns:6.0} ns  {events:4.1} events  {posts:4.1} posts  \
+             {polls:4.1} polls",
             1e9 / ns
         );
     }

@@ -1,10 +1,10 @@
 //! One channel on a bench, by controller: what an operation costs the simulator when nothing is above I3.
 
 use crate::clock::cpu_seconds;
-use aster_device::bench::{Bench, Operation, Pattern, Work};
 use aster_device::profile::{ControllerName, shipped};
 use aster_events::Recorder;
 use aster_ports::flash::FlashStatus;
+use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern};
 use aster_units::Content;
 
 const LUNS: u8 = 8;
@@ -15,19 +15,19 @@ pub fn measure() {
     println!("one channel, cosmos-plus, 8 LUNs, fingerprint");
     for controller in [ControllerName::Software, ControllerName::Synchronous, ControllerName::Asynchronous] {
         for (operation, pattern) in
-            [(Operation::Read, Pattern::Sequential), (Operation::Mixed, Pattern::Random)]
+            [(BenchOperation::Read, Pattern::Sequential), (BenchOperation::Mixed, Pattern::Random)]
         {
             let name = format!("{controller:?} {operation:?} {pattern:?}").to_lowercase();
             one(
                 controller,
-                Work { operation, pattern, requests: REQUESTS, time: None, sectors: None, seed: 1 },
+                BenchWork { operation, pattern, requests: REQUESTS, time: None, sectors: None, seed: 1 },
                 &name,
             );
         }
     }
 }
 
-fn one(controller: ControllerName, work: Work, name: &str) {
+fn one(controller: ControllerName, work: BenchWork, name: &str) {
     let mut profile = shipped("cosmos-plus").expect("it comes along");
     profile.channel.controller = controller;
     let bench = Bench::power_on(
@@ -51,7 +51,8 @@ fn one(controller: ControllerName, work: Work, name: &str) {
     let after = bench.exec().counts();
     let each = |count: u64| count as f64 / operations as f64;
     println!(
-        "  {name:<32} {:9.0} operations/CPU s  {:6.0} ns  {:4.1} transactions  {:4.1} events  {:4.1} posts  {:4.1} polls  {:6.1} × real time",
+        "  {name:<32} {:9.0} operations/CPU s  {:6.0} ns  {:4.1} transactions  {:4.1} events  {:4.1} posts  \
+         {:4.1} polls  {:6.1} × real time",
         operations as f64 / seconds,
         seconds * 1e9 / operations as f64,
         each(ran.channel.transactions),

@@ -176,7 +176,8 @@ fn measure() -> Result<(), String> {
     let transaction = each("two-statuses")? - status;
     let busy_poll = each("busy-poll")?;
     println!(
-        "# Instructions of flash operations as coroutines, counted by callgrind on an x86-64 host: no board's cycles."
+        "# Instructions of flash operations as coroutines, counted by callgrind on an x86-64 host: no \
+         board's cycles."
     );
     println!("# Repeat it: cargo run --release --package aster-benches --bin costs");
     println!("source = \"measured\"");

@@ -85,7 +85,8 @@ impl Bench {
 
 fn print(name: &str, cost: &Cost) {
     println!(
-        "  {name:<32} {:9.0} requests/CPU s  {:9.0} flash operations/CPU s  {:4.1} events a request  WAF {:.2}",
+        "  {name:<32} {:9.0} requests/CPU s  {:9.0} flash operations/CPU s  {:4.1} events a request  WAF \
+         {:.2}",
         cost.requests / cost.seconds,
         cost.flash_operations / cost.seconds,
         cost.events / cost.requests,

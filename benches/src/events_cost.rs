@@ -125,7 +125,8 @@ fn measure() -> Result<(), String> {
         );
         if share >= SHARE_MAX {
             return Err(format!(
-                "{profile}: events that are off cost {:.2} % of a run's instructions; they must cost less than {:.0} %",
+                "{profile}: events that are off cost {:.2} % of a run's instructions; they must cost less \
+                 than {:.0} %",
                 100.0 * share,
                 100.0 * SHARE_MAX
             ));

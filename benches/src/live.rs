@@ -217,7 +217,8 @@ pub fn measure() {
     for (what, kind) in [("null backend", NULL), ("whole drive", WHOLE)] {
         let (core, wall) = (in_turns(kind), on_two_cores(kind));
         println!(
-            "  {what:<13} {core:>9.0} requests/CPU s, client and server on one core   {wall:>9.0} requests/s on two"
+            "  {what:<13} {core:>9.0} requests/CPU s, client and server on one core   {wall:>9.0} requests/s \
+             on two"
         );
     }
     measure_memory();

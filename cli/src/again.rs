@@ -52,14 +52,16 @@ impl Again {
         let report =
             of_text(&read_text(path, REPORT_MAX)?).map_err(|problem| Failure::file(path, problem))?;
         if report.get("provenance").is_none() {
-            let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from version 0.1 on";
+            let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from \
+                           version 0.1 on";
             return Err(Failure::file(path, problem));
         }
         let Told { provenance } = read(&report).map_err(|problem| Failure::file(path, problem))?;
         let refuse = |problem: String| Err(Failure::file(path, problem));
         if !provenance.own_pieces.is_empty() {
             return refuse(format!(
-                "its drive had pieces that are not Aster's ({}): only the program that brought them can repeat it",
+                "its drive had pieces that are not Aster's ({}): only the program that brought them can \
+                 repeat it",
                 provenance.own_pieces.join(", ")
             ));
         }
@@ -71,7 +73,8 @@ impl Again {
         }
         if let Some(Value::String(error)) = report.get("error") {
             return refuse(format!(
-                "its run was broken off ({error}): where that was can't be repeated, and neither can its figures"
+                "its run was broken off ({error}): where that was can't be repeated, and neither can its \
+                 figures"
             ));
         }
         Ok(Again { path: path.to_owned(), report, provenance })
@@ -118,7 +121,8 @@ impl Again {
                     }
                     (None, None) => {
                         return Err(fail(format!(
-                            "its trace came from {name}, which was read once and not kept: name a file that holds it \
+                            "its trace came from {name}, which was read once and not kept: name a file that \
+                             holds it \
                              with --trace"
                         )));
                     }
@@ -209,7 +213,8 @@ impl Again {
         if then.is_some() && then != state()?.as_deref() {
             return Err(Failure::file(
                 &self.path,
-                "its drive holds something else than when the run began: name a copy from before it with --image \
+                "its drive holds something else than when the run began: name a copy from before it with \
+                 --image \
                  (`aster image clone` makes one)",
             ));
         }
@@ -282,7 +287,8 @@ fn of_text(text: &str) -> Result<Value, String> {
             error.line()
         ),
         _ => format!(
-            "is no report as --json prints it: line {}, column {} is no JSON; take the file as it was printed, or {again}",
+            "is no report as --json prints it: line {}, column {} is no JSON; take the file as it was \
+             printed, or {again}",
             error.line(),
             error.column()
         ),

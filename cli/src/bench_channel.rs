@@ -8,11 +8,11 @@ use crate::interrupt::Interrupt;
 use crate::operation::OperationArg;
 use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use aster_device::bench::{Work, set_rate};
 use aster_device::wave::{WaveFilter, WaveTap};
-use aster_lab::channel::{self, ChannelReport, Setup, Stage};
+use aster_lab::channel::{self, BenchStage, ChannelReport, Setup};
 use aster_lab::watch::{Tell, WaveFile};
 use aster_lab::words::counted;
+use aster_run_bench::{BenchWork, set_rate};
 use aster_run_virtual::events::Recorder;
 use aster_units::{ChannelId, Geometry};
 use clap::ValueEnum;
@@ -44,8 +44,8 @@ pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
             if stage != Some(now) {
                 stage = Some(now);
                 progress.begin(match now {
-                    Stage::Prepare => "program what will be read",
-                    Stage::Measure => "measure",
+                    BenchStage::Prepare => "program what will be read",
+                    BenchStage::Measure => "measure",
                 });
             }
             progress.set(share);
@@ -119,7 +119,7 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
         content: args.content.map(Into::into),
         age_hours: args.age,
         read_level: args.read_level,
-        work: Work {
+        work: BenchWork {
             operation: args.operation.into(),
             pattern: args.pattern.into(),
             requests: args.requests.unwrap_or(endless),

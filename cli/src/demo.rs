@@ -71,7 +71,8 @@ fn copy(
         }
     };
     say(&format!(
-        "Copying {} as a tar stream through NVMe writes to a drive in {}, shutting it down, rebuilding it from that \
+        "Copying {} as a tar stream through NVMe writes to a drive in {}, shutting it down, rebuilding it \
+         from that \
          image alone, and reading everything back:",
         args.tree.display(),
         called

@@ -10,8 +10,8 @@ use aster_device::profile::{Profile, SHIPPED};
 use aster_device::{DamagedPage, DamagedRecord};
 use aster_lab::words::counted;
 use aster_run_virtual::{
-    CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, Stage, check_image, clone_image, image_info,
-    kept_profile,
+    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, clone_image,
+    image_info, kept_profile,
 };
 use aster_units::Content;
 use serde::Serialize;
@@ -248,8 +248,8 @@ fn checked(image: &Path, profile: &Profile, interrupt: &Interrupt) -> Result<Ima
         if at != Some(stage) {
             at = Some(stage);
             progress.begin(match stage {
-                Stage::Pages => "reading every page",
-                Stage::Boot => "booting the drive",
+                CheckStage::Pages => "reading every page",
+                CheckStage::Boot => "booting the drive",
             });
         }
         progress.set(share);

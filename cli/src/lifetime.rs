@@ -64,7 +64,7 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         console::print(&lifetime::table(&report))?;
     }
     let writers: [Writer; 2] =
-        [|file, report| lifetime::svg(file, report), |file, report| lifetime::csv(file, report)];
+        [|file, report| lifetime::figure(report).write_svg(file), |file, report| lifetime::csv(file, report)];
     for ((mut file, path), write) in files.into_iter().zip(writers) {
         write(&mut file, &report).map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
         console::note(&format!("wrote {}", path.display()));
@@ -101,7 +101,8 @@ mod tests {
             grown_bad_blocks: 1,
         };
         let age = Age { now, cycles: 100, drive_writes_max: None };
-        let told = "blocks have used 12.5 % of their cycles in the mean, 2.50 % a second, 40.0 % at most; spare 98 %";
+        let told = "blocks have used 12.5 % of their cycles in the mean, 2.50 % a second, 40.0 % at most; \
+                    spare 98 %";
         assert_eq!(used(&age, Duration::from_secs(5)), told);
         assert_eq!(used(&age, Duration::ZERO), told.replace(", 2.50 % a second", ""));
     }

@@ -1,6 +1,6 @@
 //! What `aster bench-channel --operation` can ask for.
 
-use aster_device::bench::{FlashOperation, Operation};
+use aster_run_bench::{BenchOperation, FlashOperation};
 use clap::ValueEnum;
 
 /// The first four go by requests to any controller; the rest are flash operations in software.
@@ -75,14 +75,14 @@ impl OperationArg {
     }
 }
 
-impl From<OperationArg> for Operation {
-    fn from(operation: OperationArg) -> Operation {
+impl From<OperationArg> for BenchOperation {
+    fn from(operation: OperationArg) -> BenchOperation {
         use FlashOperation as Flash;
-        Operation::Flash(match operation {
-            OperationArg::Read => return Operation::Read,
-            OperationArg::Program => return Operation::Program,
-            OperationArg::Erase => return Operation::Erase,
-            OperationArg::Mixed => return Operation::Mixed,
+        BenchOperation::Flash(match operation {
+            OperationArg::Read => return BenchOperation::Read,
+            OperationArg::Program => return BenchOperation::Program,
+            OperationArg::Erase => return BenchOperation::Erase,
+            OperationArg::Mixed => return BenchOperation::Mixed,
             OperationArg::ReadCache => Flash::ReadCache,
             OperationArg::ReadCacheRandom => Flash::ReadCacheRandom,
             OperationArg::ReadPlanes => Flash::ReadPlanes,

@@ -55,7 +55,8 @@ pub(crate) fn find_or_kept(
         return Err(Failure::file(image, "is a folder; name a file"));
     }
     let Some(KeptProfile { name, text }) = kept_profile(image)? else {
-        let problem = "keeps no profile, as those don't that were made by an older aster: name the one that it was made \
+        let problem = "keeps no profile, as those don't that were made by an older aster: name the one that \
+                       it was made \
                        with, which `aster run` and `aster serve` let it keep from then on";
         return Err(Failure::file(image, problem));
     };
@@ -309,7 +310,8 @@ const LOSS_WORTH_A_WORD: f64 = 1e-6;
 pub(crate) fn doubt(fresh: &FreshErrors) -> Option<Warning> {
     (fresh.lost > LOSS_WORTH_A_WORD).then(|| {
         let message = format!(
-            "package.errors.fresh: in the worst pages of a new block one chunk in {:.0} has more than the {} wrong bits that \
+            "package.errors.fresh: in the worst pages of a new block one chunk in {:.0} has more than the {} \
+             wrong bits that \
              ecc.corrected allows: expect reads to fail",
             1.0 / fresh.lost,
             fresh.corrected

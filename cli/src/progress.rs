@@ -18,12 +18,12 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows one stage after the other.
 pub(crate) struct Progress {
-    stage: Option<Stage>,
+    stage: Option<Display>,
     /// Parts that the share goes over, each a stage: the names of all, and which is shown.
     parts: (Vec<String>, usize),
 }
 
-enum Stage {
+enum Display {
     Bar { bar: ProgressBar, began: Instant, estimate: Estimate },
     Lines(Lines),
 }
@@ -52,9 +52,9 @@ impl Progress {
         self.stage = Some(if io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(Some(PARTS), ProgressDrawTarget::stderr_with_hz(10));
             let bar = bar.with_style(style(GOING)).with_message(stage.clone());
-            Stage::Bar { bar, began: Instant::now(), estimate: Estimate::new() }
+            Display::Bar { bar, began: Instant::now(), estimate: Estimate::new() }
         } else {
-            Stage::Lines(Lines::new(stage, Instant::now()))
+            Display::Lines(Lines::new(stage, Instant::now()))
         });
     }
 
@@ -66,13 +66,13 @@ impl Progress {
             self.show();
         }
         match &mut self.stage {
-            Some(Stage::Bar { bar, began, estimate }) => {
+            Some(Display::Bar { bar, began, estimate }) => {
                 let elapsed = began.elapsed();
                 estimate.note(elapsed, share);
                 bar.set_prefix(estimate.left(elapsed).map_or(String::new(), said));
                 bar.set_position((share * PARTS as f64) as u64);
             }
-            Some(Stage::Lines(lines)) => {
+            Some(Display::Lines(lines)) => {
                 if let Some(line) = lines.at(share, Instant::now()) {
                     say(&line);
                 }
@@ -84,12 +84,12 @@ impl Progress {
     /// How far the stage has come, in words, where nobody knows how far that is from its end.
     pub(crate) fn tell(&mut self, words: &str) {
         match &mut self.stage {
-            Some(Stage::Bar { bar, .. }) => {
+            Some(Display::Bar { bar, .. }) => {
                 bar.set_style(style(OPEN));
                 bar.set_prefix(words.to_owned());
                 bar.tick();
             }
-            Some(Stage::Lines(lines)) => {
+            Some(Display::Lines(lines)) => {
                 if let Some(line) = lines.with(words, Instant::now()) {
                     say(&line);
                 }
@@ -101,12 +101,12 @@ impl Progress {
     /// The stage is over.
     pub(crate) fn end(&mut self) {
         match self.stage.take() {
-            Some(Stage::Bar { bar, .. }) => {
+            Some(Display::Bar { bar, .. }) => {
                 bar.set_style(style(OVER));
                 bar.set_position(PARTS);
                 bar.abandon();
             }
-            Some(Stage::Lines(lines)) => say(&lines.over(Instant::now())),
+            Some(Display::Lines(lines)) => say(&lines.over(Instant::now())),
             None => {}
         }
     }
@@ -115,7 +115,7 @@ impl Progress {
 impl Drop for Progress {
     /// An error ends the stage where it is, so that the message begins on a line of its own.
     fn drop(&mut self) {
-        if let Some(Stage::Bar { bar, .. }) = self.stage.take() {
+        if let Some(Display::Bar { bar, .. }) = self.stage.take() {
             bar.set_style(style(OVER));
             bar.abandon();
         }

@@ -113,26 +113,29 @@ impl Drawn {
         write(&mut bytes).map_err(|error| Failure::run(format!("{name}: {error}")))?;
         Ok(Drawn { name, bytes })
     }
-    /// Its picture, and its numbers beside it.
-    fn of_figure(figure: &Figure) -> [Result<Self, Failure>; 2] {
+    /// Its picture, as SVG and as PNG, and its numbers beside it.
+    fn of_figure(figure: &Figure) -> [Result<Self, Failure>; 3] {
         [
             Drawn::new(format!("{}.svg", figure.name), |file| figure.write_svg(file)),
+            Drawn::new(format!("{}.png", figure.name), |file| figure.write_png(file)),
             Drawn::new(format!("{}.csv", figure.name), |file| figure.write_csv(file)),
         ]
     }
 }
 
 fn babol_figures(report: &BabolReport) -> Result<Vec<Drawn>, Failure> {
-    let [picture, numbers] = Drawn::of_figure(&babol::throughput_figure(&report.throughput));
-    let period_us = report.paper_poll_period_us;
-    Ok(vec![
+    let (throughput, polling) =
+        (babol::throughput_figure(&report.throughput), babol::polling_figure(&report.polling));
+    let mut drawn = vec![
         Drawn { name: "fig9.svg".to_owned(), bytes: report.waveform_svg.clone() },
         Drawn { name: "fig9.csv".to_owned(), bytes: report.waveform_csv.clone() },
-        picture?,
-        numbers?,
-        Drawn::new("fig11.svg", |file| babol::polling_svg(file, &report.polling))?,
-        Drawn::new("fig11.csv", |file| babol::polling_csv(file, &report.polling, period_us))?,
-    ])
+    ];
+    drawn.extend(Drawn::of_figure(&throughput).into_iter().collect::<Result<Vec<_>, _>>()?);
+    let (reports, period_us) = (&report.polling, report.paper_poll_period_us);
+    drawn.push(Drawn::new("fig11.svg", |file| polling.write_svg(file))?);
+    drawn.push(Drawn::new("fig11.png", |file| polling.write_png(file))?);
+    drawn.push(Drawn::new("fig11.csv", |file| babol::polling_csv(file, reports, period_us))?);
+    Ok(drawn)
 }
 
 /// Carries an experiment out.

@@ -264,7 +264,8 @@ fn hardware(name: HardwareArg) -> Result<ChannelHardware, Failure> {
         HardwareArg::Rtl => Ok(aster_run_cosim::RTL),
         #[cfg(not(feature = "rtl"))]
         HardwareArg::Rtl => Err(Failure::usage(
-            "--hardware rtl: this aster was built without RTL; build it with --features rtl, which needs Verilator \
+            "--hardware rtl: this aster was built without RTL; build it with --features rtl, which needs \
+             Verilator \
              (`make run` sees to both)",
         )),
     }

@@ -112,7 +112,8 @@ fn check_all_written(image: &Path, backlog: &dyn Backlog) -> Result<(), Failure>
         _ => return Ok(()),
     };
     Err(Failure::run(format!(
-        "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is there, \
+        "{}: {reason}: it is as after a loss of power when that happened: everything that was flushed is \
+         there, \
          {} that the drive had not promised to keep {} not; {what_to_do}",
         image.display(),
         counted(backlog.owed(), "byte"),

@@ -6,7 +6,7 @@ use aster_device::{Device, StatisticsLog};
 use aster_lab::watch::{insert, object};
 use aster_run_live::Status;
 use aster_run_virtual::events::Recorder;
-use aster_run_virtual::events::monitor::{Entry, EntryKind, OperationMonitor, Sample, ShippedModule};
+use aster_run_virtual::events::monitor::{EntryKind, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_units::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -26,7 +26,7 @@ use std::time;
 /// go at another pace.
 const NEVER: Duration = Duration::from_secs(10_000_000);
 
-type Sink = Box<dyn FnMut(&[Entry], Sample<'_>)>;
+type Sink = Box<dyn FnMut(&[TableEntry], Sample<'_>)>;
 
 /// Listens to a drive that is served.
 pub(crate) struct SideBand {
@@ -161,7 +161,7 @@ impl Pty {
     }
 
     /// Sends a sample. What nobody reads is dropped when the line is full.
-    fn send(&mut self, entries: &[Entry], sample: Sample<'_>) {
+    fn send(&mut self, entries: &[TableEntry], sample: Sample<'_>) {
         let line = serde_json::to_string(&object(entries, sample)).expect("numbers are JSON");
         let text = format!("{}{line}\n", if self.torn { "\n" } else { "" });
         // When the line is full, and whatever else is wrong with it, the drive goes on.
@@ -180,14 +180,14 @@ impl Drop for Pty {
 
 /// A sample as a line of at most `bytes`. What there is no room for is left out: entries of single ways
 /// first, then those of single channels, then others, the last first; `left_out` says how many.
-fn within(bytes: usize, entries: &[Entry], sample: Sample<'_>) -> String {
+fn within(bytes: usize, entries: &[TableEntry], sample: Sample<'_>) -> String {
     let mut places: Vec<usize> = (0..entries.len()).collect();
     places.sort_by_key(|&place| one_of_many(&entries[place].name));
     let line = |count: usize| {
         let mut kept = places[..count].to_vec();
         kept.sort_unstable();
         let values: Vec<f64> = kept.iter().map(|&place| sample.values[place]).collect();
-        let kept: Vec<Entry> = kept.iter().map(|&place| entries[place].clone()).collect();
+        let kept: Vec<TableEntry> = kept.iter().map(|&place| entries[place].clone()).collect();
         let mut told = object(&kept, Sample { values: &values, ..sample });
         if count < entries.len() {
             told.insert("left_out".to_owned(), (entries.len() - count).into());
@@ -236,7 +236,7 @@ struct Metrics {
 }
 
 impl Metrics {
-    fn of(entries: &[Entry], sample: Sample<'_>) -> Self {
+    fn of(entries: &[TableEntry], sample: Sample<'_>) -> Self {
         let mut metrics = Metrics::default();
         for (entry, value) in entries.iter().zip(sample.values) {
             let out = match entry.kind {
@@ -320,7 +320,8 @@ fn answer(mut client: TcpStream, page: &Mutex<String>) -> io::Result<()> {
     let length = body.len();
     write!(
         client,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n\
+         {body}"
     )?;
     client.flush()
 }
@@ -383,8 +384,8 @@ mod tests {
 
     #[test]
     fn metrics_have_help_type_and_value_and_counters_are_apart() {
-        let waf = Entry::new("waf", "bytes for a byte");
-        let entries = [waf, Entry::total("reads", "all reads"), Entry::new("active_ways", "ways")];
+        let waf = TableEntry::new("waf", "bytes for a byte");
+        let entries = [waf, TableEntry::total("reads", "all reads"), TableEntry::new("active_ways", "ways")];
         let Metrics { gauges, counters } = Metrics::of(&entries, sample(&[f64::NAN, 1e15, 2.5]));
         let reads = "# HELP aster_reads_total all reads\n# TYPE aster_reads_total counter\n";
         assert_eq!(counters, format!("{reads}aster_reads_total 1000000000000000\n"));
@@ -434,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_log_has_whole_lines_and_as_many_entries_as_there_is_room_for() {
-        let entries: Vec<_> = (0..200).map(|n| Entry::new(format!("entry_{n:03}"), "")).collect();
+        let entries: Vec<_> = (0..200).map(|n| TableEntry::new(format!("entry_{n:03}"), "")).collect();
         let values: Vec<_> = (0..200).map(f64::from).collect();
         for (bytes, all) in [(1024, false), (4096, true)] {
             let line = within(bytes, &entries, sample(&values));
@@ -504,7 +505,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("uart");
         let mut pty = Pty::open(&link).unwrap();
-        let entries = [Entry::new("waf", "")];
+        let entries = [TableEntry::new("waf", "")];
         pty.send(&entries, sample(&[2.0]));
         let mut reader = io::BufRead::lines(io::BufReader::new(File::open(&link).unwrap()));
         let line: serde_json::Value = serde_json::from_str(&reader.next().unwrap().unwrap()).unwrap();

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         cut_recovery: !args.case.recovery_uncut,
     });
     if let (true, Some(case)) = (args.case.child, &only) {
-        return children::be_one(case, &mut Here { name: &name, profile: &profile, content });
+        return children::be_one(case, &mut Here::new(&name, &profile, content));
     }
     let cuts = match (&only, args.minutes) {
         (Some(case), _) => Some(case.rounds.len() as u64),
@@ -133,7 +133,8 @@ fn said(report: &Report) -> String {
     };
     format!(
         "{}: {losses} of power on {drives}, and {} more during recovery{verdict}.\n\
-         {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} pages taken along.\n\
+         {}, {} flushes, forced writes, formats and shutdowns; {} programs and {} erases were cut off, {} \
+         pages taken along.\n\
          {recovery}\n",
         report.profile,
         seen.cuts_in_recovery,

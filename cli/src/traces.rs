@@ -32,7 +32,8 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
     if let (Some(kind), Times::AsFastAsPossible) = (args.trace_loop, args.trace_speed) {
         let kind = if kind == LoopArg::Open { "open" } else { "closed" };
         return Err(Failure::usage(format!(
-            "--trace-loop {kind} means nothing to --trace-speed fastest, which leaves the recorded times aside"
+            "--trace-loop {kind} means nothing to --trace-speed fastest, which leaves the recorded times \
+             aside"
         )));
     }
     let file = if is_standard_input(path) {

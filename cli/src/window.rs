@@ -44,7 +44,8 @@ impl WindowArgs {
         let option = if self.from.is_some() { Some("--from") } else { self.until.map(|_| "--until") };
         match option {
             Some(option) if !to_files && !explains_any => Err(Failure::usage(format!(
-                "{option} chooses what goes into --events and --perfetto, and what command `aster explain` may explain \
+                "{option} chooses what goes into --events and --perfetto, and what command `aster explain` \
+                 may explain \
                  without --command: here it means nothing"
             ))),
             _ => Ok(()),

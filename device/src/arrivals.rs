@@ -9,6 +9,7 @@ use std::rc::Rc;
 /// A register write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
+    pub(crate) bar: u8,
     pub(crate) offset: u32,
     pub(crate) size: u8,
     pub(crate) value: u64,

@@ -5,10 +5,10 @@
 //! handlers, are behaviour (`device/order.rs`).
 
 use crate::arrivals::Arrivals;
-use crate::build::{self, BuildError, OOB_BYTES};
+use crate::configure::{self, BuildError, OOB_BYTES};
 use crate::firmware;
-use crate::life::Life;
 use crate::media::{Media, NandSource};
+use crate::nvram::front_end_part;
 use crate::pci;
 use crate::pieces::Pieces;
 use crate::profile::{ControllerName, Profile};
@@ -17,9 +17,11 @@ use crate::wiring::{Channels, Surroundings};
 use aster_board::{Link, PciFunction};
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
-use aster_hostif::{BlockSize, FrontEnd, History, HostIfConfig};
 use aster_nand::{NandArray, NandCells};
-use aster_parties::{Translation, TranslationNeeds, TranslationPorts, TranslationView};
+use aster_parties::{
+    BARS, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Translation, TranslationNeeds,
+    TranslationPorts, TranslationView,
+};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
@@ -57,7 +59,9 @@ pub(crate) struct Parts {
     pub(crate) link_port: Rc<LinkPort>,
     pub(crate) link: Rc<Link>,
     pub(crate) pci: Rc<RefCell<PciFunction>>,
-    pub(crate) front: Rc<FrontEnd>,
+    /// Bytes of each BAR; 0 where there is none.
+    pub(crate) bar_bytes: [u64; BARS],
+    pub(crate) front: Rc<dyn FrontEnd>,
     pub(crate) arrivals: Rc<Arrivals>,
     pub(crate) channels: Channels,
     pub(crate) cores: Vec<Core>,
@@ -86,9 +90,9 @@ fn apart(mut base: Base<'_>) -> Result<Parts, BuildError> {
     base.bring_up(&ports, &channels);
     let link = base.link();
     let commands = base.command_port();
-    let front = base.front_end(&link, &commands)?;
+    let front = base.start_front_end(&link, &commands)?;
     let translation = base.start_translation(&ports, commands)?;
-    Ok(base.whole(channels, link, front, translation, scheduler))
+    base.whole(channels, link, front, translation, scheduler)
 }
 
 /// The host's commands pass the scheduler on their way to the translation, and both run on one core: firmware
@@ -100,11 +104,11 @@ fn spliced(mut base: Base<'_>) -> Result<Parts, BuildError> {
     base.bring_up(&ports, &channels);
     let link = base.link();
     let splice = CommandSplice { front: base.command_port(), translation: base.command_port() };
-    let front = base.front_end(&link, &splice.front)?;
+    let front = base.start_front_end(&link, &splice.front)?;
     let translation = base.start_translation(&ports, Rc::clone(&splice.translation))?;
     let core = base.cores.translation.clone();
     let scheduler = base.start_scheduler(&core, &ports, &channels, below, Some(splice))?;
-    Ok(base.whole(channels, link, front, translation, scheduler))
+    base.whole(channels, link, front, translation, scheduler)
 }
 
 /// The cores of a drive.
@@ -119,7 +123,7 @@ struct Cores {
 
 impl Cores {
     fn of(exec: &Exec, profile: &Profile) -> Result<Self, BuildError> {
-        let frequency = build::frequency(profile)?;
+        let frequency = configure::frequency(profile)?;
         let translation = Core::new(exec, frequency);
         if !profile.cores.flash_core {
             let all = vec![translation.clone()];
@@ -158,10 +162,11 @@ struct Base<'a> {
     nvram: SharedNvram,
     serial: Option<String>,
     backlog: Option<SharedBacklog>,
-    /// The size of a logical block that the drive was made with.
-    block_size: BlockSize,
-    host: HostIfConfig,
     /// Pieces that wait for their start. Each is started once.
+    front_end: Option<Box<dyn FrontEndPiece>>,
+    front_needs: FrontEndNeeds,
+    function: FunctionSpec,
+    completes_early: bool,
     translation: Option<Box<dyn Translation>>,
     needs: TranslationNeeds,
     scheduler: Option<Box<dyn FlashScheduler>>,
@@ -173,7 +178,7 @@ struct Base<'a> {
     scratch: BufferId,
     host_bus: SharedBandwidth,
     channel_buses: Vec<SharedBandwidth>,
-    control_buses: build::ControlBuses,
+    control_buses: configure::ControlBuses,
     cores: Cores,
 }
 
@@ -188,19 +193,14 @@ impl<'a> Base<'a> {
         let translation = pieces.make_translation(profile, content)?;
         let scheduler = pieces.make_scheduler(profile)?;
         let (needs, scheduler_needs) = (translation.needs(), scheduler.needs());
-        let tasks = Rc::new(build::tasks(profile, pieces.tasks.take()));
+        let tasks = Rc::new(configure::tasks(profile, pieces.tasks.take()));
 
         if !profile.board.nvram_kept {
             nvram.keep_only_saved(needs.nvram_bytes);
         }
-        let life = Life::load(&nvram);
-        let block_size = build::block_size(profile, content, life.block_size);
-        let mut host = build::host(profile, name, content, translation.capacity_bytes(), block_size);
-        host.history = life.history;
-        if let Some(serial) = &serial {
-            host.serial = serial.clone();
-        }
-        host.check()?;
+        let capacity = translation.capacity_bytes();
+        let front_end = pieces.make_front_end(profile, content, name, serial.clone(), capacity)?;
+        let front_needs = front_end.needs();
 
         let (exec, geometry) = (Exec::new(), profile.used_geometry());
         let memory = Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000);
@@ -210,11 +210,11 @@ impl<'a> Base<'a> {
             OOB_BYTES,
             needs.data_buffers,
             needs.metadata_buffers + BRING_UP_BUFFERS,
-            host.sram_bytes(),
+            front_needs.sram_bytes,
         );
         let scratch = dram.borrow().metadata_buffer(needs.metadata_buffers);
-        let (host_bus, channel_buses) = build::buses(profile, &memory);
-        let control_buses = build::control_buses(profile, &memory);
+        let (host_bus, channel_buses) = configure::buses(profile, &memory);
+        let control_buses = configure::control_buses(profile, &memory);
         let cores = Cores::of(&exec, profile)?;
         Ok(Base {
             wanted,
@@ -224,8 +224,10 @@ impl<'a> Base<'a> {
             nvram,
             serial,
             backlog,
-            block_size,
-            host,
+            function: front_end.function(),
+            completes_early: front_end.completes_early(),
+            front_end: Some(front_end),
+            front_needs,
             translation: Some(translation),
             needs,
             scheduler: Some(scheduler),
@@ -322,34 +324,32 @@ impl<'a> Base<'a> {
     }
 
     fn link(&self) -> HostLink {
-        let port = LinkPort::new(&self.exec, self.host.link_operations());
-        let config = build::link(self.wanted.profile);
+        let port = LinkPort::new(&self.exec, self.front_needs.link_operations);
+        let config = configure::link(self.wanted.profile);
         let bus = SharedBandwidth::clone(&self.host_bus);
         let link = Link::start(&self.exec, &port, config, bus, self.wanted.recorder);
         HostLink { port, link }
     }
     /// I5.
     fn command_port(&self) -> Rc<CommandPort> {
-        self.host.command_port(&self.exec)
+        let FrontEndNeeds { command_slots, dma_requests, .. } = self.front_needs;
+        CommandPort::new(&self.exec, command_slots, dma_requests)
     }
-    /// The NVMe controller, which keeps its history and block format in NVRAM.
-    fn front_end(&self, link: &HostLink, commands: &Rc<CommandPort>) -> Result<Rc<FrontEnd>, BuildError> {
-        let (config, recorder) = (self.host.clone(), self.wanted.recorder);
-        let set = self.pieces.make_command_set(self.wanted.profile)?;
-        let front = FrontEnd::start(&self.exec, config, set, &link.port, commands, &self.dram, recorder)?;
-        if let Some(backlog) = &self.backlog {
-            front.pause_with(Some(Rc::clone(backlog)));
-        }
-        let kept = self.nvram.clone();
-        front.on_format(Box::new(move |size| {
-            Life { block_size: Some(size), ..Life::load(&kept) }.store(&kept);
-        }));
-        // The block format stays what the drive was made with.
-        Life { history: front.history(), block_size: Some(self.block_size) }.store(&self.nvram);
-        let kept = self.nvram.clone();
-        front.on_history(Box::new(move |history: &History| {
-            Life { history: *history, ..Life::load(&kept) }.store(&kept);
-        }));
+    fn start_front_end(
+        &mut self,
+        link: &HostLink,
+        commands: &Rc<CommandPort>,
+    ) -> Result<Rc<dyn FrontEnd>, BuildError> {
+        let front_end = self.front_end.take().expect("a front end is started once");
+        let front = front_end.start(FrontEndPorts {
+            exec: self.exec.clone(),
+            link: Rc::clone(&link.port),
+            commands: Rc::clone(commands),
+            memory: self.dram.clone(),
+            saved: front_end_part(&self.nvram),
+            backlog: self.backlog.clone(),
+            recorder: self.wanted.recorder.clone(),
+        })?;
         Ok(front)
     }
     fn start_translation(
@@ -361,8 +361,8 @@ impl<'a> Base<'a> {
         let view = translation.start(TranslationPorts {
             core: self.cores.translation.clone(),
             commands,
-            command_slots: self.host.command_slots(),
-            completes_early: self.wanted.profile.host.auto_completion,
+            command_slots: self.front_needs.command_slots,
+            completes_early: self.completes_early,
             flash: Rc::clone(&ports.requests),
             buffers: self.dram.clone(),
             nvram: self.nvram.clone(),
@@ -376,17 +376,18 @@ impl<'a> Base<'a> {
         self,
         channels: Channels,
         HostLink { port: link_port, link }: HostLink,
-        front: Rc<FrontEnd>,
+        front: Rc<dyn FrontEnd>,
         translation: Rc<dyn TranslationView>,
         scheduler: Rc<dyn SchedulerView>,
-    ) -> Parts {
+    ) -> Result<Parts, BuildError> {
         let Wanted { profile, content, recorder, .. } = self.wanted;
         wear::watch(profile, self.array.inspect(), &*translation, &front);
-        let ids = build::pci_ids(profile);
-        let pci = Rc::new(RefCell::new(PciFunction::new(ids, self.host.vectors)));
+        let bar_bytes = self.function.bar_bytes();
+        let pci = PciFunction::new(self.function, configure::pci_link(profile))?;
+        let pci = Rc::new(RefCell::new(pci));
         let arrivals = pci::start_arrivals(&self.exec, link.latency(), &pci, &front, &link_port);
         let functions = [translation.functions(), scheduler.functions()].concat();
-        Parts {
+        Ok(Parts {
             exec: self.exec,
             recorder: recorder.clone(),
             content,
@@ -396,6 +397,7 @@ impl<'a> Base<'a> {
             link_port,
             link,
             pci,
+            bar_bytes,
             front,
             arrivals,
             channels,
@@ -408,7 +410,7 @@ impl<'a> Base<'a> {
             serial: self.serial,
             backlog: self.backlog,
             memory: self.memory,
-        }
+        })
     }
 }
 
@@ -417,8 +419,10 @@ fn cells(
     nand: NandSource,
 ) -> Result<NandArray, BuildError> {
     Ok(match nand {
-        NandSource::Fresh => NandArray::new(build::nand(profile, content)?, None, recorder)?,
-        NandSource::Image(medium) => NandArray::new(build::nand(profile, content)?, Some(medium), recorder)?,
+        NandSource::Fresh => NandArray::new(configure::nand(profile, content)?, None, recorder)?,
+        NandSource::Image(medium) => {
+            NandArray::new(configure::nand(profile, content)?, Some(medium), recorder)?
+        }
         NandSource::Cells(cells) => NandArray::power_up(cells, recorder)?,
     })
 }

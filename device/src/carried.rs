@@ -1,6 +1,6 @@
 //! Whether the code carries the bit errors that a profile gives its cells.
 
-use crate::build::{self, BuildError};
+use crate::configure::{self, BuildError};
 use crate::profile::Profile;
 use aster_nand::{Sensing, Stress};
 use aster_units::{CellMode, Content, PageType};
@@ -27,7 +27,7 @@ impl FreshErrors {
     /// # Errors
     /// When the profile makes no drive.
     pub fn of(profile: &Profile) -> Result<Self, BuildError> {
-        let model = build::nand(profile, Content::Full)?.errors;
+        let model = configure::nand(profile, Content::Full)?.errors;
         let kinds: &[PageType] = match CellMode::from(profile.package.cells) {
             CellMode::Slc => &[PageType::Lsb],
             CellMode::Mlc => &[PageType::Lsb, PageType::Msb],

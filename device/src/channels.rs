@@ -1,6 +1,6 @@
 //! What the channels of a drive are: the timed model, or hardware that goes cycle by cycle.
 
-use crate::build::BuildError;
+use crate::configure::BuildError;
 use crate::profile::ControllerName;
 use aster_channel::{ChannelStats, CycleEngine, Engine, EngineConfig};
 use aster_events::Recorder;

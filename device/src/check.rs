@@ -1,12 +1,12 @@
 //! Whether the rooms accept a profile, without building them, and which key is to blame when one doesn't.
 
-use crate::build::{self, BuildError};
-use crate::life::Life;
+use crate::configure::{self, BuildError};
 use crate::media::Media;
+use crate::nvram::front_end_part;
 use crate::pieces::Pieces;
 use crate::profile::{Profile, geometry_key};
 use aster_ftl::ConfigError as FtlError;
-use aster_hostif::{BlockSize, ConfigError as HostError};
+use aster_hostif::{ConfigError as HostError, PersistentState};
 use aster_nand::{NandArray, NandError};
 use aster_ports::resource::Bandwidth;
 use aster_units::{BlockAddr, Content, LunIndex};
@@ -25,7 +25,7 @@ pub fn check(profile: &Profile, content: Option<Content>) -> Result<(), BuildErr
 /// As [`check`].
 pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) -> Result<(), BuildError> {
     let content = content.unwrap_or(profile.content.into());
-    build::nand(profile, content)?.validate()?;
+    configure::nand(profile, content)?.validate()?;
     let translation = pieces.make_translation(profile, content).map_err(|error| match error {
         BuildError::Ftl(FtlError::Capacity { needed, available, .. }) => {
             FtlError::Capacity { needed, available, enough: blocks_that_do(profile, content) }.into()
@@ -33,13 +33,11 @@ pub fn check_with(pieces: &Pieces, profile: &Profile, content: Option<Content>) 
         error => error,
     })?;
     pieces.make_scheduler(profile)?;
-    pieces.make_command_set(profile)?;
+    pieces.make_front_end(profile, content, "check", None, translation.capacity_bytes())?;
     pieces.check_own_keys(profile)?;
-    let bytes = translation.capacity_bytes();
-    build::host(profile, "check", content, bytes, BlockSize::Bytes4096).check()?;
-    build::frequency(profile)?;
-    build::flash(profile)?;
-    build::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000), None)?;
+    configure::frequency(profile)?;
+    configure::flash(profile)?;
+    configure::engine(profile, &Bandwidth::new(profile.board.dram_mb_per_s * 1_000_000), None)?;
     Ok(())
 }
 
@@ -71,8 +69,8 @@ fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
 /// Whether the profile makes a drive whose LUNs have enough blocks that are not bad from the factory.
 fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let used = profile.used_geometry();
-    let Ok(nand) = build::nand(profile, content) else { return false };
-    let ftl = build::ftl(profile, &build::media_facts(profile, content));
+    let Ok(nand) = configure::nand(profile, content) else { return false };
+    let ftl = configure::ftl(profile, &configure::media_facts(profile, content));
     // The cheapest first: thousands of numbers may be tried.
     let is_drive =
         used.validate().is_ok() && ftl.has_blocks() && nand.validate().is_ok() && ftl.validate().is_ok();
@@ -111,8 +109,9 @@ pub fn namespace_with(
     check_with(pieces, profile, content)?;
     let content = content.unwrap_or(profile.content.into());
     let bytes = pieces.make_translation(profile, content)?.capacity_bytes();
-    let kept = media.and_then(|media| Life::load(&media.nvram).block_size);
-    Ok((bytes, 1 << build::block_size(profile, content, kept).log2()))
+    let kept = media.and_then(|media| PersistentState::load(&front_end_part(&media.nvram)).block_size);
+    let config = configure::host(profile, "check", content, bytes);
+    Ok((bytes, aster_hostif::block_size(&config, kept).bytes()))
 }
 
 impl BuildError {

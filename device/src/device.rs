@@ -1,22 +1,23 @@
 use crate::arrivals::Write;
 use crate::assembly::{self, Parts, Wanted};
-use crate::build::BuildError;
 use crate::channels::ChannelHardware;
+use crate::configure::BuildError;
 use crate::firmware::StatisticsLog;
-use crate::life::Life;
 use crate::media::Media;
 use crate::pci::send_released;
 use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::wear::used_blocks;
-use aster_board::{BAR0_BYTES, LinkStats};
+use aster_board::LinkStats;
 use aster_channel::ChannelStats;
 use aster_channel::fixed::Filter;
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, CoreStats};
-use aster_hostif::{DoorbellBuffer, History, QueueDoorbell};
 use aster_nand::{EraseSpread, NandInspect, Totals};
-use aster_parties::{Boot, DriveState, TranslationStats, TranslationView};
+use aster_parties::{
+    Boot, DoorbellBuffer, DriveState, FunctionSpec, History, NvmeView, QueueDoorbell, TranslationStats,
+    TranslationView,
+};
 use aster_ports::channel::BusTap;
 use aster_ports::dram::Dram;
 use aster_ports::link::{BadAddress, LinkOp};
@@ -157,12 +158,12 @@ impl Device {
         send_released(&self.parts.pci, &self.parts.link_port);
         reset
     }
-    /// BAR0 answers whatever Memory Space Enable says: whoever runs the drive brings it only what is meant
-    /// for BAR0 ([`PciFunction::decode_outside`]).
+    /// BARs answer whatever Memory Space Enable says: whoever runs the drive brings it only what is meant for
+    /// one of them ([`PciFunction::decode_outside`](aster_board::PciFunction::decode_outside)).
     pub fn decode_outside(&self) {
         self.parts.pci.borrow_mut().decode_outside();
     }
-    /// True when BAR0 answers.
+    /// True when the BARs answer.
     pub fn answers_memory(&self) -> bool {
         self.parts.pci.borrow().answers_memory()
     }
@@ -172,58 +173,67 @@ impl Device {
         self.parts.front.function_reset();
         self.parts.pci.borrow_mut().reset();
     }
-    /// Unmasks or masks an MSI-X vector as a write of its table entry does, whatever BAR0 answers: for a host
-    /// that keeps the table to itself and hands over only which vectors it listens to.
+    /// Unmasks or masks a vector as the host's own write of its mask bit does, whatever the BARs answer: for
+    /// a host that keeps the MSI-X table to itself and hands over only which vectors it listens to.
     pub fn set_vector_mask(&self, vector: u16, masked: bool) {
         self.parts.pci.borrow_mut().set_vector_mask(vector, masked);
         send_released(&self.parts.pci, &self.parts.link_port);
     }
-    /// MSI-X vectors of the function.
-    pub fn vectors(&self) -> u16 {
-        self.parts.pci.borrow().vectors()
+    /// The function as its front end wants it: ids, BARs, interrupts.
+    pub fn function(&self) -> FunctionSpec {
+        self.parts.pci.borrow().spec().clone()
     }
 
     // ---- doorbells that the run mode looks at ----
 
     /// Offers Doorbell Buffer Config to the host: the run mode looks at doorbells in host memory from now on.
     pub fn offer_doorbell_buffer(&self) {
-        self.parts.front.offer_doorbell_buffer();
+        if let Some(nvme) = self.nvme() {
+            nvme.offer_doorbell_buffer();
+        }
     }
     /// Where the host keeps the doorbells of its I/O queues, if it does.
     pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
-        self.parts.front.controller().doorbell_buffer()
+        self.nvme()?.doorbell_buffer()
     }
     /// Another number whenever a queue has come or gone, or the doorbell buffer.
     #[inline]
     pub fn doorbell_generation(&self) -> u32 {
-        self.parts.front.controller().doorbell_generation()
+        self.nvme().map_or(0, NvmeView::doorbell_generation)
     }
     /// The doorbells that there are.
     pub fn doorbells(&self) -> Vec<QueueDoorbell> {
-        self.parts.front.controller().doorbells().collect()
+        self.nvme().map_or(Vec::new(), NvmeView::doorbells)
     }
-    /// Reads BAR0 as of now, behind the posted writes before it. All ones where or while BAR0 doesn't answer.
-    pub fn bar_read(&self, offset: u32, size: u8) -> u64 {
+    /// Reads a BAR as of now, behind the posted writes before it. All ones where or while it doesn't answer.
+    pub fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
         self.parts.arrivals.push_through();
-        if u64::from(offset) + u64::from(size) > BAR0_BYTES || !self.parts.pci.borrow().answers_memory() {
-            return u64::MAX;
-        }
-        match self.parts.pci.borrow().bar_read(offset, size) {
-            Some(value) => value,
-            None => self.parts.front.mmio_read(offset, size),
-        }
+        let own = {
+            let pci = self.parts.pci.borrow();
+            if !self.has_bytes(bar, offset, size) || !pci.answers_memory() {
+                return u64::MAX;
+            }
+            pci.bar_read(bar, offset, size)
+        };
+        own.unwrap_or_else(|| self.parts.front.read(bar, offset, size))
     }
-    /// A posted write to BAR0, sent now; it arrives one link latency later, or with the next access that is
-    /// not posted. It is dropped where or while BAR0 doesn't answer.
+    /// Whether a BAR has these bytes.
     #[inline]
-    pub fn bar_write(&self, offset: u32, size: u8, value: u64) {
-        self.bar_write_at(self.parts.exec.now(), offset, size, value);
+    fn has_bytes(&self, bar: u8, offset: u32, size: u8) -> bool {
+        let bytes = self.parts.bar_bytes.get(usize::from(bar)).copied().unwrap_or(0);
+        u64::from(offset) + u64::from(size) <= bytes
+    }
+    /// A posted write to a BAR, sent now; it arrives one link latency later, or with the next access that is
+    /// not posted. It is dropped where or while the BAR doesn't answer.
+    #[inline]
+    pub fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
+        self.bar_write_at(self.parts.exec.now(), bar, offset, size, value);
     }
     /// As [`Device::bar_write`], sent at a time that the drive's clock may not show yet; one that has passed
     /// counts as now.
-    pub fn bar_write_at(&self, sent: Instant, offset: u32, size: u8, value: u64) {
-        if u64::from(offset) + u64::from(size) <= BAR0_BYTES {
-            self.parts.arrivals.send(Write { offset, size, value }, sent);
+    pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
+        if self.has_bytes(bar, offset, size) {
+            self.parts.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }
     /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is
@@ -232,7 +242,7 @@ impl Device {
     pub fn next_out(&self) -> Option<LinkOp> {
         loop {
             let op = self.parts.link_port.next_out()?;
-            if !self.parts.front.controller().is_stale(&op) {
+            if !self.parts.front.is_stale(&op) {
                 return Some(op);
             }
             self.parts.link_port.done(&op, Err(BadAddress(0)));
@@ -263,22 +273,31 @@ impl Device {
 
     // ---- looking at it ----
 
-    /// Completion entries that have reached the host since power-on.
+    /// Commands that have been completed towards the host since power-on.
     #[inline]
     pub fn completed(&self) -> u64 {
-        self.parts.front.controller().completed()
+        self.parts.front.completed()
     }
     /// Commands that the host knows done and the firmware is not done with.
-    pub fn commands_ahead(&self) -> usize {
-        self.parts.front.controller().commands_ahead()
+    pub fn commands_completed_early(&self) -> usize {
+        self.parts.front.commands_completed_early()
     }
     /// Commands in the drive, those included.
     pub fn commands_in_flight(&self) -> usize {
-        self.parts.front.controller().commands_in_flight()
+        self.parts.front.commands_in_flight()
     }
-    /// The drive's life up to now.
+    /// What only an NVMe controller has; `None` of a drive with another front end.
+    #[inline]
+    fn nvme(&self) -> Option<&dyn NvmeView> {
+        self.parts.front.nvme()
+    }
+    /// Whether the front end is an NVMe controller.
+    pub fn is_nvme(&self) -> bool {
+        self.nvme().is_some()
+    }
+    /// The drive's life up to now, as an NVMe controller counts it; all zeroes behind another front end.
     pub fn history(&self) -> History {
-        self.parts.front.history()
+        self.nvme().map_or(History::default(), NvmeView::history)
     }
     /// How page content is kept.
     pub fn content(&self) -> Content {
@@ -359,13 +378,12 @@ impl Device {
     /// The disk under the image may have run full, or have room again, since the last call: the host hears of
     /// the one, and its writes go on after the other.
     pub fn look_at_room(&self) {
-        self.parts.front.look_at_room();
+        self.parts.front.room_changed();
     }
     /// From now on the drive serves no host that must be told the truth about what is durable: nothing is
     /// held back any more.
     pub fn hold_nothing_back(&self) {
-        self.parts.front.pause_with(None);
-        self.parts.front.look_at_room();
+        self.parts.front.hold_nothing_back();
     }
     /// Shows a channel's bus activity to `tap` from now on.
     pub fn set_tap(&self, channel: usize, tap: Option<Box<dyn BusTap>>) {
@@ -383,8 +401,7 @@ impl Device {
     /// Cuts the power now. What survives powers the next device on.
     pub fn power_off(mut self) -> Media {
         self.parts.cells.power_off(self.parts.exec.now());
-        let life = Life::load(&self.parts.nvram);
-        Life { history: self.parts.front.history(), ..life }.store(&self.parts.nvram);
+        self.parts.front.power_off();
         self.parts.nvram.power_off();
         let media = Media::kept(
             self.parts.cells.clone(),

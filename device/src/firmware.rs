@@ -3,17 +3,20 @@
 
 use crate::profile::{ControllerName, Profile};
 use aster_events::{Firmware, Function};
-use aster_hostif::FrontEnd;
+use aster_parties::FrontEnd;
 use aster_wire::nvme::log::STATISTICS_BYTES;
 use std::rc::Rc;
 
 /// The log page of the operation monitor: vendor specific, C0h.
-pub struct StatisticsLog(pub(crate) Rc<FrontEnd>);
+pub struct StatisticsLog(pub(crate) Rc<dyn FrontEnd>);
 
 impl StatisticsLog {
-    /// The latest sample, of at most [`StatisticsLog::BYTES`]: what Get Log Page gives until the next.
+    /// The latest sample, of at most [`StatisticsLog::BYTES`]: what Get Log Page gives until the next. A
+    /// front end that is no NVMe controller has no such log.
     pub fn put(&self, sample: &[u8]) {
-        self.0.set_statistics(sample);
+        if let Some(nvme) = self.0.nvme() {
+            nvme.set_statistics(sample);
+        }
     }
     /// Bytes of the log.
     pub const BYTES: usize = STATISTICS_BYTES;

@@ -1,6 +1,6 @@
 //! What of a profile a drive's media depend on.
 
-use crate::profile::{AssignerName, CellUse, PlacementName, Profile};
+use crate::profile::{CellUse, PlacementName, Profile};
 use aster_units::Content;
 
 /// The keys of a profile that must be the same whenever media are used again, with their values as a profile
@@ -19,11 +19,6 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
     let placement = match profile.ecc.placement {
         PlacementName::Spare => "spare",
         PlacementName::Interleaved => "interleaved",
-    };
-    let assigner = match profile.ftl.assigner {
-        AssignerName::ChannelFirst => "channel-first",
-        AssignerName::WayFirst => "way-first",
-        AssignerName::Random => "random",
     };
     vec![
         ("content", content.to_owned()),
@@ -47,6 +42,6 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         ("ecc.placement", placement.to_owned()),
         ("ecc.scrambler", profile.ecc.scrambler.to_string()),
         ("ftl.over_provisioning_percent", profile.ftl.over_provisioning_percent.to_string()),
-        ("ftl.assigner", assigner.to_owned()),
+        ("ftl.assigner", profile.ftl.placement().to_owned()),
     ]
 }

@@ -4,16 +4,17 @@
 
 mod arrivals;
 mod assembly;
-pub mod bench;
-mod build;
+
 mod carried;
 mod channels;
 mod check;
+mod configure;
 mod device;
 mod firmware;
 mod identity;
-mod life;
 mod media;
+mod nvram;
+mod one_channel;
 mod pci;
 mod pieces;
 pub mod profile;
@@ -21,23 +22,27 @@ mod registry;
 mod wear;
 mod wiring;
 
-pub use aster_board::BAR0_BYTES;
-pub use aster_hostif::{DoorbellBuffer, History, QueueDoorbell};
 pub use aster_nand::{BadBlock, DamagedPage};
-pub use aster_parties::{Boot, DriveState};
+pub use aster_parties::{
+    BARS, Boot, DoorbellBuffer, DriveState, FunctionSpec, History, Interrupts, QueueDoorbell,
+};
 pub use aster_ports::medium::{Backlog, MediumError, SharedBacklog};
-pub use build::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, check_with, namespace, namespace_with};
+pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
 pub use identity::media_keys;
-pub use life::{DamagedRecord, damaged_records};
 pub use media::{Media, NVRAM_BYTES};
+pub use nvram::{DamagedRecord, damaged_records};
+pub use one_channel::OneChannel;
 pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
-pub use registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
+pub use registry::{
+    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation, MakeVictimPolicy,
+    Registry,
+};
 
 /// Waveforms of a channel's pins.
 pub mod wave {
@@ -56,35 +61,41 @@ pub mod big_loop {
     pub use aster_sched::cosmos::{LoopStats, OperationKind, PARTS, Part};
 }
 
-/// What goes into [`Pieces`], and what operations of a reader's own are made of ([`bench::Bench::operate`]).
+/// What goes into [`Pieces`], and what operations of a reader's own are made of.
 pub mod plug {
     pub use aster_events::{Event, Function, Recorder};
-    pub use aster_exec::{Core, Exec, WaitCell, WaitQueue};
+    pub use aster_exec::{Core, Exec, Handler, HandlerId, Ring, WaitCell, WaitQueue};
     pub use aster_flash::{FlashConfig, Lun, operations, schedule};
     pub use aster_parties::{
-        Boot, CommandSet, Decoded, DriveState, FlashCounts, MediaFacts, MediaState, Namespace, PieceError,
-        Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
+        AdminAnswer, BarSpec, BlockFacts, Boot, ClosedBlocks, CommandSet, Decoded, DriveState, FlashCounts,
+        FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, Interrupts,
+        Issued, ListAt, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice,
+        PLACEMENT_ROUNDS_MAX, PciIds, PieceError, Placement, Promises, Source, Translation, TranslationNeeds,
+        TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
     };
-    pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
+    pub use aster_ports::channel::{Arbiter, ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;
     pub use aster_ports::flash::{
         FlashError, FlashPort, FlashRequest, FlashStatus, Outcome, Outcomes, PageCheck, PageOwner, Phase,
         Tag, Target,
     };
     pub use aster_ports::host::{
-        ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, HostCommand,
-        HostOp, HostStatus,
+        BlockState, ByteRange, CommandId, CommandPort, Completion, DmaDirection, DmaError, DmaPart,
+        DmaRequest, DmaTag, FRONT_KICK, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX,
+        VectorAddress,
     };
+    pub use aster_ports::link::{BadAddress, FRONT_ANSWER, LinkOp, LinkPort, Local, MAX_SEGMENTS, Segment};
     pub use aster_ports::medium::SharedNvram;
-    pub use aster_ports::order::{Arbiter, TransactionClass, Waiting};
+    pub use aster_ports::order::{TransactionClass, Waiting};
     pub use aster_sched::{
-        Backend, Below, CommandSplice, CoreBuses, FlashScheduler, Gate, LunPlace, PackageLimit, PassThrough,
-        Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler, Tasks, Worker,
-        spawn_workers,
+        Backend, Below, BringUpGate, CommandSplice, CoreBuses, FlashScheduler, LunPlace, PackageLimit,
+        PassThrough, Policy, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, Task, TaskScheduler,
+        Tasks, Worker, spawn_workers,
     };
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::nvme::{Sqe, Status};
     pub use aster_wire::onfi;
+    pub use aster_wire::pcie::{BarKind, ClassCode};
 }
 
 pub use aster_units as units;

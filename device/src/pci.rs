@@ -1,32 +1,36 @@
 //! The PCIe function between the host's register writes and the front end.
 
 use crate::arrivals::{Arrivals, Write};
-use aster_board::{MSIX_TABLE_OFFSET, PciFunction};
+use aster_board::PciFunction;
 use aster_exec::Exec;
-use aster_hostif::FrontEnd;
+use aster_parties::FrontEnd;
 use aster_ports::link::{LinkOp, LinkPort};
 use aster_units::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Delivers the host's writes to BAR0, each a link latency after it was sent: to the front end, or to the
+/// Delivers the host's writes to BARs, each a link latency after it was sent: to the front end, or to the
 /// MSI-X table.
 pub(crate) fn start_arrivals(
     exec: &Exec,
     latency: Duration,
     pci: &Rc<RefCell<PciFunction>>,
-    front: &Rc<FrontEnd>,
+    front: &Rc<dyn FrontEnd>,
     link: &Rc<LinkPort>,
 ) -> Rc<Arrivals> {
     let (function, target, messages) = (Rc::clone(pci), Rc::clone(front), Rc::clone(link));
     let deliver = Box::new(move |w: Write| {
-        if !function.borrow().answers_memory() {
-            return;
+        let is_own = {
+            let function = function.borrow();
+            if !function.answers_memory() {
+                return;
+            }
+            function.claims(w.bar, w.offset)
+        };
+        if !is_own {
+            return target.write(w.bar, w.offset, w.size, w.value);
         }
-        if w.offset < MSIX_TABLE_OFFSET {
-            return target.mmio_write(w.offset, w.size, w.value);
-        }
-        function.borrow_mut().bar_write(w.offset, w.size, w.value);
+        function.borrow_mut().bar_write(w.bar, w.offset, w.size, w.value);
         send_released(&function, &messages);
     });
     Arrivals::start(exec, latency, deliver)

@@ -1,12 +1,17 @@
 //! What a reader brings of their own: a drive or bench is built with it where one of ours would stand.
 
-use crate::build::{self, BuildError, value};
 use crate::channels::ChannelHardware;
-use crate::life;
+use crate::configure::{self, BuildError, value};
+use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
-use crate::registry::{MakeCommandSet, MakeScheduler, MakeTranslation, Registry};
-use aster_parties::{CommandSet, MediaFacts, Translation};
-use aster_ports::order::Arbiter;
+use crate::registry::{
+    Decisions, MakeCommandSet, MakeFrontEnd, MakePlacement, MakeScheduler, MakeTranslation, MakeVictimPolicy,
+    Registry,
+};
+use aster_parties::{
+    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
+};
+use aster_ports::channel::Arbiter;
 use aster_sched::{FlashScheduler, TaskScheduler};
 use aster_units::{ChannelId, Content};
 
@@ -25,8 +30,16 @@ pub struct Pieces {
     pub arbiter: Option<MakeArbiter>,
     /// The translations that `ftl.kind` chooses from; of no use on a bench.
     pub translations: Registry<MakeTranslation>,
+    /// The victim policies that `ftl.victims` chooses from; of no use on a bench, nor to a translation of a
+    /// reader's own.
+    pub victims: Registry<MakeVictimPolicy>,
+    /// The placements that `ftl.placement` chooses from; of no use on a bench, nor to a translation of a
+    /// reader's own.
+    pub placements: Registry<MakePlacement>,
     /// The flash schedulers that `scheduler.policy` chooses from; of no use on a bench.
     pub schedulers: Registry<MakeScheduler>,
+    /// The front ends that `host.front_end` chooses from; of no use on a bench.
+    pub front_ends: Registry<MakeFrontEnd>,
     /// The command sets that `host.command_set` chooses from; of no use on a bench.
     pub command_sets: Registry<MakeCommandSet>,
 }
@@ -38,8 +51,65 @@ impl Pieces {
         kind: &str,
         make: impl Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError> + 'static,
     ) -> Self {
-        self.translations.add(kind, Box::new(make));
+        self.translations.add(kind, Box::new(move |profile, facts, _| make(profile, facts)));
         self
+    }
+
+    /// Adds a front end that profiles choose by `host.front_end`.
+    pub fn front_end(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError> + 'static,
+    ) -> Self {
+        self.front_ends.add(name, Box::new(make));
+        self
+    }
+
+    /// The front end of a profile's drive with its command set, which is not started yet.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is none for this drive.
+    pub(crate) fn make_front_end(
+        &self,
+        profile: &Profile,
+        content: Content,
+        name: &str,
+        serial: Option<String>,
+        capacity_bytes: u64,
+    ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
+        let command_set = self.make_command_set(profile)?;
+        let name = name.to_owned();
+        let facts = FrontEndFacts { name, serial, content, capacity_bytes, command_set };
+        let front_end = self.front_ends.find(&profile.host.front_end)?(profile, facts)?;
+        front_end.function().check()?;
+        Ok(front_end)
+    }
+
+    /// Adds a victim policy that profiles choose by `ftl.victims`.
+    pub fn victims(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn VictimPolicy>, BuildError> + 'static,
+    ) -> Self {
+        self.victims.add(name, Box::new(make));
+        self
+    }
+
+    /// Adds a placement that profiles choose by `ftl.placement`.
+    pub fn placement(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn Placement>, BuildError> + 'static,
+    ) -> Self {
+        self.placements.add(name, Box::new(make));
+        self
+    }
+
+    /// The victim policy and the placement of a profile's drive.
+    fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
+        let victims = self.victims.find(&profile.ftl.victims)?(profile)?;
+        let placement = self.placements.find(profile.ftl.placement())?(profile)?;
+        Ok(Decisions { victims, placement })
     }
 
     /// Adds a command set that profiles choose by `host.command_set`.
@@ -56,7 +126,7 @@ impl Pieces {
     ///
     /// # Errors
     /// When there is none of that name, or it is none for this drive.
-    pub(crate) fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
+    fn make_command_set(&self, profile: &Profile) -> Result<Box<dyn CommandSet>, BuildError> {
         self.command_sets.find(&profile.host.command_set)?(profile)
     }
 
@@ -83,7 +153,10 @@ impl Pieces {
         self.tasks.is_some()
             || self.arbiter.is_some()
             || self.translations.is_own(&profile.ftl.kind)
+            || self.victims.is_own(&profile.ftl.victims)
+            || self.placements.is_own(profile.ftl.placement())
             || self.schedulers.is_own(&profile.scheduler.policy)
+            || self.front_ends.is_own(&profile.host.front_end)
             || self.command_sets.is_own(&profile.host.command_set)
     }
 
@@ -106,12 +179,13 @@ impl Pieces {
         content: Content,
     ) -> Result<Box<dyn Translation>, BuildError> {
         let kind = &profile.ftl.kind;
-        let facts = build::media_facts(profile, content);
-        let translation = self.translations.find(kind)?(profile, &facts)?;
+        let facts = configure::media_facts(profile, content);
+        let decisions = self.make_decisions(profile)?;
+        let translation = self.translations.find(kind)?(profile, &facts, decisions)?;
         let (needs, capacity) = (translation.needs(), translation.capacity_bytes());
         let refuse = |reason| Err(value("ftl.kind", reason));
-        if needs.nvram_bytes > life::RECORD_AT {
-            let (wants, has) = (needs.nvram_bytes, life::RECORD_AT);
+        if needs.nvram_bytes > FRONT_END_AT {
+            let (wants, has) = (needs.nvram_bytes, FRONT_END_AT);
             return refuse(format!("\"{kind}\" must do with {has} bytes of NVRAM, but wants {wants}"));
         }
         let page = u64::from(facts.geometry.page_bytes);

@@ -1,16 +1,36 @@
 //! The pieces that a profile can choose from, by name.
 
-use crate::build::{self, BuildError, value};
-use crate::profile::Profile;
-use aster_ftl::PageMapping;
-use aster_hostif::Nvm;
-use aster_parties::{CommandSet, MediaFacts, Translation};
+use crate::configure::{self, BuildError, value};
+use crate::profile::{AssignerName, Profile};
+use aster_ftl::{Assigner, CostBenefit, Greedy, PageMapping};
+use aster_hostif::{Nvm, Nvme};
+use aster_parties::{
+    CommandSet, FrontEndFacts, FrontEndPiece, MediaFacts, Placement, Translation, VictimPolicy,
+};
 use aster_sched::cosmos::Cosmos;
 use aster_sched::{FlashScheduler, PassThrough, Workers};
 use std::collections::BTreeMap;
 
 /// Makes a translation of what a profile says, for such media. It starts nothing.
-pub type MakeTranslation = Box<dyn Fn(&Profile, &MediaFacts) -> Result<Box<dyn Translation>, BuildError>>;
+pub type MakeTranslation =
+    Box<dyn Fn(&Profile, &MediaFacts, Decisions) -> Result<Box<dyn Translation>, BuildError>>;
+
+/// Makes a victim policy of what a profile says.
+pub type MakeVictimPolicy = Box<dyn Fn(&Profile) -> Result<Box<dyn VictimPolicy>, BuildError>>;
+
+/// Makes a placement of what a profile says.
+pub type MakePlacement = Box<dyn Fn(&Profile) -> Result<Box<dyn Placement>, BuildError>>;
+
+/// What is decided for a translation by pieces that a profile chooses.
+pub struct Decisions {
+    /// Chooses what garbage collection empties.
+    pub victims: Box<dyn VictimPolicy>,
+    /// Says which LUN a logical page belongs to.
+    pub placement: Box<dyn Placement>,
+}
+
+/// Makes a front end of what a profile says, for such a drive. It starts nothing.
+pub type MakeFrontEnd = Box<dyn Fn(&Profile, FrontEndFacts) -> Result<Box<dyn FrontEndPiece>, BuildError>>;
 
 /// Makes a command set of what a profile says.
 pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, BuildError>>;
@@ -60,9 +80,50 @@ impl<M> Registry<M> {
 
 impl Default for Registry<MakeTranslation> {
     fn default() -> Self {
-        let page_mapping: MakeTranslation =
-            Box::new(|profile, facts| Ok(Box::new(PageMapping::new(build::ftl(profile, facts))?)));
+        let page_mapping: MakeTranslation = Box::new(|profile, facts, Decisions { victims, placement }| {
+            let ours = PageMapping::new(configure::ftl(profile, facts))?;
+            Ok(Box::new(ours.deciding(victims, &*placement)?))
+        });
         Registry::of("ftl.kind", [("page-mapping", page_mapping)])
+    }
+}
+
+impl Default for Registry<MakeFrontEnd> {
+    fn default() -> Self {
+        let nvme: MakeFrontEnd = Box::new(|profile, facts| {
+            let FrontEndFacts { name, serial, content, capacity_bytes, command_set } = facts;
+            let mut config = configure::host(profile, &name, content, capacity_bytes);
+            if let Some(serial) = serial {
+                config.serial = serial;
+            }
+            Ok(Box::new(Nvme::new(config, configure::pci_ids(profile), command_set)?))
+        });
+        Registry::of("host.front_end", [("nvme", nvme)])
+    }
+}
+
+impl Default for Registry<MakeVictimPolicy> {
+    fn default() -> Self {
+        let greedy: MakeVictimPolicy = Box::new(|_| Ok(Box::new(Greedy)));
+        let cost_benefit: MakeVictimPolicy = Box::new(|_| Ok(Box::new(CostBenefit)));
+        Registry::of("ftl.victims", [("greedy", greedy), ("cost-benefit", cost_benefit)])
+    }
+}
+
+impl Default for Registry<MakePlacement> {
+    fn default() -> Self {
+        let assigner = |name: AssignerName| -> (&'static str, MakePlacement) {
+            let make: MakePlacement = Box::new(move |profile| {
+                Ok(Box::new(match name {
+                    AssignerName::ChannelFirst => Assigner::ChannelFirst,
+                    AssignerName::WayFirst => Assigner::WayFirst,
+                    AssignerName::Random => Assigner::Random { seed: profile.seed },
+                }))
+            });
+            (name.name(), make)
+        };
+        let ours = [AssignerName::ChannelFirst, AssignerName::WayFirst, AssignerName::Random];
+        Registry::of("ftl.placement", ours.map(assigner))
     }
 }
 
@@ -78,8 +139,8 @@ impl Default for Registry<MakeScheduler> {
         // What they choose by is the drive's task scheduler.
         let workers = || -> MakeScheduler { Box::new(|_| Ok(Box::new(Workers))) };
         let cosmos: MakeScheduler = Box::new(|profile| {
-            let flash = build::flash(profile)?;
-            Ok(Box::new(Cosmos(build::big_loop(profile, &flash))))
+            let flash = configure::flash(profile)?;
+            Ok(Box::new(Cosmos(configure::big_loop(profile, &flash))))
         });
         let pass_through: MakeScheduler = Box::new(|profile| {
             let slots_per_channel = profile.array_geometry().luns_per_channel() as u16;

@@ -1,9 +1,8 @@
 //! What SMART says of the media: what the translation knows of blocks, and how far the cells are worn.
 
 use crate::profile::Profile;
-use aster_hostif::{FrontEnd, MediaHealth};
 use aster_nand::NandInspect;
-use aster_parties::TranslationView;
+use aster_parties::{FrontEnd, MediaHealth, TranslationView};
 use aster_units::{BlockAddr, Geometry, LunIndex, Restriction};
 use std::rc::Rc;
 
@@ -12,7 +11,7 @@ pub(crate) fn watch(
     profile: &Profile,
     inspect: NandInspect,
     translation: &dyn TranslationView,
-    front: &Rc<FrontEnd>,
+    front: &Rc<dyn FrontEnd>,
 ) {
     let (geometry, restriction) = (profile.used_geometry(), profile.restriction());
     let endurance = u64::from(profile.package.endurance.max(1));
@@ -24,7 +23,7 @@ pub(crate) fn watch(
     translation.watch_media(Box::new(move |media| {
         let erases = worn + (inspect.totals_of_drive().erases - opened);
         let used = erases * 100 / (blocks * endurance);
-        front.set_media_health(MediaHealth {
+        front.media_changed(MediaHealth {
             available_spare: media.available_spare,
             available_spare_threshold: threshold,
             percentage_used: used.min(255) as u8,

@@ -1,7 +1,7 @@
 //! Wires the channels: engines and packages below, the controller that the profile names above them.
 
-use crate::build::{self, BuildError};
 use crate::channels::{ChannelEngine, ChannelHardware};
+use crate::configure::{self, BuildError};
 use crate::pieces::MakeArbiter;
 use crate::profile::{ControllerName, Profile};
 use aster_channel::fixed::{Control, FixedConfig, FixedController};
@@ -13,7 +13,7 @@ use aster_ports::channel::ChannelPort;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use aster_ports::resource::SharedBandwidth;
-use aster_sched::{Gate, LunPlace};
+use aster_sched::{BringUpGate, LunPlace};
 use aster_units::{BufferId, ChannelId, Content, Geometry, LunAddr, LunIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ pub(crate) struct Channels {
     /// The LUNs, channel by channel, in the order of the channel's slots.
     pub(crate) luns: Vec<LunPlace>,
     /// Opens when the packages have been brought up.
-    pub(crate) gate: Rc<Gate>,
+    pub(crate) gate: Rc<BringUpGate>,
     /// Why they could not be.
     pub(crate) fault: Rc<RefCell<Option<String>>>,
 }
@@ -70,7 +70,7 @@ fn control(name: ControllerName) -> Option<Control> {
 }
 
 /// What a fixed controller is built to know is what flash software is told.
-fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> FixedConfig {
+fn fixed_config(profile: &Profile, flash: &FlashConfig, polled: bool) -> FixedConfig {
     FixedConfig {
         layout: flash.layout,
         geometry: flash.shape.geometry,
@@ -82,11 +82,11 @@ fn fixed_config(profile: &Profile, flash: &FlashConfig, detached: bool) -> Fixed
         one_shot: flash.variant.commands.one_shot,
         t_one_shot: flash.variant.one_shot_program,
         scramble: flash.scramble,
-        clock_period: build::clock(profile).period,
+        clock_period: configure::clock(profile).period,
         poll_interval: flash.poll.interval,
         poll_early: flash.poll.early,
         patience: flash.poll.patience,
-        detached,
+        polled,
     }
 }
 
@@ -100,23 +100,23 @@ impl Channels {
         arbiter: Option<&MakeArbiter>,
     ) -> Result<Self, BuildError> {
         let Surroundings { exec, profile, geometry, dram, recorder, .. } = *around;
-        let flash = Rc::new(build::flash(profile)?);
+        let flash = Rc::new(configure::flash(profile)?);
         let fixed_config = fixed_config(profile, &flash, around.completions.is_some());
         let control = control(profile.channel.controller);
         let packages = profile.array_geometry();
-        let solvers = build::solvers(profile);
+        let solvers = configure::solvers(profile);
         let (mut engines, mut ports, mut fixed, mut places) = (vec![], vec![], vec![], vec![]);
         for (channel, of_channel) in (0..packages.channels).zip(packages_of_channels) {
             let slots = packages.luns_per_channel() as usize;
             let port = ChannelPort::new(exec, ChannelId(channel), usize::from(packages.ways), slots);
             let arbiter = match arbiter {
                 Some(make) => Some(make(port.id(), slots)),
-                None => build::transactions(profile).arbiter(slots),
+                None => configure::transactions(profile).arbiter(slots),
             };
             if let Some(arbiter) = arbiter {
                 port.set_arbiter(arbiter);
             }
-            let engine = build::engine(
+            let engine = configure::engine(
                 profile,
                 &around.buses[usize::from(channel)],
                 solvers[usize::from(channel)].clone(),
@@ -143,7 +143,7 @@ impl Channels {
             }
             ports.push(port);
         }
-        let (gate, fault) = (Rc::new(Gate::default()), Rc::new(RefCell::new(None)));
+        let (gate, fault) = (Rc::new(BringUpGate::default()), Rc::new(RefCell::new(None)));
         Ok(Channels { engines, fixed, ports, flash, luns: places, gate, fault })
     }
 
@@ -188,7 +188,7 @@ struct BringUp {
     luns: Vec<Lun>,
     dram: SharedDram,
     scratch: BufferId,
-    gate: Rc<Gate>,
+    gate: Rc<BringUpGate>,
     fixed: Vec<Rc<FixedController>>,
     fault: Rc<RefCell<Option<String>>>,
 }

@@ -2,11 +2,12 @@
 
 use crate::latency::Spread;
 use crate::report::{KindReport, rate_text};
-use aster_device::bench::{
-    Bench, BenchError, FlashStatus, Kind, Limits, Operation, Pattern, Prepared, Ran, Sample, Work,
-};
 use aster_device::control::SegmentKind;
 use aster_device::profile::{ControllerName, Profile};
+use aster_run_bench::{
+    Bench, BenchError, BenchOperation, BenchWork, FlashStatus, Limits, Pattern, Prepared, Ran, Sample,
+    WorkKind,
+};
 use aster_run_virtual::events::Recorder;
 use aster_units::Content;
 use serde::Serialize;
@@ -32,12 +33,12 @@ pub struct Setup {
     /// The row of the package's level table that reads use (READ RETRY); a fresh part's when absent.
     pub read_level: Option<u8>,
     /// What is injected.
-    pub work: Work,
+    pub work: BenchWork,
 }
 
 /// A part of the measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum BenchStage {
     /// What reads will read is programmed.
     Prepare,
     /// The work.
@@ -108,13 +109,13 @@ pub struct ChannelReport {
 pub fn run(
     setup: &Setup,
     recorder: &Recorder,
-    progress: &mut dyn FnMut(Stage, f64) -> bool,
+    progress: &mut dyn FnMut(BenchStage, f64) -> bool,
     begins: &mut dyn FnMut(&Bench),
     follows: &mut dyn FnMut(&Bench, u64),
 ) -> Result<ChannelReport, BenchError> {
     let wall = Instant::now();
     let bench = Bench::power_on(&setup.profile, setup.luns, setup.depth, setup.content, recorder)?;
-    let prepared: Prepared = bench.prepare(&setup.work, &mut |share| progress(Stage::Prepare, share))?;
+    let prepared: Prepared = bench.prepare(&setup.work, &mut |share| progress(BenchStage::Prepare, share))?;
     bench.set_age_hours(setup.age_hours);
     if let Some(level) = setup.read_level {
         bench.set_read_level(level)?;
@@ -130,7 +131,7 @@ pub fn run(
             bench.now().since(started).as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE)
         });
         let asked = tally.asked(setup.work.operation);
-        progress(Stage::Measure, of_time.max(asked as f64 / setup.work.requests as f64))
+        progress(BenchStage::Measure, of_time.max(asked as f64 / setup.work.requests as f64))
     });
     let control_words = bench.access_counts().zip(counted).map(|(after, before)| {
         SegmentKind::ALL.map(|kind| (kind.name(), after.of(kind) - before.of(kind))).into_iter().collect()
@@ -148,7 +149,8 @@ struct Tally {
     first_failure: Option<String>,
 }
 
-const KINDS: [(Kind, &str); 3] = [(Kind::Read, "read"), (Kind::Program, "program"), (Kind::Erase, "erase")];
+const KINDS: [(WorkKind, &str); 3] =
+    [(WorkKind::Read, "read"), (WorkKind::Program, "program"), (WorkKind::Erase, "erase")];
 
 impl Default for Tally {
     fn default() -> Self {
@@ -182,19 +184,19 @@ impl Tally {
 
     /// Operations that were asked for: without the erases before programs, and the reads that a suspended one
     /// lets through.
-    fn asked(&self, operation: Operation) -> u64 {
+    fn asked(&self, operation: BenchOperation) -> u64 {
         let [reads, programs, erases] = [0, 1, 2].map(|kind: usize| self.kinds[kind].0);
         let own = match operation {
-            Operation::Mixed => return reads + programs,
-            Operation::Read => Kind::Read,
-            Operation::Program => Kind::Program,
-            Operation::Erase => Kind::Erase,
-            Operation::Flash(operation) => operation.kind(),
+            BenchOperation::Mixed => return reads + programs,
+            BenchOperation::Read => WorkKind::Read,
+            BenchOperation::Program => WorkKind::Program,
+            BenchOperation::Erase => WorkKind::Erase,
+            BenchOperation::Flash(operation) => operation.kind(),
         };
         match own {
-            Kind::Read => reads,
-            Kind::Program => programs,
-            Kind::Erase => erases,
+            WorkKind::Read => reads,
+            WorkKind::Program => programs,
+            WorkKind::Erase => erases,
         }
     }
 }
@@ -274,13 +276,13 @@ pub fn controller_name(controller: ControllerName) -> &'static str {
     }
 }
 
-fn operation_name(operation: Operation) -> &'static str {
+fn operation_name(operation: BenchOperation) -> &'static str {
     match operation {
-        Operation::Read => "read",
-        Operation::Program => "program",
-        Operation::Erase => "erase",
-        Operation::Mixed => "mixed",
-        Operation::Flash(operation) => operation.name(),
+        BenchOperation::Read => "read",
+        BenchOperation::Program => "program",
+        BenchOperation::Erase => "erase",
+        BenchOperation::Mixed => "mixed",
+        BenchOperation::Flash(operation) => operation.name(),
     }
 }
 
@@ -366,7 +368,7 @@ mod tests {
     use super::*;
     use aster_device::profile::shipped;
 
-    fn measured(controller: ControllerName, work: Work) -> ChannelReport {
+    fn measured(controller: ControllerName, work: BenchWork) -> ChannelReport {
         let mut profile = shipped("ideal").unwrap();
         profile.channel.controller = controller;
         let setup = Setup {
@@ -382,8 +384,8 @@ mod tests {
         run(&setup, &Recorder::default(), &mut |_, _| true, &mut |_| {}, &mut |_, _| {}).unwrap()
     }
 
-    const READS: Work = Work {
-        operation: Operation::Read,
+    const READS: BenchWork = BenchWork {
+        operation: BenchOperation::Read,
         pattern: Pattern::Sequential,
         requests: 200,
         time: None,
@@ -408,7 +410,8 @@ mod tests {
 
     #[test]
     fn erases_have_no_bus_limit_and_no_bytes() {
-        let report = measured(ControllerName::Synchronous, Work { operation: Operation::Erase, ..READS });
+        let report =
+            measured(ControllerName::Synchronous, BenchWork { operation: BenchOperation::Erase, ..READS });
         assert_eq!((report.bus_limit_iops, report.bus_limit_mb_per_s), (None, None));
         assert_eq!(report.kinds[0].mb_per_s, Some(0.0));
         assert!(report.table().contains("array"), "{}", report.table());
@@ -417,7 +420,7 @@ mod tests {
     #[test]
     fn reading_a_part_of_each_page_moves_fewer_bytes_faster() {
         let whole = measured(ControllerName::Synchronous, READS);
-        let part = measured(ControllerName::Synchronous, Work { sectors: Some(1), ..READS });
+        let part = measured(ControllerName::Synchronous, BenchWork { sectors: Some(1), ..READS });
         assert_eq!(part.kinds[0].bytes * 4, whole.kinds[0].bytes);
         assert!(part.iops > whole.iops && part.bus_limit_iops > whole.bus_limit_iops);
     }

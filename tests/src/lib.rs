@@ -5,6 +5,7 @@
 pub mod fuzz;
 pub mod guest;
 pub mod live;
+pub mod mailbox;
 mod small_disk;
 
 pub use small_disk::SmallDisk;

@@ -1,7 +1,6 @@
 //! Channel controllers on a bench: what they answer against an oracle, in which order they drive the bus, and
 //! how near they come to what the bus allows.
 
-use aster_device::bench::{Bench, Kind, Operation, Pattern, Work, set_rate};
 use aster_device::control::{Answer, ControlWord, SegmentKind};
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::{
@@ -11,6 +10,7 @@ use aster_events::Recorder;
 use aster_ports::channel::BusTap;
 use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, Outcome, Phase, Target};
 use aster_ports::package::BurstTiming;
+use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern, WorkKind, set_rate};
 use aster_tests::{cases, profile};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ fn run_until_idle(bench: &Bench) {
     }
 }
 
-fn work(operation: Operation, requests: u64) -> Work {
-    Work { operation, pattern: Pattern::Sequential, requests, time: None, sectors: None, seed: 1 }
+fn work(operation: BenchOperation, requests: u64) -> BenchWork {
+    BenchWork { operation, pattern: Pattern::Sequential, requests, time: None, sectors: None, seed: 1 }
 }
 
 // ---- against an oracle ----
@@ -396,7 +396,7 @@ fn administrative_words_are_answered_without_the_driver() {
 // ---- as fast as the bus allows ----
 
 /// Share of the derived bus limit that a controller reaches with 8 LUNs, sequential.
-fn share_of_the_bus(controller: ControllerName, operation: Operation) -> f64 {
+fn share_of_the_bus(controller: ControllerName, operation: BenchOperation) -> f64 {
     let profile = profile("cosmos-plus", |p| p.channel.controller = controller);
     let bench = bench(&profile, 8, 32, Content::Fingerprint);
     let work = work(operation, 4_000);
@@ -415,7 +415,7 @@ fn share_of_the_bus(controller: ControllerName, operation: Operation) -> f64 {
 #[test]
 fn each_controller_reaches_97_percent_of_the_bus_at_8_luns() {
     for controller in ALL {
-        let share = share_of_the_bus(controller, Operation::Read);
+        let share = share_of_the_bus(controller, BenchOperation::Read);
         assert!((0.97..1.0).contains(&share), "{controller:?}: {share:.4}");
     }
 }
@@ -430,7 +430,7 @@ fn two_luns_work_while_the_other_moves_its_page() {
             p.channel.timing_mode = 4;
         });
         let bench = bench(&profile, 2, 8, Content::Fingerprint);
-        let work = work(Operation::Read, 400);
+        let work = work(BenchOperation::Read, 400);
         let prepared = bench.prepare(&work, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
         let ran = bench.run(prepared, &mut |_| true);
         let share = 400.0 / ran.simulated.as_secs_f64() / bench.limits(&work).least();
@@ -442,24 +442,26 @@ fn two_luns_work_while_the_other_moves_its_page() {
 #[test]
 fn each_operation_and_pattern_runs_over_each_controller_without_a_wrong_page() {
     for controller in ALL {
-        for operation in [Operation::Read, Operation::Program, Operation::Erase, Operation::Mixed] {
+        for operation in
+            [BenchOperation::Read, BenchOperation::Program, BenchOperation::Erase, BenchOperation::Mixed]
+        {
             for pattern in [Pattern::Sequential, Pattern::Random] {
                 let profile = profile("tiny", |p| p.channel.controller = controller);
                 let bench = bench(&profile, 4, 7, Content::Full);
                 // Programs go round the tiny LUNs and erase what they fill again.
-                let work = Work { pattern, sectors: Some(2), ..work(operation, 3_000) };
+                let work = BenchWork { pattern, sectors: Some(2), ..work(operation, 3_000) };
                 let (mut asked, mut erases) = (0, 0);
                 let prepared = bench.prepare(&work, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
                 let ran = bench.run(prepared, &mut |sample| {
                     assert!(sample.right && sample.status == FlashStatus::Done, "{operation:?} {sample:?}");
                     match sample.kind {
-                        Kind::Erase if operation != Operation::Erase => erases += 1,
+                        WorkKind::Erase if operation != BenchOperation::Erase => erases += 1,
                         _ => asked += 1,
                     }
                     true
                 });
                 assert_eq!((asked, ran.channel.failed), (3_000, 0));
-                assert_eq!(erases > 0, matches!(operation, Operation::Program | Operation::Mixed));
+                assert_eq!(erases > 0, matches!(operation, BenchOperation::Program | BenchOperation::Mixed));
                 let reached = 3_000.0 / ran.simulated.as_secs_f64();
                 assert!(
                     reached < bench.limits(&work).least() * 1.1,
@@ -474,7 +476,7 @@ fn each_operation_and_pattern_runs_over_each_controller_without_a_wrong_page() {
 fn a_bench_stops_when_it_is_told_to_or_its_time_is_up() {
     let profile = profile("ideal", |_| {});
     let bench = bench(&profile, 2, 4, Content::Fingerprint);
-    let forever = Work { requests: u64::MAX, ..work(Operation::Erase, 0) };
+    let forever = BenchWork { requests: u64::MAX, ..work(BenchOperation::Erase, 0) };
     let mut seen = 0;
     let prepared = bench.prepare(&forever, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
     bench.run(prepared, &mut |_| {
@@ -482,7 +484,7 @@ fn a_bench_stops_when_it_is_told_to_or_its_time_is_up() {
         seen < 10
     });
     assert!((10..=14).contains(&seen), "{seen}");
-    let timed = Work { time: Some(Duration::from_millis(30)), ..forever };
+    let timed = BenchWork { time: Some(Duration::from_millis(30)), ..forever };
     let prepared = bench.prepare(&timed, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
     let ran = bench.run(prepared, &mut |_| true);
     assert!(ran.simulated >= Duration::from_millis(30) && ran.simulated < Duration::from_millis(40));
@@ -493,9 +495,11 @@ fn a_bench_that_can_not_be_is_refused_in_words() {
     let refused = |change: fn(&mut Profile), luns, depth| {
         let profile = profile("tiny", change);
         match Bench::power_on(&profile, luns, depth, None, &Recorder::default()) {
-            Ok(bench) => {
-                bench.prepare(&work(Operation::Read, 1), &mut |_| true).err().expect("an error").to_string()
-            }
+            Ok(bench) => bench
+                .prepare(&work(BenchOperation::Read, 1), &mut |_| true)
+                .err()
+                .expect("an error")
+                .to_string(),
             Err(error) => error.to_string(),
         }
     };

@@ -292,7 +292,8 @@ impl EventSink for Order {
                 };
                 assert!(
                     may,
-                    "{at}: operation {kind} of entry {buffer} was delivered beside {under_way:?}, filled: {filled}"
+                    "{at}: operation {kind} of entry {buffer} was delivered beside {under_way:?}, filled: \
+                     {filled}"
                 );
                 *filled &= ![RX, TRIGGER].contains(&kind);
                 under_way.push(kind);

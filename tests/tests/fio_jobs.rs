@@ -32,7 +32,8 @@ fn three(first: &str, second: &str) -> Vec<Statistics> {
     run(
         &ideal(),
         &format!(
-            "[short]\nrw=randread\nnumber_ios=100\nsize=1m\n{first}\n[long]\n{long}\n{second}\n[next]\nstonewall\n{long}\nend_fsync=1\n"
+            "[short]\nrw=randread\nnumber_ios=100\nsize=1m\n{first}\n[long]\n{long}\n{second}\n[next]\n\
+             stonewall\n{long}\nend_fsync=1\n"
         ),
     )
 }
@@ -56,7 +57,8 @@ fn with_exitall_the_jobs_of_a_group_end_with_the_first() {
 
 #[test]
 fn with_exitall_on_error_only_a_failure_takes_the_others_along() {
-    let slow = "[slow]\nrw=read\nthinktime=100ms\nthinktime_blocks=1\nruntime=4\ntime_based\nrate_iops_min=50\nsize=1m\n";
+    let slow = "[slow]\nrw=read\nthinktime=100ms\nthinktime_blocks=1\nruntime=4\ntime_based\n\
+                rate_iops_min=50\nsize=1m\n";
     let calm = "[calm]\nrw=read\nthinktime=50ms\nruntime=5\ntime_based\nsize=1m\n";
     let plain = run(&ideal(), &format!("{slow}{calm}"));
     let Some(Failure::TooSlow(missed)) = &plain[0].first_failure else { panic!("{:?}", plain[0]) };
@@ -81,7 +83,8 @@ fn a_job_ends_when_it_is_steady_and_says_when_it_was() {
     // A drive that fills and begins to collect is not.
     let all = run(
         &ideal(),
-        "[j]\nrw=randread\nthinktime=3ms\nruntime=100ms\ntime_based\nsize=1m\nss_dur=10ms\nss_interval=1ms\nss=iops:2%\n",
+        "[j]\nrw=randread\nthinktime=3ms\nruntime=100ms\ntime_based\nsize=1m\nss_dur=10ms\nss_interval=1ms\n\
+         ss=iops:2%\n",
     );
     let outcome = all[0].steady_state.expect("it was asked for");
     assert!(outcome.attained.is_none() && outcome.value.is_some_and(|v| v > 2.0), "{outcome:?}");
@@ -93,7 +96,8 @@ fn a_job_ends_when_it_is_steady_and_says_when_it_was() {
 fn a_rate_in_bytes_is_kept_evenly_and_at_random() {
     for process in ["linear", "poisson"] {
         let text = format!(
-            "[j]\nrw=randrw\nbs=4k,16k\nrate=40m,80m\nrate_process={process}\niodepth=32\ntime_based\nruntime=500ms\nsize=8m\n"
+            "[j]\nrw=randrw\nbs=4k,16k\nrate=40m,80m\nrate_process={process}\niodepth=32\ntime_based\n\
+             runtime=500ms\nsize=8m\n"
         );
         let all = run(&ideal(), &text);
         let seconds = lasted(&all[0]).as_secs_f64();

@@ -2,7 +2,6 @@
 //! without.
 
 use aster_device::Media;
-use aster_device::bench::Bench;
 use aster_device::plug::operations::{
     erase_with_read, resume_program, slc_erase, slc_program, slc_read, start_program, suspend_program,
 };
@@ -14,6 +13,7 @@ use aster_device::profile::{
 use aster_device::wave::{Change, Level, WaveFilter, WaveTap};
 use aster_events::{Event, EventSink, Recorder};
 use aster_ports::flash::Target;
+use aster_run_bench::Bench;
 use aster_run_virtual::Machine;
 use aster_tests::{config, drive, job, profile, run_with};
 use aster_units::{
@@ -138,7 +138,7 @@ fn observe(profile: &Profile, stuck: bool, watched: bool) -> Observed {
     let configuration: Vec<u32> = (0..256).map(|dword| m.device().config_read(4 * dword, 4)).collect();
     let told = format!(
         "{configuration:x?} {:x} {:?} {:?} {:?}",
-        m.device().bar_read(0, 8),
+        m.device().bar_read(0, 0, 8),
         m.driver().identity().map(|i| (i.vid, i.ssvid, i.mn, i.mdts)),
         m.driver().namespace(),
         (health.percentage_used, health.available_spare_threshold, health.critical_warning),
@@ -488,6 +488,8 @@ const CASES: &[Case] = &cases! {
     "ftl.slice_workers" Run => |p| p.ftl.slice_workers = 2,
     "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
+    "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),
+    "ftl.victims" Run => |p| p.ftl.victims = "cost-benefit".to_owned(),
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
     "ftl.gc_depth" Run => |p| p.ftl.gc_depth = 1,
     "ftl.checkpoint_pages" Run => |p| p.ftl.checkpoint_pages = 100,
@@ -584,7 +586,7 @@ fn no_key_is_left_out() {
     // The description is for people who list profiles; it has no part in the drive. Patience has its own
     // test. The translations that there are to choose from depend on who brings some, and what is their own
     // on them (translations.rs).
-    let elsewhere = ["description", "poll.patience", "ftl.kind", "host.command_set", "own"];
+    let elsewhere = ["description", "poll.patience", "ftl.kind", "host.front_end", "host.command_set", "own"];
     let tested: BTreeSet<String> = CASES.iter().map(|c| c.key).chain(elsewhere).map(str::to_owned).collect();
     let keys = listed();
     let (without_case, unknown): (Vec<_>, Vec<_>) =

@@ -3,7 +3,7 @@
 use aster_device::Media;
 use aster_device::profile::Profile;
 use aster_events::Recorder;
-use aster_events::monitor::{Entry, OperationMonitor, Sample, WriteAmplification};
+use aster_events::monitor::{OperationMonitor, Sample, TableEntry, WriteAmplification};
 use aster_tests::{big_loop, drive, job, machine, profile, run, versioned};
 use aster_units::{Content, Duration};
 use aster_workload::{Access, Mix};
@@ -19,7 +19,7 @@ fn amplification(profile: &Profile) -> (f64, f64) {
     let before = m.device().stats().ftl;
     let last = Rc::new(RefCell::new(f64::NAN));
     let into = Rc::clone(&last);
-    let each = move |_: &[Entry], sample: Sample<'_>| *into.borrow_mut() = sample.values[1];
+    let each = move |_: &[TableEntry], sample: Sample<'_>| *into.borrow_mut() = sample.values[1];
     let mut monitor = OperationMonitor::new(Duration::from_secs(1_000), m.now(), each);
     monitor.insert(m.now(), Box::new(WriteAmplification::new(m.device().geometry()))).unwrap();
     let monitor = Rc::new(RefCell::new(monitor));

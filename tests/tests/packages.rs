@@ -1,11 +1,11 @@
 //! The shipped packages on a bench: each boots as what it says it is, and serves I3 requests with its own
 //! commands.
 
-use aster_device::bench::Bench;
 use aster_device::profile::{PACKAGES, Profile};
 use aster_device::units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, Rng, SectorRange};
 use aster_events::Recorder;
 use aster_ports::flash::{Flags, FlashRequest, FlashStatus, Phase, Target};
+use aster_run_bench::Bench;
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -2,7 +2,7 @@
 //! keeps what the host writes in its own memory and never touches flash.
 
 use aster_device::plug::{
-    ByteRange, CommandPort, Completion, DmaDirection, DmaError, DmaRequest, DriveState, Function,
+    ByteRange, CommandPort, Completion, DmaDirection, DmaError, DmaPart, DmaRequest, DriveState, Function,
     HostCommand, HostOp, HostStatus, MediaFacts, MediaState, PieceError, SharedDram, Translation,
     TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
 };
@@ -76,6 +76,7 @@ impl Held {
             }
             HostOp::Compare => return HostStatus::CompareFailure,
             HostOp::Flush | HostOp::Shutdown | HostOp::Format { .. } => Ok(()),
+            _ => return HostStatus::Refused,
         };
         moved.map_or(HostStatus::DataTransfer, |()| HostStatus::Success)
     }
@@ -101,6 +102,7 @@ impl Held {
             let request = DmaRequest {
                 command: command.id,
                 direction: if write { DmaDirection::FromHost } else { DmaDirection::ToHost },
+                part: DmaPart::Data,
                 offset: offset as u32,
                 buffer: BUFFER,
                 buffer_offset: 0,

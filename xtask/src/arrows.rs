@@ -29,6 +29,7 @@ const ARROWS: &[Arrow] = &[
     Arrow { from: "device", to: &["firmware/*", "hardware/*", "base/*"] },
     Arrow { from: "rtl/bench", to: &["base/*"] },
     Arrow { from: "rtl/cosim", to: &["base/*"] },
+    Arrow { from: "run/bench", to: &["device", "firmware/*", "hardware/*", "base/*"] },
     Arrow { from: "run/cosim", to: &["device", "host/*", "base/*", "rtl/cosim"] },
     Arrow { from: "run/guard", to: &[] },
     Arrow { from: "run/live", to: &["device", "host/*", "base/*", "run/guard"] },
@@ -133,6 +134,9 @@ mod tests {
             ("device", "firmware/hostif"),
             ("run/live", "device"),
             ("run/live", "run/guard"),
+            ("run/bench", "device"),
+            ("run/bench", "hardware/nand"),
+            ("lab", "run/bench"),
             ("run/cosim", "rtl/cosim"),
             ("lab", "run/virtual"),
             ("cli", "lab"),
@@ -162,6 +166,9 @@ mod tests {
             ("host/driver", "firmware/hostif"),
             ("device", "host/driver"),
             ("device", "run/virtual"),
+            ("device", "run/bench"),
+            ("run/bench", "host/driver"),
+            ("run/virtual", "hardware/nand"),
             ("run/virtual", "firmware/ftl"),
             ("run/virtual", "rtl/cosim"),
             ("run/virtual", "run/guard"),
@@ -214,7 +221,8 @@ mod tests {
         let said = found[0].to_string();
         assert_eq!(
             said,
-            "firmware/ftl/Cargo.toml: firmware/ftl must not use hardware/nand; it may use base/*, firmware/flash, firmware/ftl"
+            "firmware/ftl/Cargo.toml: firmware/ftl must not use hardware/nand; it may use base/*, \
+             firmware/flash, firmware/ftl"
         );
     }
 }

@@ -268,12 +268,16 @@ fn rust_fields(out: &mut String, interface: &Interface) {
 }
 
 fn rust_verdicts(out: &mut String, interface: &Interface) {
-    out.push_str("\n/// What becomes of a transaction.\n#[derive(Clone, Copy, PartialEq, Eq, Debug)]\npub enum Verdict {\n");
+    out.push_str(
+        "\n/// What becomes of a transaction.\n#[derive(Clone, Copy, PartialEq, Eq, Debug)]\npub \
+                  enum Verdict {\n",
+    );
     for (name, verdict) in &interface.verdicts {
         let _ = writeln!(out, "    /// {}\n    {} = {},", verdict.doc, camel(name), verdict.value);
     }
     out.push_str(
-        "}\n\nimpl Verdict {\n    /// All of them, in the order of their codes.\n    pub const ALL: &'static [Verdict] = &[\n",
+        "}\n\nimpl Verdict {\n    /// All of them, in the order of their codes.\n    pub const ALL: &'static \
+         [Verdict] = &[\n",
     );
     for (name, _) in &interface.verdicts {
         let _ = writeln!(out, "        Verdict::{},", camel(name));
@@ -302,7 +306,8 @@ fn rust_registers(out: &mut String, interface: &Interface) {
         if let Some(stride) = r.stride {
             let _ = writeln!(
                 out,
-                "    /// Bytes from one of the {} to the next.\n    pub const {name}_STRIDE: u16 = {stride:#x};",
+                "    /// Bytes from one of the {} to the next.\n    pub const {name}_STRIDE: u16 = \
+                 {stride:#x};",
                 r.count.unwrap_or(1)
             );
         }
@@ -316,21 +321,33 @@ fn rust_table(out: &mut String, interface: &Interface) {
         out,
         "\n/// Words that a packed cycle table takes.\npub const TABLE_WORDS: usize = {words};"
     );
-    out.push_str("\n/// The cycle table of one interface and timing mode, as the controller keeps it. In\n/// cycles unless it says phases.\n");
+    out.push_str(
+        "\n/// The cycle table of one interface and timing mode, as the controller keeps it. In\n\
+                  /// cycles unless it says phases.\n",
+    );
     out.push_str("#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]\npub struct CycleRegisters {\n");
     for entry in &interface.table {
         let _ = writeln!(out, "    /// {}\n    pub {}: u16,", entry.doc, entry.name);
     }
     out.push_str("}\n\nimpl CycleRegisters {\n");
-    out.push_str("    /// The table as register words.\n    ///\n    /// # Errors\n    /// The name of an entry that is too great for its field.\n");
-    out.push_str("    pub fn pack(&self) -> Result<[u64; TABLE_WORDS], &'static str> {\n        let mut words = [0; TABLE_WORDS];\n        for (name, word, field, value) in [\n");
+    out.push_str(
+        "    /// The table as register words.\n    ///\n    /// # Errors\n    /// The name of an \
+                  entry that is too great for its field.\n",
+    );
+    out.push_str(
+        "    pub fn pack(&self) -> Result<[u64; TABLE_WORDS], &'static str> {\n        let mut \
+                  words = [0; TABLE_WORDS];\n        for (name, word, field, value) in [\n",
+    );
     for Placed { name, word, lsb, width, .. } in &interface.table {
         let _ = writeln!(
             out,
             "            (\"{name}\", {word}usize, Field {{ lsb: {lsb}, width: {width} }}, self.{name}),"
         );
     }
-    out.push_str("        ] {\n            if u64::from(value) > field.max() {\n                return Err(name);\n            }\n");
+    out.push_str(
+        "        ] {\n            if u64::from(value) > field.max() {\n                return \
+                  Err(name);\n            }\n",
+    );
     out.push_str(
         "            words[word] |= field.put(u64::from(value));\n        }\n        Ok(words)\n    }\n}\n",
     );
@@ -339,7 +356,8 @@ fn rust_table(out: &mut String, interface: &Interface) {
 /// The generated SystemVerilog header, for `include inside a module.
 pub fn verilog(interface: &Interface) -> String {
     let mut out = format!(
-        "// {HEAD}\n// For `include inside a module body; a module rarely uses them all.\n// verilator lint_off UNUSEDPARAM\n"
+        "// {HEAD}\n// For `include inside a module body; a module rarely uses them all.\n// verilator \
+         lint_off UNUSEDPARAM\n"
     );
     let mut number = |prefix: &str, name: &str, bits: u32, value: u64, doc: &str| {
         let _ = writeln!(out, "// {doc}\nlocalparam [{}:0] {prefix}{name} = {bits}'d{value};", bits - 1);
@@ -364,7 +382,8 @@ pub fn verilog(interface: &Interface) -> String {
         let name = name.to_uppercase();
         let _ = writeln!(
             out,
-            "// {doc}\nlocalparam integer {prefix}_{name}_LSB = {lsb};\nlocalparam integer {prefix}_{name}_WIDTH = {width};"
+            "// {doc}\nlocalparam integer {prefix}_{name}_LSB = {lsb};\nlocalparam integer \
+             {prefix}_{name}_WIDTH = {width};"
         );
     };
     for (prefix, slices) in &interface.fields {
@@ -378,7 +397,8 @@ pub fn verilog(interface: &Interface) -> String {
     let words = interface.table_words();
     let _ = writeln!(
         out,
-        "// Words and bits that a packed cycle table takes.\nlocalparam integer TABLE_WORDS = {words};\nlocalparam integer TABLE_BITS = {};",
+        "// Words and bits that a packed cycle table takes.\nlocalparam integer TABLE_WORDS = {words};\n\
+         localparam integer TABLE_BITS = {};",
         words * WORD_BITS
     );
     out.push_str("// verilator lint_on UNUSEDPARAM\n");

@@ -95,7 +95,8 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     println!("BCH, MB/s of chunk data, one core; 'many' = over a {PAGE_BYTES}-byte page");
     println!(
-        "backend   m   t  chunk    encode  enc.many    detect  det.many  dec 0 err     1 err     4 err   t errors"
+        "backend   m   t  chunk    encode  enc.many    detect  det.many  dec 0 err     1 err     4 err   t \
+         errors"
     );
     for backend in Backend::ALL {
         let name = format!("{backend:?}").to_lowercase();

@@ -163,7 +163,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scrambling_twice_gives_the_bytes_back(seed in any::<u32>(), offset in 0usize..20_000, bytes in prop::collection::vec(any::<u8>(), 0..900)) {
+        fn scrambling_twice_gives_the_bytes_back(seed in any::<u32>(), offset in 0usize..20_000,
+            bytes in prop::collection::vec(any::<u8>(), 0..900)) {
             let mut page = bytes.clone();
             Scrambler::apply_at(seed, offset, &mut page);
             Scrambler::apply_at(seed, offset, &mut page);
@@ -171,7 +172,8 @@ mod tests {
         }
 
         #[test]
-        fn a_part_descrambles_like_the_whole(seed in any::<u32>(), from in 0usize..2000, len in 0usize..1000) {
+        fn a_part_descrambles_like_the_whole(seed in any::<u32>(), from in 0usize..2000,
+            len in 0usize..1000) {
             let whole = stream(seed, 3000);
             let mut part = whole[from..from + len].to_vec();
             Scrambler::apply_at(seed, from, &mut part);
@@ -179,7 +181,8 @@ mod tests {
         }
 
         #[test]
-        fn streaming_in_pieces_equals_one_piece(seed in any::<u32>(), cuts in prop::collection::vec(1usize..400, 1..8)) {
+        fn streaming_in_pieces_equals_one_piece(seed in any::<u32>(),
+            cuts in prop::collection::vec(1usize..400, 1..8)) {
             let total: usize = cuts.iter().sum();
             let mut page = vec![0; total];
             let mut scrambler = Scrambler::new(seed);

@@ -1,11 +1,11 @@
-use crate::{Event, EventSink, Kind};
+use crate::{Event, EventKind, EventSink};
 use aster_units::Instant;
 
 /// The most fields that an event has.
 const FIELDS_MAX: usize = {
     let (mut most, mut i) = (0, 0);
-    while i < Kind::COUNT {
-        let fields = Kind::ALL[i].fields().len();
+    while i < EventKind::COUNT {
+        let fields = EventKind::ALL[i].fields().len();
         most = if fields > most { fields } else { most };
         i += 1;
     }
@@ -15,30 +15,30 @@ const FIELDS_MAX: usize = {
 /// How often each kind of event happened, and the sum of each of its fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counters {
-    counts: [u64; Kind::COUNT],
-    sums: [[u64; FIELDS_MAX]; Kind::COUNT],
+    counts: [u64; EventKind::COUNT],
+    sums: [[u64; FIELDS_MAX]; EventKind::COUNT],
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Counters { counts: [0; Kind::COUNT], sums: [[0; FIELDS_MAX]; Kind::COUNT] }
+        Counters { counts: [0; EventKind::COUNT], sums: [[0; FIELDS_MAX]; EventKind::COUNT] }
     }
 }
 
 impl Counters {
     /// Events of a kind.
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: EventKind) -> u64 {
         self.counts[kind as usize]
     }
     /// The sum of a field over all events of a kind, in the field's unit; it stops at the largest number.
     /// `None` when the kind has no field of that name.
-    pub fn sum(&self, kind: Kind, field: &str) -> Option<u64> {
+    pub fn sum(&self, kind: EventKind, field: &str) -> Option<u64> {
         let at = kind.fields().iter().position(|&name| name == field)?;
         Some(self.sums[kind as usize][at])
     }
     /// All counts in the order of declaration.
-    pub fn counts(&self) -> impl Iterator<Item = (Kind, u64)> + '_ {
-        Kind::ALL.iter().copied().zip(self.counts)
+    pub fn counts(&self) -> impl Iterator<Item = (EventKind, u64)> + '_ {
+        EventKind::ALL.iter().copied().zip(self.counts)
     }
 }
 
@@ -66,10 +66,10 @@ mod tests {
             counters.event(Instant::ZERO, &Event::TransactionEnded { channel: 7, slot, bytes });
         }
         counters.event(Instant::ZERO, &Event::TransactionFailed { channel: 0, slot: 9 });
-        assert_eq!(counters.count(Kind::TransactionEnded), 2);
-        assert_eq!(counters.sum(Kind::TransactionEnded, "bytes"), Some(350));
-        assert_eq!(counters.sum(Kind::TransactionEnded, "slot"), Some(3));
-        assert_eq!(counters.sum(Kind::TransactionEnded, "lpn"), None);
+        assert_eq!(counters.count(EventKind::TransactionEnded), 2);
+        assert_eq!(counters.sum(EventKind::TransactionEnded, "bytes"), Some(350));
+        assert_eq!(counters.sum(EventKind::TransactionEnded, "slot"), Some(3));
+        assert_eq!(counters.sum(EventKind::TransactionEnded, "lpn"), None);
         assert_eq!(counters.counts().map(|(_, n)| n).sum::<u64>(), 3);
     }
 
@@ -80,6 +80,6 @@ mod tests {
             let event = Event::CommandStarted { command: 0, offset: u64::MAX - 1, length: 1 };
             counters.event(Instant::ZERO, &event);
         }
-        assert_eq!(counters.sum(Kind::CommandStarted, "offset"), Some(u64::MAX));
+        assert_eq!(counters.sum(EventKind::CommandStarted, "offset"), Some(u64::MAX));
     }
 }

@@ -10,43 +10,44 @@ macro_rules! events {
 
         /// The kinds of event, without their values.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-        pub enum Kind { $( $(#[doc = $doc])* $name ),* }
+        pub enum EventKind { $( $(#[doc = $doc])* $name ),* }
 
-        impl Kind {
+        impl EventKind {
             /// All kinds in the order of declaration.
-            pub const ALL: &'static [Kind] = &[$(Kind::$name),*];
+            pub const ALL: &'static [EventKind] = &[$(EventKind::$name),*];
             /// How many kinds there are.
             pub const COUNT: usize = Self::ALL.len();
             /// The declared name.
             pub const fn name(self) -> &'static str {
-                match self { $(Kind::$name => stringify!($name)),* }
+                match self { $(EventKind::$name => stringify!($name)),* }
             }
             /// The declared field names.
             pub const fn fields(self) -> &'static [&'static str] {
-                match self { $(Kind::$name => &[$(stringify!($field)),*]),* }
+                match self { $(EventKind::$name => &[$(stringify!($field)),*]),* }
             }
         }
 
         /// The declaration's own words, for the table in docs/observability.md.
         #[cfg(test)]
-        impl Kind {
+        impl EventKind {
             pub(crate) fn summary(self) -> &'static str {
-                match self { $(Kind::$name => concat!($($doc),*)),* }.trim()
+                match self { $(EventKind::$name => concat!($($doc),*)),* }.trim()
             }
             pub(crate) fn field_summaries(self) -> &'static [&'static str] {
-                match self { $(Kind::$name => &[$(concat!($($fdoc),*)),*]),* }
+                match self { $(EventKind::$name => &[$(concat!($($fdoc),*)),*]),* }
             }
         }
 
         impl Event {
             /// This event's kind.
-            pub const fn kind(&self) -> Kind {
-                match self { $(Event::$name { .. } => Kind::$name),* }
+            pub const fn kind(&self) -> EventKind {
+                match self { $(Event::$name { .. } => EventKind::$name),* }
             }
             /// Calls `each` with the name and the value of every field.
             pub fn for_each_field(&self, mut each: impl FnMut(&'static str, u64)) {
                 match *self {
-                    $( Event::$name { $($field),* } => { $( each(stringify!($field), u64::from($field)); )* } )*
+                    $( Event::$name { $($field),* } => { $( each(stringify!($field),
+                        u64::from($field)); )* } )*
                 }
             }
         }

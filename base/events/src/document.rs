@@ -1,7 +1,7 @@
 //! The table of events in docs/observability.md is made from the declaration.
 
 extern crate std;
-use crate::Kind;
+use crate::EventKind;
 use alloc::string::String;
 use std::format;
 
@@ -10,7 +10,7 @@ const END: &str = "<!-- end of events -->";
 
 fn table() -> String {
     let mut table = String::from("| event | when | fields |\n|---|---|---|\n");
-    for kind in Kind::ALL {
+    for kind in EventKind::ALL {
         let fields = kind.fields().iter().zip(kind.field_summaries());
         let fields: std::vec::Vec<_> =
             fields.map(|(name, words)| format!("`{name}`: {}", words.trim().trim_end_matches('.'))).collect();

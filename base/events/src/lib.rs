@@ -15,7 +15,7 @@ mod firmware_spans;
 mod flash;
 mod function;
 mod histogram;
-mod lives;
+mod lifetimes;
 pub mod monitor;
 mod recorder;
 mod spans;
@@ -24,14 +24,14 @@ mod trace;
 mod wait;
 
 pub use counters::Counters;
-pub use declare::{Event, Kind};
+pub use declare::{Event, EventKind};
 pub use firmware_spans::FirmwareSpans;
 pub use flash::{FlashKind, FlashSpans};
 pub use function::{Firmware, Function};
 pub use histogram::LatencyHistogram;
-pub use lives::{Activity, Holder, Lives, Piece};
+pub use lifetimes::{Activity, Holder, Lives, Piece};
 pub use recorder::{EventSink, Recorder};
-pub use spans::{CommandSpan, Spans, Stage, StageHistograms};
+pub use spans::{CommandSpan, SpanTable, Spans, Stage};
 pub use tee::Tee;
 pub use trace::{Digest, TraceLog};
 pub use wait::Wait;
@@ -91,6 +91,6 @@ mod tests {
         let mut fields = Vec::new();
         event.for_each_field(|name, value| fields.push((name, value)));
         assert_eq!(fields, [("command", 3), ("status", 1)]);
-        assert_eq!(Kind::COUNT, Kind::ALL.len());
+        assert_eq!(EventKind::COUNT, EventKind::ALL.len());
     }
 }

@@ -11,7 +11,7 @@ mod names;
 mod shipped;
 
 pub use firmware::FirmwareTime;
-pub use module::{Entry, EntryKind, MonitorModule};
+pub use module::{EntryKind, MonitorModule, TableEntry};
 pub use modules::{
     Bandwidth, BitErrors, Channels, FlashLatency, OutstandingCommands, Ways, WriteAmplification,
 };
@@ -77,7 +77,7 @@ struct Inserted {
 /// joined to one.
 pub struct OperationMonitor<F> {
     modules: Vec<Inserted>,
-    entries: Vec<Entry>,
+    entries: Vec<TableEntry>,
     table: Vec<f64>,
     interval: Duration,
     from: Instant,
@@ -86,7 +86,7 @@ pub struct OperationMonitor<F> {
     each: F,
 }
 
-impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
+impl<F: FnMut(&[TableEntry], Sample<'_>)> OperationMonitor<F> {
     /// Takes a sample every `interval` from `from` on, and gives each to `each`. It has no modules yet.
     pub fn new(interval: Duration, from: Instant, each: F) -> Self {
         assert!(!interval.is_zero(), "an interval takes time");
@@ -113,7 +113,7 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
         if let Some(name) = names.chain([name]).find(|name| !is_word(name)) {
             return Err(InsertError::Name(name.into()));
         }
-        for (place, Entry { name, .. }) in entries.iter().enumerate() {
+        for (place, TableEntry { name, .. }) in entries.iter().enumerate() {
             if self.entries.iter().chain(&entries[..place]).any(|other| other.name == *name) {
                 return Err(InsertError::Entry(name.clone()));
             }
@@ -137,7 +137,7 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
     }
 
     /// The table's entries.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TableEntry] {
         &self.entries
     }
 
@@ -172,7 +172,7 @@ impl<F: FnMut(&[Entry], Sample<'_>)> OperationMonitor<F> {
     }
 }
 
-impl<F: FnMut(&[Entry], Sample<'_>)> EventSink for OperationMonitor<F> {
+impl<F: FnMut(&[TableEntry], Sample<'_>)> EventSink for OperationMonitor<F> {
     fn event(&mut self, at: Instant, event: &Event) {
         self.advance(at);
         self.heard = true;

@@ -40,7 +40,7 @@ impl Recorder {
     pub fn is_on(&self) -> bool {
         !cfg!(aster_without_events) && self.0.on.get()
     }
-    /// Reports an event; it is built only if somebody listens.
+    /// Reports an event. It is built only if a sink listens.
     #[inline]
     pub fn emit(&self, at: Instant, event: impl FnOnce() -> Event) {
         if self.is_on() {

@@ -274,12 +274,12 @@ impl<F: FnMut(&CommandSpan)> EventSink for Spans<F> {
 
 /// Where commands spend their time: how long each took to reach a stage from the one before, and in all.
 #[derive(Clone, Debug, Default)]
-pub struct StageHistograms {
+pub struct SpanTable {
     steps: [LatencyHistogram; Stage::ALL.len()],
     total: LatencyHistogram,
 }
 
-impl StageHistograms {
+impl SpanTable {
     /// Adds a command's span.
     pub fn record(&mut self, span: &CommandSpan) {
         // The first stage has nothing before it.

@@ -36,7 +36,7 @@ impl<S: EventSink> EventSink for Rc<RefCell<S>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counters, Digest, Kind, Recorder};
+    use crate::{Counters, Digest, EventKind, Recorder};
 
     #[test]
     fn every_sink_of_a_tee_sees_every_event_and_can_be_read_meanwhile() {
@@ -47,7 +47,7 @@ mod tests {
         for vector in 0..3 {
             recorder.emit(Instant::ZERO, || Event::InterruptSent { vector });
         }
-        assert_eq!(counters.borrow().count(Kind::InterruptSent), 3);
+        assert_eq!(counters.borrow().count(EventKind::InterruptSent), 3);
         assert_eq!(digest.borrow().events(), 3);
     }
 }

@@ -1,60 +1,10 @@
-use crate::exec::{Exec, TaskId};
-use alloc::collections::VecDeque;
+use crate::core_state::{CoreState, CoreStats};
+use crate::exec::Exec;
+use crate::ids::TaskId;
 use alloc::rc::Rc;
-use aster_units::{Duration, Frequency, Instant, PICOS_A_SECOND};
-use core::cell::{Cell, RefCell};
+use aster_units::{Duration, Frequency, Instant};
 use core::future::{Future, poll_fn};
 use core::task::Poll;
-
-/// What a core has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CoreStats {
-    /// Cycles charged.
-    pub cycles: u64,
-    /// Time spent waiting for register and bus accesses.
-    pub stalled: Duration,
-}
-
-pub(crate) struct CoreState {
-    frequency: Frequency,
-    // Of a cycle, where its picoseconds are whole.
-    period: Option<Duration>,
-    // The core is busy from `busy_from`, for `cycles` cycles and `stall`; cycles are converted as one count
-    // so that clocks that don't divide never drift.
-    busy_from: Cell<Instant>,
-    cycles: Cell<u64>,
-    stall: Cell<Duration>,
-    // What these three come to: asked far more often than charged.
-    free_at: Cell<Instant>,
-    stats: Cell<CoreStats>,
-    pub(crate) waiting: RefCell<VecDeque<TaskId>>,
-    pub(crate) armed: Cell<bool>,
-}
-
-impl CoreState {
-    #[inline]
-    pub(crate) fn free_at(&self) -> Instant {
-        self.free_at.get()
-    }
-    fn account(&self) {
-        let cycles = self.cycles.get();
-        let worked = self.period.map_or_else(|| self.frequency.cycles(cycles), |period| period * cycles);
-        let busy = worked + self.stall.get();
-        self.free_at.set(self.busy_from.get() + busy);
-    }
-    #[inline]
-    pub(crate) fn is_busy(&self, now: Instant) -> bool {
-        self.free_at() > now
-    }
-    #[inline]
-    fn begin(&self, now: Instant) {
-        if !self.is_busy(now) {
-            self.busy_from.set(now);
-            self.cycles.set(0);
-            self.stall.set(Duration::ZERO);
-        }
-    }
-}
 
 /// One of the SSD's processor cores. Its tasks are polled only while it is free; charging moves its local
 /// time ahead of the clock (design §2). Clones are handles to the same core.
@@ -68,17 +18,7 @@ pub struct Core {
 impl Core {
     /// Adds a core to `exec`.
     pub fn new(exec: &Exec, frequency: Frequency) -> Self {
-        let state = Rc::new(CoreState {
-            frequency,
-            period: PICOS_A_SECOND.is_multiple_of(frequency.hertz()).then(|| frequency.cycles(1)),
-            busy_from: Cell::default(),
-            cycles: Cell::new(0),
-            stall: Cell::default(),
-            free_at: Cell::default(),
-            stats: Cell::default(),
-            waiting: RefCell::default(),
-            armed: Cell::new(false),
-        });
+        let state = Rc::new(CoreState::new(frequency));
         let mut cores = exec.0.cores.borrow_mut();
         cores.push(Rc::clone(&state));
         let index = cores.len() as u32 - 1;
@@ -109,7 +49,7 @@ impl Core {
 
     /// The clock the core runs at.
     pub fn frequency(&self) -> Frequency {
-        self.state.frequency
+        self.state.frequency()
     }
 
     /// The core's local time: the clock, or later when charges have run ahead of it. What the core sends out
@@ -125,12 +65,7 @@ impl Core {
         if cycles == 0 {
             return;
         }
-        self.state.begin(self.exec.now());
-        self.state.cycles.set(self.state.cycles.get() + cycles);
-        self.state.account();
-        let mut stats = self.state.stats.get();
-        stats.cycles += cycles;
-        self.state.stats.set(stats);
+        self.state.charge(self.exec.now(), cycles);
     }
 
     /// Stalls the core for a register access or another bus round trip that doesn't scale with its clock.
@@ -139,12 +74,7 @@ impl Core {
         if duration.is_zero() {
             return;
         }
-        self.state.begin(self.exec.now());
-        self.state.stall.set(self.state.stall.get() + duration);
-        self.state.account();
-        let mut stats = self.state.stats.get();
-        stats.stalled += duration;
-        self.state.stats.set(stats);
+        self.state.stall(self.exec.now(), duration);
     }
 
     /// Lets the clock catch up with the core's local time, so that what is read next is what the core would
@@ -182,6 +112,6 @@ impl Core {
 
     /// What the core has done so far.
     pub fn stats(&self) -> CoreStats {
-        self.state.stats.get()
+        self.state.stats()
     }
 }

@@ -1,4 +1,5 @@
-use crate::cpu::CoreState;
+use crate::core_state::CoreState;
+use crate::ids::{HandlerId, TaskId};
 use crate::queue::{HeapQueue, TimerQueue};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -9,24 +10,6 @@ use core::cell::{Cell, RefCell};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-
-/// A task of one executor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TaskId(pub(crate) u32);
-
-impl TaskId {
-    /// No task: waking it does nothing.
-    pub const NONE: TaskId = TaskId(u32::MAX);
-
-    /// The task's number among those of its executor, for whoever has to tell tasks apart in what he prints.
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-}
-
-/// A registered event handler of one executor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HandlerId(pub(crate) u32);
 
 /// A hardware model (or any passive part) that timed events are delivered to.
 pub trait Handler {

@@ -4,21 +4,25 @@
 //! sequence), and tasks (for firmware) made when the device is built. It never sleeps: a run mode asks
 //! [`Exec::next_deadline`] and says [`Exec::advance_to`]. Same input, same order of everything.
 //!
-//! Wakes are by index: a leaf future records [`Exec::current`] and whoever completes it calls [`Exec::wake`];
-//! the `Context`'s waker does nothing, so combinators that make their own wakers don't work here. A task may
-//! be polled without cause: every leaf future checks its condition again.
+//! Tasks are woken by index. A leaf future stores [`Exec::current`], and the code that completes the future
+//! calls [`Exec::wake`] with it. The `Context`'s waker does nothing, so combinators that make wakers of their
+//! own don't work here. A task may be polled without cause: every leaf future checks its condition again.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod core_state;
 mod cpu;
 mod exec;
+mod ids;
 mod queue;
 mod sync;
 
-pub use cpu::{Core, CoreStats};
-pub use exec::{Counts, Exec, Handler, HandlerId, Roster, TaskId};
+pub use core_state::CoreStats;
+pub use cpu::Core;
+pub use exec::{Counts, Exec, Handler, Roster};
+pub use ids::{HandlerId, TaskId};
 pub use queue::{HeapQueue, TimerQueue};
 pub use sync::{Ring, WaitCell, WaitQueue};
 

@@ -39,13 +39,13 @@ const LAST: u64 = 1 << 63;
 
 // When, in what order among equals (the sequence number, above the target), and what for. 24 bytes.
 #[derive(Clone, Copy)]
-struct Entry {
+struct TimedEvent {
     at: u64,
     order: u64,
     token: u64,
 }
 
-impl Entry {
+impl TimedEvent {
     #[inline]
     fn key(&self) -> u128 {
         u128::from(self.at) << 64 | u128::from(self.order)
@@ -59,13 +59,13 @@ impl Entry {
 /// [`TimerQueue`] on a heap of four children a node.
 #[derive(Default)]
 pub struct HeapQueue {
-    heap: Vec<Entry>,
+    heap: Vec<TimedEvent>,
     sequence: u64,
 }
 
 /// Moves `entry`, for which there is a hole at `hole`, towards the root until its parent is earlier.
 #[inline]
-fn rise(heap: &mut [Entry], mut hole: usize, entry: Entry) {
+fn rise(heap: &mut [TimedEvent], mut hole: usize, entry: TimedEvent) {
     while hole > 0 {
         let parent = (hole - 1) / ARITY;
         if heap[parent].key() <= entry.key() {
@@ -80,7 +80,7 @@ fn rise(heap: &mut [Entry], mut hole: usize, entry: Entry) {
 /// Replaces the root by `entry`, which comes from the end of the heap and most often belongs back there: the
 /// hole goes down to a leaf first.
 #[inline]
-fn replace_root(heap: &mut [Entry], entry: Entry) {
+fn replace_root(heap: &mut [TimedEvent], entry: TimedEvent) {
     let mut hole = 0;
     loop {
         let first = hole * ARITY + 1;
@@ -111,7 +111,7 @@ impl HeapQueue {
     #[cold]
     fn renumber(&mut self) {
         // A sorted list is a heap.
-        self.heap.sort_unstable_by_key(Entry::key);
+        self.heap.sort_unstable_by_key(TimedEvent::key);
         let numbered = self.heap.iter_mut().filter(|entry| entry.order & LAST == 0);
         for (sequence, entry) in numbered.enumerate() {
             entry.order = (sequence as u64) << 32 | u64::from(entry.target());
@@ -127,7 +127,7 @@ impl TimerQueue for HeapQueue {
             self.renumber();
         }
         let order = if last { LAST | u64::from(target) << 32 } else { self.sequence << 32 };
-        let entry = Entry { at: at.as_picos(), order: order | u64::from(target), token };
+        let entry = TimedEvent { at: at.as_picos(), order: order | u64::from(target), token };
         self.sequence += 1;
         self.heap.push(entry);
         let last = self.heap.len() - 1;

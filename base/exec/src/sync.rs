@@ -1,4 +1,5 @@
-use crate::exec::{Exec, TaskId};
+use crate::exec::Exec;
+use crate::ids::TaskId;
 use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
@@ -74,7 +75,7 @@ impl WaitQueue {
         }
     }
 
-    /// True when nobody waits.
+    /// True when no task waits.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }

@@ -3,24 +3,40 @@
 //!
 //! | party | between | here |
 //! |---|---|---|
+//! | front end | the host's PCIe and I5 | [`FrontEndPiece`], [`FrontEnd`] |
 //! | command set | an NVMe controller's queues and I5 | [`CommandSet`] |
 //! | translation | I5 and I3 | [`Translation`], [`TranslationView`] |
 //!
 //! A party is a *piece*, which says what it needs and then starts, and a *view*, what is asked of it while it
 //! runs. What goes from one to another crosses the ports of `aster_ports`.
+//!
+//! Two decisions of a page-mapping translation are here too, for whoever replaces one of them alone: the
+//! [`VictimPolicy`] of garbage collection, and the [`Placement`] of logical pages.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod command_set;
+mod front_end;
+mod function;
+mod nvme;
 mod piece;
+mod placement;
+mod saved;
 mod state;
 mod stats;
 mod translation;
+mod victims;
 
-pub use command_set::{CommandSet, Decoded, Namespace};
+pub use command_set::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
+pub use front_end::{FrontEnd, FrontEndFacts, FrontEndNeeds, FrontEndPiece, FrontEndPorts, NvmeView};
+pub use function::{BARS, BarSpec, FunctionSpec, Interrupts, PciIds};
+pub use nvme::{DoorbellBuffer, History, QueueDoorbell};
 pub use piece::PieceError;
-pub use state::{Boot, DriveState, MediaState};
+pub use placement::{PLACEMENT_ROUNDS_MAX, Placement};
+pub use saved::NvramSlice;
+pub use state::{Boot, DriveState, MediaHealth, MediaState, Promises};
 pub use stats::{FlashCounts, TranslationStats};
 pub use translation::{MediaFacts, Translation, TranslationNeeds, TranslationPorts, TranslationView};
+pub use victims::{BlockFacts, ClosedBlocks, VictimPolicy};

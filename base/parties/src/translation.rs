@@ -1,7 +1,7 @@
 //! Translation: what turns the host's commands (I5) into flash requests (I3).
 
 use crate::piece::PieceError;
-use crate::state::{DriveState, MediaState};
+use crate::state::{DriveState, MediaState, Promises};
 use crate::stats::TranslationStats;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -89,7 +89,8 @@ pub struct TranslationPorts {
 /// A cut takes buffers, ports and tasks at any event. NAND keeps what was programmed; a program or an erase
 /// in flight is torn, and takes [`MediaFacts::lost_together`] pages along. NVRAM keeps every byte that was
 /// written. What a completed flush, a write with force unit access or a shutdown has promised must be found
-/// again by the next `start`; the success of a plain write promises nothing.
+/// again by the next `start`; the success of a plain write promises nothing. A translation that promises less
+/// says so in [`TranslationView::promises`].
 pub trait Translation {
     /// What it must be given.
     fn needs(&self) -> TranslationNeeds;
@@ -114,6 +115,10 @@ pub trait TranslationView {
     fn stats(&self) -> TranslationStats;
     /// What only this translation counts, by name.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
+    /// What it promises for a sudden loss of power: what whoever tortures the drive holds it to.
+    fn promises(&self) -> Promises {
+        Promises::ALL
+    }
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased. There is one watcher, the last.
     fn watch_media(&self, watcher: Box<dyn Fn(MediaState)>);

@@ -4,7 +4,6 @@
 //! The engine takes slots in the order they were issued; a transaction runs to its end without interruption
 //! (B3).
 
-pub use crate::order::Arbiter;
 use crate::order::Waiting;
 use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
@@ -127,7 +126,7 @@ pub struct TxnResult {
     pub frame: FrameReport,
 }
 
-struct Slot {
+struct TransactionSlot {
     txn: RefCell<Box<Txn>>,
     issued: Cell<Instant>,
     linger: Cell<Duration>,
@@ -138,17 +137,29 @@ struct Slot {
     passed_over: Cell<u32>,
 }
 
+/// Decides which of several waiting transactions owns the channel next. It is BABOL's transaction scheduler
+/// (B18), or the arbiter of a controller in hardware (B29). A reader may bring one.
+///
+/// A controller in software asks one transaction ahead. Its queue holds the transaction on the channel and
+/// the one that follows, so it asks as soon as a transaction waits and the second place is free. A controller
+/// in hardware asks when the channel is free and a transaction waits.
+pub trait Arbiter {
+    /// Chooses one of `waiting` and returns its index. `waiting` holds slots of `channel` in the order in
+    /// which they were issued and is never empty. [`ChannelPort::waiting`] gives each slot's transaction.
+    fn grant(&mut self, channel: &ChannelPort, waiting: &[u16]) -> usize;
+}
+
 /// One channel's port. Firmware holds it to issue, the engine to execute.
 pub struct ChannelPort {
     exec: Exec,
     id: ChannelId,
-    slots: Box<[Slot]>,
+    slots: Box<[TransactionSlot]>,
     pending: RefCell<VecDeque<u16>>,
     arbiter: RefCell<Option<Box<dyn Arbiter>>>,
     // Whom the arbiter chooses among; the memory is taken once.
     waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
-    // The engine wants to be told what is issued now; false once it has been.
+    // Whether to post the engine when a transaction is issued for now. A post clears it.
     listens: Cell<bool>,
     hardware: Cell<bool>,
     interfaces: Box<[Cell<Interface>]>,
@@ -161,7 +172,7 @@ pub const ENGINE_KICK: u64 = u64::MAX;
 impl ChannelPort {
     /// A port to `ways` chip enables with one slot for each of `luns` LUNs.
     pub fn new(exec: &Exec, id: ChannelId, ways: usize, luns: usize) -> Rc<Self> {
-        let slot = |_| Slot {
+        let slot = |_| TransactionSlot {
             txn: RefCell::default(),
             issued: Cell::default(),
             linger: Cell::default(),
@@ -193,7 +204,7 @@ impl ChannelPort {
     pub fn exec(&self) -> &Exec {
         &self.exec
     }
-    /// Slots, one a LUN.
+    /// Slots: one per LUN.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -206,9 +217,9 @@ impl ChannelPort {
     pub fn set_arbiter(&self, arbiter: Box<dyn Arbiter>) {
         *self.arbiter.borrow_mut() = Some(arbiter);
     }
-    /// From now on `slot` is issued in by hardware: `handler` is told `token` when a result is there to be
-    /// taken. Hardware sees that the bus is free, not that the stages have finished: what they found counts
-    /// from [`TxnResult::finished`] on.
+    /// Gives `slot` to hardware, which issues in it from now on. `handler` is posted `token` when a result
+    /// can be taken. The hardware sees that the bus is free but not that the stages have finished: their
+    /// findings count from [`TxnResult::finished`] on.
     pub fn give_slot(&self, slot: usize, handler: HandlerId, token: u64) {
         self.slots[slot].issuer.set(Some((handler, token)));
         self.hardware.set(true);
@@ -290,9 +301,9 @@ impl ChannelPort {
         self.arbiter.borrow().is_some() && !self.is_driven_by_hardware()
     }
 
-    /// Engine side: whether to post [`ENGINE_KICK`] for what is issued now. One post is enough for any
-    /// number; an engine that is busy needs none. It is told by the clock in any case of what is issued for
-    /// later.
+    /// Engine side: whether to post [`ENGINE_KICK`] when a transaction is issued for now. One post is enough
+    /// for any number of them, and a busy engine needs none. A transaction issued for later always schedules
+    /// an event for the engine.
     #[inline]
     pub fn listen(&self, listens: bool) {
         self.listens.set(listens);

@@ -95,7 +95,7 @@ pub struct Flags {
 /// A feature of a package.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Feature {
-    /// Its address. That of the data interface belongs to whoever brings packages up, and is refused.
+    /// Its address. The data interface is set when packages are brought up; its address is refused here.
     pub address: u8,
     /// P1 to P4, P1 lowest.
     pub value: u32,
@@ -194,7 +194,7 @@ pub struct Capabilities {
     pub slc: bool,
 }
 
-struct Slot {
+struct RequestSlot {
     request: Cell<Option<FlashRequest>>,
     outcomes: Cell<Option<Outcomes>>,
     waiter: WaitCell,
@@ -213,7 +213,7 @@ struct Lane {
 pub struct FlashPort {
     exec: Exec,
     interrupt: Interrupt,
-    slots: Box<[Slot]>,
+    slots: Box<[RequestSlot]>,
     free: RefCell<Vec<u16>>,
     free_waiters: WaitQueue,
     lanes: Box<[Lane]>,
@@ -234,12 +234,12 @@ impl FlashPort {
     pub fn exec(&self) -> &Exec {
         &self.exec
     }
-    /// A port to `luns` LUNs with at most `depth` requests in flight; both cores are told by `interrupt`.
+    /// A port to `luns` LUNs with at most `depth` requests in flight. `interrupt` notifies both cores.
     pub fn new(exec: &Exec, luns: u32, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         FlashPort::with_checker(exec, luns, depth, interrupt, Rc::default())
     }
-    /// A port to the same LUNs, below this one: for whoever stands between the two. Pages are looked at there
-    /// as they are here.
+    /// A port to the same LUNs, below this one: a flash scheduler stands between the two. Both ports check
+    /// pages in the same way.
     pub fn below(&self, depth: u16, interrupt: Interrupt) -> Rc<Self> {
         let luns = self.lanes.len() as u32;
         FlashPort::with_checker(&self.exec, luns, depth, interrupt, Rc::clone(&self.page_checker))
@@ -251,8 +251,11 @@ impl FlashPort {
         interrupt: Interrupt,
         page_checker: Rc<OnceCell<PageChecker>>,
     ) -> Rc<Self> {
-        let slot =
-            |_| Slot { request: Cell::new(None), outcomes: Cell::new(None), waiter: WaitCell::default() };
+        let slot = |_| RequestSlot {
+            request: Cell::new(None),
+            outcomes: Cell::new(None),
+            waiter: WaitCell::default(),
+        };
         let lane = |_| Lane {
             available: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
             worker: WaitCell::default(),
@@ -321,14 +324,14 @@ impl FlashPort {
         self.finished(tag).await
     }
 
-    /// Requesting side, once: how it is told whose page a read of an [expected](FlashRequest::expecting) one
-    /// has brought into `pool`. For this port and those [below](FlashPort::below) it.
+    /// Requesting side, once: `check` says whether a read that [expects](FlashRequest::expecting) a page has
+    /// brought that page into `pool`. It holds for this port and those [below](FlashPort::below) it.
     pub fn check_pages(&self, pool: &SharedDram, check: CheckPage) {
         let first = self.page_checker.set(PageChecker::new(pool, check)).is_ok();
         assert!(first, "whose page it is, is told in one way");
     }
-    /// Requesting side: whoever looks at results by itself is posted [`WATCHED`] when one is there, and when
-    /// a LUN becomes ready.
+    /// Requesting side: `watcher`, which takes results by itself, is posted [`WATCHED`] when there is a
+    /// result and when a LUN becomes ready.
     pub fn watch(&self, watcher: HandlerId) {
         self.watcher.set(Some(watcher));
     }
@@ -358,7 +361,7 @@ impl FlashPort {
         let tag = self.collected.borrow_mut().pop_front()?;
         Some((tag, self.request(tag)))
     }
-    /// Controller side: `lun` is served by hardware, whose `handler` is told `token` when a request has come.
+    /// Controller side: hardware serves `lun`. Its `handler` is posted `token` when a request has come.
     pub fn give_lane(&self, lun: LunIndex, handler: HandlerId, token: u64) {
         self.lanes[lun.index()].hardware.set(Some((handler, token)));
     }
@@ -394,8 +397,8 @@ impl FlashPort {
     ) -> (Tag, FlashRequest) {
         self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
     }
-    /// Controller side: delivers a request's results. A page that somebody's is expected to be is looked at
-    /// here, unless that was done below.
+    /// Controller side: delivers a request's results. A page whose owner the request expects is checked here,
+    /// unless the port below has checked it.
     #[inline]
     pub fn complete(&self, tag: Tag, mut outcomes: Outcomes) {
         let slot = &self.slots[usize::from(tag.0)];

@@ -7,6 +7,7 @@ use crate::flash::Tag;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, Ring, WaitCell, WaitQueue};
 use aster_units::{BufferId, Instant};
@@ -42,6 +43,65 @@ pub enum HostOp {
     },
     /// Flush, write the mapping to NAND, mark the drive clean.
     Shutdown,
+    /// Device to host: the units that the command's addresses name ([`CommandPort::address`]).
+    VectorRead,
+    /// Host to device, likewise.
+    VectorWrite,
+    /// Erase the units that the addresses name; no data.
+    VectorErase,
+    /// Copy inside of the device: the addresses are the sources, then as many destinations; no data.
+    VectorCopy,
+    /// Device to host: what the translation knows of the unit that the command's address names, from
+    /// [`HostCommand::offset`] on.
+    Report(ReportKind),
+    /// The blocks that the command's addresses name are in this state from now on; no data.
+    SetBlockState(BlockState),
+}
+
+/// What the host wants to be told of the flash. Its layout is that of the standard whose command set asks:
+/// set and translation agree upon it, as upon addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReportKind {
+    /// The state of each block of a LUN: a bad-block table.
+    BlockStates,
+    /// State, wear and write pointer of each chunk.
+    Chunks,
+}
+
+/// Who may use a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockState {
+    /// The host.
+    Free,
+    /// Nobody: its maker has marked it as bad.
+    FactoryBad,
+    /// Nobody: it went bad in use.
+    GrownBad,
+    /// The device, for itself.
+    Device,
+    /// The host, which has set it aside.
+    Host,
+}
+
+/// Names one unit of flash of a vector command. Its fields are those of the command set: only the set and
+/// the translation look into it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct VectorAddress(pub u64);
+
+impl HostOp {
+    /// The command names units of flash one by one ([`CommandPort::address`]).
+    #[inline]
+    pub const fn has_addresses(self) -> bool {
+        matches!(
+            self,
+            HostOp::VectorRead
+                | HostOp::VectorWrite
+                | HostOp::VectorErase
+                | HostOp::VectorCopy
+                | HostOp::Report(_)
+                | HostOp::SetBlockState(_)
+        )
+    }
 }
 
 /// A command for the FTL, already checked against the namespace's size.
@@ -51,9 +111,9 @@ pub struct HostCommand {
     pub id: CommandId,
     /// What to do.
     pub op: HostOp,
-    /// First byte in the namespace.
+    /// First byte in the namespace, or in the report; 0 of a vector.
     pub offset: u64,
-    /// Bytes.
+    /// Bytes; of a vector those of its data, unit after unit in the order of the addresses.
     pub length: u64,
     /// Force unit access: on NAND before it completes.
     pub fua: bool,
@@ -89,15 +149,27 @@ pub enum DmaDirection {
     FromHost,
 }
 
-/// Moves part of a command's data. Of a read or a write each byte is moved once: the front end may complete
-/// the command with the last.
+/// Which of a command's two runs of host memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DmaPart {
+    /// What its data pointer names.
+    #[default]
+    Data,
+    /// What its metadata pointer names.
+    Metadata,
+}
+
+/// Moves part of a command's data or metadata. Of a read or a write each byte is moved once: the front end
+/// may complete the command with the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaRequest {
     /// The command.
     pub command: CommandId,
     /// Which way.
     pub direction: DmaDirection,
-    /// Offset into the command's data.
+    /// Of the command's data or of its metadata.
+    pub part: DmaPart,
+    /// Offset into that part.
     pub offset: u32,
     /// The page buffer.
     pub buffer: BufferId,
@@ -105,8 +177,8 @@ pub struct DmaRequest {
     pub buffer_offset: u32,
     /// Bytes.
     pub length: u32,
-    /// The flash request that it follows as the last of an operation set (Fig 10): only below where sets are
-    /// kept ([`CommandPort::keeps_sets`]).
+    /// The flash request that it follows as the last of an operation set (Fig 10): only below where DMA is
+    /// chained ([`CommandPort::chains_dma`]).
     pub after: Option<Tag>,
 }
 
@@ -136,6 +208,8 @@ pub enum HostStatus {
     DataTransfer,
     /// The drive has become read-only.
     ReadOnly,
+    /// The translation doesn't have, or can't do, what the command names; nothing was done.
+    Refused,
     /// Aborted by reset, queue deletion or Abort.
     Aborted,
 }
@@ -147,7 +221,7 @@ pub struct Completion {
     pub id: CommandId,
     /// How it ended.
     pub status: HostStatus,
-    /// The 64-bit result (per-address failure bits of vector commands).
+    /// The 64-bit result: of a vector one bit for each address that failed, the first lowest.
     pub result: u64,
     /// Where on the drive the first block begins that could not be read, in bytes, of a command that failed
     /// for such.
@@ -166,6 +240,33 @@ struct DmaSlot {
 
 /// Deallocation ranges a command may have (NVMe 1.4 §6.7).
 pub const MAX_RANGES: usize = 256;
+/// Units that one vector names at most: one bit of the result for each.
+pub const VECTOR_MAX: usize = 64;
+/// Addresses of a command at most: a copy has two for each unit.
+const MAX_ADDRESSES: usize = 2 * VECTOR_MAX;
+
+/// The addresses of each slot's vector.
+struct Addresses {
+    all: Vec<u64>,
+    count: Vec<u8>,
+}
+
+impl Addresses {
+    fn new(slots: usize) -> Self {
+        Addresses { all: vec![0; slots * MAX_ADDRESSES], count: vec![0; slots] }
+    }
+    fn of(&self, command: CommandId) -> &[u64] {
+        let slot = usize::from(command.0);
+        &self.all[slot * MAX_ADDRESSES..][..usize::from(self.count[slot])]
+    }
+    fn add(&mut self, command: CommandId, address: VectorAddress) {
+        let slot = usize::from(command.0);
+        let count = usize::from(self.count[slot]);
+        assert!(count < MAX_ADDRESSES, "a command with more than {MAX_ADDRESSES} addresses");
+        self.all[slot * MAX_ADDRESSES + count] = address.0;
+        self.count[slot] += 1;
+    }
+}
 
 /// The port.
 pub struct CommandPort {
@@ -174,6 +275,7 @@ pub struct CommandPort {
     // When each came, by its slot.
     pushed: Box<[Cell<Instant>]>,
     ranges: RefCell<Box<[Vec<ByteRange>]>>,
+    addresses: RefCell<Addresses>,
     dma: Box<[DmaSlot]>,
     dma_free: RefCell<Vec<u16>>,
     dma_waiters: WaitQueue,
@@ -182,7 +284,7 @@ pub struct CommandPort {
     front: Cell<Option<HandlerId>>,
     back: Cell<Option<HandlerId>>,
     rung: Cell<bool>,
-    sets_kept: Cell<bool>,
+    dma_chained: Cell<bool>,
 }
 
 /// The token with which the front end's handler is posted when the FTL asked for DMA or completed a command.
@@ -201,6 +303,7 @@ impl CommandPort {
             pushed: (0..commands).map(|_| Cell::new(Instant::ZERO)).collect(),
             // All memory is taken here: a slot that meets its first Deallocate allocates nothing.
             ranges: RefCell::new((0..commands).map(|_| Vec::with_capacity(MAX_RANGES)).collect()),
+            addresses: RefCell::new(Addresses::new(usize::from(commands))),
             dma: (0..dma).map(slot).collect(),
             dma_free: RefCell::new((0..dma).rev().collect()),
             dma_waiters: WaitQueue::with_capacity(usize::from(dma)),
@@ -209,7 +312,7 @@ impl CommandPort {
             front: Cell::new(None),
             back: Cell::new(None),
             rung: Cell::new(false),
-            sets_kept: Cell::new(false),
+            dma_chained: Cell::new(false),
         })
     }
 
@@ -239,6 +342,14 @@ impl CommandPort {
     /// The ranges of a [`HostOp::Deallocate`] command, by index; `None` after the last.
     pub fn range(&self, command: CommandId, index: usize) -> Option<ByteRange> {
         self.ranges.borrow()[usize::from(command.0)].get(index).copied()
+    }
+    /// The addresses of a command that [has some](HostOp::has_addresses), by index; `None` after the last.
+    pub fn address(&self, command: CommandId, index: usize) -> Option<VectorAddress> {
+        self.addresses.borrow().of(command).get(index).copied().map(VectorAddress)
+    }
+    /// How many addresses a command that [has some](HostOp::has_addresses) names.
+    pub fn address_count(&self, command: CommandId) -> usize {
+        self.addresses.borrow().of(command).len()
     }
     /// Sends a DMA request if a slot is free.
     #[inline]
@@ -282,8 +393,8 @@ impl CommandPort {
     /// True when what is below takes a DMA request together with the flash request that it follows, both
     /// submitted in one go, and begins it by itself once that has brought the page that it was expecting
     /// ([`crate::flash::FlashRequest::expecting`]).
-    pub fn keeps_sets(&self) -> bool {
-        self.sets_kept.get()
+    pub fn chains_dma(&self) -> bool {
+        self.dma_chained.get()
     }
     /// Ends a command.
     #[inline]
@@ -300,8 +411,8 @@ impl CommandPort {
     // ---- the front end's side, or that of whoever stands between ----
 
     /// From now on DMA requests may follow flash requests.
-    pub fn keep_sets(&self) {
-        self.sets_kept.set(true);
+    pub fn chain_dma(&self) {
+        self.dma_chained.set(true);
     }
 
     /// Connects the front end: it is posted [`FRONT_KICK`] once for any number of requests and completions.
@@ -330,6 +441,14 @@ impl CommandPort {
         let all = &mut self.ranges.borrow_mut()[usize::from(command.0)];
         all.clear();
         all.extend(ranges.take(MAX_RANGES));
+    }
+    /// Sets the addresses of a command that [has some](HostOp::has_addresses) before it is pushed: at most
+    /// [`VECTOR_MAX`], and twice as many for a [`HostOp::VectorCopy`]. Asserts that they fit: how many the
+    /// host may name is the command set's to check.
+    pub fn set_addresses(&self, command: CommandId, addresses: impl Iterator<Item = VectorAddress>) {
+        let mut all = self.addresses.borrow_mut();
+        all.count[usize::from(command.0)] = 0;
+        addresses.for_each(|address| all.add(command, address));
     }
     /// The next DMA request.
     #[inline]

@@ -55,8 +55,8 @@ pub trait Medium {
 /// What reached it is always what had been written up to one moment, in the order of the writes: when the
 /// process ends, its drive has lost its power then. So nothing that was written later may be called durable.
 pub trait Backlog {
-    /// True from the moment that there was no room until there is enough of it again: whoever can wait should
-    /// write nothing.
+    /// True from the moment that there was no room until there is enough of it again. A caller that can wait
+    /// should write nothing until then.
     fn is_full(&self) -> bool;
     /// Bytes that were written and are in memory alone. An erase counts as a page, though it needs no room.
     fn owed(&self) -> u64;
@@ -75,7 +75,7 @@ pub trait Backlog {
     fn retry(&self);
 }
 
-/// A [`Backlog`], shared by the drive and whoever serves it.
+/// A [`Backlog`], shared by the drive and the run mode that serves it.
 pub type SharedBacklog = Rc<dyn Backlog>;
 
 /// The board's NVRAM: RAM that keeps what it holds without power.
@@ -187,7 +187,7 @@ impl Nvram {
 mod tests {
     use super::*;
 
-    /// A disk that is full after so many writes.
+    /// A disk that is full after this number of writes.
     struct Full {
         bytes: Rc<RefCell<Vec<u8>>>,
         left: u32,

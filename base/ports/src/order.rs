@@ -1,7 +1,5 @@
-//! Which transaction gets the channel next: BABOL's transaction scheduler (B18) and the arbiter of a
-//! controller in hardware (B29) as a piece that anyone can put in.
+//! What an arbiter ([`crate::channel::Arbiter`]) sees of the transactions that wait for a channel.
 
-use crate::channel::ChannelPort;
 use alloc::boxed::Box;
 use aster_txn::{Direction, Op, Path, Txn};
 use aster_units::Instant;
@@ -54,14 +52,4 @@ impl Waiting<'_> {
             _ => None,
         })
     }
-}
-
-/// Decides which of several waiting transactions owns the channel next. It is asked one ahead: the
-/// controller's queue holds the transaction on the channel and the one that follows, so the next is chosen as
-/// soon as one waits and the place behind the running one is free. A controller in hardware asks whenever the
-/// channel is free and one waits.
-pub trait Arbiter {
-    /// One of `waiting`, by its index: slots of `channel` in the order in which they were issued, never none.
-    /// What they hold tells [`ChannelPort::waiting`].
-    fn grant(&mut self, channel: &ChannelPort, waiting: &[u16]) -> usize;
 }

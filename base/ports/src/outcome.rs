@@ -66,7 +66,8 @@ impl fmt::Display for FlashError {
             FlashError::NeverReady { transaction, row, at } => {
                 write!(
                     f,
-                    "transaction '{transaction}' at {at}: the LUN never became ready after working on row {:06X}h",
+                    "transaction '{transaction}' at {at}: the LUN never became ready after working on row \
+                     {:06X}h",
                     row.0
                 )
             }

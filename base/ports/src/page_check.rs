@@ -1,7 +1,8 @@
-//! Whose page a read brings: the requester says whose it expects, and hears whether it was.
+//! The check of whose page a read brings. A flash request says which owner it expects, and its outcome says
+//! whether the page was that owner's.
 //!
-//! Whoever stands below a translation (a flash scheduler that chains a DMA behind a read, for one) goes by
-//! the verdict and knows nothing of what stands in a page's OOB.
+//! A part below the translation, such as a flash scheduler that chains a DMA behind a read, goes by the
+//! outcome alone. It doesn't interpret a page's OOB.
 
 use crate::dram::SharedDram;
 use aster_units::BufferId;
@@ -11,14 +12,14 @@ use aster_units::BufferId;
 pub struct PageOwner(pub u32);
 
 impl PageOwner {
-    /// No owner is expected: the page is not looked at.
+    /// No owner is expected: the page is not checked.
     pub const NONE: PageOwner = PageOwner(u32::MAX);
 }
 
-/// What a look at a page that was read has come to.
+/// The outcome of checking a page that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PageCheck {
-    /// Nobody has asked for a look, or there is nobody who could look.
+    /// The request expects no owner, or the port has no checker.
     #[default]
     NotAsked,
     /// It is the expected owner's page, and all that was asked for of it has come.

@@ -1,8 +1,8 @@
 //! I1 to the cycle: a channel controller that is hardware, seen from outside its pins.
 //!
 //! A cycle is one of the controller clock and has eight phases, as an 8:1 output serialiser gives
-//! (`rtl/README.md`, Pins): bit 0 of a pin's byte is the first phase. Everything here is plain data, so that
-//! whoever drives packages through pins needs to know nothing of the simulator behind [`CycleChannel`].
+//! (`rtl/README.md`, Pins): bit 0 of a pin's byte is the first phase. Everything here is plain data:
+//! code that drives packages through pins doesn't depend on the simulator behind [`CycleChannel`].
 
 /// What a channel drives towards its packages in one cycle. Signals with `_n` are low when active, as on the
 /// package.
@@ -174,7 +174,7 @@ pub struct ChannelOut {
     pub over: Option<Over>,
 }
 
-/// All that a channel is told in one cycle.
+/// All inputs of a channel in one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelIn {
     /// From the packages.

@@ -10,7 +10,8 @@ macro_rules! bit_fields {
     (
         $(#[$meta:meta])*
         pub struct $name:ident($raw:ty) {
-            $( $(#[$field_meta:meta])* $get:ident, $with:ident: $low:literal, $width:literal => $kind:ident; )*
+            $( $(#[$field_meta:meta])* $get:ident, $with:ident: $low:literal,
+                $width:literal => $kind:ident; )*
         }
     ) => {
         $(#[$meta])*
@@ -25,7 +26,8 @@ macro_rules! bit_fields {
                     let value = (self.0 >> $low) & (<$raw>::MAX >> (<$raw>::BITS - $width));
                     bit_fields!(@from value, $kind)
                 }
-                #[doc = concat!("This value with [`Self::", stringify!($get), "`] replaced. Asserts that it fits.")]
+                #[doc = concat!("This value with [`Self::", stringify!($get), "`] replaced. Asserts that it \
+                    fits.")]
                 #[inline]
                 #[must_use]
                 pub const fn $with(self, value: $kind) -> Self {

@@ -2,8 +2,8 @@
 
 use super::ContentArg;
 use crate::operation::OperationArg;
-use aster_device::bench::Pattern;
 use aster_device::profile::ControllerName;
+use aster_run_bench::Pattern;
 use aster_units::Duration;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -60,7 +60,8 @@ pub(crate) struct BenchChannelArgs {
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
     /// Hours that pass for the cells before the measurement: charge leaks, and reads find more wrong bits
-    #[arg(long, value_name = "HOURS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    #[arg(long, value_name = "HOURS", default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub(crate) age: u32,
     /// Read at this row of the package's level table, set by SET FEATURES (READ RETRY)
     #[arg(long, value_name = "ROW")]

@@ -14,7 +14,8 @@ pub(crate) struct LifetimeArgs {
     /// A shipped profile (see `aster profiles`) or a TOML file; small drives come to their end sooner
     pub(crate) profile: PathBuf,
     /// The part of the drive that is written over and over, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 25,
+        value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) hot: u8,
     /// Stop after the capacity was written so many times [default: when the drive takes no more]
     #[arg(long, value_name = "N")]

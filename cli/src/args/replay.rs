@@ -24,7 +24,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) trace_loop: Option<LoopArg>,
     /// When requests go: at their recorded times, as fast as the queue depth allows, or so many times as fast
     /// as recorded (in thousandths)
-    #[arg(long, value_name = "recorded|fastest|FACTOR", conflicts_with = "job", default_value = "recorded", value_parser = times)]
+    #[arg(long, value_name = "recorded|fastest|FACTOR", conflicts_with = "job", default_value = "recorded",
+        value_parser = times)]
     pub(crate) trace_speed: Times,
     /// Fold requests beyond the drive, or their device's region of it, into it, instead of refusing them
     #[arg(long, conflicts_with = "job")]

@@ -19,8 +19,8 @@ pub(crate) struct ReproduceArgs {
     /// Print the report as JSON on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the figures to this folder, each as SVG and its numbers beside it as CSV; it is made when there
-    /// is none
+    /// Write the figures to this folder, each as SVG and PNG and its numbers beside it as CSV; it is made
+    /// when there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// The shapes in seconds: a part of the requests and of the points

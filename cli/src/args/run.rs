@@ -118,9 +118,11 @@ pub(crate) struct SourceArgs {
     /// Profile, work, seed and everything else are the report's, even where a profile or job file has changed
     /// since. The figures are compared. A trace or an image must hold what it held then; --trace and --image
     /// name them where they are elsewhere now.
-    #[arg(long, value_name = "REPORT", conflicts_with_all = ["profile", "set", "hardware", "content", "precondition", "age", "seed",
-          "keep_going", "verify", "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
-          "trace_round", "queue_depth"])]
+    #[arg(long, value_name = "REPORT", conflicts_with_all = [
+        "profile", "set", "hardware", "content", "precondition", "age", "seed", "keep_going", "verify",
+        "trace_format", "trace_device", "trace_place", "trace_loop", "trace_speed", "trace_wrap",
+        "trace_round", "queue_depth",
+    ])]
     pub(crate) again: Option<PathBuf>,
     /// A fio job file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "again"])]

@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn an_assertion_is_told_without_the_words_around_it() {
         let aborted = ExitStatus::from_raw(6);
-        let said = "\nthread 'main' (77) panicked at firmware/ftl/src/log.rs:3:4:\nno room\nleft\nnote: run with `RUST_BACKTRACE=1`\n";
+        let said = "\nthread 'main' (77) panicked at firmware/ftl/src/log.rs:3:4:\nno room\nleft\nnote: run \
+                    with `RUST_BACKTRACE=1`\n";
         assert_eq!(
             assertion(said, aborted),
             "the firmware asserts: firmware/ftl/src/log.rs:3:4: no room left"

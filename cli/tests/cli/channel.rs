@@ -180,6 +180,11 @@ fn the_babol_experiment_brings_tables_and_figures() {
         let numbers = place.read(&format!("figures/{}", figure.replace(".svg", ".csv")));
         assert!(numbers.lines().count() > 10, "{figure}: {numbers}");
     }
+    for figure in ["fig10.png", "fig11.png"] {
+        let bytes = std::fs::read(place.path(&format!("figures/{figure}"))).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG\r\n") && bytes.len() > 10_000, "{figure}");
+        assert!(ran.err.contains(&format!("wrote figures/{figure}\n")), "{}", ran.err);
+    }
     assert!(place.read("figures/fig10.csv").contains("channel,paper,8,LUNs,88.56"));
     // A figure that can't be written takes nothing of the report away.
     std::fs::create_dir_all(place.path("taken/fig9.svg")).unwrap();

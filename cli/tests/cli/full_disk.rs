@@ -322,7 +322,8 @@ impl SmallDisk {
     fn mount(place: &Place, room: &str) -> Option<Self> {
         std::fs::create_dir(place.path("disk")).unwrap();
         let script = format!(
-            "mount -t tmpfs -o size=64m tmpfs disk && head -c $((67108864 - {room})) /dev/zero > disk/filler && echo there && exec cat"
+            "mount -t tmpfs -o size=64m tmpfs disk && head -c $((67108864 - {room})) /dev/zero > disk/filler \
+             && echo there && exec cat"
         );
         let mut command = Command::new("unshare");
         command

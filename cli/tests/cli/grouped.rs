@@ -74,7 +74,8 @@ fn groups_end_at_a_stonewall_and_at_new_group_as_in_fio() {
     place.write(
         "g.fio",
         format!(
-            "[global]\ngroup_reporting\n{body}[a]\n[b]\nnumjobs=2\n[c]\nnew_group\n[d]\nstonewall\n[e]\n[f]\ngroup_reporting=0\n[f]\ngroup_reporting=0\n"
+            "[global]\ngroup_reporting\n{body}[a]\n[b]\nnumjobs=2\n[c]\nnew_group\n[d]\nstonewall\n[e]\n[f]\n\
+             group_reporting=0\n[f]\ngroup_reporting=0\n"
         ),
     );
     let report = place.report(&["run", "tiny", "--job", "g.fio", "--json"]);

@@ -105,7 +105,8 @@ fn what_the_terminal_is_told_stands_in_the_json() {
     let place = Place::new();
     place.write(
         "all.fio",
-        "[a]\nrw=write\nbs=256k\nsize=1m\nnumber_ios=9\n[b]\nrw=randread\ntime_based\nruntime=1\nexitall\nss=iops:0.0001%\n\
+        "[a]\nrw=write\nbs=256k\nsize=1m\nnumber_ios=9\n[b]\nrw=randread\ntime_based\nruntime=1\nexitall\n\
+         ss=iops:0.0001%\n\
          ss_dur=4ms\nss_interval=1ms\n[c]\nrw=write\nsize=64k\nexitall\n",
     );
     let ran = place.aster(&["run", "tiny", "--job", "all.fio", "--json", "--events", "e", "--from", "100s"]);
@@ -128,7 +129,8 @@ fn what_the_terminal_is_told_stands_in_the_json() {
 #[test]
 fn a_flush_of_a_trace_is_no_request_that_waited_for_room() {
     let place = Place::new();
-    let trace = "fio version 3 iolog\n0 /dev/sda write 0 131072\n1 /dev/sda sync 0 0\n2 /dev/sda write 131072 4096\n\
+    let trace = "fio version 3 iolog\n0 /dev/sda write 0 131072\n1 /dev/sda sync 0 0\n2 /dev/sda write \
+                 131072 4096\n\
                  5000 /dev/sda read 0 4096\n5001 /dev/sdb read 0 4096\n";
     place.write("t.log", trace);
     let ran = place.aster(&["run", "tiny", "--trace", "t.log", "--json"]);

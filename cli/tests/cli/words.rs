@@ -365,11 +365,13 @@ fn mistakes_on_the_command_line_are_refused() {
         ),
         (
             &["bench-channel", "--luns", "20"],
-            "--luns 20: must be from 1 to 16 on cosmos-plus: a channel has at most 16 chip enables, each of one LUN\n",
+            "--luns 20: must be from 1 to 16 on cosmos-plus: a channel has at most 16 chip enables, each of \
+             one LUN\n",
         ),
         (
             &["bench-channel", "--luns", "7", "--profile", "tiny"],
-            "--luns 7: must be a multiple of 2 up to 32 on tiny: a channel has at most 16 chip enables, each of 2 LUNs\n",
+            "--luns 7: must be a multiple of 2 up to 32 on tiny: a channel has at most 16 chip enables, each \
+             of 2 LUNs\n",
         ),
         (&["run", "tiny", "--job", "job.fio", "--image", "."], ".: is a folder; name a file\n"),
         (&["run", "--job", "job.fio", "--image", "."], ".: is a folder; name a file\n"),
@@ -575,7 +577,8 @@ fn a_read_of_nothing_by_time_ends_on_an_ideal_drive_and_check_says_what_a_comman
 #[test]
 fn a_steady_state_and_an_early_end_are_told() {
     let place = Place::new();
-    let steady = "[a]\nrw=randread\ntime_based\nruntime=1\nsize=1m\niodepth=4\nss=iops:3%\nss_dur=4ms\nss_interval=1ms\nexitall\n";
+    let steady = "[a]\nrw=randread\ntime_based\nruntime=1\nsize=1m\niodepth=4\nss=iops:3%\nss_dur=4ms\n\
+                  ss_interval=1ms\nexitall\n";
     place.write("steady.fio", format!("{steady}[b]\nrw=randread\ntime_based\nruntime=1\nsize=1m\n"));
     let ran = place.aster(&["run", "ideal", "--job", "steady.fio"]);
     assert!(ran.out.contains("a: steady after 0.00 s, iops:3% over 0.004 s."), "{}", ran.out);

@@ -51,7 +51,7 @@ fn ftl_tasks() -> Order {
 }
 
 fn board_handlers() -> Order {
-    vec![(1, "link::Link".to_owned()), (1, "frontend::FrontEnd".to_owned())]
+    vec![(1, "link::Link".to_owned()), (1, "frontend::NvmeFrontEnd".to_owned())]
 }
 
 fn engines_in_hardware() -> Order {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::profile::shipped;
-use aster_board::MSIX_TABLE_OFFSET;
+use aster_hostif::MSIX_TABLE_OFFSET;
 use aster_units::Duration;
 
 const INTMS: u32 = 0x0c;
@@ -35,16 +35,16 @@ fn at(ns: u64) -> Instant {
 
 /// What a register holds, without the host's asking.
 fn register(device: &Device, offset: u32) -> u64 {
-    device.parts.front.mmio_read(offset, 4)
+    device.parts.front.read(0, offset, 4)
 }
 
 #[test]
 fn a_read_does_not_overtake_the_writes_before_it() {
     let device = device();
-    device.bar_write(INTMS, 4, 0xffff_ffff);
+    device.bar_write(0, INTMS, 4, 0xffff_ffff);
     assert_eq!(register(&device, INTMS), 0, "it is on its way");
-    assert_eq!(device.bar_read(INTMS, 4), 0xffff_ffff);
-    device.bar_write(INTMC, 4, 0xffff);
+    assert_eq!(device.bar_read(0, INTMS, 4), 0xffff_ffff);
+    device.bar_write(0, INTMC, 4, 0xffff);
     device.config_read(0, 4);
     assert_eq!(register(&device, INTMS), 0xffff_0000, "a configuration read pushes, too");
 }
@@ -52,10 +52,10 @@ fn a_read_does_not_overtake_the_writes_before_it() {
 #[test]
 fn a_write_after_one_that_was_pushed_takes_its_own_time() {
     let device = device();
-    device.bar_write(INTMS, 4, 1);
-    device.bar_read(INTMS, 4);
+    device.bar_write(0, INTMS, 4, 1);
+    device.bar_read(0, INTMS, 4);
     device.advance_to(at(100));
-    device.bar_write(INTMS, 4, 2);
+    device.bar_write(0, INTMS, 4, 2);
     device.advance_to(at(399));
     assert_eq!(register(&device, INTMS), 1);
     device.advance_to(at(400));
@@ -65,25 +65,25 @@ fn a_write_after_one_that_was_pushed_takes_its_own_time() {
 #[test]
 fn a_function_level_reset_leaves_no_write_behind_that_was_sent_before_it() {
     let device = device();
-    device.bar_write(AQA, 4, 0x001f_001f);
+    device.bar_write(0, AQA, 4, 0x001f_001f);
     device.config_write(DEVICE_CONTROL, 2, FUNCTION_LEVEL_RESET);
     device.config_write(COMMAND, 2, MEMORY_AND_BUS_MASTER);
     device.advance_to(at(1_000));
-    assert_eq!(device.bar_read(AQA, 4), 0);
+    assert_eq!(device.bar_read(0, AQA, 4), 0);
 }
 
 #[test]
 fn the_msix_table_is_written_in_order_with_the_registers() {
     let device = device();
-    device.bar_write(INTMS, 4, 1);
-    device.bar_write(MSIX_TABLE_OFFSET, 8, MESSAGE_ADDRESS);
-    let entry = || device.parts.pci.borrow().bar_read(MSIX_TABLE_OFFSET, 8);
+    device.bar_write(0, INTMS, 4, 1);
+    device.bar_write(0, MSIX_TABLE_OFFSET, 8, MESSAGE_ADDRESS);
+    let entry = || device.parts.pci.borrow().bar_read(0, MSIX_TABLE_OFFSET, 8);
     device.advance_to(at(299));
     assert_eq!((entry(), register(&device, INTMS)), (Some(0), 0));
     device.advance_to(at(300));
     assert_eq!((entry(), register(&device, INTMS)), (Some(MESSAGE_ADDRESS), 1));
-    device.bar_write(MSIX_TABLE_OFFSET, 8, 0);
-    assert_eq!(device.bar_read(MSIX_TABLE_OFFSET, 8), 0);
+    device.bar_write(0, MSIX_TABLE_OFFSET, 8, 0);
+    assert_eq!(device.bar_read(0, MSIX_TABLE_OFFSET, 8), 0);
 }
 
 /// The interrupts that come out while the drive runs up to `until`.
@@ -104,16 +104,16 @@ fn a_message_behind_a_mask_is_sent_once_when_the_mask_goes() {
     let device = device();
     let entry = |vector: u32| MSIX_TABLE_OFFSET + 16 * vector;
     for vector in 0..2 {
-        device.bar_write(entry(vector), 8, MESSAGE_ADDRESS);
-        device.bar_write(entry(vector) + 8, 4, u64::from(vector) + 40);
+        device.bar_write(0, entry(vector), 8, MESSAGE_ADDRESS);
+        device.bar_write(0, entry(vector) + 8, 4, u64::from(vector) + 40);
     }
-    device.bar_write(entry(1) + 12, 4, 0);
+    device.bar_write(0, entry(1) + 12, 4, 0);
     device.config_write(MSIX_CONTROL, 2, MSIX_ENABLE | MSIX_FUNCTION_MASK);
     assert_eq!((device.message(0), device.message(1)), (None, None));
     assert_eq!(interrupts(&device, at(10_000)), []);
     device.config_write(MSIX_CONTROL, 2, MSIX_ENABLE);
     assert_eq!(interrupts(&device, at(20_000)), [(MESSAGE_ADDRESS, 41)]);
-    device.bar_write(entry(0) + 12, 4, 0);
+    device.bar_write(0, entry(0) + 12, 4, 0);
     assert_eq!(interrupts(&device, at(30_000)), [(MESSAGE_ADDRESS, 40)]);
     device.config_write(MSIX_CONTROL, 2, MSIX_ENABLE);
     assert_eq!(interrupts(&device, at(40_000)), []);
@@ -122,17 +122,17 @@ fn a_message_behind_a_mask_is_sent_once_when_the_mask_goes() {
 #[test]
 fn bar0_answers_only_with_memory_space_on_and_in_d0() {
     let device = device();
-    let version = device.bar_read(8, 4);
+    let version = device.bar_read(0, 8, 4);
     assert_eq!(version, 0x0001_0400);
     for (offset, off, on) in [(COMMAND, 0x0004, MEMORY_AND_BUS_MASTER), (PMCSR, 3, 0)] {
         device.config_write(offset, 2, off);
-        assert_eq!(device.bar_read(8, 4), u64::MAX);
-        assert_eq!(device.bar_read(MSIX_TABLE_OFFSET, 8), u64::MAX);
-        device.bar_write(INTMS, 4, 1);
-        device.bar_write(MSIX_TABLE_OFFSET, 8, MESSAGE_ADDRESS);
+        assert_eq!(device.bar_read(0, 8, 4), u64::MAX);
+        assert_eq!(device.bar_read(0, MSIX_TABLE_OFFSET, 8), u64::MAX);
+        device.bar_write(0, INTMS, 4, 1);
+        device.bar_write(0, MSIX_TABLE_OFFSET, 8, MESSAGE_ADDRESS);
         device.config_write(offset, 2, on);
         device.advance_to(device.now() + LATENCY);
-        assert_eq!((device.bar_read(INTMS, 4), device.bar_read(MSIX_TABLE_OFFSET, 8)), (0, 0));
-        assert_eq!(device.bar_read(8, 4), version);
+        assert_eq!((device.bar_read(0, INTMS, 4), device.bar_read(0, MSIX_TABLE_OFFSET, 8)), (0, 0));
+        assert_eq!(device.bar_read(0, 8, 4), version);
     }
 }

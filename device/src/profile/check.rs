@@ -1,7 +1,7 @@
 //! What types can't check of a profile: ranges and relations.
 
 use super::package::{coupling, numbers};
-use super::schema::{COSMOS, ContentKind, DataModeName, Profile};
+use super::schema::{AssignerName, COSMOS, ContentKind, DataModeName, Profile};
 use super::words::unit_of;
 use aster_units::{CellMode, Geometry, GeometryError};
 
@@ -226,6 +226,10 @@ impl Profile {
             2.0,
             f64::from(g.blocks_per_lun) / 2.0,
         )?;
+        if let (Some(placement), true) = (&self.ftl.placement, self.ftl.assigner != AssignerName::default()) {
+            let reason = format!("must go beside ftl.placement = \"{placement}\", which says the same");
+            return Err(("ftl.assigner", reason));
+        }
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;
         range("ftl.refresh_corrected_percent", f64::from(self.ftl.refresh_corrected_percent), 0.0, 100.0)?;

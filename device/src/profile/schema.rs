@@ -44,7 +44,7 @@ pub struct Profile {
     pub poll: PollProfile,
     /// Flash translation layer.
     pub ftl: FtlProfile,
-    /// NVMe controller.
+    /// Front end; most keys are those of an NVMe controller.
     pub host: HostProfile,
     /// Keys for pieces of a reader's own, which get them unread. Without such a piece the table is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -464,6 +464,17 @@ pub enum AssignerName {
     Random,
 }
 
+impl AssignerName {
+    /// As profiles write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AssignerName::ChannelFirst => "channel-first",
+            AssignerName::WayFirst => "way-first",
+            AssignerName::Random => "random",
+        }
+    }
+}
+
 /// How blocks are worn alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -498,6 +509,14 @@ pub struct FtlProfile {
     /// Which LUN a logical page belongs to.
     #[serde(default)]
     pub assigner: AssignerName,
+    /// Which LUN a logical page belongs to, by name: an `assigner`, in the place of that key, or a placement
+    /// of a reader's own.
+    #[serde(default)]
+    pub placement: Option<String>,
+    /// Which closed block garbage collection empties next: `"greedy"`, the one with the fewest valid pages;
+    /// `"cost-benefit"`, which goes by the age of its data, too; or a policy of a reader's own.
+    #[serde(default = "default_victims")]
+    pub victims: String,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.
     #[serde(default = "default_gc")]
     pub gc_free_blocks: u32,
@@ -528,8 +547,21 @@ pub struct FtlProfile {
     pub background_gap_us: u32,
 }
 
+impl FtlProfile {
+    /// The name of the placement.
+    pub fn placement(&self) -> &str {
+        self.placement.as_deref().unwrap_or(self.assigner.name())
+    }
+}
+
+fn default_front_end() -> String {
+    "nvme".to_owned()
+}
 fn default_command_set() -> String {
     "nvm".to_owned()
+}
+fn default_victims() -> String {
+    "greedy".to_owned()
 }
 fn default_kind() -> String {
     "page-mapping".to_owned()
@@ -568,11 +600,16 @@ pub enum ArbitrationName {
     Weighted,
 }
 
-/// NVMe controller.
+/// Front end; most keys are those of an NVMe controller.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
-    /// What I/O commands mean: `"nvm"`, or a command set of a reader's own.
+    /// What the host sees on PCIe: `"nvme"`, an NVMe controller in hardware, or a front end of a reader's
+    /// own.
+    #[serde(default = "default_front_end")]
+    pub front_end: String,
+    /// What I/O commands mean, and which admin commands there are beside NVMe's: `"nvm"`, or a command set of
+    /// a reader's own ([command-sets.md](command-sets.md)).
     #[serde(default = "default_command_set")]
     pub command_set: String,
     /// I/O queue pairs, 1 to 64.

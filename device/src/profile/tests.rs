@@ -355,7 +355,15 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("buffer_entries = 32", "buffer_entries = 1", "ftl.buffer_entries"),
     ("buffer_entries = 32", "buffer_entries = 32\nkind = \"pages\"", "ftl.kind"),
     ("[host]", "[host]\ncommand_set = \"kv\"", "host.command_set"),
+    ("[host]", "[host]\nfront_end = \"mailbox\"", "host.front_end"),
     ("[package]", "[own]\npages = 64\n[package]", "own"),
+    ("buffer_entries = 32", "buffer_entries = 32\nvictims = \"oldest\"", "ftl.victims"),
+    ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"diagonal\"", "ftl.placement"),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nassigner = \"random\"\nplacement = \"way-first\"",
+        "ftl.assigner",
+    ),
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),
     ("slice_workers = 16", "slice_workers = 16\ngc_depth = 17", "ftl.gc_depth"),
@@ -570,8 +578,8 @@ fn each_shipped_package_makes_a_drive_that_the_rooms_accept() {
     for (part, _) in PACKAGES {
         let profile =
             Profile::parse("drive.toml", &with_part(part, "")).unwrap_or_else(|e| panic!("{part}: {e}"));
-        let nand = crate::build::nand(&profile, aster_units::Content::Full).unwrap();
-        let flash = crate::build::flash(&profile).unwrap();
+        let nand = crate::configure::nand(&profile, aster_units::Content::Full).unwrap();
+        let flash = crate::configure::flash(&profile).unwrap();
         assert_eq!(nand.variant.commands, flash.variant.commands, "{part}");
         assert_eq!(flash.variant.id, Some(nand.identity.id), "{part}");
     }
@@ -646,8 +654,8 @@ fn a_package_that_contradicts_itself_or_its_bus_is_refused() {
 fn vendor_keys_reach_package_and_firmware() {
     let parse = |more: &str| Profile::parse("drive.toml", &with_part("tlc-3d", more)).unwrap();
     let configs = |profile: &Profile| {
-        let nand = crate::build::nand(profile, aster_units::Content::Full).unwrap();
-        (nand, format!("{:?}", crate::build::flash(profile).unwrap().variant))
+        let nand = crate::configure::nand(profile, aster_units::Content::Full).unwrap();
+        (nand, format!("{:?}", crate::configure::flash(profile).unwrap().variant))
     };
     let plain = configs(&parse(""));
     for (line, asks) in [

@@ -2,18 +2,18 @@
 //! (docs/schedulers.md), a module of the operation monitor (docs/observability.md), and a job file run on a
 //! drive that has them.
 
-use aster_device::bench::{self, Bench, Operation, Pattern};
 use aster_device::plug::{
     Arbiter, ChannelPort, Descriptor, Lun, Phase, Running, Task, TaskScheduler, TransactionClass, onfi,
 };
 use aster_device::profile::{Profile, shipped};
 use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
 use aster_device::{Device, Media, Pieces};
-use aster_events::monitor::{Entry, MonitorModule, OperationMonitor, Sample, ShippedModule};
+use aster_events::monitor::{MonitorModule, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_events::{Event, Recorder};
 use aster_lab::own::{self, Place, Setup, Work};
 use aster_lab::report::{RunReport, table};
 use aster_lab::watch::{Watch, Watchers};
+use aster_run_bench::{Bench, BenchOperation, BenchWork, Pattern};
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::path::Path;
@@ -73,10 +73,10 @@ impl MonitorModule for Buses {
     fn name(&self) -> &str {
         "buses"
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         vec![
-            Entry::new("bus_bytes_per_second", "bytes over the channels' buses"),
-            Entry::new("bus_bytes_per_transaction", "the same of a transaction, mean"),
+            TableEntry::new("bus_bytes_per_second", "bytes over the channels' buses"),
+            TableEntry::new("bus_bytes_per_transaction", "the same of a transaction, mean"),
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {
@@ -118,8 +118,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         "own operation: LUN 0 {} ONFI",
         if bench.operate(0, is_onfi) { "speaks" } else { "doesn't speak" }
     );
-    let work = bench::Work {
-        operation: Operation::Read,
+    let work = BenchWork {
+        operation: BenchOperation::Read,
         pattern: Pattern::Random,
         requests: 500,
         time: None,
@@ -175,7 +175,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // added up.
     let moved = Rc::new(Cell::new(0.0));
     let into = Rc::clone(&moved);
-    let each = move |entries: &[Entry], sample: Sample<'_>| {
+    let each = move |entries: &[TableEntry], sample: Sample<'_>| {
         let over = sample.until.since(sample.from).as_secs_f64();
         let rate = entries.iter().position(|entry| entry.name == "bus_bytes_per_second");
         into.set(into.get() + rate.map_or(0.0, |place| sample.values[place] * over));

@@ -85,7 +85,8 @@ impl fmt::Display for BootError {
             BootError::UnknownPackage { found, expected, at } => {
                 write!(
                     f,
-                    "transaction 'read id' at {at}: the package's identifier is {found:02X?}, the profile's {expected:02X?}"
+                    "transaction 'read id' at {at}: the package's identifier is {found:02X?}, the profile's \
+                     {expected:02X?}"
                 )
             }
             BootError::ParameterPage => f.write_str("no copy of the parameter page is valid"),

@@ -6,8 +6,9 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_ports::channel::Arbiter;
 use aster_ports::channel::ChannelPort;
-use aster_ports::order::{Arbiter, TransactionClass};
+use aster_ports::order::TransactionClass;
 
 /// So often may a transaction be passed over by these schedulers; then it goes next.
 pub const PASSED_OVER_MAX: u32 = 256;

@@ -25,7 +25,7 @@ impl Journal {
         into: BufferId,
         transfer: &mut HostTransfer,
     ) -> Outcome {
-        if !self.host.keeps_sets() {
+        if !self.host.chains_dma() {
             return self.blocks.read(ppa, sectors, into, Cause::Host).await;
         }
         self.count(|s| s.flash_reads.host += 1);

@@ -42,17 +42,20 @@ mod mapping;
 mod media;
 mod page;
 mod piece;
+mod setup;
 mod start;
 mod terms;
 
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, TranslationStats as Stats};
+pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
+pub use blocks::victims::{CostBenefit, Greedy};
 pub use checkpoint::error::BootError;
 pub use journal::root::damaged_root_copies;
 pub use piece::PageMapping;
+pub use setup::Setup;
 pub use start::{Ftl, FtlHandle};
 pub use terms::config::{
-    Assigner, Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, RANDOM_ROUNDS, Refresh,
-    WearLevelling,
+    Capacity, ConfigError, FtlConfig, FtlCosts, GC_DEPTH_MAX, NVRAM_BYTES, Refresh, WearLevelling,
 };
 pub use terms::oob::{OOB_BYTES, OobRecord, PageKind};
 

@@ -1,5 +1,6 @@
 //! The page-mapping FTL as one of the translations that a drive can have.
 
+use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
 use crate::terms::config::{ConfigError, FtlConfig, FtlCosts, NVRAM_BYTES};
 use alloc::boxed::Box;
@@ -8,29 +9,40 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
-    DriveState, MediaState, PieceError, Translation, TranslationNeeds, TranslationPorts, TranslationStats,
-    TranslationView,
+    DriveState, MediaState, PieceError, Placement, Translation, TranslationNeeds, TranslationPorts,
+    TranslationStats, TranslationView, VictimPolicy,
 };
 use aster_units::{Lpn, LunIndex, Ppa};
 
 /// The page-mapping FTL before it is started.
-pub struct PageMapping(FtlConfig);
+pub struct PageMapping(Setup);
 
 impl PageMapping {
     /// An FTL of this configuration. How many commands there are at once, and whether they are completed
-    /// early, it hears when it starts.
+    /// early, it hears when it starts. It collects greedily and places channel first.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
     pub fn new(config: FtlConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(PageMapping(config))
+        Ok(PageMapping(Setup::from(config)))
+    }
+    /// The same with other decisions.
+    ///
+    /// # Errors
+    /// When the placement crowds pages on some LUNs, or names one that there isn't.
+    pub fn deciding(
+        self,
+        victims: Box<dyn VictimPolicy>,
+        placement: &dyn Placement,
+    ) -> Result<Self, PieceError> {
+        Ok(PageMapping(Setup::new(self.0.config, victims, placement)?))
     }
 }
 
 impl Translation for PageMapping {
     fn needs(&self) -> TranslationNeeds {
-        let config = &self.0;
+        let config = &self.0.config;
         TranslationNeeds {
             data_buffers: config.data_buffers(),
             metadata_buffers: config.metadata_buffers(),
@@ -39,7 +51,7 @@ impl Translation for PageMapping {
         }
     }
     fn capacity_bytes(&self) -> u64 {
-        self.0.logical_pages() * u64::from(self.0.geometry.page_bytes)
+        self.0.config.logical_pages() * u64::from(self.0.config.geometry.page_bytes)
     }
     fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
         let TranslationPorts {
@@ -52,8 +64,8 @@ impl Translation for PageMapping {
             nvram,
             recorder,
         } = ports;
-        let config = FtlConfig { command_slots, auto_completion: completes_early, ..self.0 };
-        match Ftl::start(&core, config, buffers, commands, flash, nvram, recorder) {
+        let config = FtlConfig { command_slots, auto_completion: completes_early, ..self.0.config };
+        match Ftl::start(&core, Setup { config, ..self.0 }, buffers, commands, flash, nvram, recorder) {
             Ok(handle) => Ok(Rc::new(handle)),
             Err(error) => Err(PieceError::new("ftl", error)),
         }

@@ -15,6 +15,7 @@ use crate::host::worker;
 use crate::journal::log;
 use crate::journal::state::Journal;
 use crate::mapping::mapped::Mapped;
+use crate::setup::Setup;
 use crate::terms::config::{ConfigError, FtlConfig, NVRAM_BYTES};
 use crate::terms::oob::{self, OOB_BYTES};
 use alloc::boxed::Box;
@@ -40,17 +41,19 @@ impl Ftl {
     /// booting comes later, by [`FtlHandle::boot_error`].
     pub fn start(
         core: &Core,
-        config: FtlConfig,
+        setup: impl Into<Setup>,
         dram: SharedDram,
         host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
         nvram: SharedNvram,
         recorder: Recorder,
     ) -> Result<FtlHandle, ConfigError> {
+        let setup = setup.into();
+        let config = setup.config;
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         flash.check_pages(&dram, oob::is_whole_page_of);
-        let drive = Rc::new(Journal::new(core, config, dram, Rc::clone(&host), flash, nvram, recorder));
+        let drive = Rc::new(Journal::new(core, setup, dram, Rc::clone(&host), flash, nvram, recorder));
         let mapping = Rc::new(Mapped::new(Rc::clone(&drive)));
         let cache = Rc::new(Cache::new(&mapping));
         let collector = Rc::new(Collector::new(&mapping));

@@ -1,8 +1,8 @@
 //! Completion entries (NVMe 1.4 §4.6).
 
 use crate::controller::{Controller, one_segment};
-use crate::ports::{Ports, Timer, Token};
-use crate::slots::{NO_SLOT, Stage};
+use crate::ports::{ControllerPorts, DmaPurpose, Timer};
+use crate::slots::{CommandStage, NO_SLOT};
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, Local};
@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 
 impl Controller {
     /// A command has ended: its entry follows after the completion latency, when the queue has room.
-    pub(crate) fn finish(&mut self, ports: &mut Ports, id: u16, status: Status, result: u64) {
+    pub(crate) fn finish(&mut self, ports: &mut ControllerPorts, id: u16, status: Status, result: u64) {
         let slot = &mut self.slots[id];
         slot.status = status;
         slot.result = result;
@@ -22,12 +22,12 @@ impl Controller {
         if self.config.completion_latency.is_zero() {
             return self.post(ports, id);
         }
-        self.slots[id].stage = Stage::Finished;
+        self.slots[id].stage = CommandStage::Finished;
         Self::delay(ports, &mut self.finished, id, self.config.completion_latency, Timer::Finished);
     }
 
     /// Posts a command's entry, or stalls it while its queue is full.
-    pub(crate) fn post(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn post(&mut self, ports: &mut ControllerPorts, id: u16) {
         let slot = &mut self.slots[id];
         if slot.orphan {
             return self.drop_command(ports, id);
@@ -37,7 +37,7 @@ impl Controller {
         if !queue.is_full() && queue.stalled.0 == NO_SLOT {
             return self.write_entry(ports, id, number);
         }
-        slot.stage = Stage::Stalled;
+        slot.stage = CommandStage::Stalled;
         slot.next = NO_SLOT;
         match queue.stalled {
             (NO_SLOT, _) => queue.stalled = (id, id),
@@ -49,7 +49,7 @@ impl Controller {
     }
 
     /// The host has made room in a completion queue.
-    pub(crate) fn post_stalled(&mut self, ports: &mut Ports, number: u16) {
+    pub(crate) fn post_stalled(&mut self, ports: &mut ControllerPorts, number: u16) {
         while !self.completion[usize::from(number)].is_full() {
             let Some(id) = self.take_stalled(number) else { return };
             if self.slots[id].orphan {
@@ -61,7 +61,7 @@ impl Controller {
     }
 
     /// A command that was fetched ends without a completion entry.
-    pub(crate) fn drop_command(&mut self, ports: &Ports, id: u16) {
+    pub(crate) fn drop_command(&mut self, ports: &ControllerPorts, id: u16) {
         self.slots.leave(id);
         ports.emit(|| Event::CommandDropped { command: id });
     }
@@ -77,9 +77,9 @@ impl Controller {
         Some(first)
     }
 
-    fn write_entry(&mut self, ports: &mut Ports, id: u16, number: u16) {
+    fn write_entry(&mut self, ports: &mut ControllerPorts, id: u16, number: u16) {
         let slot = &mut self.slots[id];
-        slot.stage = Stage::Posting;
+        slot.stage = CommandStage::Posting;
         let source = &self.submission[usize::from(slot.queue)];
         let queue = &mut self.completion[usize::from(number)];
         let (index, phase) = queue.take();
@@ -90,7 +90,7 @@ impl Controller {
         let (vector, from) = (queue.vector, slot.queue);
         let local = Local::Sram { offset: at as u32 };
         let host = one_segment(address, CQE_BYTES as u32);
-        self.push_dma(ports, DmaDirection::ToHost, local, host, Token::Completion(id), from);
+        self.push_dma(ports, DmaDirection::ToHost, local, host, DmaPurpose::Completion(id), from);
         if let Some(vector) = vector {
             self.interrupts.raise(ports, vector, number == 0, self.features.coalescing);
         }
@@ -98,7 +98,7 @@ impl Controller {
 
     pub(crate) fn completion_answered(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         id: u16,
         live: bool,
         result: Result<(), BadAddress>,

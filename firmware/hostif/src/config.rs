@@ -1,10 +1,9 @@
 //! What a drive's front end is: checked once when the device is built.
 
-use crate::health::History;
-use crate::registers::DOORBELL_STRIDE;
 use alloc::rc::Rc;
 use alloc::string::String;
 use aster_exec::Exec;
+use aster_parties::History;
 use aster_ports::host::CommandPort;
 use aster_units::Duration;
 use aster_wire::nvme::cqe::CQE_BYTES;
@@ -33,6 +32,8 @@ pub(crate) const ASYNC_EVENT_REQUESTS: u8 = 4;
 /// Bytes of memory beside each slot: a PRP list page, the ranges of Dataset Management, or an admin data
 /// structure.
 pub(crate) const SCRATCH_BYTES: usize = 4096;
+/// CAP.DSTRD: doorbells are four bytes apart.
+pub(crate) const DOORBELL_STRIDE: u8 = 0;
 /// The memory page: CAP.MPSMIN = MPSMAX = 0.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
@@ -89,7 +90,7 @@ pub struct HostIfConfig {
     pub namespace_bytes: u64,
     /// Blocks of 512 bytes are offered beside 4,096. Not with content that keeps fingerprints.
     pub offers_512: bool,
-    /// The format at power-on. A Format NVM changes it; see [`crate::FrontEnd::on_format`].
+    /// The format at power-on. A Format NVM changes it; see [`crate::NvmeFrontEnd::on_format`].
     pub block_size: BlockSize,
     /// A volatile write cache is present. Without one every write is durable before it completes.
     pub volatile_write_cache: bool,

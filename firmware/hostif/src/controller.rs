@@ -1,24 +1,25 @@
 //! The controller as a value: its parts, and where each input goes.
 
-use crate::admin::Features;
-use crate::admin::aer::AsyncEvents;
 use crate::arbitration::Arbiter;
+use crate::async_events::AsyncEvents;
 use crate::config::{BlockSize, ConfigError, HostIfConfig, SramLayout};
-use crate::data::{PageTable, Transfer};
 use crate::doorbells::Doorbells;
 use crate::error_log::ErrorLog;
-use crate::health::{Health, History, MediaHealth};
+use crate::features::Features;
+use crate::health::Health;
 use crate::interrupt::Interrupts;
+use crate::pages::{PageTable, Transfer};
 use crate::pause::Pause;
-use crate::ports::{Ports, Timer, Token};
+use crate::phase::{ControllerPhase, Shutdown};
+use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::queue::{CompletionQueue, SubmissionQueue};
 use crate::registers::Registers;
-use crate::reset::{Phase, Shutdown};
-use crate::slots::{Slots, Stage};
+use crate::slots::{CommandStage, Slots};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_parties::CommandSet;
+use aster_events::Event;
+use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_units::{Duration, Instant};
@@ -26,14 +27,14 @@ use aster_wire::nvme::log::STATISTICS_BYTES;
 
 /// An NVMe 1.4 controller with one namespace.
 ///
-/// It is driven through [`crate::FrontEnd`]; what it shows by itself is its state.
+/// It is driven through [`crate::NvmeFrontEnd`]; what it shows by itself is its state.
 #[derive(Debug)]
 pub struct Controller {
     pub(crate) config: HostIfConfig,
     pub(crate) set: Box<dyn CommandSet>,
     pub(crate) layout: SramLayout,
     pub(crate) registers: Registers,
-    pub(crate) phase: Phase,
+    pub(crate) phase: ControllerPhase,
     pub(crate) shutdown: Shutdown,
     /// Raised by each reset. Answers to DMA of an older epoch only count down `in_flight`.
     pub(crate) epoch: u32,
@@ -82,7 +83,7 @@ impl Controller {
         Ok(Controller {
             layout: SramLayout::of(&config),
             registers: Registers::new(&config),
-            phase: Phase::Disabled,
+            phase: ControllerPhase::Disabled,
             shutdown: Shutdown::Idle,
             epoch: 0,
             in_flight: 0,
@@ -141,26 +142,30 @@ impl Controller {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
     /// Commands that have been completed by themselves and that the FTL isn't done with.
-    pub fn commands_ahead(&self) -> usize {
-        self.slots.ids().filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != Stage::Ftl).count()
+    pub fn commands_completed_early(&self) -> usize {
+        self.slots
+            .ids()
+            .filter(|&id| self.slots[id].with_ftl && self.slots[id].stage != CommandStage::Ftl)
+            .count()
     }
     /// Commands in the drive, those included that have no host, that have been completed before the FTL is
     /// done with them, or that are parked. Asynchronous Event Requests that wait for an event aren't: they
     /// keep nothing busy.
     pub fn commands_in_flight(&self) -> usize {
-        let in_flight = |&id: &_| !matches!(self.slots[id].stage, Stage::Free | Stage::AwaitsEvent);
+        let in_flight =
+            |&id: &_| !matches!(self.slots[id].stage, CommandStage::Free | CommandStage::AwaitsEvent);
         self.slots.ids().filter(in_flight).count() + self.pause.parked()
     }
 
     /// The media's state has changed (SMART, asynchronous events).
-    pub(crate) fn set_media_health(&mut self, ports: &mut Ports, media: MediaHealth) {
+    pub(crate) fn set_media_health(&mut self, ports: &mut ControllerPorts, media: MediaHealth) {
         // What degrades it is a loss that no read finds: it counts among the integrity errors, which outlast
         // this warning.
         let degrades = media.reliability_degraded && !self.health.media.reliability_degraded;
         self.health.count_media_errors(degrades);
         self.health.media = media;
         self.check_health(ports);
-        self.settle(ports);
+        self.pump(ports);
     }
 
     /// The operation monitor has a new sample.
@@ -170,7 +175,7 @@ impl Controller {
     }
 
     /// A timed event.
-    pub(crate) fn on_timer(&mut self, ports: &mut Ports, timer: Timer) {
+    pub(crate) fn on_timer(&mut self, ports: &mut ControllerPorts, timer: Timer) {
         match timer {
             Timer::Fetched => {
                 while let Some(slot) = due(&mut self.fetched, ports.now()) {
@@ -192,36 +197,42 @@ impl Controller {
             }
             Timer::Coalescing(vector) => self.interrupts.time_is_over(vector),
         }
-        self.settle(ports);
+        self.pump(ports);
     }
 
     /// The host link has answered.
-    pub(crate) fn on_answers(&mut self, ports: &mut Ports) {
+    pub(crate) fn on_answers(&mut self, ports: &mut ControllerPorts) {
         while let Some((token, epoch, result)) = ports.link.next_answer() {
-            self.on_answer(ports, Token::from_wire(token), epoch == self.epoch, result);
+            self.on_answer(ports, DmaPurpose::from_wire(token), epoch == self.epoch, result);
         }
-        self.settle(ports);
+        self.pump(ports);
     }
 
-    fn on_answer(&mut self, ports: &mut Ports, token: Token, live: bool, result: Result<(), BadAddress>) {
+    fn on_answer(
+        &mut self,
+        ports: &mut ControllerPorts,
+        token: DmaPurpose,
+        live: bool,
+        result: Result<(), BadAddress>,
+    ) {
         self.in_flight -= 1;
         let queue = self.queue_of(token);
         self.submission[usize::from(queue)].in_flight -= 1;
         match token {
-            Token::Fetch(queue) => self.fetch_answered(ports, queue, live, result),
-            Token::List(slot) => self.list_answered(ports, slot, result),
-            Token::Scratch(slot) => self.scratch_answered(ports, slot, result),
-            Token::Data(tag) => self.data_answered(ports, tag, result),
-            Token::Completion(slot) => self.completion_answered(ports, slot, live, result),
+            DmaPurpose::Fetch(queue) => self.fetch_answered(ports, queue, live, result),
+            DmaPurpose::List(slot) => self.list_answered(ports, slot, result),
+            DmaPurpose::Scratch(slot) => self.scratch_answered(ports, slot, result),
+            DmaPurpose::Data(tag) => self.data_answered(ports, tag, result),
+            DmaPurpose::Completion(slot) => self.completion_answered(ports, slot, live, result),
         }
         self.check_deletion(ports, queue);
-        if self.in_flight == 0 && self.phase == Phase::Resetting {
+        if self.in_flight == 0 && self.phase == ControllerPhase::Resetting {
             self.finish_reset();
         }
     }
 
     /// The FTL has asked for DMA or finished commands.
-    pub(crate) fn on_kick(&mut self, ports: &mut Ports) {
+    pub(crate) fn on_kick(&mut self, ports: &mut ControllerPorts) {
         ports.commands.acknowledge();
         while let Some((tag, request)) = ports.commands.next_dma() {
             if self.config.transfer_latency.is_zero() {
@@ -237,11 +248,11 @@ impl Controller {
         while let Some(completion) = ports.commands.next_completion() {
             self.ftl_completed(ports, completion);
         }
-        self.settle(ports);
+        self.pump(ports);
     }
 
     /// What ends every call: fetch what there is room for, send the interrupts that are due.
-    pub(crate) fn settle(&mut self, ports: &mut Ports) {
+    pub(crate) fn pump(&mut self, ports: &mut ControllerPorts) {
         if self.pause.has_parked() {
             self.resume_parked(ports);
         }
@@ -249,11 +260,22 @@ impl Controller {
         self.send_interrupts(ports);
     }
 
-    fn queue_of(&self, token: Token) -> u16 {
+    /// Sends the messages that are due: one per vector, however many entries it announces.
+    #[inline]
+    fn send_interrupts(&mut self, ports: &ControllerPorts) {
+        while let Some(vector) = self.interrupts.next_message() {
+            ports.link.push(LinkOp::Interrupt { vector });
+            ports.emit(|| Event::InterruptSent { vector });
+        }
+    }
+
+    fn queue_of(&self, token: DmaPurpose) -> u16 {
         match token {
-            Token::Fetch(queue) => queue,
-            Token::List(slot) | Token::Scratch(slot) | Token::Completion(slot) => self.slots[slot].queue,
-            Token::Data(tag) => self.transfers[usize::from(tag)].queue,
+            DmaPurpose::Fetch(queue) => queue,
+            DmaPurpose::List(slot) | DmaPurpose::Scratch(slot) | DmaPurpose::Completion(slot) => {
+                self.slots[slot].queue
+            }
+            DmaPurpose::Data(tag) => self.transfers[usize::from(tag)].queue,
         }
     }
 
@@ -261,11 +283,11 @@ impl Controller {
     #[inline]
     pub(crate) fn push_dma(
         &mut self,
-        ports: &Ports,
+        ports: &ControllerPorts,
         direction: DmaDirection,
         local: Local,
         (segments, count): ([Segment; MAX_SEGMENTS], usize),
-        token: Token,
+        token: DmaPurpose,
         queue: u16,
     ) {
         self.in_flight += 1;
@@ -276,7 +298,7 @@ impl Controller {
 
     /// Puts a slot into a queue of delayed work, or says that there is no delay.
     pub(crate) fn delay(
-        ports: &Ports,
+        ports: &ControllerPorts,
         queue: &mut VecDeque<(Instant, u16)>,
         slot: u16,
         latency: Duration,

@@ -1,96 +1,24 @@
 //! A command's data: from PRPs to pages, from the FTL's DMA requests to host memory (NVMe 1.4 §4.3).
 
-use crate::config::{PAGE_BYTES, SCRATCH_BYTES};
+use crate::config::SCRATCH_BYTES;
 use crate::controller::{Controller, one_segment};
-use crate::ports::{Ports, Token};
-use crate::slots::Stage;
-use alloc::boxed::Box;
-use alloc::vec;
-use aster_ports::host::{DmaDirection, DmaError, DmaRequest, DmaTag};
+use crate::pages::{Transfer, Walked};
+use crate::ports::{ControllerPorts, DmaPurpose};
+use crate::slots::CommandStage;
+use aster_parties::ListAt;
+use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, DmaTag};
 use aster_ports::link::{BadAddress, Local, MAX_SEGMENTS, Segment};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::prp::{PRP_ENTRY_BYTES, PageSize, PrpStep, PrpWalk};
 
-/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at their
-/// start.
-#[derive(Debug)]
-pub(crate) struct PageTable {
-    addresses: Box<[u64]>,
-    stride: usize,
-}
-
-impl PageTable {
-    /// Room for `slots` transfers of `2^pages_log2` pages, each one page more when it begins inside a page.
-    pub fn new(slots: usize, pages_log2: u8) -> Self {
-        let stride = (1 << pages_log2) + 1;
-        PageTable { addresses: vec![0; slots * stride].into_boxed_slice(), stride }
-    }
-    #[inline]
-    fn set(&mut self, slot: u16, index: u32, address: u64) {
-        self.addresses[usize::from(slot) * self.stride + index as usize] = address;
-    }
-    /// Where byte `offset` of a slot's data is in host memory, and how many bytes follow in that page.
-    #[inline]
-    fn locate(&self, slot: u16, offset: u64) -> (u64, u64) {
-        let pages = &self.addresses[usize::from(slot) * self.stride..][..self.stride];
-        let first = PAGE_BYTES - pages[0] % PAGE_BYTES;
-        if offset < first {
-            return (pages[0] + offset, first - offset);
-        }
-        let past = offset - first;
-        let within = past % PAGE_BYTES;
-        (pages[1 + (past / PAGE_BYTES) as usize] + within, PAGE_BYTES - within)
-    }
-    /// As many runs of host memory as one link operation takes, from `offset` on: segments, their count,
-    /// bytes.
-    #[inline]
-    fn segments(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
-        let mut segments = [Segment::default(); MAX_SEGMENTS];
-        let (mut count, mut done) = (0, 0);
-        while done < length {
-            let (address, run) = self.locate(slot, offset + done);
-            let run = run.min(length - done);
-            let last = &mut segments[count.max(1) - 1];
-            // A page at the end of the address space is followed by none.
-            if count > 0 && last.address.checked_add(last.length.into()) == Some(address) {
-                last.length += run as u32;
-            } else if count == MAX_SEGMENTS {
-                break;
-            } else {
-                segments[count] = Segment { address, length: run as u32 };
-                count += 1;
-            }
-            done += run;
-        }
-        (segments, count, done)
-    }
-}
-
-/// A DMA request of the FTL.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Transfer {
-    /// The command's slot.
-    slot: u16,
-    /// The command's submission queue.
-    pub queue: u16,
-    bytes: u32,
-    /// Link operations without an answer.
-    operations: u32,
-    failed: bool,
-}
-
-/// How far a walk came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Walked {
-    /// Every page is in the table.
-    All,
-    /// A list page is on its way.
-    NeedsList,
-}
-
 impl Controller {
     /// Begins to walk the PRPs of a slot over `bytes` bytes.
-    pub(crate) fn begin_walk(&mut self, ports: &mut Ports, id: u16, bytes: u64) -> Result<Walked, Status> {
+    pub(crate) fn begin_walk(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        bytes: u64,
+    ) -> Result<Walked, Status> {
         let slot = &mut self.slots[id];
         let (prp1, prp2) = (slot.sqe.prp1.get(), slot.sqe.prp2.get());
         let walk = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB);
@@ -100,7 +28,7 @@ impl Controller {
     }
 
     /// Walks on with the list page, if any, in the slot's scratch memory.
-    pub(crate) fn continue_walk(&mut self, ports: &mut Ports, id: u16) -> Result<Walked, Status> {
+    pub(crate) fn continue_walk(&mut self, ports: &mut ControllerPorts, id: u16) -> Result<Walked, Status> {
         let slot = &mut self.slots[id];
         let walk = slot.walk.as_mut().expect("a walk was begun");
         let scratch = self.layout.scratch(id);
@@ -113,18 +41,23 @@ impl Controller {
                 }
                 PrpStep::Done => return Ok(Walked::All),
                 PrpStep::NeedList { address, entries } => {
-                    slot.stage = Stage::List;
+                    slot.stage = CommandStage::List;
                     let queue = slot.queue;
                     let local = Local::Sram { offset: scratch as u32 };
                     let host = one_segment(address, entries * PRP_ENTRY_BYTES as u32);
-                    self.push_dma(ports, DmaDirection::FromHost, local, host, Token::List(id), queue);
+                    self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::List(id), queue);
                     return Ok(Walked::NeedsList);
                 }
             }
         }
     }
 
-    pub(crate) fn list_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
+    pub(crate) fn list_answered(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        result: Result<(), BadAddress>,
+    ) {
         let slot = &self.slots[id];
         if slot.orphan {
             self.pause.leave(id);
@@ -145,45 +78,93 @@ impl Controller {
         }
     }
 
-    /// Moves `bytes` bytes, at most [`SCRATCH_BYTES`], between the host's PRPs and the slot's scratch memory.
-    pub(crate) fn move_scratch(
+    /// The first `bytes` bytes of the slot's scratch memory go where the host's PRPs say.
+    pub(crate) fn send_scratch(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         id: u16,
-        direction: DmaDirection,
         bytes: usize,
     ) -> Result<(), Status> {
         assert!(bytes <= SCRATCH_BYTES, "{bytes} bytes of scratch memory");
-        let walked = self.begin_walk(ports, id, bytes as u64)?;
-        assert_eq!(walked, Walked::All, "4 KiB touch two pages at most, and two pages need no list");
-        let (segments, count, _) = self.pages.segments(id, 0, bytes as u64);
-        let slot = &mut self.slots[id];
-        slot.stage = Stage::Scratch;
-        let queue = slot.queue;
-        let local = Local::Sram { offset: self.layout.scratch(id) as u32 };
-        self.push_dma(ports, direction, local, (segments, count), Token::Scratch(id), queue);
+        let host = self.scratch_segments(ports, id, bytes)?;
+        self.slots[id].stage = CommandStage::Scratch;
+        self.push_scratch(ports, id, DmaDirection::ToHost, 0, host);
         Ok(())
     }
 
-    pub(crate) fn scratch_answered(&mut self, ports: &mut Ports, id: u16, result: Result<(), BadAddress>) {
+    /// Bytes of the host come into the slot's scratch memory, behind what was fetched before.
+    pub(crate) fn fetch_list(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        from: ListAt,
+        bytes: u16,
+    ) -> Result<(), Status> {
+        let at = self.slots[id].fetched;
+        let end = usize::from(at) + usize::from(bytes);
+        assert!(bytes > 0 && end <= SCRATCH_BYTES, "{at} + {bytes} bytes of scratch memory");
+        let host = match from {
+            ListAt::DataPointer => self.scratch_segments(ports, id, bytes.into())?,
+            ListAt::Address(address) => one_segment(address, bytes.into()),
+        };
+        let slot = &mut self.slots[id];
+        (slot.stage, slot.fetched) = (CommandStage::Fetching, end as u16);
+        self.push_scratch(ports, id, DmaDirection::FromHost, at, host);
+        Ok(())
+    }
+
+    fn scratch_segments(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        bytes: usize,
+    ) -> Result<([Segment; MAX_SEGMENTS], usize), Status> {
+        let walked = self.begin_walk(ports, id, bytes as u64)?;
+        assert_eq!(walked, Walked::All, "4 KiB touch two pages at most, and two pages need no list");
+        let (segments, count, _) = self.pages.segments(id, 0, bytes as u64);
+        Ok((segments, count))
+    }
+    fn push_scratch(
+        &mut self,
+        ports: &ControllerPorts,
+        id: u16,
+        direction: DmaDirection,
+        at: u16,
+        host: ([Segment; MAX_SEGMENTS], usize),
+    ) {
+        let local = Local::Sram { offset: self.layout.scratch(id) as u32 + u32::from(at) };
+        self.push_dma(ports, direction, local, host, DmaPurpose::Scratch(id), self.slots[id].queue);
+    }
+
+    pub(crate) fn scratch_answered(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        result: Result<(), BadAddress>,
+    ) {
         let slot = &self.slots[id];
-        if slot.orphan {
-            return self.drop_command(ports, id);
-        }
+        let fetching = slot.stage == CommandStage::Fetching;
         match result {
+            _ if slot.orphan => self.drop_command(ports, id),
             Err(_) => self.finish(ports, id, Status::DATA_TRANSFER_ERROR, 0),
-            Ok(()) if slot.queue == 0 => self.finish(ports, id, Status::SUCCESS, 0),
-            Ok(()) => self.scratch_arrived(ports, id),
+            Ok(()) if fetching => self.list_fetched(ports, id),
+            Ok(()) => self.finish(ports, id, Status::SUCCESS, 0),
+        }
+        if fetching {
+            self.leave_pause(id);
         }
     }
 
     /// The FTL wants part of a command's data moved.
-    pub(crate) fn start_transfer(&mut self, ports: &mut Ports, tag: DmaTag, request: DmaRequest) {
+    pub(crate) fn start_transfer(&mut self, ports: &mut ControllerPorts, tag: DmaTag, request: DmaRequest) {
         let id = request.command.0;
         let slot = &self.slots[id];
-        assert!(slot.stage == Stage::Ftl, "DMA for command {id}, which the FTL does not have");
+        assert!(slot.stage == CommandStage::Ftl, "DMA for command {id}, which the FTL does not have");
         if slot.orphan {
             return ports.commands.dma_done(tag, Err(DmaError::Aborted));
+        }
+        if request.part == DmaPart::Metadata {
+            return self.start_metadata(ports, tag, request);
         }
         let (offset, length) = (u64::from(request.offset), u64::from(request.length));
         assert!(length > 0 && offset + length <= slot.command.length, "DMA outside command {id}'s data");
@@ -192,7 +173,7 @@ impl Controller {
         while done < length {
             let (segments, count, bytes) = self.pages.segments(id, offset + done, length - done);
             let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset + done as u32 };
-            self.push_dma(ports, request.direction, local, (segments, count), Token::Data(tag.0), queue);
+            self.push_dma(ports, request.direction, local, (segments, count), DmaPurpose::Data(tag.0), queue);
             done += bytes;
             operations += 1;
         }
@@ -200,7 +181,31 @@ impl Controller {
             Transfer { slot: id, queue, bytes: request.length, operations, failed: false };
     }
 
-    pub(crate) fn data_answered(&mut self, ports: &mut Ports, tag: u16, result: Result<(), BadAddress>) {
+    /// The same of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).
+    #[cold]
+    fn start_metadata(&mut self, ports: &mut ControllerPorts, tag: DmaTag, request: DmaRequest) {
+        let id = request.command.0;
+        let slot = &self.slots[id];
+        let end = request.offset.checked_add(request.length);
+        let inside = request.length > 0 && end.is_some_and(|end| end <= slot.metadata_bytes);
+        assert!(inside, "DMA outside command {id}'s metadata");
+        let Some(address) = slot.sqe.mptr.get().checked_add(request.offset.into()) else {
+            return ports.commands.dma_done(tag, Err(DmaError::Address));
+        };
+        let queue = slot.queue;
+        let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset };
+        let host = one_segment(address, request.length);
+        self.push_dma(ports, request.direction, local, host, DmaPurpose::Data(tag.0), queue);
+        self.transfers[usize::from(tag.0)] =
+            Transfer { slot: id, queue, bytes: request.length, operations: 1, failed: false };
+    }
+
+    pub(crate) fn data_answered(
+        &mut self,
+        ports: &mut ControllerPorts,
+        tag: u16,
+        result: Result<(), BadAddress>,
+    ) {
         let transfer = &mut self.transfers[usize::from(tag)];
         transfer.operations -= 1;
         transfer.failed |= result.is_err();
@@ -218,34 +223,5 @@ impl Controller {
         if answer.is_ok() {
             self.moved(ports, id, bytes);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbouring_pages_merge_into_one_segment_and_others_fill_several() {
-        let mut table = PageTable::new(2, 3);
-        for (index, address) in [0x1e00, 0x2000, 0x3000, 0x9000, 0xb000].into_iter().enumerate() {
-            table.set(1, index as u32, address);
-        }
-        let (segments, count, bytes) = table.segments(1, 0, 0x200 + 4 * 0x1000);
-        assert_eq!((count, bytes), (3, 0x4200));
-        assert_eq!(segments[0], Segment { address: 0x1e00, length: 0x2200 });
-        assert_eq!(segments[2], Segment { address: 0xb000, length: 0x1000 });
-        let (segments, count, bytes) = table.segments(1, 0x2100, 0x300);
-        assert_eq!((count, bytes), (2, 0x300));
-        assert_eq!(segments[0], Segment { address: 0x3f00, length: 0x100 });
-        assert_eq!(segments[1], Segment { address: 0x9000, length: 0x200 });
-    }
-
-    #[test]
-    fn scattered_pages_stop_at_the_segments_of_one_operation() {
-        let mut table = PageTable::new(1, 4);
-        (0..8).for_each(|index| table.set(0, index, u64::from(index) * 0x2000));
-        let (_, count, bytes) = table.segments(0, 0, 8 * 0x1000);
-        assert_eq!((count, bytes), (MAX_SEGMENTS, MAX_SEGMENTS as u64 * 0x1000));
     }
 }

@@ -1,10 +1,8 @@
 //! The error information log (NVMe 1.4 §5.14.1.1).
 
-use crate::controller::Controller;
 use aster_wire::nvme::Status;
-use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
+use aster_wire::nvme::log::ErrorEntry;
 use zerocopy::IntoBytes;
-use zerocopy::little_endian::{U32, U64};
 
 /// Entries kept (ELPE + 1): one 4 KiB page of them.
 pub(crate) const ERROR_ENTRIES: usize = 64;
@@ -24,7 +22,7 @@ impl ErrorLog {
     pub fn count(&self) -> u64 {
         self.count
     }
-    fn push(&mut self, entry: impl FnOnce(u64) -> ErrorEntry) {
+    pub fn push(&mut self, entry: impl FnOnce(u64) -> ErrorEntry) {
         self.count += 1;
         self.entries[self.count as usize % ERROR_ENTRIES] = entry(self.count);
     }
@@ -38,7 +36,7 @@ impl ErrorLog {
 }
 
 /// Outcomes that the host brought about or that are no error of the drive or the command.
-fn is_logged(status: Status) -> bool {
+pub(crate) fn is_logged(status: Status) -> bool {
     ![
         Status::ABORT_REQUESTED,
         Status::ABORTED_SQ_DELETION,
@@ -47,34 +45,6 @@ fn is_logged(status: Status) -> bool {
     ]
     .iter()
     .any(|other| status.is(*other))
-}
-
-impl Controller {
-    /// Logs a slot's status and marks it with "more".
-    pub(crate) fn log_command_error(&mut self, id: u16) {
-        let slot = &mut self.slots[id];
-        if !is_logged(slot.status) {
-            return;
-        }
-        slot.status = slot.status.with_more(true);
-        // The phase tag is set when the entry is posted; the log shows it as 0 (NVMe 1.4 §5.14.1.1).
-        let slot = &self.slots[id];
-        // The first block that the error concerns, as far as that is known.
-        let first_block = slot.failed_at.unwrap_or(slot.command.offset) >> self.block_size.log2();
-        self.errors.push(|count| {
-            let mut entry = ErrorEntry::new(count, slot.queue, slot.sqe.cid(), slot.status, false);
-            entry.nsid = U32::new(slot.sqe.nsid.get());
-            if slot.queue != 0 && slot.stage == crate::slots::Stage::Ftl {
-                entry.lba = U64::new(first_block);
-            }
-            entry
-        });
-    }
-
-    /// Logs an error that belongs to no command.
-    pub(crate) fn log_error(&mut self, status: Status) {
-        self.errors.push(|count| ErrorEntry::new(count, NO_COMMAND, NO_COMMAND, status, false));
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Bringing submission queue entries into command slots.
 
 use crate::controller::{Controller, one_segment};
-use crate::ports::{Ports, Timer, Token};
+use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{BadAddress, Local};
@@ -12,7 +12,7 @@ use zerocopy::FromBytes;
 impl Controller {
     /// Sends fetches while a queue has entries and a slot is free. One fetch a queue is in flight at a time:
     /// entries that the host adds meanwhile come with the next one.
-    pub(crate) fn fetch(&mut self, ports: &mut Ports) {
+    pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
         if !self.takes_commands() {
             return;
         }
@@ -32,7 +32,7 @@ impl Controller {
         }
     }
 
-    fn fetch_from(&mut self, ports: &mut Ports, queue: u16, limit: u32) -> u32 {
+    fn fetch_from(&mut self, ports: &mut ControllerPorts, queue: u16, limit: u32) -> u32 {
         let source = &mut self.submission[usize::from(queue)];
         let count = source.contiguous().min(limit).min(u32::from(self.config.fetch_batch));
         if count == 0 {
@@ -44,7 +44,7 @@ impl Controller {
         self.slots.reserve(queue, count);
         self.mark_ready(queue);
         let host = one_segment(address, count * SQE_BYTES as u32);
-        self.push_dma(ports, DmaDirection::FromHost, local, host, Token::Fetch(queue), queue);
+        self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::Fetch(queue), queue);
         count
     }
 
@@ -60,7 +60,7 @@ impl Controller {
 
     pub(crate) fn fetch_answered(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         queue: u16,
         live: bool,
         result: Result<(), BadAddress>,
@@ -92,7 +92,7 @@ impl Controller {
     }
 
     /// A command is in its slot and its fetch latency is over.
-    pub(crate) fn decode(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn decode(&mut self, ports: &mut ControllerPorts, id: u16) {
         let slot = &self.slots[id];
         let (queue, opcode, host_id) = (slot.queue, slot.sqe.opcode(), slot.sqe.cid());
         if slot.orphan {

@@ -2,13 +2,12 @@
 
 use crate::config::{BlockSize, ConfigError, HostIfConfig};
 use crate::controller::Controller;
-use crate::health::{History, MediaHealth};
-use crate::ports::{Ports, Timer};
+use crate::ports::{ControllerPorts, Timer};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler, HandlerId};
-use aster_parties::CommandSet;
+use aster_parties::{CommandSet, History, MediaHealth};
 use aster_ports::dram::SharedDram;
 use aster_ports::host::{CommandPort, FRONT_KICK};
 use aster_ports::link::{FRONT_ANSWER, LinkPort};
@@ -23,7 +22,7 @@ type HistoryObserver = Box<dyn FnMut(&History)>;
 const HISTORY_PERIOD: Duration = Duration::from_secs(1);
 
 /// An NVMe controller wired into a device.
-pub struct FrontEnd {
+pub struct NvmeFrontEnd {
     exec: Exec,
     controller: RefCell<Controller>,
     link: Rc<LinkPort>,
@@ -38,7 +37,7 @@ pub struct FrontEnd {
     was_shut_down: Cell<bool>,
 }
 
-impl FrontEnd {
+impl NvmeFrontEnd {
     /// Registers a controller of this command set with `exec` and connects it to both ports. `commands` comes
     /// from [`HostIfConfig::command_port`]; `dram` has at least [`HostIfConfig::sram_bytes`] of SRAM, else
     /// this asserts.
@@ -57,7 +56,7 @@ impl FrontEnd {
         let (needed, found) = (config.sram_bytes(), dram.borrow().sram().len());
         let controller = RefCell::new(Controller::new(config, set)?);
         assert!(found >= needed, "the front end needs {needed} bytes of SRAM, there are {found}");
-        let front = Rc::new(FrontEnd {
+        let front = Rc::new(NvmeFrontEnd {
             exec: exec.clone(),
             controller,
             link: Rc::clone(link),
@@ -118,7 +117,7 @@ impl FrontEnd {
         let slots = controller.slots.ids().len();
         controller.pause.follow(backlog, slots);
     }
-    /// What [`FrontEnd::pause_with`] named may say something else now.
+    /// What [`NvmeFrontEnd::pause_with`] named may say something else now.
     pub fn look_at_room(&self) {
         self.with(Controller::look_at_room);
     }
@@ -141,18 +140,18 @@ impl FrontEnd {
     }
 
     #[cold]
-    fn tell_history(&self) {
+    pub(crate) fn tell_history(&self) {
         self.history_due.set(self.exec.now() + HISTORY_PERIOD);
         let history = self.history();
         if let Some(observer) = self.on_history.borrow_mut().as_mut() {
             observer(&history);
         }
     }
-    fn with(&self, act: impl FnOnce(&mut Controller, &mut Ports)) {
+    fn with(&self, act: impl FnOnce(&mut Controller, &mut ControllerPorts)) {
         let mut controller = self.controller.borrow_mut();
         {
             let mut dram = self.dram.borrow_mut();
-            let mut ports = Ports {
+            let mut ports = ControllerPorts {
                 exec: &self.exec,
                 handler: self.handler.get().expect("set when the front end is made"),
                 link: &self.link,
@@ -176,7 +175,7 @@ impl FrontEnd {
     }
 }
 
-impl Handler for FrontEnd {
+impl Handler for NvmeFrontEnd {
     fn fire(&self, token: u64) {
         self.with(|controller, ports| match token {
             FRONT_KICK => controller.on_kick(ports),

@@ -1,73 +1,9 @@
 //! What SMART reports: counters of the front end and the state of the media (NVMe 1.4 §5.14.1.2).
 
-use crate::admin::aer::EventSource;
-use crate::controller::Controller;
-use crate::ports::Ports;
+use aster_parties::{History, MediaHealth};
 use aster_ports::host::{HostCommand, HostOp, HostStatus};
 use aster_units::{Duration, Instant};
-use aster_wire::nvme::log::{CriticalWarning, HealthLog};
-use zerocopy::little_endian::{U16, U128};
-
-const PICOS_PER_MINUTE: u128 = 60 * 1_000_000_000_000;
-const PICOS_PER_HOUR: u128 = 60 * PICOS_PER_MINUTE;
-
-/// The drive's life up to power-off, kept in the drive's NVRAM. The default is a new drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct History {
-    /// Bytes that host reads and compares asked for.
-    pub bytes_read: u128,
-    /// Bytes that host writes brought.
-    pub bytes_written: u128,
-    /// Read and Compare commands.
-    pub read_commands: u64,
-    /// Write commands.
-    pub write_commands: u64,
-    /// Picoseconds with an I/O command in the drive.
-    pub busy_picos: u128,
-    /// Picoseconds of power.
-    pub powered_picos: u128,
-    /// Power-ons.
-    pub power_cycles: u64,
-    /// Power losses without a finished shutdown.
-    pub unsafe_shutdowns: u64,
-    /// Reads that the ECC could not correct.
-    pub media_errors: u64,
-    /// Error log entries.
-    pub error_count: u64,
-    /// The last power-off followed a finished shutdown.
-    pub shut_down: bool,
-}
-
-/// What the firmware below knows of the media. It tells the front end when it changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MediaHealth {
-    /// Spare blocks left in percent.
-    pub available_spare: u8,
-    /// Percentage of spare below which the host is warned.
-    pub available_spare_threshold: u8,
-    /// Life used in percent: 255 for more.
-    pub percentage_used: u8,
-    /// Media or internal errors have made the drive unreliable.
-    pub reliability_degraded: bool,
-    /// Only reads are possible.
-    pub read_only: bool,
-    /// Temperature in kelvins.
-    pub temperature_kelvins: u16,
-}
-
-impl Default for MediaHealth {
-    /// A new drive at 25 °C.
-    fn default() -> Self {
-        MediaHealth {
-            available_spare: 100,
-            available_spare_threshold: 10,
-            percentage_used: 0,
-            reliability_degraded: false,
-            read_only: false,
-            temperature_kelvins: 298,
-        }
-    }
-}
+use aster_wire::nvme::log::CriticalWarning;
 
 /// The counters that run.
 #[derive(Debug)]
@@ -115,6 +51,16 @@ impl Health {
     pub fn is_shut_down(&self) -> bool {
         self.life.shut_down
     }
+    /// Reads that failed for good in the drive's life.
+    pub fn media_errors(&self) -> u64 {
+        self.life.media_errors
+    }
+    /// These warnings hold now: those of them that didn't at the last look.
+    pub fn look(&mut self, now: CriticalWarning) -> CriticalWarning {
+        let new = CriticalWarning(now.0 & !self.warnings.0);
+        self.warnings = now;
+        new
+    }
     /// The host wants to hear of these warnings, also when they are not new.
     pub fn report_again(&mut self, warnings: u8) {
         self.warnings = CriticalWarning(self.warnings.0 & !warnings);
@@ -136,11 +82,11 @@ impl Health {
         }
         let life = &mut self.life;
         match command.op {
-            HostOp::Read | HostOp::Compare => {
+            HostOp::Read | HostOp::Compare | HostOp::VectorRead => {
                 life.read_commands += 1;
                 life.bytes_read += u128::from(command.length);
             }
-            HostOp::Write => {
+            HostOp::Write | HostOp::VectorWrite => {
                 life.write_commands += 1;
                 life.bytes_written += u128::from(command.length);
             }
@@ -152,61 +98,5 @@ impl Health {
     #[inline]
     pub fn count_media_errors(&mut self, lost: bool) {
         self.life.media_errors += u64::from(lost);
-    }
-}
-
-impl Controller {
-    fn warnings(&self) -> CriticalWarning {
-        let media = &self.health.media;
-        let kelvins = media.temperature_kelvins;
-        let most = u64::from(self.config.media_errors_max);
-        let lost_too_much = most > 0 && self.health.life.media_errors >= most;
-        let hot = kelvins >= self.features.over_temperature || kelvins <= self.features.under_temperature;
-        CriticalWarning(0)
-            .with_spare_low(media.available_spare < media.available_spare_threshold)
-            .with_temperature(hot)
-            .with_reliability_degraded(media.reliability_degraded || lost_too_much)
-            .with_read_only(media.read_only)
-    }
-
-    /// Raises events for the warnings that are new and that the host wants.
-    pub(crate) fn check_health(&mut self, ports: &mut Ports) {
-        let now = self.warnings();
-        let new = CriticalWarning(now.0 & !self.health.warnings.0);
-        self.health.warnings = now;
-        let wanted = CriticalWarning(new.0 & self.features.events.critical_warnings());
-        if wanted.reliability_degraded() || wanted.read_only() {
-            self.raise_event(ports, EventSource::Reliability);
-        }
-        if wanted.temperature() {
-            self.raise_event(ports, EventSource::Temperature);
-        }
-        if wanted.spare_low() {
-            self.raise_event(ports, EventSource::Spare);
-        }
-    }
-
-    /// The SMART / health information log.
-    pub(crate) fn health_log(&self, now: Instant) -> HealthLog {
-        let media = &self.health.media;
-        let life = self.history(now);
-        let count = |n: u64| U128::new(n.into());
-        let mut log = HealthLog::default();
-        log.critical_warning = self.warnings().0;
-        log.composite_temperature = U16::new(media.temperature_kelvins);
-        log.available_spare = media.available_spare.min(100);
-        log.available_spare_threshold = media.available_spare_threshold.min(100);
-        log.percentage_used = media.percentage_used;
-        log.data_units_read = U128::new(HealthLog::data_units(life.bytes_read));
-        log.data_units_written = U128::new(HealthLog::data_units(life.bytes_written));
-        log.host_read_commands = count(life.read_commands);
-        log.host_write_commands = count(life.write_commands);
-        log.controller_busy_minutes = U128::new(life.busy_picos / PICOS_PER_MINUTE);
-        log.power_cycles = count(life.power_cycles);
-        log.power_on_hours = U128::new(life.powered_picos / PICOS_PER_HOUR);
-        log.unsafe_shutdowns = count(life.unsafe_shutdowns);
-        log.media_errors = count(life.media_errors);
-        log.error_log_entries = count(life.error_count);
-        log
     }
 }

@@ -1,11 +1,8 @@
 //! MSI-X messages, their masks and their coalescing (NVMe 1.4 §7.5, §5.21.1.8).
 
-use crate::controller::Controller;
-use crate::ports::{Ports, Timer};
+use crate::ports::{ControllerPorts, Timer};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use aster_events::Event;
-use aster_ports::link::LinkOp;
 use aster_units::Duration;
 use aster_wire::nvme::features::InterruptCoalescing;
 
@@ -59,7 +56,7 @@ impl Interrupts {
     /// A completion entry was sent to a queue with this vector. Admin queue and disabled vectors are not
     /// coalesced (NVMe 1.4 §5.21.1.8); a time of 0 means no delay.
     #[inline]
-    pub fn raise(&mut self, ports: &Ports, number: u16, admin: bool, feature: InterruptCoalescing) {
+    pub fn raise(&mut self, ports: &ControllerPorts, number: u16, admin: bool, feature: InterruptCoalescing) {
         let vector = &mut self.vectors[usize::from(number)];
         vector.entries += 1;
         let coalesced = !admin && !vector.coalescing_disabled && feature.time_100us() > 0;
@@ -90,6 +87,19 @@ impl Interrupts {
             self.due.push(number);
         }
     }
+    /// A message that is due; one that is masked waits until it no longer is.
+    #[inline]
+    pub fn next_message(&mut self) -> Option<u16> {
+        while let Some(vector) = self.due.pop() {
+            self.vectors[usize::from(vector)].due = false;
+            let bit = 1u32.checked_shl(vector.into()).unwrap_or(0);
+            if self.masked & bit == 0 {
+                return Some(vector);
+            }
+            self.pending |= bit;
+        }
+        None
+    }
     /// INTMC: messages that the mask held back follow now.
     pub fn unmask(&mut self, bits: u32) {
         self.masked &= !bits;
@@ -97,23 +107,6 @@ impl Interrupts {
         self.pending &= self.masked;
         for number in (0..u32::BITS as u16).filter(|number| released >> number & 1 == 1) {
             self.make_due(number);
-        }
-    }
-}
-
-impl Controller {
-    /// Sends the messages that are due: one a vector, however many entries it announces.
-    #[inline]
-    pub(crate) fn send_interrupts(&mut self, ports: &mut Ports) {
-        while let Some(vector) = self.interrupts.due.pop() {
-            self.interrupts.vectors[usize::from(vector)].due = false;
-            let bit = 1u32.checked_shl(vector.into()).unwrap_or(0);
-            if self.interrupts.masked & bit != 0 {
-                self.interrupts.pending |= bit;
-                continue;
-            }
-            ports.link.push(LinkOp::Interrupt { vector });
-            ports.emit(|| Event::InterruptSent { vector });
         }
     }
 }

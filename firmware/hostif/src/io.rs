@@ -1,15 +1,28 @@
 //! I/O commands on their way through the controller: decoded by its command set, handed to the translation,
 //! and back.
 
+use crate::config::SCRATCH_BYTES;
 use crate::controller::Controller;
-use crate::data::Walked;
 use crate::nvm::NSID;
-use crate::ports::Ports;
-use crate::slots::Stage;
+use crate::pages::Walked;
+use crate::ports::ControllerPorts;
+use crate::slots::{CommandSlot, CommandStage};
 use aster_events::Event;
-use aster_parties::{Decoded, Namespace};
-use aster_ports::host::{Completion, DmaDirection, HostCommand, HostOp, HostStatus};
+use aster_parties::{AdminAnswer, Decoded, Issued, Namespace, Source, status_of};
+use aster_ports::host::{CommandPort, Completion, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::Status;
+
+/// What the metadata pointer is a multiple of (NVMe 1.4 §4.2).
+const METADATA_ALIGN: u64 = 4;
+
+#[inline]
+fn source(queue: u16) -> Source {
+    if queue == 0 { Source::Admin } else { Source::Io }
+}
+#[inline]
+fn issued<'a>(slot: &'a CommandSlot, commands: &'a CommandPort, namespace: &'a Namespace) -> Issued<'a> {
+    Issued { from: source(slot.queue), id: slot.command.id, sqe: &slot.sqe, commands, namespace }
+}
 
 impl Controller {
     /// Logical blocks of the namespace.
@@ -27,25 +40,47 @@ impl Controller {
         }
     }
 
-    pub(crate) fn start_io(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn start_io(&mut self, ports: &mut ControllerPorts, id: u16) {
         let namespace = self.namespace();
         let slot = &self.slots[id];
-        let decoded = self.set.decode(slot.command.id, &slot.sqe, &namespace);
+        let issued = issued(slot, ports.commands, &namespace);
+        let decoded = self.set.decode(&issued);
         self.go_on(ports, id, decoded);
     }
+    /// Lets the command set answer an admin command in the controller's place; true when it did.
+    pub(crate) fn start_own_admin(&mut self, ports: &mut ControllerPorts, id: u16) -> bool {
+        let namespace = self.namespace();
+        let slot = &self.slots[id];
+        let issued = issued(slot, ports.commands, &namespace);
+        let at = self.layout.scratch(id);
+        let scratch = &mut ports.sram[at..at + SCRATCH_BYTES];
+        scratch.fill(0);
+        let Some(answer) = self.set.admin(&issued, scratch) else { return false };
+        match answer {
+            Ok(AdminAnswer::Data { bytes }) => {
+                if let Err(status) = self.send_scratch(ports, id, bytes.into()) {
+                    self.finish(ports, id, status, 0);
+                }
+            }
+            Ok(AdminAnswer::Decoded(decoded)) => self.go_on(ports, id, Ok(decoded)),
+            Err(status) => self.go_on(ports, id, Err(status)),
+        }
+        true
+    }
     /// What a command fetched lies in its scratch memory.
-    pub(crate) fn scratch_arrived(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn list_fetched(&mut self, ports: &mut ControllerPorts, id: u16) {
         let namespace = self.namespace();
         let slot = &self.slots[id];
         if slot.abort {
             return self.finish(ports, id, Status::ABORT_REQUESTED, 0);
         }
         let at = self.layout.scratch(id);
-        let bytes = &ports.sram[at..at + slot.command.length as usize];
-        let decoded = self.set.fetched(slot.command.id, &slot.sqe, bytes, ports.commands, &namespace);
+        let bytes = &ports.sram[at..at + usize::from(slot.fetched)];
+        let issued = issued(slot, ports.commands, &namespace);
+        let decoded = self.set.fetched(&issued, bytes);
         self.go_on(ports, id, decoded);
     }
-    fn go_on(&mut self, ports: &mut Ports, id: u16, decoded: Result<Decoded, Status>) {
+    fn go_on(&mut self, ports: &mut ControllerPorts, id: u16, decoded: Result<Decoded, Status>) {
         let goes_on = decoded.and_then(|decoded| match decoded {
             Decoded::Done { result } => {
                 self.finish(ports, id, Status::SUCCESS, result);
@@ -59,9 +94,16 @@ impl Controller {
                 self.slots[id].command = command;
                 Ok(self.begin_walk(ports, id, command.length)? == Walked::All)
             }
-            Decoded::Fetch { bytes } => {
-                self.slots[id].command.length = bytes.into();
-                self.move_scratch(ports, id, DmaDirection::FromHost, bytes.into())?;
+            Decoded::TransferWithMetadata { command, bytes } => {
+                let slot = &mut self.slots[id];
+                if !slot.sqe.mptr.get().is_multiple_of(METADATA_ALIGN) {
+                    return Err(Status::INVALID_FIELD.with_dnr(true));
+                }
+                (slot.command, slot.metadata_bytes) = (command, bytes);
+                Ok(self.begin_walk(ports, id, command.length)? == Walked::All)
+            }
+            Decoded::Fetch { from, bytes } => {
+                self.fetch_list(ports, id, from, bytes)?;
                 Ok(false)
             }
         });
@@ -78,12 +120,12 @@ impl Controller {
     }
 
     /// Hands a command to the FTL, or parks it during a pause.
-    pub(crate) fn forward(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn forward(&mut self, ports: &mut ControllerPorts, id: u16) {
         if self.park(ports, id) {
             return;
         }
         let slot = &mut self.slots[id];
-        slot.stage = Stage::Ftl;
+        slot.stage = CommandStage::Ftl;
         (slot.with_ftl, slot.moved) = (true, 0);
         self.health.started(ports.now());
         ports.commands.push_command(slot.command);
@@ -91,15 +133,16 @@ impl Controller {
 
     /// Bytes of a command's data have been moved. With the last the command is completed, if that is all that
     /// the host was promised: a read that lost a sector never comes so far.
-    pub(crate) fn moved(&mut self, ports: &mut Ports, id: u16, bytes: u32) {
+    pub(crate) fn moved(&mut self, ports: &mut ControllerPorts, id: u16, bytes: u32) {
         let slot = &mut self.slots[id];
         slot.moved += u64::from(bytes);
         let command = slot.command;
         if !self.config.auto_completion || !command.ends_with_data() {
             return;
         }
-        assert!(slot.moved <= command.length, "data of command {id} were moved twice");
-        if slot.moved == command.length {
+        let whole = command.length + u64::from(slot.metadata_bytes);
+        assert!(slot.moved <= whole, "data of command {id} were moved twice");
+        if slot.moved == whole {
             slot.failed_at = None;
             self.health.ended(ports.now(), &command, HostStatus::Success);
             ports.emit(|| Event::CommandAnswered { command: id });
@@ -108,7 +151,7 @@ impl Controller {
     }
 
     /// The FTL has finished a command.
-    pub(crate) fn ftl_completed(&mut self, ports: &mut Ports, completion: Completion) {
+    pub(crate) fn ftl_completed(&mut self, ports: &mut ControllerPorts, completion: Completion) {
         let id = completion.id.0;
         let command = (id != self.shutdown_id()).then(|| &self.slots[id].command);
         if self.pause.defer(&completion, command) {
@@ -121,9 +164,9 @@ impl Controller {
         assert!(slot.with_ftl, "the FTL completed command {id}, which it does not have");
         slot.with_ftl = false;
         match slot.stage {
-            Stage::Ftl => {}
+            CommandStage::Ftl => {}
             // Completed by itself: its entry has been sent, or is about to be.
-            Stage::Answered => return self.slots.free(id),
+            CommandStage::CompletedEarly => return self.slots.free(id),
             _ => return,
         }
         let (command, queue, orphan) = (slot.command, slot.queue, slot.orphan);
@@ -131,14 +174,18 @@ impl Controller {
         if completion.status == HostStatus::UnrecoveredRead {
             self.check_health(ports);
         }
-        if queue == 0 {
+        let formats = matches!(command.op, HostOp::Format { .. });
+        if formats {
             self.formatted(id, completion.status);
         }
         if orphan {
             return self.drop_command(ports, id);
         }
         self.slots[id].failed_at = completion.failed_at;
-        let (status, result) = self.set.completed(&self.slots[id].sqe, &completion);
+        if formats {
+            return self.finish(ports, id, status_of(completion.status), 0);
+        }
+        let (status, result) = self.set.completed(source(queue), &self.slots[id].sqe, &completion);
         self.finish(ports, id, status, result);
     }
 }

@@ -3,11 +3,17 @@
 //! [`Controller`] is a plain value: registers, queues, command slots, features, logs. It is told what
 //! happened (a register was written, a DMA was answered, the FTL finished a command) and pushes what follows
 //! to the two ports that it is handed, [`aster_ports::link::LinkPort`] and
-//! [`aster_ports::host::CommandPort`]. [`FrontEnd`] is the thin glue that registers it with an executor.
+//! [`aster_ports::host::CommandPort`]. [`Nvme`] is the piece that a drive is built
+//! with, [`NvmeFrontEnd`] the thin glue that registers the controller with an executor.
 //!
 //! The way of a command: doorbell → `arbitration` → fetch DMA → the command set ([`Nvm`], or another) or
 //! `admin` decodes it → `data` walks its PRPs → FTL → `data` maps the FTL's DMA requests to host memory →
 //! `complete` posts the entry → `interrupt`.
+//!
+//! What the controller consists of are values that know nothing of it: `slots`, `queue`, `registers`,
+//! `pages`, `interrupt`, `async_events`, `features`, `health`, `error_log`, `doorbells`, `pause`, `phase`.
+//! `controller` owns one of each. The files above it are what it does with several of them at once, a clause
+//! of the standard each.
 //!
 //! Nothing is allocated after construction: commands live in a fixed table of slots, their PRPs in a fixed
 //! table beside it, and queue entries, PRP lists and admin data land in an SRAM whose size
@@ -20,20 +26,29 @@ extern crate alloc;
 
 mod admin;
 mod arbitration;
+mod async_events;
 mod complete;
 mod config;
 mod controller;
 mod data;
 mod doorbells;
 mod error_log;
+mod errors;
+mod features;
 mod fetch;
 mod frontend;
+mod function;
 mod health;
 mod interrupt;
 mod io;
+mod mmio;
 mod nvm;
+mod pages;
 mod parking;
 mod pause;
+mod persistent;
+mod phase;
+mod piece;
 mod ports;
 mod queue;
 mod registers;
@@ -45,10 +60,11 @@ pub use config::{
     TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX,
 };
 pub use controller::Controller;
-pub use doorbells::{DoorbellBuffer, QueueDoorbell};
-pub use frontend::FrontEnd;
-pub use health::{History, MediaHealth};
+pub use frontend::NvmeFrontEnd;
+pub use function::{BAR0_BYTES, MSIX_TABLE_OFFSET};
 pub use nvm::Nvm;
+pub use persistent::PersistentState;
+pub use piece::{Nvme, block_size};
 
 #[cfg(test)]
 mod tests;

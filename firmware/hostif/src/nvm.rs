@@ -1,10 +1,14 @@
 //! The NVM command set (NVMe 1.4 §6).
 
-use aster_parties::{CommandSet, Decoded, Namespace};
-use aster_ports::host::{ByteRange, CommandId, CommandPort, Completion, HostCommand, HostOp, HostStatus};
+use aster_parties::{CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
+use aster_ports::host::{ByteRange, CommandId, Completion, HostCommand, HostOp};
 use aster_wire::nvme::dsm::{RANGE_BYTES, ranges};
+use aster_wire::nvme::identify::{Cns, IdentifyController, IoSupport};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
-use aster_wire::nvme::{NSID_ALL, Sqe, Status};
+use aster_wire::nvme::log::{CommandEffects, CommandsSupportedLog, LogId};
+use aster_wire::nvme::{IoOpcode, NSID_ALL, Sqe, Status};
+use zerocopy::FromBytes;
+use zerocopy::little_endian::{U16, U32};
 
 /// The only namespace.
 pub(crate) const NSID: u32 = 1;
@@ -18,7 +22,8 @@ fn refuse(status: Status) -> Status {
 pub struct Nvm;
 
 impl CommandSet for Nvm {
-    fn decode(&mut self, id: CommandId, sqe: &Sqe, namespace: &Namespace) -> Result<Decoded, Status> {
+    fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
+        let &Issued { id, sqe, namespace, .. } = issued;
         let command = IoCommand::decode(sqe).map_err(|e| e.status())?;
         let nsid = sqe.nsid.get();
         let all_allowed = matches!(command, IoCommand::Flush);
@@ -51,14 +56,8 @@ impl CommandSet for Nvm {
         }
     }
     /// The ranges of a Dataset Management command.
-    fn fetched(
-        &mut self,
-        id: CommandId,
-        _: &Sqe,
-        bytes: &[u8],
-        commands: &CommandPort,
-        namespace: &Namespace,
-    ) -> Result<Decoded, Status> {
+    fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status> {
+        let &Issued { id, commands, namespace, .. } = issued;
         let log2 = namespace.block_bytes_log2;
         let list = ranges(bytes);
         if list.iter().any(|range| range.end().is_none_or(|end| end > namespace.blocks)) {
@@ -74,8 +73,35 @@ impl CommandSet for Nvm {
         );
         Ok(Decoded::Forward(HostCommand { id, op: HostOp::Deallocate, offset: 0, length: 0, fua: false }))
     }
-    fn completed(&mut self, _: &Sqe, ended: &Completion) -> (Status, u64) {
+    fn completed(&mut self, _: Source, _: &Sqe, ended: &Completion) -> (Status, u64) {
         (status_of(ended.status), ended.result)
+    }
+    fn identify(&self, structure: Cns, bytes: &mut [u8]) {
+        let Ok(controller) = IdentifyController::mut_from_bytes(bytes) else { return };
+        if structure == Cns::Controller {
+            let support = IoSupport(controller.oncs.get())
+                .with_compare(true)
+                .with_dataset_management(true)
+                .with_write_zeroes(true);
+            controller.oncs = U16::new(support.0);
+        }
+    }
+    fn log_page(&self, log: LogId, bytes: &mut [u8]) {
+        let Ok(effects) = CommandsSupportedLog::mut_from_bytes(bytes) else { return };
+        if log == LogId::CommandsSupported {
+            let plain = CommandEffects(0).with_supported(true);
+            let writes = plain.with_block_content_change(true);
+            for (opcode, effect) in [
+                (IoOpcode::Flush, plain),
+                (IoOpcode::Read, plain),
+                (IoOpcode::Compare, plain),
+                (IoOpcode::Write, writes),
+                (IoOpcode::WriteZeroes, writes),
+                (IoOpcode::DatasetManagement, writes),
+            ] {
+                effects.io[usize::from(opcode.raw())] = U32::new(effect.0);
+            }
+        }
     }
 }
 
@@ -116,18 +142,5 @@ fn start_dataset(dsm: DatasetManagement) -> Decoded {
     if !dsm.attributes.deallocate() {
         return Decoded::Done { result: 0 };
     }
-    Decoded::Fetch { bytes: dsm.range_count() * RANGE_BYTES as u16 }
-}
-
-/// How the FTL's outcome reads in NVMe (§4.6.1).
-pub(crate) fn status_of(status: HostStatus) -> Status {
-    match status {
-        HostStatus::Success => Status::SUCCESS,
-        HostStatus::UnrecoveredRead => Status::UNRECOVERED_READ_ERROR,
-        HostStatus::WriteFault => Status::WRITE_FAULT,
-        HostStatus::CompareFailure => refuse(Status::COMPARE_FAILURE),
-        HostStatus::DataTransfer => Status::DATA_TRANSFER_ERROR,
-        HostStatus::ReadOnly => refuse(Status::WRITE_TO_READ_ONLY_RANGE),
-        HostStatus::Aborted => Status::ABORT_REQUESTED,
-    }
+    Decoded::Fetch { from: ListAt::DataPointer, bytes: dsm.range_count() * RANGE_BYTES as u16 }
 }

@@ -1,9 +1,9 @@
 //! How commands get from slots to what is parked in a pause, and back.
 
-use crate::admin::aer::EventSource;
+use crate::async_events::EventSource;
 use crate::controller::Controller;
-use crate::ports::Ports;
-use crate::slots::Stage;
+use crate::ports::ControllerPorts;
+use crate::slots::CommandStage;
 use aster_events::Event;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::registers::ShutdownStatus;
@@ -11,7 +11,7 @@ use aster_wire::nvme::registers::ShutdownStatus;
 impl Controller {
     /// Parks the command in slot `id` if it can't go to the FTL now, and frees the slot; true when it did.
     #[inline]
-    pub(crate) fn park(&mut self, ports: &mut Ports, id: u16) -> bool {
+    pub(crate) fn park(&mut self, ports: &mut ControllerPorts, id: u16) -> bool {
         let parks = self.pause.parks(id, &self.slots[id].command);
         if parks {
             self.park_now(ports, id);
@@ -19,7 +19,7 @@ impl Controller {
         parks
     }
     #[cold]
-    fn park_now(&mut self, ports: &mut Ports, id: u16) {
+    fn park_now(&mut self, ports: &mut ControllerPorts, id: u16) {
         // Its list of pages was on its way when the host announced a shutdown, which no write may follow.
         if self.registers.csts.shst() != ShutdownStatus::Normal.raw() {
             return self.drop_command(ports, id);
@@ -34,13 +34,13 @@ impl Controller {
 
     /// Gives parked writes that may go on half of the free slots, and what the host has sent the others.
     #[cold]
-    pub(crate) fn resume_parked(&mut self, ports: &mut Ports) {
+    pub(crate) fn resume_parked(&mut self, ports: &mut ControllerPorts) {
         let share = self.pause.share(self.slots.available(1));
         self.resume_some(ports, share);
         self.fetch(ports);
         self.resume_some(ports, u32::MAX);
     }
-    fn resume_some(&mut self, ports: &mut Ports, most: u32) {
+    fn resume_some(&mut self, ports: &mut ControllerPorts, most: u32) {
         for _ in 0..most.min(self.slots.available(1)) {
             if !self.takes_commands() {
                 return;
@@ -58,24 +58,29 @@ impl Controller {
                 None => {
                     self.pause.resume(id, &write);
                     self.start_io(ports, id);
-                    if self.slots[id].stage != Stage::List {
-                        self.pause.leave(id);
-                    }
+                    self.leave_pause(id);
                 }
             }
         }
     }
 
+    /// A command that was parked once is no longer, unless what it lacks to go to the FTL is on its way.
+    pub(crate) fn leave_pause(&mut self, id: u16) {
+        if !matches!(self.slots[id].stage, CommandStage::List | CommandStage::Fetching) {
+            self.pause.leave(id);
+        }
+    }
+
     /// The disk under the media may have run full, which the host is told, or have room again, which lets go
     /// on what waited.
-    pub(crate) fn look_at_room(&mut self, ports: &mut Ports) {
+    pub(crate) fn look_at_room(&mut self, ports: &mut ControllerPorts) {
         self.tell_of_room(ports);
         while let Some(completion) = self.pause.next_completion() {
             self.ftl_completed(ports, completion);
         }
-        self.settle(ports);
+        self.pump(ports);
     }
-    pub(crate) fn tell_of_room(&mut self, ports: &mut Ports) {
+    pub(crate) fn tell_of_room(&mut self, ports: &mut ControllerPorts) {
         if self.pause.is_news() {
             self.log_error(Status::INTERNAL_ERROR);
             self.raise_event(ports, EventSource::NoRoom);

@@ -91,7 +91,8 @@ impl Pause {
     /// before it.
     #[inline]
     pub(crate) fn parks(&mut self, id: u16, command: &HostCommand) -> bool {
-        let may_park = self.backlog.is_some() && command.op == HostOp::Write;
+        let writes = matches!(command.op, HostOp::Write | HostOp::VectorWrite | HostOp::VectorCopy);
+        let may_park = self.backlog.is_some() && writes;
         // Without a pause so far there is nothing else to look at.
         may_park && (self.tickets > 0 || self.is_full()) && self.parks_write(id)
     }
@@ -201,6 +202,8 @@ fn promises(command: &HostCommand) -> bool {
     match command.op {
         HostOp::Flush | HostOp::Format { .. } | HostOp::Shutdown => true,
         HostOp::Read | HostOp::Compare | HostOp::Write | HostOp::WriteZeroes { .. } => command.fua,
-        HostOp::Deallocate => false,
+        HostOp::Deallocate | HostOp::VectorRead | HostOp::Report(_) => false,
+        // What a vector has done is on flash.
+        HostOp::VectorWrite | HostOp::VectorErase | HostOp::VectorCopy | HostOp::SetBlockState(_) => true,
     }
 }

@@ -7,7 +7,7 @@ use aster_ports::link::LinkPort;
 use aster_units::Instant;
 
 /// The world around the controller for the length of one call.
-pub(crate) struct Ports<'a> {
+pub(crate) struct ControllerPorts<'a> {
     pub exec: &'a Exec,
     pub handler: HandlerId,
     pub link: &'a LinkPort,
@@ -16,7 +16,7 @@ pub(crate) struct Ports<'a> {
     pub recorder: &'a Recorder,
 }
 
-impl Ports<'_> {
+impl ControllerPorts<'_> {
     pub fn now(&self) -> Instant {
         self.exec.now()
     }
@@ -64,7 +64,7 @@ impl Timer {
 
 /// The front end's name for a DMA on the link: what to do with the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Token {
+pub(crate) enum DmaPurpose {
     /// Entries of this submission queue.
     Fetch(u16),
     /// A PRP list page of this slot.
@@ -77,15 +77,15 @@ pub(crate) enum Token {
     Completion(u16),
 }
 
-impl Token {
+impl DmaPurpose {
     #[inline]
     pub fn to_wire(self) -> u32 {
         let (kind, index) = match self {
-            Token::Fetch(queue) => (0, queue),
-            Token::List(slot) => (1, slot),
-            Token::Scratch(slot) => (2, slot),
-            Token::Data(tag) => (3, tag),
-            Token::Completion(slot) => (4, slot),
+            DmaPurpose::Fetch(queue) => (0, queue),
+            DmaPurpose::List(slot) => (1, slot),
+            DmaPurpose::Scratch(slot) => (2, slot),
+            DmaPurpose::Data(tag) => (3, tag),
+            DmaPurpose::Completion(slot) => (4, slot),
         };
         kind << 16 | u32::from(index)
     }
@@ -93,11 +93,11 @@ impl Token {
     pub fn from_wire(token: u32) -> Self {
         let index = token as u16;
         match token >> 16 {
-            0 => Token::Fetch(index),
-            1 => Token::List(index),
-            2 => Token::Scratch(index),
-            3 => Token::Data(index),
-            4 => Token::Completion(index),
+            0 => DmaPurpose::Fetch(index),
+            1 => DmaPurpose::List(index),
+            2 => DmaPurpose::Scratch(index),
+            3 => DmaPurpose::Data(index),
+            4 => DmaPurpose::Completion(index),
             kind => panic!("an answer of kind {kind} to a DMA that the front end never asked for"),
         }
     }

@@ -1,26 +1,15 @@
-//! The register file and the doorbells (NVMe 1.4 §3.1).
+//! The register file (NVMe 1.4 §3.1).
 
-use crate::admin::aer::EventSource;
-use crate::config::HostIfConfig;
-use crate::controller::Controller;
-use crate::ports::Ports;
-use crate::queue::InvalidDoorbell;
-use crate::reset::Phase;
-use aster_events::Event;
-use aster_wire::nvme::registers::{
-    AdminQueueBase, Aqa, Cap, Cc, Csts, Doorbell, DoorbellKind, Register, Target,
-};
-use aster_wire::nvme::{Status, VERSION_1_4};
+use crate::config::{DOORBELL_STRIDE, HostIfConfig};
+use aster_wire::nvme::registers::{AdminQueueBase, Aqa, Cap, Cc, Csts};
 
 /// CAP.TO in units of 500 ms: RDY follows EN within the time that the link needs to answer what is in flight.
 const READY_TIMEOUT_500MS: u8 = 20;
-/// CAP.DSTRD: doorbells are four bytes apart.
-pub(crate) const DOORBELL_STRIDE: u8 = 0;
 
 /// What the registers hold.
 #[derive(Debug)]
 pub(crate) struct Registers {
-    cap: Cap,
+    pub cap: Cap,
     pub cc: Cc,
     pub csts: Csts,
     pub aqa: Aqa,
@@ -52,108 +41,5 @@ impl Registers {
     /// The registers that a function reset clears and a controller reset leaves (NVMe 1.4 §7.3.2).
     pub fn reset_admin_queue(&mut self) {
         (self.aqa, self.asq, self.acq) = (Aqa(0), AdminQueueBase(0), AdminQueueBase(0));
-    }
-}
-
-fn replace_half(value: u64, from: u8, half: u32) -> u64 {
-    let shift = u32::from(from) * 8;
-    value & !(0xffff_ffff << shift) | u64::from(half) << shift
-}
-
-impl Controller {
-    /// Reads BAR0. Reserved space and doorbells read as zero; an access that isn't naturally aligned, too.
-    pub(crate) fn read_register(&self, offset: u64, size: u8) -> u64 {
-        if !matches!(size, 1 | 2 | 4 | 8) || !offset.is_multiple_of(size.into()) {
-            return 0;
-        }
-        let low = u64::from(self.read_dword(offset & !3));
-        match size {
-            8 => low | u64::from(self.read_dword(offset + 4)) << 32,
-            4 => low,
-            _ => low >> (8 * (offset & 3)) & ((1 << (8 * size)) - 1),
-        }
-    }
-
-    fn read_dword(&self, offset: u64) -> u32 {
-        let Target::Register { register, from } = Target::decode(offset, DOORBELL_STRIDE) else { return 0 };
-        let registers = &self.registers;
-        let value = match register {
-            Register::Capabilities => registers.cap.0,
-            Register::Version => VERSION_1_4.0.into(),
-            Register::InterruptMaskSet | Register::InterruptMaskClear => self.interrupts.masked.into(),
-            Register::Configuration => registers.cc.0.into(),
-            Register::Status => registers.csts.0.into(),
-            Register::AdminQueueAttributes => registers.aqa.0.into(),
-            Register::AdminSubmissionQueue => registers.asq.address(),
-            Register::AdminCompletionQueue => registers.acq.address(),
-            // Optional registers whose capability CAP doesn't show are reserved.
-            _ => 0,
-        };
-        (value >> (8 * u32::from(from))) as u32
-    }
-
-    /// Writes BAR0 in 4 or 8 bytes. Other sizes and unaligned accesses have no defined effect (NVMe 1.4 §3.1)
-    /// and none here.
-    pub(crate) fn write_register(&mut self, ports: &mut Ports, offset: u64, size: u8, value: u64) {
-        if !matches!(size, 4 | 8) || !offset.is_multiple_of(size.into()) {
-            return;
-        }
-        self.write_dword(ports, offset, value as u32);
-        if size == 8 {
-            self.write_dword(ports, offset + 4, (value >> 32) as u32);
-        }
-        self.settle(ports);
-    }
-
-    fn write_dword(&mut self, ports: &mut Ports, offset: u64, value: u32) {
-        let (register, from) = match Target::decode(offset, DOORBELL_STRIDE) {
-            Target::Doorbell(doorbell) => return self.ring_doorbell(ports, doorbell, value),
-            Target::Register { register, from } => (register, from),
-            Target::Reserved => return,
-        };
-        let disabled = !self.registers.cc.en();
-        let registers = &mut self.registers;
-        match register {
-            Register::Configuration => self.write_configuration(ports, Cc(value)),
-            Register::InterruptMaskSet => self.interrupts.masked |= value,
-            Register::InterruptMaskClear => self.interrupts.unmask(value),
-            // The admin queue is fixed while the controller is enabled (NVMe 1.4 §3.1.8).
-            Register::AdminQueueAttributes if disabled => registers.aqa = Aqa(value),
-            Register::AdminSubmissionQueue if disabled => {
-                registers.asq = AdminQueueBase(replace_half(registers.asq.0, from, value));
-            }
-            Register::AdminCompletionQueue if disabled => {
-                registers.acq = AdminQueueBase(replace_half(registers.acq.0, from, value));
-            }
-            _ => {}
-        }
-    }
-
-    fn ring_doorbell(&mut self, ports: &mut Ports, doorbell: Doorbell, value: u32) {
-        if self.phase != Phase::Ready {
-            return;
-        }
-        let index = usize::from(doorbell.queue);
-        let position = value & 0xffff;
-        let completion = doorbell.kind == DoorbellKind::CompletionHead;
-        let rung = if completion {
-            self.completion.get_mut(index).filter(|q| q.exists).map(|q| q.ring(position))
-        } else {
-            self.submission.get_mut(index).filter(|q| q.exists).map(|q| q.ring(position))
-        };
-        match rung {
-            None => self.bad_doorbell(ports, EventSource::InvalidDoorbellRegister),
-            Some(Err(InvalidDoorbell)) => self.bad_doorbell(ports, EventSource::InvalidDoorbellValue),
-            Some(Ok(())) => {
-                let (queue, value) = (doorbell.queue, position as u16);
-                ports.emit(|| Event::DoorbellWritten { queue, completion, value });
-                if completion { self.post_stalled(ports, queue) } else { self.mark_ready(queue) }
-            }
-        }
-    }
-
-    fn bad_doorbell(&mut self, ports: &mut Ports, source: EventSource) {
-        self.log_error(Status::INVALID_FIELD);
-        self.raise_event(ports, source);
     }
 }

@@ -4,8 +4,10 @@
 //! falls. What the FTL has of them runs on; its slots come back when it is done.
 
 use crate::controller::Controller;
-use crate::ports::Ports;
-use crate::slots::Stage;
+use crate::features::Features;
+use crate::phase::{ControllerPhase, Shutdown};
+use crate::ports::ControllerPorts;
+use crate::slots::CommandStage;
 use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
 use aster_wire::nvme::registers::{
     AdminQueueBase, Arbitration, Cc, CommandSet, Csts, ShutdownNotification, ShutdownStatus,
@@ -13,29 +15,8 @@ use aster_wire::nvme::registers::{
 use aster_wire::nvme::sqe::SQE_LOG2;
 use aster_wire::nvme::{cqe::CQE_LOG2, prp::PageSize};
 
-/// Where the controller is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
-    /// CSTS.RDY is 0.
-    Disabled,
-    /// CSTS.RDY is 1.
-    Ready,
-    /// CC.EN has fallen and CSTS.RDY not yet: DMA is in flight.
-    Resetting,
-}
-
-/// The shutdown that CC.SHN asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shutdown {
-    Idle,
-    /// The FTL is at it.
-    Running,
-    /// The FTL is at one that was asked for before a reset; another must follow.
-    Again,
-}
-
 impl Controller {
-    pub(crate) fn write_configuration(&mut self, ports: &mut Ports, written: Cc) {
+    pub(crate) fn write_configuration(&mut self, ports: &mut ControllerPorts, written: Cc) {
         let old = self.registers.cc;
         // While enabled only these fields may change (NVMe 1.4 §3.1.5).
         let new = if old.en() && written.en() {
@@ -45,7 +26,7 @@ impl Controller {
         };
         self.registers.cc = new;
         match (old.en(), new.en()) {
-            (false, true) if self.phase == Phase::Disabled => self.enable(),
+            (false, true) if self.phase == ControllerPhase::Disabled => self.enable(),
             (true, false) => self.reset(ports),
             _ => {}
         }
@@ -81,7 +62,7 @@ impl Controller {
         self.doorbells.changed();
         self.health.set_shut_down(false);
         registers.csts = registers.csts.with_rdy(true);
-        self.phase = Phase::Ready;
+        self.phase = ControllerPhase::Ready;
     }
 
     /// Whether I/O queue entries have the only sizes that the NVM command set knows.
@@ -93,7 +74,7 @@ impl Controller {
     /// Whether commands are fetched: not after a fatal error, nor once the host has announced a shutdown.
     #[inline]
     pub(crate) fn takes_commands(&self) -> bool {
-        self.phase == Phase::Ready
+        self.phase == ControllerPhase::Ready
             && !self.registers.csts.cfs()
             && self.registers.csts.shst() == ShutdownStatus::Normal.raw()
     }
@@ -105,15 +86,15 @@ impl Controller {
 
     /// PCIe function level reset: a controller reset that clears the admin queue registers, too (NVMe 1.4
     /// §7.3.1).
-    pub(crate) fn reset_function(&mut self, ports: &mut Ports) {
+    pub(crate) fn reset_function(&mut self, ports: &mut ControllerPorts) {
         self.registers.cc = Cc(0);
         self.registers.reset_admin_queue();
         self.reset(ports);
-        self.settle(ports);
+        self.pump(ports);
     }
 
     /// Controller level reset (NVMe 1.4 §7.3.2).
-    fn reset(&mut self, ports: &mut Ports) {
+    fn reset(&mut self, ports: &mut ControllerPorts) {
         self.epoch = self.epoch.wrapping_add(1);
         for id in self.slots.ids() {
             self.disown(ports, id);
@@ -131,9 +112,10 @@ impl Controller {
         self.interrupts.reset();
         self.doorbells.reset();
         self.events.reset();
-        self.features = crate::admin::Features::new(&self.config);
+        self.features = Features::new(&self.config);
+        self.set.reset();
         self.registers.csts = Csts(0).with_rdy(self.registers.csts.rdy());
-        self.phase = Phase::Resetting;
+        self.phase = ControllerPhase::Resetting;
         self.check_health(ports);
         self.pause.forget_all();
         self.pause.tell_again();
@@ -145,7 +127,7 @@ impl Controller {
 
     /// No DMA is in flight any more: RDY falls. The host may have set EN again meanwhile.
     pub(crate) fn finish_reset(&mut self) {
-        self.phase = Phase::Disabled;
+        self.phase = ControllerPhase::Disabled;
         self.registers.csts = self.registers.csts.with_rdy(false);
         if self.registers.cc.en() {
             self.enable();
@@ -154,18 +136,19 @@ impl Controller {
 
     /// A command's queue goes away: it ends without a completion entry, now or when whatever has it gives it
     /// back.
-    pub(crate) fn disown(&mut self, ports: &Ports, id: u16) {
+    pub(crate) fn disown(&mut self, ports: &ControllerPorts, id: u16) {
         match self.slots[id].stage {
-            // An answered one has ended for the host.
-            Stage::Free | Stage::Answered => {}
-            Stage::AwaitsEvent | Stage::Deleting => self.drop_command(ports, id),
-            Stage::Fetched
-            | Stage::List
-            | Stage::Scratch
-            | Stage::Ftl
-            | Stage::Finished
-            | Stage::Stalled
-            | Stage::Posting => self.slots[id].orphan = true,
+            // One that completed early has ended for the host.
+            CommandStage::Free | CommandStage::CompletedEarly => {}
+            CommandStage::AwaitsEvent | CommandStage::Deleting => self.drop_command(ports, id),
+            CommandStage::Fetched
+            | CommandStage::List
+            | CommandStage::Scratch
+            | CommandStage::Fetching
+            | CommandStage::Ftl
+            | CommandStage::Finished
+            | CommandStage::Stalled
+            | CommandStage::Posting => self.slots[id].orphan = true,
         }
     }
 
@@ -174,7 +157,7 @@ impl Controller {
         self.config.command_slots() - 1
     }
 
-    fn begin_shutdown(&mut self, ports: &mut Ports) {
+    fn begin_shutdown(&mut self, ports: &mut ControllerPorts) {
         self.registers.csts = self.registers.csts.with_shutdown(ShutdownStatus::Occurring);
         // The host doesn't wait for them (NVMe 1.4 §7.6.2), and nothing may be written behind a shutdown.
         self.pause.forget_all();
@@ -184,7 +167,7 @@ impl Controller {
         }
     }
 
-    fn push_shutdown(&mut self, ports: &mut Ports) {
+    fn push_shutdown(&mut self, ports: &mut ControllerPorts) {
         self.shutdown = Shutdown::Running;
         let id = CommandId(self.shutdown_id());
         ports.commands.push_command(HostCommand {
@@ -196,7 +179,7 @@ impl Controller {
         });
     }
 
-    pub(crate) fn shutdown_completed(&mut self, ports: &mut Ports, status: HostStatus) {
+    pub(crate) fn shutdown_completed(&mut self, ports: &mut ControllerPorts, status: HostStatus) {
         if core::mem::replace(&mut self.shutdown, Shutdown::Idle) == Shutdown::Again {
             return self.push_shutdown(ports);
         }

@@ -13,15 +13,17 @@ pub(crate) const NO_SLOT: u16 = u16::MAX;
 
 /// Where a command is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum CommandStage {
     /// The slot is free.
     Free,
     /// Fetched; the fetch latency runs.
     Fetched,
     /// A PRP list page is on its way.
     List,
-    /// Scratch memory is on its way to or from the host.
+    /// Scratch memory is on its way to the host.
     Scratch,
+    /// Ranges or addresses are on their way into scratch memory.
+    Fetching,
     /// With the FTL.
     Ftl,
     /// An Asynchronous Event Request that waits for an event.
@@ -35,14 +37,14 @@ pub(crate) enum Stage {
     /// The completion entry is on its way.
     Posting,
     /// Completed, or dropped, before the FTL has given it back. The host may have used its identifier again.
-    Answered,
+    CompletedEarly,
 }
 
 /// A command.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct CommandSlot {
     pub sqe: Sqe,
-    pub stage: Stage,
+    pub stage: CommandStage,
     /// Its submission queue.
     pub queue: u16,
     /// Its queue is gone: it ends without a completion entry.
@@ -53,8 +55,12 @@ pub(crate) struct Slot {
     pub command: HostCommand,
     /// The FTL has it, be it completed or not.
     pub with_ftl: bool,
-    /// Bytes of its data that have been moved since the FTL has it.
+    /// Bytes of its data and metadata that have been moved since the FTL has it.
     pub moved: u64,
+    /// Bytes of its metadata.
+    pub metadata_bytes: u32,
+    /// Bytes that it has fetched into scratch memory.
+    pub fetched: u16,
     pub walk: Option<PrpWalk>,
     /// Pages that the walk has named.
     pub pages: u32,
@@ -66,18 +72,20 @@ pub(crate) struct Slot {
     pub next: u16,
 }
 
-impl Slot {
+impl CommandSlot {
     fn new(id: u16) -> Self {
         let command = HostCommand { id: CommandId(id), op: HostOp::Flush, offset: 0, length: 0, fua: false };
-        Slot {
+        CommandSlot {
             sqe: Sqe::default(),
-            stage: Stage::Free,
+            stage: CommandStage::Free,
             queue: 0,
             orphan: false,
             abort: false,
             command,
             with_ftl: false,
             moved: 0,
+            metadata_bytes: 0,
+            fetched: 0,
             walk: None,
             pages: 0,
             status: Status::SUCCESS,
@@ -90,10 +98,11 @@ impl Slot {
     #[inline]
     pub fn begin(&mut self, sqe: Sqe, queue: u16) {
         self.sqe = sqe;
-        self.stage = Stage::Fetched;
+        self.stage = CommandStage::Fetched;
         self.queue = queue;
         self.orphan = false;
         self.abort = false;
+        (self.metadata_bytes, self.fetched) = (0, 0);
     }
 }
 
@@ -107,7 +116,7 @@ struct FreeList {
 /// All slots: first those for I/O, then those of the admin queue.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    table: Box<[Slot]>,
+    table: Box<[CommandSlot]>,
     io: u16,
     lists: [FreeList; 2],
 }
@@ -116,7 +125,7 @@ impl Slots {
     pub fn new(io: u16) -> Self {
         let list = |ids: core::ops::Range<u16>| FreeList { free: ids.rev().collect(), reserved: 0 };
         Slots {
-            table: (0..io + ADMIN_SLOTS).map(Slot::new).collect(),
+            table: (0..io + ADMIN_SLOTS).map(CommandSlot::new).collect(),
             io,
             lists: [list(io..io + ADMIN_SLOTS), list(0..io)],
         }
@@ -148,7 +157,7 @@ impl Slots {
     /// A command is done with for the host: its slot is free, or will be once the FTL gives it back.
     pub fn leave(&mut self, id: u16) {
         if self[id].with_ftl {
-            self[id].stage = Stage::Answered;
+            self[id].stage = CommandStage::CompletedEarly;
         } else {
             self.free(id);
         }
@@ -157,8 +166,8 @@ impl Slots {
     #[inline]
     pub fn free(&mut self, id: u16) {
         let slot = &mut self.table[usize::from(id)];
-        assert!(slot.stage != Stage::Free, "slot {id} is freed twice");
-        slot.stage = Stage::Free;
+        assert!(slot.stage != CommandStage::Free, "slot {id} is freed twice");
+        slot.stage = CommandStage::Free;
         slot.walk = None;
         let kind = usize::from(id < self.io);
         self.lists[kind].free.push(id);
@@ -169,15 +178,15 @@ impl Slots {
 }
 
 impl Index<u16> for Slots {
-    type Output = Slot;
+    type Output = CommandSlot;
     #[inline]
-    fn index(&self, id: u16) -> &Slot {
+    fn index(&self, id: u16) -> &CommandSlot {
         &self.table[usize::from(id)]
     }
 }
 impl IndexMut<u16> for Slots {
     #[inline]
-    fn index_mut(&mut self, id: u16) -> &mut Slot {
+    fn index_mut(&mut self, id: u16) -> &mut CommandSlot {
         &mut self.table[usize::from(id)]
     }
 }

@@ -5,12 +5,12 @@ use core::cell::Cell;
 
 /// Opens when the packages have been brought up.
 #[derive(Default)]
-pub struct Gate {
+pub struct BringUpGate {
     open: Cell<bool>,
     waiting: WaitQueue,
 }
 
-impl Gate {
+impl BringUpGate {
     /// Lets everybody through from now on.
     pub fn open(&self, exec: &Exec) {
         self.open.set(true);

@@ -24,7 +24,7 @@ mod worker;
 mod workers;
 
 pub use backend::Backend;
-pub use gate::Gate;
+pub use gate::BringUpGate;
 pub use pass_through::PassThrough;
 pub use scheduler::{
     Below, CommandSplice, CoreBuses, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView,

@@ -141,7 +141,7 @@ impl Passing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Gate, Policy, Tasks};
+    use crate::{BringUpGate, Policy, Tasks};
     use aster_exec::Core;
     use aster_ports::cores::Interrupt;
     use aster_ports::flash::{FlashError, MAX_TARGETS, Outcome, Phase, Target};
@@ -162,7 +162,7 @@ mod tests {
             (0..4).map(|n| LunPlace { lun: LunIndex(n), channel: n as u16 % 2, package: n }).collect();
         let requests = FlashPort::new(&exec, 4, 8, Interrupt::default());
         let below = requests.below(8, Interrupt::default());
-        let (gate, bus) = (Rc::new(Gate::default()), Bandwidth::new(0));
+        let (gate, bus) = (Rc::new(BringUpGate::default()), Bandwidth::new(0));
         let buses = crate::CoreBuses { host: bus.clone(), channels: bus.clone(), memory: bus };
         let started = Box::new(PassThrough { slots_per_channel: 2 }).start(SchedulerPorts {
             core,

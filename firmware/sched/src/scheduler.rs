@@ -1,7 +1,7 @@
 //! The flash scheduler as a party of the drive.
 
 use crate::cosmos::LoopStats;
-use crate::gate::Gate;
+use crate::gate::BringUpGate;
 use crate::tasks::Tasks;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -90,7 +90,7 @@ pub struct SchedulerPorts {
     /// What the core reaches registers over.
     pub buses: CoreBuses,
     /// Opens when the packages have been brought up. No request may go below before.
-    pub up: Rc<Gate>,
+    pub up: Rc<BringUpGate>,
     /// Where events go.
     pub recorder: Recorder,
 }

@@ -1,7 +1,7 @@
 //! The worker of a LUN: takes a request, has it carried out, answers it, for ever.
 
 use crate::backend::Backend;
-use crate::gate::Gate;
+use crate::gate::BringUpGate;
 use crate::tasks::{Task, Tasks, bounded};
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
@@ -12,7 +12,7 @@ use core::cell::Cell;
 
 /// A request that a worker has taken.
 #[derive(Clone, Copy)]
-struct Job {
+struct TakenRequest {
     tag: Tag,
     request: FlashRequest,
     task: Task,
@@ -31,7 +31,7 @@ pub struct Worker<B> {
     /// What chooses and admits, shared by all workers.
     pub tasks: Rc<Tasks>,
     /// Opens when the package answers.
-    pub gate: Rc<Gate>,
+    pub gate: Rc<BringUpGate>,
     /// Where events go.
     pub recorder: Recorder,
 }
@@ -44,7 +44,7 @@ impl<B: Backend> Worker<B> {
         let exec = self.port.exec().clone();
         self.gate.pass(&exec).await;
         let overtakes = Cell::new(0);
-        let mut ahead: Option<(Job, Option<B::Begun>)> = None;
+        let mut ahead: Option<(TakenRequest, Option<B::Begun>)> = None;
         loop {
             let (job, begun) = match ahead.take() {
                 Some(ahead) => ahead,
@@ -71,7 +71,7 @@ impl<B: Backend> Worker<B> {
     }
 
     /// The next request, when it may start.
-    async fn next(&self, exec: &Exec, overtakes: &Cell<u32>) -> Job {
+    async fn next(&self, exec: &Exec, overtakes: &Cell<u32>) -> TakenRequest {
         let choose = |waiting: &mut dyn Iterator<Item = Phase>| {
             bounded(overtakes, self.tasks.choose(self.lun, waiting))
         };
@@ -83,7 +83,7 @@ impl<B: Backend> Worker<B> {
 
     /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet
     /// what comes next: a read that comes in the meantime may have to go before a program.
-    fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<Job> {
+    fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<TakenRequest> {
         let task = self.task(Phase::Read);
         if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {
             return None;
@@ -99,12 +99,12 @@ impl<B: Backend> Worker<B> {
         Task { lun: self.lun, package: self.package, phase }
     }
 
-    fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: Task) -> Job {
+    fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: Task) -> TakenRequest {
         self.recorder.emit(exec.now(), || Event::FlashIssued {
             lun: self.lun.0,
             kind: request.phase.class(),
             row: request.targets()[0].row.0,
         });
-        Job { tag, request, task }
+        TakenRequest { tag, request, task }
     }
 }

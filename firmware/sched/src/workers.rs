@@ -1,7 +1,7 @@
 //! A worker per LUN: the scheduler of a drive whose firmware is coroutines.
 
 use crate::backend::Backend;
-use crate::gate::Gate;
+use crate::gate::BringUpGate;
 use crate::scheduler::{Below, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use crate::tasks::Tasks;
 use crate::worker::Worker;
@@ -23,7 +23,7 @@ pub fn spawn_workers<B: Backend + 'static>(
     luns: &[LunPlace],
     port: &Rc<FlashPort>,
     tasks: &Rc<Tasks>,
-    gate: &Rc<Gate>,
+    gate: &Rc<BringUpGate>,
     recorder: &Recorder,
     controller: impl Fn(LunIndex) -> B,
 ) {

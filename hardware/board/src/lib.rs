@@ -1,12 +1,15 @@
-//! The board around cores and channels: the PCIe link with its configuration space and MSI-X, and the clocks
-//! and rates of memory and buses.
+//! The board around cores and channels: the PCIe link, and the function behind it with configuration space,
+//! BARs and interrupts.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod config_space;
 mod link;
+mod msix;
 mod pci;
 
+pub use config_space::PciLink;
 pub use link::{Link, LinkConfig, LinkStats};
-pub use pci::{BAR0_BYTES, MSIX_PBA_OFFSET, MSIX_TABLE_OFFSET, PciFunction, PciIds};
+pub use pci::PciFunction;

@@ -3,7 +3,7 @@
 
 use crate::stages::Stages;
 use crate::timing::CycleTable;
-use crate::walk::{Plan, Step};
+use crate::walk::{BusStep, Plan};
 use alloc::boxed::Box;
 use aster_ports::channel::{BusTap, TxnError};
 use aster_ports::dram::Buffers;
@@ -74,7 +74,7 @@ impl Course<'_> {
     }
     /// When a burst's strobes come.
     #[inline]
-    fn timing(&self, step: &Step) -> BurstTiming {
+    fn timing(&self, step: &BusStep) -> BurstTiming {
         BurstTiming { first: self.at(step.first), last: self.at(step.last), mode: self.table.interface.mode }
     }
     #[inline]
@@ -223,7 +223,7 @@ impl<P: Package> Bus<'_, P> {
         self.selected(cycle, |p| p.select(at, false))
     }
 
-    fn fetch(&mut self, index: u8, bytes: u32, step: &Step) -> Result<(), Box<Fault>> {
+    fn fetch(&mut self, index: u8, bytes: u32, step: &BusStep) -> Result<(), Box<Fault>> {
         let failed = |error| fault(step.first, error);
         let (timing, before) = (self.course.timing(step), self.moved.advance(index, bytes));
         if self.chips.count_ones() > 1 {
@@ -241,7 +241,7 @@ impl<P: Package> Bus<'_, P> {
         delivered.map_err(failed)?.map_err(|e| fault(step.first, e))
     }
 
-    fn send(&mut self, index: u8, bytes: u32, step: &Step) -> Result<(), Box<Fault>> {
+    fn send(&mut self, index: u8, bytes: u32, step: &BusStep) -> Result<(), Box<Fault>> {
         let timing = self.course.timing(step);
         let descriptor = self.course.descriptor(index);
         let immediate = descriptor.immediate.to_le_bytes();

@@ -159,7 +159,8 @@ impl fmt::Display for ClockTooFast {
         let Interface { mode, timing_mode } = self.interface;
         write!(
             f,
-            "so fast a controller clock takes more cycles than the register '{}' can count in {mode:?} mode {timing_mode}",
+            "so fast a controller clock takes more cycles than the register '{}' can count in {mode:?} mode \
+             {timing_mode}",
             self.entry
         )
     }

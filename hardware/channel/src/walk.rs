@@ -12,7 +12,7 @@ use aster_units::{Duration, Instant};
 
 /// When an operation happens, in cycles from its transaction's start.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Step {
+pub(crate) struct BusStep {
     /// The edge of its first latch, or its first strobe.
     pub(crate) first: u64,
     /// The last strobe of a burst.
@@ -23,7 +23,7 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// A step for each operation; what lies behind is of other transactions.
-    pub(crate) steps: Box<[Step; MAX_OPS]>,
+    pub(crate) steps: Box<[BusStep; MAX_OPS]>,
     /// Cycles from start to the release of the chips.
     pub(crate) cycles: u64,
     /// Cycles from start to the release of the channel: when the last word of the read bursts is in memory
@@ -54,7 +54,7 @@ impl Burst<'_> {
 
 impl Plan {
     pub(crate) fn new() -> Self {
-        let steps = Box::new([Step::default(); MAX_OPS]);
+        let steps = Box::new([BusStep::default(); MAX_OPS]);
         Plan { steps, cycles: 0, over: 0, bytes: 0, pace: Pace::new() }
     }
 
@@ -113,7 +113,7 @@ impl Plan {
 /// tells the cycles of a burst's first strobe and of its end.
 #[inline(always)]
 fn lay_out(
-    steps: &mut [Step; MAX_OPS],
+    steps: &mut [BusStep; MAX_OPS],
     txn: &Txn,
     table: &CycleTable,
     mut strobes: impl FnMut(Burst<'_>) -> Result<(u64, u64), TxnError>,

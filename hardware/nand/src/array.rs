@@ -1,9 +1,9 @@
 //! All packages of a drive, and the cells that outlive them.
 
 use crate::config::{NandConfig, NandError};
-use crate::lun::{Lun, SharedDie};
+use crate::lun::{LunModel, SharedDie};
 use crate::package::{NandPackage, Power};
-use crate::store::{Die, Image, SharedImage};
+use crate::store::{Die, Image, SharedImage, restore};
 use crate::timing::DieTiming;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -77,7 +77,7 @@ impl NandArray {
             .collect();
         if let Some(image) = &image {
             for (lun, die) in dies.iter().enumerate() {
-                image.borrow_mut().restore(LunIndex(lun as u32), &mut die.borrow_mut())?;
+                restore(&mut image.borrow_mut(), LunIndex(lun as u32), &mut die.borrow_mut())?;
             }
         }
         NandArray::power_up(NandCells { config, dies, image, power: Rc::default() }, recorder)
@@ -99,7 +99,7 @@ impl NandArray {
             let luns = (0..g.luns).map(|lun| {
                 let die = &cells.dies[g.lun_index(LunAddr { channel, way, lun }).index()];
                 let timing = DieTiming::new(cells.config.timing, cells.config.cells, die.borrow().seed());
-                Lun::new(die.clone(), timing, &cells.config)
+                LunModel::new(die.clone(), timing, &cells.config)
             });
             let place = LunAddr { channel, way, lun: 0 };
             NandPackage::new(&cells.config, place, luns.collect(), recorder, &cells.power)

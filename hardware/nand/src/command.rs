@@ -2,10 +2,10 @@
 //! starts.
 
 use crate::package::{NandPackage, Source};
-use crate::phase::{Pending, Phase, Prefix, Setup, Target, View};
+use crate::phase::{BusPhase, PendingCommand, Prefix, Setup, Target, View};
 use crate::variant::slc_pages;
 use crate::work::{Gathers, PageAddr, Suspends};
-use crate::{bus, identity};
+use crate::{bus, identify};
 use aster_ports::package::{DataMode, ProtocolError};
 use aster_units::{Column, Instant, PageInBlock, RowAddr};
 use aster_wire::onfi::{DataInterface, command};
@@ -15,13 +15,14 @@ impl NandPackage {
     #[inline]
     pub(crate) fn on_command(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
         match self.phase {
-            Phase::Pending(pending) => return self.on_confirm(at, pending, value),
-            Phase::Loading(loading) if value == command::CHANGE_WRITE_COLUMN => {
-                self.phase = Phase::Addressing { setup: Setup::ChangeWriteColumn(loading), got: 0, bits: 0 };
+            BusPhase::Pending(pending) => return self.on_confirm(at, pending, value),
+            BusPhase::Loading(loading) if value == command::CHANGE_WRITE_COLUMN => {
+                self.phase =
+                    BusPhase::Addressing { setup: Setup::ChangeWriteColumn(loading), got: 0, bits: 0 };
                 self.waits.latched(at);
                 return Ok(());
             }
-            Phase::Loading(loading) => {
+            BusPhase::Loading(loading) => {
                 if let Some(done) = self.on_loaded(at, loading, value) {
                     return done;
                 }
@@ -37,7 +38,7 @@ impl NandPackage {
     /// A command's first cycle. An incomplete command before it is void, except that only status and reset
     /// may interrupt the loading of a page or the cycles of an address.
     pub(crate) fn on_first_cycle(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
-        let between = matches!(self.phase, Phase::Idle | Phase::Returning);
+        let between = matches!(self.phase, BusPhase::Idle | BusPhase::Returning);
         if !between && !command::accepted_while_busy(value) {
             return Err(ProtocolError::UnexpectedCommand { command: value });
         }
@@ -46,7 +47,7 @@ impl NandPackage {
         let setup = match value {
             command::READ_STATUS => {
                 self.view = View::Status(self.addressed, None);
-                self.phase = Phase::Idle;
+                self.phase = BusPhase::Idle;
                 return Ok(());
             }
             command::RESET => {
@@ -56,7 +57,7 @@ impl NandPackage {
             command::READ => {
                 self.need_some_ready(at, value)?;
                 self.view = View::Data;
-                self.phase = Phase::Returning;
+                self.phase = BusPhase::Returning;
                 return Ok(());
             }
             command::READ_STATUS_ENHANCED => Setup::StatusEnhanced,
@@ -89,7 +90,7 @@ impl NandPackage {
             }
             _ => self.need_some_ready(at, value)?,
         }
-        self.phase = Phase::Addressing { setup, got: 0, bits: 0 };
+        self.phase = BusPhase::Addressing { setup, got: 0, bits: 0 };
         Ok(())
     }
 
@@ -108,7 +109,7 @@ impl NandPackage {
         if let Some(prefix) = prefix {
             self.need_some_ready(at, value)?;
             self.prefix = prefix;
-            self.phase = Phase::Idle;
+            self.phase = BusPhase::Idle;
             return Ok(None);
         }
         if let Some(suspend) = commands.suspend {
@@ -167,7 +168,7 @@ impl NandPackage {
             let started = self.luns[lun].reset(at);
             self.report(at, lun as u8, started);
         }
-        self.phase = Phase::Idle;
+        self.phase = BusPhase::Idle;
         self.view = View::Data;
         self.source = Source::Nothing;
         self.selected = (self.luns.len() == 1).then_some(0);
@@ -187,8 +188,8 @@ impl NandPackage {
     #[inline]
     pub(crate) fn takes_addresses(&self, count: usize) -> bool {
         let left = match self.phase {
-            Phase::Addressing { setup, got, .. } => setup.cycles() - got,
-            Phase::Returning => Setup::Read.cycles(),
+            BusPhase::Addressing { setup, got, .. } => setup.cycles() - got,
+            BusPhase::Returning => Setup::Read.cycles(),
             _ => 0,
         };
         count > 0 && count <= usize::from(left)
@@ -198,7 +199,7 @@ impl NandPackage {
     #[inline]
     pub(crate) fn on_addresses(&mut self, at: Instant, values: &[u8]) -> Result<(), ProtocolError> {
         let (setup, mut got, mut bits) = match self.phase {
-            Phase::Addressing { setup, got, bits } => (setup, got, bits),
+            BusPhase::Addressing { setup, got, bits } => (setup, got, bits),
             _ => (Setup::Read, 0, 0),
         };
         for &value in values {
@@ -207,7 +208,7 @@ impl NandPackage {
         }
         self.waits.latched(at);
         if got < setup.cycles() {
-            self.phase = Phase::Addressing { setup, got, bits };
+            self.phase = BusPhase::Addressing { setup, got, bits };
             return Ok(());
         }
         self.on_addressed(at, setup, bits)
@@ -230,7 +231,7 @@ impl NandPackage {
             Setup::Read => {
                 let target = self.address(at, row)?;
                 self.beside_others(target, Gathers::Reads)?;
-                Phase::Pending(Pending::Read(target, self.column(bits)?))
+                BusPhase::Pending(PendingCommand::Read(target, self.column(bits)?))
             }
             Setup::Program | Setup::Copyback => {
                 let target = self.address(at, row)?;
@@ -242,17 +243,17 @@ impl NandPackage {
                 let target = self.target(row)?;
                 self.need_ready(at, target.lun, self.command)?;
                 self.name(target.lun);
-                Phase::Pending(Pending::Select(target, self.column(bits)?))
+                BusPhase::Pending(PendingCommand::Select(target, self.column(bits)?))
             }
             Setup::ChangeReadColumn => {
                 let column = self.read_column(at, bits)?;
-                Phase::Pending(Pending::Column(column))
+                BusPhase::Pending(PendingCommand::Column(column))
             }
             Setup::ChangeWriteColumn(loading) => {
                 let column = self.column(bits)?;
                 self.luns[usize::from(loading.target.lun)].column = u32::from(column.0);
                 self.waits.column_changed(at);
-                Phase::Loading(loading)
+                BusPhase::Loading(loading)
             }
             Setup::Erase => {
                 // The page bits of the row are not looked at (ONFI 5.1, BLOCK ERASE).
@@ -263,19 +264,19 @@ impl NandPackage {
                     return Err(ProtocolError::Busy { lun: target.lun, command: self.command });
                 }
                 self.beside_others(target, Gathers::Erases)?;
-                Phase::Pending(Pending::Erase(target))
+                BusPhase::Pending(PendingCommand::Erase(target))
             }
             Setup::Suspend(what) => self.on_suspend_address(at, RowAddr(bits as u32), what, false)?,
             Setup::Resume(what) => self.on_suspend_address(at, RowAddr(bits as u32), what, true)?,
             Setup::ResetLun => {
                 self.reset_lun(at, RowAddr(bits as u32))?;
-                Phase::Idle
+                BusPhase::Idle
             }
             Setup::OdtConfigure => {
                 let lun = self.lun_of(bits)?;
                 self.need_ready(at, lun, self.command)?;
                 self.waits.addressed_for_data(at);
-                Phase::OdtData { lun }
+                BusPhase::OdtData { lun }
             }
             Setup::ZqCalibration { long } => {
                 let lun = self.lun_of(bits)?;
@@ -285,21 +286,21 @@ impl NandPackage {
                 let started = self.luns[usize::from(lun)].start_other(at, takes);
                 self.name(lun);
                 self.started(at, lun, started);
-                Phase::Idle
+                BusPhase::Idle
             }
             Setup::StatusEnhanced => {
                 let target = self.target(RowAddr(bits as u32))?;
                 self.name(target.lun);
                 self.view = View::Status(target.lun, Some(target.at.plane));
-                Phase::Idle
+                BusPhase::Idle
             }
             Setup::SetFeatures => {
                 self.waits.addressed_for_data(at);
-                Phase::FeatureData { address: bits as u8 }
+                BusPhase::FeatureData { address: bits as u8 }
             }
             Setup::ReadId | Setup::ParameterPage | Setup::UniqueId | Setup::GetFeatures => {
                 self.answer(at, setup, bits as u8)?;
-                Phase::Idle
+                BusPhase::Idle
             }
         };
         Ok(())
@@ -312,7 +313,7 @@ impl NandPackage {
         self.answer_at = 0;
         let busy = match setup {
             Setup::ReadId => {
-                if !identity::read_id(&self.config, address, &mut self.answer) {
+                if !identify::read_id(&self.config, address, &mut self.answer) {
                     return Err(ProtocolError::UnexpectedAddress);
                 }
                 None
@@ -321,7 +322,7 @@ impl NandPackage {
                 return Err(ProtocolError::UnexpectedAddress);
             }
             Setup::ParameterPage => {
-                identity::read_parameter_page(&self.config, &mut self.answer);
+                identify::read_parameter_page(&self.config, &mut self.answer);
                 Some(timing.parameter)
             }
             Setup::UniqueId => {

@@ -112,19 +112,22 @@ impl fmt::Display for NandError {
             NandError::Record(page) => {
                 write!(
                     f,
-                    "the NAND image is damaged {page}: its record's checksum is wrong, though pages behind it are whole"
+                    "the NAND image is damaged {page}: its record's checksum is wrong, though pages behind \
+                     it are whole"
                 )
             }
             NandError::Mismatch { field: "version", image, config } => {
                 write!(
                     f,
-                    "the NAND image has format {image}, and this Aster reads format {config}: use the Aster that made it, or make a new image"
+                    "the NAND image has format {image}, and this Aster reads format {config}: use the Aster \
+                     that made it, or make a new image"
                 )
             }
             NandError::Mismatch { field, image, config } => {
                 write!(
                     f,
-                    "the NAND image was made with {field} = {image}, but the profile says {config}: use the profile that it was made with, or a new image"
+                    "the NAND image was made with {field} = {image}, but the profile says {config}: use the \
+                     profile that it was made with, or a new image"
                 )
             }
             NandError::Powered { packages } => {

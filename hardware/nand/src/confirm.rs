@@ -2,7 +2,7 @@
 
 use crate::lun::Started;
 use crate::package::{NandPackage, Source};
-use crate::phase::{Loading, Pending, Phase, Prefix, Target, View};
+use crate::phase::{BusPhase, Loading, PendingCommand, Prefix, Target, View};
 use crate::variant::{slc_pages, word_line};
 use crate::work::{Bank, Gathers, PageAddr, Suspends};
 use aster_ports::package::ProtocolError;
@@ -14,25 +14,25 @@ impl NandPackage {
     pub(crate) fn on_confirm(
         &mut self,
         at: Instant,
-        pending: Pending,
+        pending: PendingCommand,
         value: u8,
     ) -> Result<(), ProtocolError> {
         let commands = self.config.variant.commands;
         match (pending, value) {
-            (Pending::Read(target, column), command::READ_CONFIRM) => {
+            (PendingCommand::Read(target, column), command::READ_CONFIRM) => {
                 self.start_read(at, target, column, false)?;
             }
-            (Pending::Read(target, column), command::COPYBACK_READ_CONFIRM) if commands.copyback => {
+            (PendingCommand::Read(target, column), command::COPYBACK_READ_CONFIRM) if commands.copyback => {
                 self.start_read(at, target, column, true)?;
             }
-            (Pending::Read(target, _), command::READ_MULTI_PLANE) if commands.multi_plane => {
+            (PendingCommand::Read(target, _), command::READ_MULTI_PLANE) if commands.multi_plane => {
                 let started = self.luns[usize::from(target.lun)].gather(at, Gathers::Reads, target.at);
                 self.started(at, target.lun, started);
             }
-            (Pending::Read(target, _), command::READ_CACHE) if commands.read_cache => {
+            (PendingCommand::Read(target, _), command::READ_CACHE) if commands.read_cache => {
                 self.read_ahead(at, target.lun, Some(target.at), value)?;
             }
-            (Pending::Column(column), command::CHANGE_READ_COLUMN_CONFIRM) => {
+            (PendingCommand::Column(column), command::CHANGE_READ_COLUMN_CONFIRM) => {
                 match (self.source, self.selected) {
                     (Source::Answer, _) => self.answer_at = usize::from(column.0),
                     (_, Some(lun)) => self.luns[usize::from(lun)].column = u32::from(column.0),
@@ -40,7 +40,7 @@ impl NandPackage {
                 }
                 self.column_changed(at);
             }
-            (Pending::Select(target, column), command::CHANGE_READ_COLUMN_CONFIRM) => {
+            (PendingCommand::Select(target, column), command::CHANGE_READ_COLUMN_CONFIRM) => {
                 let lun = &mut self.luns[usize::from(target.lun)];
                 lun.plane = target.at.plane;
                 lun.column = u32::from(column.0);
@@ -48,11 +48,11 @@ impl NandPackage {
                 self.source = Source::Page;
                 self.column_changed(at);
             }
-            (Pending::Erase(target), command::ERASE_CONFIRM) => {
+            (PendingCommand::Erase(target), command::ERASE_CONFIRM) => {
                 let started = self.luns[usize::from(target.lun)].start_erase(at, target.at);
                 self.started(at, target.lun, started);
             }
-            (Pending::Erase(target), command::ERASE_MULTI_PLANE) if commands.multi_plane => {
+            (PendingCommand::Erase(target), command::ERASE_MULTI_PLANE) if commands.multi_plane => {
                 let started = self.luns[usize::from(target.lun)].gather(at, Gathers::Erases, target.at);
                 self.started(at, target.lun, started);
             }
@@ -67,7 +67,7 @@ impl NandPackage {
 
     fn column_changed(&mut self, at: Instant) {
         self.view = View::Data;
-        self.phase = Phase::Idle;
+        self.phase = BusPhase::Idle;
         self.waits.latched(at);
         self.waits.column_changed(at);
     }
@@ -212,7 +212,7 @@ impl NandPackage {
     /// A LUN has gone busy with the latch at `at`.
     #[inline]
     pub(crate) fn started(&mut self, at: Instant, lun: u8, started: Started) {
-        self.phase = Phase::Idle;
+        self.phase = BusPhase::Idle;
         self.view = View::Data;
         self.waits.latched(at);
         self.waits.confirmed(at);
@@ -251,7 +251,7 @@ impl NandPackage {
         target: Target,
         column: Column,
         copyback: bool,
-    ) -> Result<Phase, ProtocolError> {
+    ) -> Result<BusPhase, ProtocolError> {
         let lun = &mut self.luns[usize::from(target.lun)];
         let refused = Err(ProtocolError::UnexpectedCommand { command: self.command });
         if lun.array_works() && !lun.programs_behind() {
@@ -279,7 +279,7 @@ impl NandPackage {
         }
         self.beside_others(target, Gathers::Programs)?;
         self.waits.addressed_for_data(at);
-        Ok(Phase::Loading(Loading { target, one_shot, copyback }))
+        Ok(BusPhase::Loading(Loading { target, one_shot, copyback }))
     }
 
     /// Suspend or resume what the LUN of `row` does.
@@ -289,7 +289,7 @@ impl NandPackage {
         row: RowAddr,
         what: Suspends,
         resume: bool,
-    ) -> Result<Phase, ProtocolError> {
+    ) -> Result<BusPhase, ProtocolError> {
         let Target { lun, .. } = self.target(row)?;
         self.name(lun);
         let state = &mut self.luns[usize::from(lun)];
@@ -305,6 +305,6 @@ impl NandPackage {
         if started.1 > Duration::ZERO {
             self.started(at, lun, started);
         }
-        Ok(Phase::Idle)
+        Ok(BusPhase::Idle)
     }
 }

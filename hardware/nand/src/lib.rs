@@ -29,6 +29,7 @@ mod coupling;
 mod errors;
 mod faults;
 mod features;
+mod identify;
 mod identity;
 mod inspect;
 mod lun;

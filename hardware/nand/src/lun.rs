@@ -14,7 +14,7 @@ use crate::register::{Holds, Register};
 use crate::store::Die;
 use crate::timing::DieTiming;
 pub(crate) use crate::work::PageAddr;
-use crate::work::{Bank, Gathers, Job, Work};
+use crate::work::{ArrayWork, Bank, Gathers, PageJob};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -29,12 +29,12 @@ use state::{Next, Suspended};
 pub(crate) type SharedDie = Rc<RefCell<Die>>;
 
 /// A LUN's state machine.
-pub(crate) struct Lun {
+pub(crate) struct LunModel {
     /// The earliest of what is due; [`Instant::MAX`] when nothing is.
     due: Instant,
-    work: Work,
+    work: ArrayWork,
     /// The planes of the work beside the first.
-    others: Vec<Job>,
+    others: Vec<PageJob>,
     /// When the array's work ends: ARDY.
     array_until: Instant,
     /// The LUN takes no command before `ready_at`: RDY.
@@ -43,7 +43,7 @@ pub(crate) struct Lun {
     next: Option<Next>,
     next_at: Instant,
     /// The pages of the next work, first one first.
-    waiting: Vec<Job>,
+    waiting: Vec<PageJob>,
     suspended: Option<Suspended>,
     /// Planes whose last program or erase failed, and those whose program before that did.
     failed: u8,
@@ -77,9 +77,9 @@ pub(crate) struct Lun {
 }
 
 /// What the array was set to, and for how long: for the event that reports it.
-pub(crate) type Started = (Work, Duration);
+pub(crate) type Started = (ArrayWork, Duration);
 
-impl Lun {
+impl LunModel {
     /// A LUN as it is after power-on.
     pub fn new(die: SharedDie, timing: DieTiming, config: &NandConfig) -> Self {
         let planes = usize::from(config.geometry.planes);
@@ -92,9 +92,9 @@ impl Lun {
             1
         };
         let jobs = 3 * planes;
-        Lun {
+        LunModel {
             due: Instant::MAX,
-            work: Work::Idle,
+            work: ArrayWork::Idle,
             others: Vec::with_capacity(jobs),
             array_until: Instant::ZERO,
             busy: false,
@@ -133,7 +133,7 @@ impl Lun {
 
     fn catch_up(&mut self, at: Instant) {
         loop {
-            if self.work != Work::Idle && at >= self.array_until {
+            if self.work != ArrayWork::Idle && at >= self.array_until {
                 self.finish();
             } else if self.next.is_some() && at >= self.next_at {
                 self.hand_over();
@@ -148,7 +148,7 @@ impl Lun {
 
     #[inline]
     fn set_due(&mut self) {
-        let work = if self.work == Work::Idle { Instant::MAX } else { self.array_until };
+        let work = if self.work == ArrayWork::Idle { Instant::MAX } else { self.array_until };
         let next = if self.next.is_some() { self.next_at } else { Instant::MAX };
         let ready = if self.busy { self.ready_at } else { Instant::MAX };
         self.due = work.min(next).min(ready);
@@ -159,19 +159,19 @@ impl Lun {
     }
 
     fn finish(&mut self) {
-        let work = core::mem::replace(&mut self.work, Work::Idle);
+        let work = core::mem::replace(&mut self.work, ArrayWork::Idle);
         let failed = match work {
-            Work::Idle | Work::Other => return,
-            Work::Read(job) => self.load(job),
-            Work::Program(job) => self.store(job),
-            Work::Erase(at) => self.erase(at),
+            ArrayWork::Idle | ArrayWork::Other => return,
+            ArrayWork::Read(job) => self.load(job),
+            ArrayWork::Program(job) => self.store(job),
+            ArrayWork::Erase(at) => self.erase(at),
         };
         self.failed |= failed;
         for i in 0..self.others.len() {
             let job = self.others[i];
             let failed = match work {
-                Work::Read(_) => self.load(job),
-                Work::Program(_) => self.store(job),
+                ArrayWork::Read(_) => self.load(job),
+                ArrayWork::Program(_) => self.store(job),
                 _ => self.erase(job.at),
             };
             self.failed |= failed;
@@ -179,13 +179,13 @@ impl Lun {
         self.others.clear();
     }
 
-    fn load(&mut self, Job { at, bank }: Job) -> u8 {
+    fn load(&mut self, PageJob { at, bank }: PageJob) -> u8 {
         let index = self.index(bank, at.plane);
         self.die.borrow_mut().load(at, self.level_mv, &mut self.registers[index]);
         0
     }
     /// Programs a page; its plane's bit when that failed.
-    fn store(&mut self, Job { at, bank }: Job) -> u8 {
+    fn store(&mut self, PageJob { at, bank }: PageJob) -> u8 {
         let register = &mut self.registers[bank as usize * self.planes + usize::from(at.plane)];
         let passed = self.die.borrow_mut().program(at, register, false);
         register.invalidate();
@@ -208,7 +208,7 @@ impl Lun {
     }
     /// True while the array works, though the LUN may take commands; settle first.
     pub fn array_works(&self) -> bool {
-        self.work != Work::Idle || self.next.is_some()
+        self.work != ArrayWork::Idle || self.next.is_some()
     }
     /// True at `at` unless the LUN takes no command then.
     #[inline]
@@ -243,7 +243,7 @@ impl Lun {
 
     /// Sets the array to work from `at` on; the LUN takes commands when it has ended.
     #[inline]
-    fn start(&mut self, at: Instant, work: Work, takes: Duration) -> Started {
+    fn start(&mut self, at: Instant, work: ArrayWork, takes: Duration) -> Started {
         self.work = work;
         self.failed = 0;
         self.failed_before = 0;
@@ -260,7 +260,7 @@ impl Lun {
         self.ready_at = self.until(at, takes);
         self.busy = true;
         self.set_due();
-        (Work::Other, takes)
+        (ArrayWork::Other, takes)
     }
 
     /// 30h or 35h: the page, and those collected before it, go to the registers.
@@ -274,14 +274,14 @@ impl Lun {
             let other = self.gathered[i];
             takes = takes.max(self.timing.read(other));
             self.last_read.push(other);
-            self.others.push(Job { at: other, bank: Bank::Cache });
+            self.others.push(PageJob { at: other, bank: Bank::Cache });
             planes |= 1 << other.plane;
         }
         self.gathers_nothing();
         self.plane = page.plane;
         self.ahead = false;
         self.copied = if copyback { planes } else { 0 };
-        self.start(at, Work::Read(Job { at: page, bank: Bank::Cache }), takes)
+        self.start(at, ArrayWork::Read(PageJob { at: page, bank: Bank::Cache }), takes)
     }
 
     /// 10h or, `behind` the host's back, 15h: the page, those loaded for its word line, and those of other
@@ -291,7 +291,7 @@ impl Lun {
         self.copied = 0;
         if !behind && !self.cached && self.gathered.is_empty() && self.loaded.is_empty() {
             let takes = self.timing.program(page);
-            return self.start(at, Work::Program(Job { at: page, bank: Bank::Cache }), takes);
+            return self.start(at, ArrayWork::Program(PageJob { at: page, bank: Bank::Cache }), takes);
         }
         self.start_programs(at, page, behind)
     }
@@ -303,13 +303,13 @@ impl Lun {
         for i in 0..self.gathered.len() {
             let other = self.gathered[i];
             takes = takes.max(self.timing.erase(other));
-            self.others.push(Job { at: other, bank: Bank::Cache });
+            self.others.push(PageJob { at: other, bank: Bank::Cache });
         }
         self.gathers_nothing();
-        self.start(at, Work::Erase(block), takes)
+        self.start(at, ArrayWork::Erase(block), takes)
     }
     pub fn start_other(&mut self, at: Instant, takes: Duration) -> Started {
-        self.start(at, Work::Other, takes)
+        self.start(at, ArrayWork::Other, takes)
     }
 
     /// Stops the array at `at`, whatever it does or has suspended: a program leaves a torn page, an erase a
@@ -321,7 +321,7 @@ impl Lun {
         if let Some(Suspended { work, others, .. }) = self.suspended.take() {
             self.cut_off(work, &others);
         }
-        self.work = Work::Idle;
+        self.work = ArrayWork::Idle;
         self.next = None;
         self.busy = false;
         self.ahead = false;
@@ -335,20 +335,20 @@ impl Lun {
         self.registers.iter_mut().for_each(Register::invalidate);
     }
 
-    fn cut_off(&mut self, work: Work, others: &[Job]) {
+    fn cut_off(&mut self, work: ArrayWork, others: &[PageJob]) {
         let mut die = self.die.borrow_mut();
         match work {
-            Work::Program(job) => {
-                for Job { at, bank } in core::iter::once(job).chain(others.iter().copied()) {
+            ArrayWork::Program(job) => {
+                for PageJob { at, bank } in core::iter::once(job).chain(others.iter().copied()) {
                     let index = bank as usize * self.planes + usize::from(at.plane);
                     die.program(at, &mut self.registers[index], true);
                 }
             }
-            Work::Erase(at) => {
+            ArrayWork::Erase(at) => {
                 die.half_erase(at.block);
                 others.iter().for_each(|job| die.half_erase(job.at.block));
             }
-            Work::Idle | Work::Read(_) | Work::Other => {}
+            ArrayWork::Idle | ArrayWork::Read(_) | ArrayWork::Other => {}
         }
     }
 
@@ -358,9 +358,9 @@ impl Lun {
         let times = self.timing.base();
         let stops = self.suspended.as_ref().map_or(self.work, |s| s.work);
         let takes = match stops {
-            Work::Program(_) => times.reset_program,
-            Work::Erase(_) => times.reset_erase,
-            Work::Idle | Work::Read(_) | Work::Other => times.reset,
+            ArrayWork::Program(_) => times.reset_program,
+            ArrayWork::Erase(_) => times.reset_erase,
+            ArrayWork::Idle | ArrayWork::Read(_) | ArrayWork::Other => times.reset,
         };
         self.cut(at);
         self.start_other(at, takes)

@@ -4,9 +4,9 @@
 use crate::bus::Waits;
 use crate::config::NandConfig;
 use crate::features::Features;
-use crate::identity;
-use crate::lun::{Lun, Started};
-use crate::phase::{Loading, Phase, Prefix, View};
+use crate::identify;
+use crate::lun::{LunModel, Started};
+use crate::phase::{BusPhase, Loading, Prefix, View};
 use crate::register::Holds;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -36,10 +36,10 @@ const STATUS_BYTES_MAX: usize = 64;
 pub struct NandPackage {
     pub(crate) config: Rc<NandConfig>,
     pub(crate) place: LunAddr,
-    pub(crate) luns: Vec<Lun>,
+    pub(crate) luns: Vec<LunModel>,
     pub(crate) waits: Waits,
     pub(crate) features: Features,
-    pub(crate) phase: Phase,
+    pub(crate) phase: BusPhase,
     pub(crate) view: View,
     pub(crate) source: Source,
     /// A prefix that waits for the first cycle behind it, and the one before the command in progress.
@@ -73,7 +73,7 @@ impl NandPackage {
     pub(crate) fn new(
         config: &Rc<NandConfig>,
         place: LunAddr,
-        luns: Vec<Lun>,
+        luns: Vec<LunModel>,
         recorder: &Recorder,
         power: &Rc<Power>,
     ) -> Self {
@@ -85,7 +85,7 @@ impl NandPackage {
             luns,
             waits: Waits::new(&config.bus.power_on()),
             features: Features::power_on(config),
-            phase: Phase::Idle,
+            phase: BusPhase::Idle,
             view: View::Data,
             source: Source::Nothing,
             prefix: Prefix::Plain,
@@ -236,7 +236,7 @@ impl NandPackage {
         let Ok(value) = bytes.try_into() else {
             return Err(ProtocolError::Length { available: 4, requested: length });
         };
-        self.phase = Phase::Idle;
+        self.phase = BusPhase::Idle;
         let switched = self.features.set(&self.config, address, value);
         let level_mv = self.config.variant.level_mv(self.features.read_level());
         self.luns.iter_mut().for_each(|lun| lun.level_mv = level_mv);
@@ -260,7 +260,7 @@ impl NandPackage {
         let Ok(value) = bytes.try_into() else {
             return Err(ProtocolError::Length { available: 4, requested: length });
         };
-        self.phase = Phase::Idle;
+        self.phase = BusPhase::Idle;
         self.luns[usize::from(lun)].termination = value;
         self.waits.confirmed(timing.last);
         Ok(())
@@ -281,7 +281,7 @@ impl NandPackage {
     }
 
     pub(crate) fn unique_id(&mut self) {
-        identity::read_unique_id(&self.config, self.place, &mut self.answer);
+        identify::read_unique_id(&self.config, self.place, &mut self.answer);
     }
 }
 
@@ -336,7 +336,7 @@ impl Package for NandPackage {
         };
         if done.is_err() {
             // What has been latched of a command so far is void; the next first cycle starts over.
-            self.phase = Phase::Idle;
+            self.phase = BusPhase::Idle;
         }
         done
     }
@@ -354,7 +354,7 @@ impl Package for NandPackage {
             let last = first + cycle * (values.len() as u64 - 1);
             self.last_seen = last;
             return self.on_addresses(last, values).map_err(|error| {
-                self.phase = Phase::Idle;
+                self.phase = BusPhase::Idle;
                 (values.len() - 1, error)
             });
         }
@@ -374,8 +374,8 @@ impl Package for NandPackage {
         self.check_mode(&timing)?;
         self.last_seen = timing.last;
         // Data ends the wait for an address after 00h; in the middle of a command it voids the command.
-        let between = matches!(self.phase, Phase::Idle | Phase::Returning);
-        self.phase = Phase::Idle;
+        let between = matches!(self.phase, BusPhase::Idle | BusPhase::Returning);
+        self.phase = BusPhase::Idle;
         if !between {
             return Err(ProtocolError::UnexpectedData);
         }
@@ -388,7 +388,7 @@ impl Package for NandPackage {
     }
 
     fn shows(&mut self, at: Instant) -> Option<Shown<'_>> {
-        if !self.enabled || !matches!(self.phase, Phase::Idle | Phase::Returning) {
+        if !self.enabled || !matches!(self.phase, BusPhase::Idle | BusPhase::Returning) {
             return None;
         }
         match (self.view, self.source) {
@@ -413,7 +413,7 @@ impl Package for NandPackage {
     }
 
     fn takes_twice(&self) -> bool {
-        matches!(self.phase, Phase::FeatureData { .. } | Phase::OdtData { .. })
+        matches!(self.phase, BusPhase::FeatureData { .. } | BusPhase::OdtData { .. })
     }
 
     fn data_in(&mut self, timing: BurstTiming, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
@@ -421,14 +421,14 @@ impl Package for NandPackage {
         self.last_seen = timing.last;
         let done = match (self.waits.before_data_in(timing.first), self.phase) {
             (Err(error), _) => Err(error),
-            (Ok(()), Phase::Loading(loading)) => self.page_in(loading, length, data),
-            (Ok(()), Phase::OdtData { lun }) => self.odt_in(timing, lun, length, data),
-            (Ok(()), Phase::FeatureData { address }) => self.feature_in(timing, address, length, data),
+            (Ok(()), BusPhase::Loading(loading)) => self.page_in(loading, length, data),
+            (Ok(()), BusPhase::OdtData { lun }) => self.odt_in(timing, lun, length, data),
+            (Ok(()), BusPhase::FeatureData { address }) => self.feature_in(timing, address, length, data),
             _ => Err(ProtocolError::UnexpectedData),
         };
         if done.is_err() {
             // The command that the data belonged to is void.
-            self.phase = Phase::Idle;
+            self.phase = BusPhase::Idle;
         }
         done
     }
@@ -437,7 +437,7 @@ impl Package for NandPackage {
         self.luns.iter().all(|lun| lun.ready(at))
     }
     fn ready_from(&self, at: Instant) -> Instant {
-        self.luns.iter().filter(|lun| !lun.ready(at)).map(Lun::ready_since).fold(at, Instant::max)
+        self.luns.iter().filter(|lun| !lun.ready(at)).map(LunModel::ready_since).fold(at, Instant::max)
     }
 }
 

@@ -87,7 +87,7 @@ impl Setup {
 
 /// What a complete address waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pending {
+pub(crate) enum PendingCommand {
     /// 30h, 31h, 32h or 35h.
     Read(Target, Column),
     /// E0h, for the column in the register that is selected.
@@ -100,7 +100,7 @@ pub(crate) enum Pending {
 
 /// Where in a command the target is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum BusPhase {
     /// Between commands.
     Idle,
     /// After 00h without an address: data out shows the register again, or five addresses begin a READ.
@@ -108,7 +108,7 @@ pub(crate) enum Phase {
     /// Address cycles come in, lowest first.
     Addressing { setup: Setup, got: u8, bits: u64 },
     /// A second cycle is due.
-    Pending(Pending),
+    Pending(PendingCommand),
     /// PROGRAM: data comes in.
     Loading(Loading),
     /// SET FEATURES: four bytes come in.

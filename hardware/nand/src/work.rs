@@ -35,34 +35,34 @@ pub(crate) enum Bank {
 
 /// A page with the register that it goes with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Job {
+pub(crate) struct PageJob {
     pub at: PageAddr,
     pub bank: Bank,
 }
 
 /// What the array is doing, or is to do next. Further planes are in a list beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
+pub(crate) enum ArrayWork {
     /// Nothing.
     Idle,
     /// A page goes to its plane's register.
-    Read(Job),
+    Read(PageJob),
     /// Its plane's register goes to a page.
-    Program(Job),
+    Program(PageJob),
     /// A block is being erased.
     Erase(PageAddr),
     /// Reset, features, parameter page: nothing that touches cells.
     Other,
 }
 
-impl Work {
+impl ArrayWork {
     /// The kind as the event `ArrayBusy` counts it.
     pub const fn kind(self) -> u8 {
         match self {
-            Work::Read(_) => 0,
-            Work::Program(_) => 1,
-            Work::Erase(_) => 2,
-            Work::Idle | Work::Other => 3,
+            ArrayWork::Read(_) => 0,
+            ArrayWork::Program(_) => 1,
+            ArrayWork::Erase(_) => 2,
+            ArrayWork::Idle | ArrayWork::Other => 3,
         }
     }
 }

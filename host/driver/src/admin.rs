@@ -3,8 +3,9 @@
 use crate::bar::Bar;
 use crate::driver::Driver;
 use crate::error::DriverError;
+use crate::ids::{QueueId, SlotId};
 use crate::memory::HOST_PAGE_BYTES;
-use crate::queue::{Following, QueueId, SlotId};
+use crate::queue::Following;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_wire::nvme::Sqe;
@@ -27,7 +28,7 @@ enum Transfer<'a> {
 }
 
 impl<B: Bar + 'static> Driver<B> {
-    fn admin_page(&self, slot: SlotId) -> u64 {
+    pub(crate) fn admin_page(&self, slot: SlotId) -> u64 {
         self.admin_pages + u64::from(slot.0) * HOST_PAGE_BYTES
     }
 
@@ -66,7 +67,7 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(result)
     }
 
-    async fn admin_in(&self, slot: SlotId, sqe: Sqe, endless: bool) -> Result<u32, DriverError> {
+    pub(crate) async fn admin_in(&self, slot: SlotId, sqe: Sqe, endless: bool) -> Result<u32, DriverError> {
         self.pairs.borrow_mut()[QueueId::ADMIN.index()].push(
             slot,
             &sqe,
@@ -79,7 +80,7 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(self.await_success(QueueId::ADMIN, slot).await? as u32)
     }
 
-    fn page_mut(&self, page: u64, length: usize, change: impl FnOnce(&mut [u8])) {
+    pub(crate) fn page_mut(&self, page: u64, length: usize, change: impl FnOnce(&mut [u8])) {
         change(self.memory.borrow_mut().bytes_mut(page, length).expect("the admin pages were allocated"));
     }
 

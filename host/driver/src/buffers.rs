@@ -183,7 +183,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn a_controller_walks_the_buffer_from_end_to_end(
-            offset in 0u32..1024, lengths in proptest::collection::vec(1u64..(6 << 20), 1..4), pages in 1u32..1537,
+            offset in 0u32..1024, lengths in proptest::collection::vec(1u64..(6 << 20), 1..4),
+                pages in 1u32..1537,
             round in any::<bool>(),
         ) {
             let config = Config {

@@ -1,11 +1,11 @@
 use crate::bar::Bar;
-use crate::buffers::{Buffers, Data, DataMut};
-use crate::config::{ADMIN_ENTRIES, CompletionMode, Config};
-use crate::error::{DriverError, Overdue, Violation};
-use crate::init::Namespace;
-use crate::memory::{GuestMemory, HOST_PAGE_BYTES};
-use crate::queue::{Completion, QueueId, QueuePair, SlotId};
-use crate::waiting::Watch;
+use crate::buffers::{Data, DataMut};
+use crate::config::Config;
+use crate::error::{Overdue, Violation};
+use crate::ids::{QueueId, SlotId};
+use crate::memory::GuestMemory;
+use crate::namespace::Namespace;
+use crate::queue::{Completion, QueuePair};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -44,47 +44,6 @@ pub struct Driver<B: Bar> {
 }
 
 impl<B: Bar + 'static> Driver<B> {
-    /// A driver for the controller behind `bar`. It takes its memory and touches no register;
-    /// [`Driver::init`] does.
-    ///
-    /// # Errors
-    /// When the configuration is out of range, or `memory` is smaller than [`Config::memory`].
-    pub fn new(exec: &Exec, bar: B, memory: &SharedMemory, config: Config) -> Result<Rc<Self>, DriverError> {
-        config.validate()?;
-        let mut pairs = Vec::with_capacity(usize::from(config.queue_pairs) + 1);
-        let admin_pages;
-        {
-            let memory = &mut memory.borrow_mut();
-            pairs.push(QueuePair::new(QueueId::ADMIN, ADMIN_ENTRIES, memory)?);
-            admin_pages = memory.alloc(u64::from(ADMIN_ENTRIES - 1) * HOST_PAGE_BYTES, HOST_PAGE_BYTES)?;
-            for id in 1..=config.queue_pairs {
-                let mut pair = QueuePair::new(QueueId(id), config.depth + 1, memory)?;
-                pair.buffers = Some(Buffers::new(&config, u64::from(config.depth), memory)?);
-                pair.vector = config.vector_of(id);
-                pair.polled = config.completion != CompletionMode::Interrupt;
-                pairs.push(pair);
-            }
-        }
-        Ok(Rc::new_cyclic(|this| Driver {
-            exec: exec.clone(),
-            bar: RefCell::new(bar),
-            memory: Rc::clone(memory),
-            config,
-            pairs: RefCell::new(pairs),
-            admin_pages,
-            live_pairs: Cell::new(0),
-            doorbell_stride: Cell::new(0),
-            namespace: Cell::new(Namespace::NONE),
-            transfer_bytes: Cell::new(0),
-            blocks_max: Cell::new(0),
-            identity: RefCell::new(None),
-            violation: Cell::new(None),
-            watch: exec.register(Rc::new(Watch(this.clone()))),
-            watchdog_armed: Cell::new(false),
-            poll_armed: Cell::new(false),
-        }))
-    }
-
     /// The host's executor.
     pub fn exec(&self) -> &Exec {
         &self.exec

@@ -1,6 +1,6 @@
 use crate::config::ConfigError;
+use crate::ids::{QueueId, SlotId};
 use crate::memory::OutOfMemory;
-use crate::queue::{QueueId, SlotId};
 use aster_units::Duration;
 use aster_wire::nvme::{AdminOpcode, IoOpcode, Status};
 use core::fmt;

@@ -4,7 +4,8 @@ use crate::bar::Bar;
 use crate::config::{ADMIN_ENTRIES, CompletionMode};
 use crate::driver::Driver;
 use crate::error::DriverError;
-use crate::queue::QueueId;
+use crate::ids::QueueId;
+use crate::namespace::Namespace;
 use alloc::boxed::Box;
 use aster_units::{Content, Duration, SECTOR_BYTES};
 use aster_wire::nvme::NSID_ALL;
@@ -27,28 +28,6 @@ const READY_POLL: Duration = Duration::from_micros(100);
 const TIMEOUT_UNIT: Duration = Duration::from_millis(500);
 /// How long a shutdown may take when the controller reports no RTD3 entry latency.
 const SHUTDOWN_TIMEOUT_MIN: Duration = Duration::from_secs(60);
-
-/// The namespace that the driver uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Namespace {
-    /// Its identifier.
-    pub id: u32,
-    /// Its size in logical blocks.
-    pub blocks: u64,
-    /// Bytes of a logical block: a power of two from 512 to 4,096.
-    pub block_bytes: u32,
-    /// The LBA format it has, of those that the controller lists.
-    pub lba_format: u8,
-}
-
-impl Namespace {
-    pub(crate) const NONE: Namespace = Namespace { id: 0, blocks: 0, block_bytes: 512, lba_format: 0 };
-
-    /// Its size in bytes.
-    pub const fn bytes(&self) -> u64 {
-        self.blocks * self.block_bytes as u64
-    }
-}
 
 impl<B: Bar + 'static> Driver<B> {
     fn read_register(&self, register: Register) -> u64 {

@@ -4,7 +4,8 @@ use crate::bar::Bar;
 use crate::buffers::{Data, DataMut};
 use crate::driver::Driver;
 use crate::error::DriverError;
-use crate::queue::{Following, QueueId, SlotId};
+use crate::ids::{QueueId, SlotId};
+use crate::queue::Following;
 use alloc::collections::VecDeque;
 use aster_units::{Content, SECTOR_BYTES};
 use aster_wire::nvme::dsm::{RANGES_MAX, Range};
@@ -115,7 +116,7 @@ impl<B: Bar + 'static> Driver<B> {
         pair.push(slot, &sqe, following, self.exec.now(), &mut memory);
     }
 
-    fn check_queue(&self, queue: QueueId) -> Result<(), DriverError> {
+    pub(crate) fn check_queue(&self, queue: QueueId) -> Result<(), DriverError> {
         if queue != QueueId::ADMIN && queue.0 <= self.live_pairs.get() {
             return Ok(());
         }

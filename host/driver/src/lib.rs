@@ -25,10 +25,14 @@ mod buffers;
 mod config;
 mod driver;
 mod error;
+mod ids;
 mod init;
 mod io;
 mod memory;
+mod namespace;
 mod queue;
+mod setup;
+mod vector;
 mod waiting;
 
 pub use aster_wire::nvme::admin::SecureErase;
@@ -40,10 +44,12 @@ pub use buffers::{Data, DataMut};
 pub use config::{CompletionMode, Config, ConfigError};
 pub use driver::{Driver, SharedMemory};
 pub use error::{CommandName, DriverError, Overdue, Violation};
-pub use init::Namespace;
+pub use ids::{QueueId, SlotId};
 pub use io::{Io, IoOp};
 pub use memory::{BYTES_BASE, GuestMemory, HOST_PAGE_BYTES, OutOfMemory, TAGS_BASE, Traffic};
-pub use queue::{Completion, QueueId, SlotId};
+pub use namespace::Namespace;
+pub use queue::Completion;
+pub use vector::{Moved, VECTOR_MAX, VectorEnd};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 use crate::buffers::Buffers;
 use crate::error::{CommandName, Overdue, Violation};
+use crate::ids::{QueueId, SlotId};
 use crate::memory::{GuestMemory, HOST_PAGE_BYTES, OutOfMemory};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -11,30 +12,6 @@ use aster_wire::nvme::cqe::CQE_BYTES;
 use aster_wire::nvme::sqe::SQE_BYTES;
 use aster_wire::nvme::{Cqe, Sqe, Status};
 use zerocopy::{FromBytes, IntoBytes};
-
-/// A queue pair: submission and completion queue share their number. 0 is the admin queue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct QueueId(pub u16);
-
-impl QueueId {
-    /// The admin queue.
-    pub const ADMIN: QueueId = QueueId(0);
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A request slot of a queue pair: one command with its data buffer. Its number is the command identifier.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SlotId(pub u16);
-
-impl SlotId {
-    /// As a slice index.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A completed command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,9 +37,9 @@ pub(crate) enum SlotState {
 
 /// What the driver remembers of a command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct QueueSlot {
     pub(crate) state: SlotState,
-    /// The task that awaits the command; [`TaskId::NONE`] when the completion goes to whoever asks for it.
+    /// The task that awaits the command; [`TaskId::NONE`] when the run mode fetches the completion.
     pub(crate) task: TaskId,
     pub(crate) awaited: bool,
     /// Its task gave up: the slot is freed when the completion comes.
@@ -74,8 +51,8 @@ pub(crate) struct Slot {
     pub(crate) submitted: Instant,
 }
 
-impl Slot {
-    const FREE: Slot = Slot {
+impl QueueSlot {
+    const FREE: QueueSlot = QueueSlot {
         state: SlotState::Free,
         task: TaskId::NONE,
         awaited: false,
@@ -115,7 +92,7 @@ pub(crate) struct QueuePair {
     free: Vec<u16>,
     /// Tasks that wait for a free slot.
     pub(crate) waiters: Rc<WaitQueue>,
-    pub(crate) slots: Box<[Slot]>,
+    pub(crate) slots: Box<[QueueSlot]>,
     done: VecDeque<Completion>,
 }
 
@@ -147,7 +124,7 @@ impl QueuePair {
             phase: true,
             free: Vec::with_capacity(usize::from(slots)),
             waiters: Rc::default(),
-            slots: alloc::vec![Slot::FREE; usize::from(slots)].into_boxed_slice(),
+            slots: alloc::vec![QueueSlot::FREE; usize::from(slots)].into_boxed_slice(),
             done: VecDeque::with_capacity(usize::from(slots)),
         })
     }
@@ -171,7 +148,7 @@ impl QueuePair {
                 }
                 exec.wake(s.task);
             } else {
-                *s = Slot::FREE;
+                *s = QueueSlot::FREE;
                 self.free.push(slot);
             }
         }
@@ -204,7 +181,7 @@ impl QueuePair {
             self.id.0,
             s.state
         );
-        *s = Slot::FREE;
+        *s = QueueSlot::FREE;
         self.free.push(slot.0);
         self.waiters.wake_one(exec);
     }
@@ -300,7 +277,7 @@ impl QueuePair {
         Ok(None)
     }
 
-    /// What the controller has not been told yet; it counts as told from now on.
+    /// The doorbells that are due: head and tail where they have moved since they were last rung.
     #[inline]
     pub(crate) fn doorbells(&mut self) -> Doorbells {
         let head = (self.head != self.rung_head).then_some(self.head);
@@ -310,8 +287,8 @@ impl QueuePair {
     }
 
     /// The command in flight for longest among those that `which` picks, and when it was submitted.
-    pub(crate) fn oldest(&self, which: impl Fn(&Slot) -> bool) -> Option<(SlotId, Instant)> {
-        let in_flight = |s: &Slot| s.state == SlotState::InFlight && !s.endless && !s.abandoned;
+    pub(crate) fn oldest(&self, which: impl Fn(&QueueSlot) -> bool) -> Option<(SlotId, Instant)> {
+        let in_flight = |s: &QueueSlot| s.state == SlotState::InFlight && !s.endless && !s.abandoned;
         (0u16..)
             .zip(&self.slots)
             .filter(|(_, s)| in_flight(s) && which(s))

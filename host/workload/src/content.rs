@@ -52,7 +52,7 @@ pub struct Identity {
 
 /// What a block turned out to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum FoundContent {
     /// All zero.
     Zero,
     /// A whole block that was written under this identity.
@@ -72,7 +72,7 @@ pub struct Mismatch {
     /// The version that it should hold; `None` for any of its own.
     pub version: Option<u32>,
     /// What is there.
-    pub found: Found,
+    pub found: FoundContent,
 }
 
 impl fmt::Display for Mismatch {
@@ -83,15 +83,15 @@ impl fmt::Display for Mismatch {
             None => write!(f, "block {block} should hold a version of its own, but ")?,
         }
         match found {
-            Found::Zero => write!(f, "is all zero"),
-            Found::Whole(is) if is.block != *block => {
+            FoundContent::Zero => write!(f, "is all zero"),
+            FoundContent::Whole(is) if is.block != *block => {
                 write!(f, "holds block {} version {}: misplaced", is.block, is.version)
             }
-            Found::Whole(is) if version.is_some_and(|version| is.version != version) => {
+            FoundContent::Whole(is) if version.is_some_and(|version| is.version != version) => {
                 write!(f, "holds version {}", is.version)
             }
-            Found::Whole(_) => write!(f, "was written by another run, or with another seed"),
-            Found::Damaged { byte } => write!(f, "is damaged from byte {byte} on"),
+            FoundContent::Whole(_) => write!(f, "was written by another run, or with another seed"),
+            FoundContent::Damaged { byte } => write!(f, "is damaged from byte {byte} on"),
         }
     }
 }
@@ -148,7 +148,7 @@ pub fn fill(block: &mut [u8], identity: Identity) {
 }
 
 /// What a block holds, found out from its bytes alone.
-pub fn identify(block: &[u8]) -> Found {
+pub fn identify(block: &[u8]) -> FoundContent {
     assert_shape(block);
     let (words, _) = block.as_chunks::<WORD_BYTES>();
     let (head, rest) = words.split_at(HEADER_WORDS);
@@ -159,11 +159,11 @@ pub fn identify(block: &[u8]) -> Found {
     });
     match identity.filter(|(_, body)| body.check() == header[3]) {
         Some((identity, body)) => match first_difference(rest, body) {
-            None => Found::Whole(identity),
-            Some(byte) => Found::Damaged { byte },
+            None => FoundContent::Whole(identity),
+            Some(byte) => FoundContent::Damaged { byte },
         },
-        None if block.iter().all(|&byte| byte == 0) => Found::Zero,
-        None => Found::Damaged { byte: 0 },
+        None if block.iter().all(|&byte| byte == 0) => FoundContent::Zero,
+        None => FoundContent::Damaged { byte: 0 },
     }
 }
 
@@ -188,8 +188,8 @@ fn first_difference(rest: &[[u8; WORD_BYTES]], body: Body) -> Option<usize> {
 pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
     let found = identify(block);
     let right = match identity.version {
-        0 => found == Found::Zero,
-        _ => found == Found::Whole(identity),
+        0 => found == FoundContent::Zero,
+        _ => found == FoundContent::Whole(identity),
     };
     if right {
         Ok(())
@@ -205,8 +205,8 @@ pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
 /// What it holds if that is no version of `block` from the run with this seed.
 pub fn version_of(bytes: &[u8], block: u64, seed: u64) -> Result<u32, Mismatch> {
     match identify(bytes) {
-        Found::Zero => Ok(0),
-        Found::Whole(is) if is.block == block && is.seed == seed => Ok(is.version),
+        FoundContent::Zero => Ok(0),
+        FoundContent::Whole(is) if is.block == block && is.seed == seed => Ok(is.version),
         found => Err(Mismatch { block, version: None, found }),
     }
 }
@@ -219,10 +219,10 @@ pub fn version_of_tag(found: u64, block: u64) -> Result<u32, Mismatch> {
     match (found, split_tag(found)) {
         (0, _) => Ok(0),
         // No write leaves an address with version 0.
-        (_, (_, 0)) => Err(Mismatch { block, version: None, found: Found::Damaged { byte: 0 } }),
+        (_, (_, 0)) => Err(Mismatch { block, version: None, found: FoundContent::Damaged { byte: 0 } }),
         (_, (is, version)) if is == block => Ok(version),
         (_, (is, version)) => {
-            let found = Found::Whole(Identity { block: is, version, seed: 0 });
+            let found = FoundContent::Whole(Identity { block: is, version, seed: 0 });
             Err(Mismatch { block, version: None, found })
         }
     }
@@ -264,7 +264,7 @@ mod tests {
         let empty = Identity { version: 0, ..ME };
         assert!(check(&block, empty).is_err());
         fill(&mut block, empty);
-        assert_eq!((identify(&block), check(&block, empty)), (Found::Zero, Ok(())));
+        assert_eq!((identify(&block), check(&block, empty)), (FoundContent::Zero, Ok(())));
     }
 
     #[test]
@@ -302,26 +302,27 @@ mod tests {
     fn a_wrong_tag_is_named() {
         assert_eq!(version_of_tag(tag(3, 2), 3), Ok(2));
         assert_eq!(version_of_tag(0, 3), Ok(0));
-        assert_eq!(version_of_tag(3, 3).unwrap_err().found, Found::Damaged { byte: 0 });
+        assert_eq!(version_of_tag(3, 3).unwrap_err().found, FoundContent::Damaged { byte: 0 });
         assert!(version_of_tag(tag(4, 2), 3).unwrap_err().to_string().contains("misplaced"));
     }
 
     proptest! {
         #[test]
-        fn any_flipped_bit_is_found(block: u64, version in 1u32.., seed: u64, large: bool, bit in 0usize..4096) {
+        fn any_flipped_bit_is_found(block: u64, version in 1u32.., seed: u64, large: bool,
+            bit in 0usize..4096) {
             let identity = Identity { block, version, seed };
             let mut bytes = vec![0u8; if large { 4096 } else { 512 }];
             fill(&mut bytes, identity);
-            prop_assert_eq!(identify(&bytes), Found::Whole(identity));
+            prop_assert_eq!(identify(&bytes), FoundContent::Whole(identity));
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(check(&bytes, identity).is_err());
             let found = identify(&bytes);
-            prop_assert!(matches!(found, Found::Damaged { .. }), "{found:?}");
+            prop_assert!(matches!(found, FoundContent::Damaged { .. }), "{found:?}");
         }
 
         #[test]
         fn foreign_bytes_never_pass(bytes in proptest::collection::vec(any::<u8>(), 512)) {
-            prop_assert!(!matches!(identify(&bytes), Found::Whole(_)));
+            prop_assert!(!matches!(identify(&bytes), FoundContent::Whole(_)));
         }
 
         #[test]

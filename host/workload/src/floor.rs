@@ -225,7 +225,8 @@ mod tests {
         let missed = watch.completed(RequestKind::Write, 256 << 10, ms(8_500)).unwrap_err();
         assert_eq!(
             missed.to_string(),
-            "rate_min: writes fell to 512.0 KiB/s from 7.000 s to 8.500 s after the job's start, and 1024.0 KiB/s are \
+            "rate_min: writes fell to 512.0 KiB/s from 7.000 s to 8.500 s after the job's start, and 1024.0 \
+             KiB/s are \
              the least"
         );
     }

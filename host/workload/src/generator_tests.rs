@@ -163,13 +163,13 @@ fn of_a_second(lines: &str) -> (Generator, Plan, Vec<Request>) {
     while now < Duration::from_secs(1) {
         let Ok(step) = issuer.step(now);
         match step {
-            crate::Step::Issue(request) => {
+            crate::IssueStep::Issue(request) => {
                 got.push(request);
                 // What has no rate would go without end.
                 now += Duration::from_micros(100);
                 issuer.completed(now);
             }
-            crate::Step::WaitUntil(at) => now = at,
+            crate::IssueStep::WaitUntil(at) => now = at,
             other => panic!("{other:?}"),
         }
     }
@@ -258,7 +258,8 @@ proptest! {
             block_sizes: PerDirection { read, write, trim: BlockSizes::Fixed(512) },
             block_align: align.map(|n| PerDirection::all(n * 512)),
             random_map,
-            distribution: [Distribution::Uniform, Distribution::Zipf(0.9), Distribution::Pareto(0.3)][usize::from(skew)].clone(),
+            distribution: [Distribution::Uniform, Distribution::Zipf(0.9),
+                Distribution::Pareto(0.3)][usize::from(skew)].clone(),
             offset: Extent::Bytes(offset * 512),
             size: Some(Extent::Bytes(blocks * 512)),
             seed,

@@ -54,7 +54,7 @@ pub enum HeldBy {
 
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum IssueStep {
     /// Issue this now; it is in flight from here on.
     Issue(Request),
     /// Ask again at this time, counted from the start, or when a request completes if that is earlier.
@@ -187,15 +187,15 @@ impl<S: Source> Issuer<S> {
     ///
     /// # Errors
     /// Those of the source; the work is over then, but for the completions still to come.
-    pub fn step(&mut self, elapsed: Duration) -> Result<Step, S::Error> {
+    pub fn step(&mut self, elapsed: Duration) -> Result<IssueStep, S::Error> {
         let pace = self.pace;
         if self.flushing {
             self.stalled = true;
             self.held_by = Some(HeldBy::Flush);
-            return Ok(Step::WaitForCompletion);
+            return Ok(IssueStep::WaitForCompletion);
         }
         if elapsed < pace.start_delay {
-            return Ok(Step::WaitUntil(pace.start_delay));
+            return Ok(IssueStep::WaitUntil(pace.start_delay));
         }
         let end =
             pace.run_time.map(|run| saturating_sum(saturating_sum(pace.start_delay, pace.ramp_time), run));
@@ -206,7 +206,7 @@ impl<S: Source> Issuer<S> {
             // What goes next may depend on when there is room for it.
             if self.in_flight >= pace.queue_depth {
                 self.stalled = true;
-                return Ok(Step::WaitForCompletion);
+                return Ok(IssueStep::WaitForCompletion);
             }
             // A failed source is not asked again.
             self.dry = true;
@@ -218,13 +218,13 @@ impl<S: Source> Issuer<S> {
             self.next = self.source.closing_request();
         }
         let Some(request) = self.next else {
-            return Ok(if self.in_flight == 0 { Step::Finished } else { Step::WaitForCompletion });
+            return Ok(if self.in_flight == 0 { IssueStep::Finished } else { IssueStep::WaitForCompletion });
         };
         let is_flush = request.kind == RequestKind::Flush;
         if self.in_flight >= pace.queue_depth || (is_flush && self.in_flight > 0) {
             self.stalled = true;
             self.held_by = Some(if is_flush { HeldBy::Flush } else { HeldBy::Depth });
-            return Ok(Step::WaitForCompletion);
+            return Ok(IssueStep::WaitForCompletion);
         }
         if core::mem::take(&mut self.stalled) && pace.keep_gaps {
             let stall = self.last_completion.saturating_sub(self.last_issue);
@@ -237,11 +237,11 @@ impl<S: Source> Issuer<S> {
         let pauses = self.since_pause >= pace.think_time_blocks || (long_enough && self.since_pause > 0);
         if !pace.think_time.is_zero() && pauses && !self.closed {
             if self.in_flight > 0 {
-                return Ok(Step::WaitForCompletion);
+                return Ok(IssueStep::WaitForCompletion);
             }
             let resume = saturating_sum(self.last_completion, pace.think_time);
             if elapsed < resume {
-                return Ok(Step::WaitUntil(earlier(resume, end)));
+                return Ok(IssueStep::WaitUntil(earlier(resume, end)));
             }
             self.since_pause = 0;
             self.pause_ended = elapsed;
@@ -252,7 +252,7 @@ impl<S: Source> Issuer<S> {
         if let Some(due) = self.arrival(&request)
             && elapsed < due
         {
-            return Ok(Step::WaitUntil(earlier(due, end)));
+            return Ok(IssueStep::WaitUntil(earlier(due, end)));
         }
         self.next = None;
         self.last_issue = elapsed;
@@ -261,7 +261,7 @@ impl<S: Source> Issuer<S> {
         if !is_flush {
             self.since_pause += 1;
         }
-        Ok(Step::Issue(request))
+        Ok(IssueStep::Issue(request))
     }
 }
 
@@ -298,14 +298,14 @@ mod tests {
             let Ok(step) = issuer.step(now);
             let first = flying.first().copied();
             let wake = match step {
-                Step::Issue(request) => {
+                IssueStep::Issue(request) => {
                     log.push((now, request));
                     flying.push(now + LATENCY);
                     continue;
                 }
-                Step::Finished => return log,
-                Step::WaitForCompletion => first.expect("something in flight"),
-                Step::WaitUntil(at) => earlier(at, first),
+                IssueStep::Finished => return log,
+                IssueStep::WaitForCompletion => first.expect("something in flight"),
+                IssueStep::WaitUntil(at) => earlier(at, first),
             };
             assert!(wake >= now);
             now = wake;
@@ -445,13 +445,13 @@ mod tests {
         let job = Job { mix: Mix::Write, flush_at_end: true, ..Job::default() };
         let plan = job.plans(DRIVE, 0).unwrap().remove(0);
         let mut issuer = Issuer::new(Generator::new(&plan), plan.pace());
-        assert!(matches!(issuer.step(Duration::ZERO), Ok(Step::Issue(_))));
+        assert!(matches!(issuer.step(Duration::ZERO), Ok(IssueStep::Issue(_))));
         issuer.end();
-        assert_eq!(issuer.step(Duration::ZERO), Ok(Step::WaitForCompletion));
+        assert_eq!(issuer.step(Duration::ZERO), Ok(IssueStep::WaitForCompletion));
         issuer.completed(LATENCY);
-        assert_eq!(issuer.step(LATENCY), Ok(Step::Issue(Request::FLUSH)));
+        assert_eq!(issuer.step(LATENCY), Ok(IssueStep::Issue(Request::FLUSH)));
         issuer.completed(LATENCY * 2);
         issuer.end();
-        assert_eq!(issuer.step(LATENCY * 2), Ok(Step::Finished));
+        assert_eq!(issuer.step(LATENCY * 2), Ok(IssueStep::Finished));
     }
 }

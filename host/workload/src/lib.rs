@@ -39,7 +39,7 @@ pub mod trace;
 
 pub use floor::FloorMissed;
 pub use generator::{Generator, WrittenBlocks};
-pub use issuer::{HeldBy, Issuer, Pace, Step};
+pub use issuer::{HeldBy, IssueStep, Issuer, Pace};
 pub use job::{
     Access, BlockSizes, Distribution, ExitWhat, Extent, Job, Mix, PerDirection, RateFloor, Unmet, Zone,
 };

@@ -58,7 +58,8 @@ fn zones_at_fault(zones: &[Zone]) -> Option<String> {
     let nothing = |size| matches!(size, Extent::Percent(0) | Extent::Bytes(0));
     let at = zones.iter().position(|zone| zone.requests_percent > 0 && nothing(zone.size))?;
     Some(format!(
-        "zone {} has {} percent of the requests, but nothing of the region is left for it: give it a size, and the others less",
+        "zone {} has {} percent of the requests, but nothing of the region is left for it: give it a size, \
+         and the others less",
         at + 1,
         zones[at].requests_percent
     ))

@@ -1,10 +1,10 @@
 //! What a bench's bus shows while it reads.
 
 use super::BabolError;
-use aster_device::bench::{Bench, FlashStatus, Operation, Pattern, Sample, Work};
 use aster_device::profile::Profile;
 use aster_device::units::{ChannelId, Content, Instant};
 use aster_device::wave::{Change, Label, Level, Signal, WaveFilter, WaveTap, Waveform};
+use aster_run_bench::{Bench, BenchOperation, BenchWork, FlashStatus, Pattern, Sample};
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 
@@ -22,8 +22,15 @@ pub struct Shown {
 }
 
 /// READs of whole pages, or of their first sectors, one page after the other.
-pub(super) fn reads(requests: u64, sectors: Option<u8>) -> Work {
-    Work { operation: Operation::Read, pattern: Pattern::Sequential, requests, time: None, sectors, seed: 1 }
+pub(super) fn reads(requests: u64, sectors: Option<u8>) -> BenchWork {
+    BenchWork {
+        operation: BenchOperation::Read,
+        pattern: Pattern::Sequential,
+        requests,
+        time: None,
+        sectors,
+        seed: 1,
+    }
 }
 
 /// One READ with one LUN on the channel, as the bus shows it: whole pages, or their first `sectors`.

@@ -12,7 +12,7 @@ mod throughput;
 mod transfer;
 
 pub use bus::Shown;
-pub use chart::{polling_csv, polling_svg, throughput_figure};
+pub use chart::{polling_csv, polling_figure, throughput_figure};
 pub use costs::{CostFile, CostSource, Instructions};
 pub use lines::{LinesReport, PaperLines};
 pub use plan::Plan;
@@ -21,8 +21,8 @@ pub use text::table;
 pub use throughput::{Controller, Point, ThroughputReport, Track};
 pub use transfer::TransferReport;
 
-use aster_device::bench::BenchError;
 use aster_device::profile::ProfileError;
+use aster_run_bench::BenchError;
 use serde::Serialize;
 use std::ops::ControlFlow;
 

@@ -1,6 +1,7 @@
 //! What the paper's figures say of shapes, and its tables of numbers, on a smaller grid than the shipped one.
 
 use super::*;
+use crate::figure::{Panel, Source};
 use std::sync::LazyLock;
 
 const FAST: Controller = Controller::Coroutine { clock_mhz: 1000 };
@@ -173,7 +174,10 @@ fn pictures_and_tables_say_what_was_found() {
     // Beside each package's and rate's tracks what bounds one LUN and the channel, by our bytes and by the
     // paper's times.
     let bounds = REPORT.throughput.bounds.len();
-    assert_eq!(fig10.matches("<polyline").count(), REPORT.throughput.tracks.len() + 4 * bounds);
+    let drawn: usize = figure.panels.iter().map(|panel| panel.series.len()).sum();
+    assert_eq!(drawn, REPORT.throughput.tracks.len() + 4 * bounds);
+    let paper = |panel: &Panel| panel.series.iter().any(|s| matches!(s.source, Source::Paper(_)));
+    assert!(figure.panels.iter().all(paper) && fig10.contains("paper: by Table I"), "{fig10}");
     assert!(fig10.contains("toshiba, 200 MT/s") && !fig10.contains("NaN"));
     let numbers = picture(&|out| figure.write_csv(out));
     // Table I: 16,384 bytes in 185 µs, and of Hynix with a tR of 100 µs before it.
@@ -182,7 +186,8 @@ fn pictures_and_tables_say_what_was_found() {
     {
         assert!(numbers.contains(&format!("\n\"hynix, 100 MT/s\",{line}")), "{line}: {numbers}");
     }
-    let fig11 = picture(&|out| polling_svg(out, &REPORT.polling));
+    let polling = polling_figure(&REPORT.polling);
+    let fig11 = picture(&|out| polling.write_svg(out));
     let boxes: usize = REPORT.polling.iter().map(|p| p.transactions.len()).sum();
     // Beside them the ground and the legend.
     assert_eq!(fig11.matches("<rect").count(), boxes + 4);

@@ -3,9 +3,9 @@
 use super::bus::{is_right, reads};
 use super::{BabolError, Plan};
 use crate::words::counted;
-use aster_device::bench::Bench;
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::Content;
+use aster_run_bench::Bench;
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 use std::fmt;

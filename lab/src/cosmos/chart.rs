@@ -3,14 +3,14 @@
 use super::drive::Mode;
 use super::text::row_name;
 use super::{CosmosReport, GridPoint, Plan};
-use crate::figure::{Figure, Panel, Series, Source};
+use crate::figure::{Figure, Panel, Scale, Series, Source};
 use crate::words::counted;
 
 /// Every figure of the report.
 pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
     vec![
         throughput(report, plan),
-        grid("fig22", "IOPS by channels and ways", "1000/s", &report.random, |p| p.found.iops / 1e3),
+        grid("fig22", "Fig 22: IOPS by channels and ways", "1000/s", &report.random, |p| p.found.iops / 1e3),
         outstanding(report, plan),
         sizes(report),
         clock(report, plan),
@@ -22,7 +22,7 @@ pub fn figures(report: &CosmosReport, plan: &Plan) -> Vec<Figure> {
 
 /// Fig 21, with what the paper's text says of eight channels of eight ways.
 fn throughput(report: &CosmosReport, plan: &Plan) -> Figure {
-    let label = "Throughput by channels and ways";
+    let label = "Fig 21: throughput by channels and ways";
     let mut figure = grid("fig21", label, "MB/s", &report.throughput, |p| p.found.mb_per_s);
     let paper = &plan.paper.fig_21;
     for (mode, write, mb_per_s) in
@@ -34,7 +34,7 @@ fn throughput(report: &CosmosReport, plan: &Plan) -> Figure {
         panel.into_iter().for_each(|panel| {
             panel.series.push(Series {
                 name: "8 channels".to_owned(),
-                source: Source::Paper,
+                source: Source::Paper("text on Fig 21"),
                 points: points.clone(),
             });
         });
@@ -63,9 +63,15 @@ fn grid(
                 .collect(),
             source: Source::Ours,
         });
-        Panel { title: row_name(mode, write).to_owned(), x: "ways", y, series: series.collect() }
+        Panel {
+            title: row_name(mode, write).to_owned(),
+            x: "ways",
+            scale: Scale::Steps,
+            y,
+            series: series.collect(),
+        }
     });
-    Figure::row(name, label, panels.collect())
+    Figure::of(name, label, panels.collect())
 }
 
 fn outstanding(report: &CosmosReport, plan: &Plan) -> Figure {
@@ -79,11 +85,18 @@ fn outstanding(report: &CosmosReport, plan: &Plan) -> Figure {
             source: Source::Ours,
         };
         let little = ios().zip(paper).map(|(ios, us)| (ios, ios * 16_384.0 / us)).collect();
-        [ours, Series { name: name.to_owned(), points: little, source: Source::Paper }]
+        [
+            ours,
+            Series {
+                name: name.to_owned(),
+                points: little,
+                source: Source::Paper("Table 7's latencies, by Little's law"),
+            },
+        ]
     });
     let title = "16 KiB, 8 channels of 8 ways".to_owned();
-    let panel = Panel { title, x: "outstanding", y: "MB/s", series: series.collect() };
-    Figure::row("fig24", "Throughput by requests outstanding", vec![panel])
+    let panel = Panel { title, x: "outstanding", scale: Scale::Steps, y: "MB/s", series: series.collect() };
+    Figure::of("fig24", "Fig 24: throughput by requests outstanding", vec![panel])
 }
 
 fn sizes(report: &CosmosReport) -> Figure {
@@ -105,9 +118,9 @@ fn sizes(report: &CosmosReport) -> Figure {
                 .collect(),
             source: Source::Ours,
         });
-        Panel { title: title.to_owned(), x: "KiB", y, series: series.collect() }
+        Panel { title: title.to_owned(), x: "KiB", scale: Scale::Steps, y, series: series.collect() }
     });
-    Figure::row("fig25-26", "Latency and distribution by size", panels.collect())
+    Figure::of("fig25-26", "Figs 25 and 26: latency and distribution by size", panels.collect())
 }
 
 /// Fig 27. The paper's points are what its text says is lost at most by the lowest clock, of ours at the
@@ -126,14 +139,17 @@ fn clock(report: &CosmosReport, plan: &Plan) -> Figure {
                 let slowest = points.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
                 Some((slowest.0, fastest.1 * (1.0 - percent / 100.0)))
             });
-            let paper =
-                paper.map(|point| Series { name: name.clone(), source: Source::Paper, points: vec![point] });
+            let paper = paper.map(|point| Series {
+                name: name.clone(),
+                source: Source::Paper("least that the text of 7.1 leaves of ours"),
+                points: vec![point],
+            });
             [Some(Series { name: name.clone(), source: Source::Ours, points }), paper].into_iter().flatten()
         });
         let title = if write { "write, MLC" } else { "read, MLC" }.to_owned();
-        Panel { title, x: "MHz", y: "MB/s", series: series.collect() }
+        Panel { title, x: "MHz", scale: Scale::Steps, y: "MB/s", series: series.collect() }
     });
-    Figure::row("fig27", "Throughput by the core's clock", panels.into())
+    Figure::of("fig27", "Fig 27: throughput by the core's clock", panels.into())
 }
 
 /// What the text says is lost at most from the highest clock to the lowest, percent.
@@ -161,10 +177,16 @@ fn scrambler(report: &CosmosReport) -> Figure {
                 .collect(),
             source: Source::Ours,
         });
-        Panel { title: pattern.name.to_owned(), x: "P/E cycles", y: "bits", series: series.collect() }
+        Panel {
+            title: pattern.name.to_owned(),
+            x: "P/E cycles",
+            scale: Scale::Steps,
+            y: "bits",
+            series: series.collect(),
+        }
     });
-    let label = "Bit errors of a page with and without scrambler";
-    Figure { name: "fig30", label, columns: 3, panels: panels.into() }
+    let label = "Fig 30: bit errors of a page with and without scrambler";
+    Figure::of("fig30", label, panels.into())
 }
 
 fn one_shot(report: &CosmosReport) -> Figure {
@@ -184,8 +206,8 @@ fn one_shot(report: &CosmosReport) -> Figure {
         })
     });
     let title = "large writes, 8 channels".to_owned();
-    let panel = Panel { title, x: "ways", y: "%", series: series.collect() };
-    Figure::row("fig32", "Channel utilisation by programs", vec![panel])
+    let panel = Panel { title, x: "ways", scale: Scale::Steps, y: "%", series: series.collect() };
+    Figure::of("fig32", "Fig 32: channel utilisation by programs", vec![panel])
 }
 
 /// BABOL's Fig 12. The paper's point is what its text says that coroutines lose at most, of ours in hardware.
@@ -207,10 +229,10 @@ fn controllers(report: &CosmosReport, plan: &Plan) -> Figure {
             let lost = Series {
                 name: "coroutines".to_owned(),
                 points: point.into_iter().collect(),
-                source: Source::Paper,
+                source: Source::Paper("least that the text leaves of ours"),
             };
             let title = if random { "random" } else { "sequential" }.to_owned();
-            Panel { title, x: "ways", y: "MB/s", series: ours.chain([lost]).collect() }
+            Panel { title, x: "ways", scale: Scale::Steps, y: "MB/s", series: ours.chain([lost]).collect() }
         });
-    Figure::row("babol-fig12", "Reads by controller", panels.into())
+    Figure::of("babol-fig12", "BABOL's Fig 12: reads by controller", panels.into())
 }

@@ -33,8 +33,8 @@ pub use scrambler::BitErrors;
 pub use table_7::{LatencyRow, Table7};
 pub use text::table;
 
-use aster_device::bench::BenchError;
 use aster_device::profile::ProfileError;
+use aster_run_bench::BenchError;
 use aster_run_virtual::RunError;
 use serde::Serialize;
 use std::ops::ControlFlow;

@@ -7,8 +7,8 @@
 //! data and scrambler leave around each cell.
 
 use super::{CosmosError, Plan};
-use aster_device::bench::{Bench, FlashRequest, FlashStatus, Outcome, Phase, Target};
 use aster_device::profile::Profile;
+use aster_run_bench::{Bench, FlashRequest, FlashStatus, Outcome, Phase, Target};
 use aster_run_virtual::events::Recorder;
 use aster_units::{BlockAddr, BufferId, Content, LunIndex, PageInBlock, SectorRange};
 use serde::Serialize;

@@ -1,14 +1,15 @@
-//! What a figure shows.
+//! What a figure shows. A figure is data: what it looks like is decided in `draw.rs` alone.
 
-/// Whose the numbers of a line are.
+/// Whose the numbers of a series are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// Measured here.
     Ours,
     /// What bounds ours, by the times that the model has.
     Bound,
-    /// What the paper prints, or comes to from what it prints.
-    Paper,
+    /// The paper's: what it prints, or comes to from what it prints. The text says where and how, for the
+    /// legend: `Table I`, `text of 7.1`.
+    Paper(&'static str),
 }
 
 impl Source {
@@ -17,20 +18,31 @@ impl Source {
         match self {
             Source::Ours => "ours",
             Source::Bound => "bound",
-            Source::Paper => "paper",
+            Source::Paper(_) => "paper",
         }
     }
 }
 
-/// A line.
+/// Points that belong together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// Its name, without whose it is.
+    /// Its name, without whose it is: series of one name have one colour in the whole figure.
     pub name: String,
     /// Whose it is.
     pub source: Source,
-    /// Its points; one alone is a mark.
+    /// Its points, in the order of their x; one alone is a mark without a line.
     pub points: Vec<(f64, f64)>,
+}
+
+/// How values lie along the abscissa.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scale {
+    /// Each value that occurs has a place as wide as any other's, in their order: for what is swept, such as
+    /// 1, 2, 4 and 8 ways.
+    #[default]
+    Steps,
+    /// By their size, from 0 on.
+    Linear,
 }
 
 /// A panel.
@@ -40,9 +52,11 @@ pub struct Panel {
     pub title: String,
     /// What is along the abscissa.
     pub x: &'static str,
+    /// How it is.
+    pub scale: Scale,
     /// The ordinate's unit.
     pub y: &'static str,
-    /// Its lines.
+    /// What is in it.
     pub series: Vec<Series>,
 }
 
@@ -59,9 +73,50 @@ pub struct Figure {
     pub panels: Vec<Panel>,
 }
 
+/// Panels beside each other that are still read without scrolling.
+const COLUMNS_MAX: usize = 3;
+
 impl Figure {
-    /// Panels in one row.
-    pub fn row(name: &'static str, label: &'static str, panels: Vec<Panel>) -> Self {
-        Figure { name, label, columns: panels.len(), panels }
+    /// Panels in rows as even as can be.
+    pub fn of(name: &'static str, label: &'static str, panels: Vec<Panel>) -> Self {
+        let rows = panels.len().div_ceil(COLUMNS_MAX).max(1);
+        Figure { name, label, columns: panels.len().div_ceil(rows), panels }
     }
+}
+
+/// Something that lasted, on a lane of a timeline.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Span {
+    /// What: an index into [`Timeline::kinds`].
+    pub kind: usize,
+    /// From when on.
+    pub from: f64,
+    /// Until when.
+    pub until: f64,
+}
+
+/// A lane: one thing's spans.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lane {
+    /// Whose it is.
+    pub name: String,
+    /// What is said of it below its name.
+    pub note: String,
+    /// In the order of time.
+    pub spans: Vec<Span>,
+}
+
+/// What was going on when, one lane below the other.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timeline {
+    /// Its files' name, without an ending.
+    pub name: &'static str,
+    /// What it shows.
+    pub label: &'static str,
+    /// The unit of time.
+    pub x: &'static str,
+    /// Names of what spans are.
+    pub kinds: Vec<&'static str>,
+    /// From the top down.
+    pub lanes: Vec<Lane>,
 }

@@ -1,13 +1,17 @@
-//! Figures of experiments: the same numbers as a picture and as a table.
+//! Figures of experiments: the same numbers as pictures, SVG and PNG, and as a table.
 //!
-//! Panels that have an axis in common have it at the same scale, so that they can be compared by eye.
+//! A figure is data, and is drawn by this module alone, so that all figures of all papers look alike: panels
+//! have one size, and panels that have an axis in common have it at the same scale.
 
+mod canvas;
 mod data;
-pub(crate) mod draw;
+mod draw;
+mod scale;
 mod table;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
-pub use data::{Figure, Panel, Series, Source};
+pub use data::{Figure, Lane, Panel, Scale, Series, Source, Span, Timeline};
 pub(crate) use table::quoted;
 pub use table::{beside, is_picture};

@@ -5,94 +5,150 @@ fn series(name: &str, source: Source, points: &[(f64, f64)]) -> Series {
     Series { name: name.into(), source, points: points.to_vec() }
 }
 
-/// Two panels of one unit with other numbers, and one of another unit.
-fn figure() -> Figure {
-    let panel = |title: &str, y, series| Panel { title: title.into(), x: "ways", y, series };
-    Figure {
-        name: "fig",
-        label: "label",
-        columns: 2,
-        panels: vec![
-            panel(
-                "low",
-                "MB/s",
-                vec![
-                    series("read, fast", Source::Ours, &[(1.0, 10.0), (8.0, 100.0)]),
-                    series("read, fast", Source::Paper, &[(1.0, 12.0), (8.0, 90.0)]),
-                ],
-            ),
-            panel("high", "MB/s", vec![series("write", Source::Ours, &[(2.0, 1000.0)])]),
-            panel("share", "%", vec![series("write", Source::Bound, &[(1.0, 0.8)])]),
-        ],
-    }
+fn panel(title: &str, y: &'static str, series: Vec<Series>) -> Panel {
+    Panel { title: title.into(), x: "ways", scale: Scale::Steps, y, series }
 }
 
-fn written(write: impl FnOnce(&Figure, &mut Vec<u8>) -> io::Result<()>) -> String {
+/// Two panels of one unit with other numbers, and one of another unit.
+fn figure() -> Figure {
+    let read = vec![
+        series("read, fast", Source::Ours, &[(1.0, 10.0), (8.0, 100.0)]),
+        series("read, fast", Source::Paper("Table I"), &[(1.0, 12.0), (8.0, 90.0)]),
+    ];
+    let panels = vec![
+        panel("low", "MB/s", read),
+        panel("high", "MB/s", vec![series("write", Source::Ours, &[(2.0, 1000.0)])]),
+        panel("share", "%", vec![series("write", Source::Bound, &[(1.0, 0.8)])]),
+    ];
+    Figure { name: "fig", label: "label", columns: 2, panels }
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     let mut out = Vec::new();
-    write(&figure(), &mut out).unwrap();
+    write(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-/// The places of circles, as the picture has them.
-fn circles(picture: &str) -> Vec<(f64, f64)> {
-    let number = |element: &str, name: &str| -> f64 {
-        let at = element.split_once(&format!(" {name}=\"")).unwrap().1;
-        at.split_once('"').unwrap().0.parse().unwrap()
-    };
-    let circles = picture.split('<').filter(|element| element.starts_with("circle"));
-    circles.map(|element| (number(element, "cx"), number(element, "cy"))).collect()
+/// The elements of a picture that have this name.
+fn elements<'a>(picture: &'a str, name: &str) -> Vec<&'a str> {
+    let starts = |element: &&str| element.split([' ', '>']).next() == Some(name);
+    picture.split('<').filter(starts).collect()
+}
+
+fn number(element: &str, name: &str) -> f64 {
+    let at = element.split_once(&format!(" {name}=\"")).unwrap().1;
+    at.split_once('"').unwrap().0.parse().unwrap()
+}
+
+/// The places of our points, without the legend's above them.
+fn dots(picture: &str) -> Vec<(f64, f64)> {
+    let places = elements(picture, "circle").into_iter().map(|dot| (number(dot, "cx"), number(dot, "cy")));
+    places.filter(|place| place.1 > 120.0).collect()
 }
 
 #[test]
 fn panels_of_one_unit_have_one_scale_and_the_same_size() {
-    let picture = written(|figure, out| figure.write_svg(out));
-    let dots = circles(&picture);
-    // 10 and 100 of a panel in which 1000 is the top, all 220 high.
-    let (ten, hundred, thousand) = (dots[0].1, dots[1].1, dots[4].1);
-    assert!((ten - hundred - 90.0 * 0.22).abs() < 0.2, "{dots:?}");
-    assert!((hundred - thousand - 900.0 * 0.22).abs() < 0.2, "{dots:?}");
+    let picture = written(|out| figure().write_svg(out));
+    let [ten, hundred, thousand] = dots(&picture)[..] else { panic!("{picture}") };
+    let a_mb_per_s = (ten.1 - hundred.1) / 90.0;
+    assert!(a_mb_per_s > 0.2, "{ten:?} {hundred:?}");
+    assert!((hundred.1 - thousand.1 - 900.0 * a_mb_per_s).abs() < 900.0 / 90.0, "{hundred:?} {thousand:?}");
     // 1, 2 and 8 ways have places of their own in every panel: the second panel's only point is the middle
     // one.
-    let (panel, next) = (dots[0].0 - 64.0, dots[4].0 - 64.0 - 404.0);
-    assert!((next - 3.0 * panel).abs() < 0.2, "{dots:?}");
+    let middle = (ten.0 + hundred.0) / 2.0;
+    assert!((thousand.0 - middle - 560.0).abs() <= 1.0, "{ten:?} {hundred:?} {thousand:?}");
     // The third has its own unit and scale, in the second row.
-    assert!(dots[5].1 > 300.0 && picture.contains("\n0.8\n"), "{picture}");
+    for tick in ["\n0.8\n", "\n1000\n"] {
+        assert!(picture.contains(tick), "{tick:?}: {picture}");
+    }
 }
 
 #[test]
-fn what_is_the_paper_s_is_dashed_in_the_colour_of_ours() {
-    let picture = written(|figure, out| figure.write_svg(out));
-    let tracks: Vec<_> = picture.split('<').filter(|element| element.starts_with("polyline")).collect();
-    assert_eq!(tracks.len(), 4);
-    assert!(!tracks[0].contains("dasharray") && tracks[1].contains("dasharray=\"7 4\""), "{tracks:?}");
-    let colour = "stroke=\"#08519c\"";
-    assert!(tracks[0].contains(colour) && tracks[1].contains(colour), "{tracks:?}");
-    assert!(picture.contains("read, fast, paper") && picture.contains("write, at most"));
+fn a_figure_is_as_large_as_its_panels_and_all_panels_are_alike() {
+    let alone = |panels: usize| Figure::of("f", "l", vec![figure().panels.remove(1); panels]).pixels();
+    let (one, two, four) = (alone(1), alone(2), alone(4));
+    assert_eq!((two.0 - one.0, four.0, four.1 - two.1), (560, two.0, 400));
 }
 
 #[test]
-fn a_single_point_of_the_paper_has_its_ring_in_the_legend_and_no_line_that_is_nowhere() {
-    let ours = series("read", Source::Ours, &[(1.0, 10.0), (8.0, 100.0)]);
-    let drawn = |points: &[(f64, f64)]| {
-        let mut figure = figure();
-        let both = vec![ours.clone(), series("read", Source::Paper, points)];
-        figure.panels = vec![Panel { title: "one".into(), x: "ways", y: "MB/s", series: both }];
-        let mut out = Vec::new();
-        figure.write_svg(&mut out).unwrap();
-        let picture = String::from_utf8(out).unwrap();
-        let lines = picture.split('<').filter(|element| element.starts_with("line "));
-        (circles(&picture).len(), lines.filter(|line| line.contains("dasharray")).count())
+fn every_series_is_drawn_and_the_paper_s_points_are_told_apart_from_ours() {
+    let picture = written(|out| figure().write_svg(out));
+    // Discs are ours: three points. In the legend stand the two names of which there is something of ours.
+    assert_eq!(elements(&picture, "circle").len(), 3 + 2);
+    // Boxes are the paper's two points and the legend's; the rest is ground.
+    let boxes = elements(&picture, "rect").into_iter().filter(|rect| rect.contains("fill=\"none\"")).count();
+    assert_eq!(boxes, 2 + 1, "{picture}");
+    for said in ["read, fast", "write", "paper: Table I", "at most", "low", "high", "share", "MB/s", "ways"] {
+        assert!(picture.contains(said), "{said}: {picture}");
+    }
+    // The paper's line has the colour of ours.
+    let blue = |line: &&str| line.contains("stroke=\"#0072B2\"");
+    assert!(
+        elements(&picture, "polyline").into_iter().filter(blue).count() > 2,
+        "a whole line of ours, its key, and the dashes of the paper's: {picture}"
+    );
+}
+
+#[test]
+fn a_png_has_the_size_of_its_figure_and_the_colours_of_its_series() {
+    let decoded = |bytes: &[u8]| {
+        let mut reader = png::Decoder::new(io::Cursor::new(bytes)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        ((info.width, info.height), pixels)
     };
-    // Ours has two dots. The paper's line has a ring a point and a dashed key; its single point a second ring
-    // as key.
-    assert_eq!(drawn(&[(1.0, 12.0), (8.0, 90.0)]), (4, 1));
-    assert_eq!(drawn(&[(8.0, 90.0)]), (4, 0));
+    let mut bytes = Vec::new();
+    figure().write_png(&mut bytes).unwrap();
+    let (size, pixels) = decoded(&bytes);
+    assert_eq!(size, figure().pixels());
+    let count = |pixels: &[u8], colour: [u8; 3]| pixels.chunks(3).filter(|pixel| **pixel == colour).count();
+    assert!(count(&pixels, [0, 114, 178]) > 500 && count(&pixels, [213, 94, 0]) > 50);
+    assert!(count(&pixels, [31, 41, 51]) > 300, "the writing is there, from the font of the program");
+    let mut bytes = Vec::new();
+    timeline().write_png(&mut bytes).unwrap();
+    let (size, pixels) = decoded(&bytes);
+    assert_eq!(size, timeline().pixels());
+    assert!(count(&pixels, [0, 114, 178]) > 1000);
+}
+
+fn timeline() -> Timeline {
+    let span = |kind, from, until| Span { kind, from, until };
+    let lane = |name: &str, spans| Lane { name: name.into(), note: format!("{name}'s note"), spans };
+    Timeline {
+        name: "time",
+        label: "what was when",
+        x: "µs",
+        kinds: vec!["read", "check"],
+        lanes: vec![
+            lane("one", vec![span(0, 0.0, 10.0), span(1, 50.0, 50.001)]),
+            lane("two", vec![span(0, 20.0, 100.0)]),
+        ],
+    }
+}
+
+#[test]
+fn every_span_of_a_timeline_is_drawn_where_it_was_however_short() {
+    let picture = written(|out| timeline().write_svg(out));
+    let spans = elements(&picture, "rect").into_iter().filter(|rect| {
+        ["#0072B2", "#D55E00"].iter().any(|colour| rect.contains(&format!("fill=\"{colour}\"")))
+            && number(rect, "y") > 100.0
+    });
+    let spans: Vec<_> = spans.map(|rect| (number(rect, "x"), number(rect, "width"))).collect();
+    let [first, short, second] = spans[..] else { panic!("{picture}") };
+    assert!((second.1 - 8.0 * first.1).abs() < 8.0 && short.1 >= 1.0, "{spans:?}");
+    assert!((short.0 - first.0 - 5.0 * first.1).abs() < 5.0, "{spans:?}");
+    for said in ["one", "two&apos;s note", "what was when", "check", "µs"] {
+        assert!(
+            picture.contains(said) || picture.contains(&said.replace("&apos;", "'")),
+            "{said}: {picture}"
+        );
+    }
 }
 
 #[test]
 fn the_table_has_every_point_that_is_drawn_and_whose_it_is() {
     assert_eq!(
-        written(|figure, out| figure.write_csv(out)),
+        written(|out| figure().write_csv(out)),
         "panel,series,source,x,x_unit,y,y_unit\n\
          low,\"read, fast\",ours,1,ways,10,MB/s\n\
          low,\"read, fast\",ours,8,ways,100,MB/s\n\
@@ -100,12 +156,5 @@ fn the_table_has_every_point_that_is_drawn_and_whose_it_is() {
          low,\"read, fast\",paper,8,ways,90,MB/s\n\
          high,write,ours,2,ways,1000,MB/s\n\
          share,write,bound,1,ways,0.8,%\n"
-    );
-    let circles = circles(&written(|figure, out| figure.write_svg(out)));
-    let points = written(|figure, out| figure.write_csv(out)).lines().count() - 1;
-    assert_eq!(
-        circles.len(),
-        points + 1,
-        "a circle a point, and the key of the bound that is a single point"
     );
 }

@@ -1,6 +1,6 @@
 //! One drive's life.
 
-use super::{Age, Life, LifetimeError, Plan, Sample};
+use super::report::{Age, Life, LifetimeError, Plan, Sample};
 use aster_device::profile::Profile;
 use aster_device::{DriveState, Media};
 use aster_run_virtual::driver::{Config, Driver, DriverError, QueueId};

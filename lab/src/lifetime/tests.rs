@@ -1,5 +1,6 @@
 use super::*;
 use aster_device::profile::shipped;
+use std::ops::ControlFlow;
 
 /// A drive with blocks that don't last, most of whose data is at rest.
 fn plan() -> Plan {
@@ -50,17 +51,8 @@ fn lives_are_drawn_and_told() {
     assert!(table(&report).contains("2 lost after"), "{}", table(&report));
 }
 
-/// What `name="…"` says in a piece of SVG.
 fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
-    let at = element.find(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name} in {element}"));
-    element[at + name.len() + 2..].split('"').next().unwrap()
-}
-fn points(element: &str) -> Vec<(f64, f64)> {
-    let point = |point: &str| {
-        let (x, y) = point.split_once(',').unwrap();
-        (x.parse().unwrap(), y.parse().unwrap())
-    };
-    attribute(element, "points").split(' ').map(point).collect()
+    element.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0
 }
 
 #[test]
@@ -93,35 +85,38 @@ fn the_picture_shows_each_sample_where_the_axes_say() {
     let numbers = String::from_utf8(numbers).unwrap();
     assert_eq!(numbers.lines().count(), 1 + 2 + 3, "a head, and a line a sample: {numbers}");
     assert!(numbers.contains("\nnone,50,10,30,60,100,40\nstatic,10,0,4,8,100,100\n"), "{numbers}");
+    let drawn = figure(&report);
+    let titles: Vec<&str> = drawn.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert!(titles[0].starts_with("no wear levelling: still written after"), "{titles:?}");
+    assert_eq!((titles[2], titles[3], drawn.columns), ("no wear levelling", "static wear levelling", 2));
+    // Beside most, mean and least stands what blocks last for, as long as the life.
+    let tracks = |nth: usize| drawn.panels[nth].series.iter().map(|s| s.points.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        tracks(0),
+        [
+            vec![(10.0, 8.0), (50.0, 60.0)],
+            vec![(10.0, 4.0), (50.0, 30.0)],
+            vec![(10.0, 0.0), (50.0, 10.0)],
+            vec![(0.0, 100.0), (50.0, 100.0)],
+        ]
+    );
+    assert_eq!(tracks(3), [vec![(10.0, 100.0), (50.0, 40.0), (100.0, 0.0)]]);
     let mut picture = Vec::new();
-    svg(&mut picture, &report).unwrap();
+    drawn.write_svg(&mut picture).unwrap();
     let picture = String::from_utf8(picture).unwrap();
-    assert!(picture.contains("no wear levelling: still written after"), "{picture}");
-    let of = |tag: &str| picture.split('<').filter(|e| e.starts_with(tag)).map(points).collect::<Vec<_>>();
-    let (bands, tracks) = (of("polygon"), of("polyline"));
-    assert_eq!((bands.len(), tracks.len()), (2, 4), "a band, a mean and a spare for each life");
-    for (nth, life) in report.lives.iter().enumerate() {
-        // A hundred drive writes and a hundred erases with the 5 % above them, over the panel's width and
-        // height.
-        let (left, bottom) = (bands[nth][0].0 - 10.0 * 4.2, tracks[2 * nth][0].1 + 4.0 * 240.0 / 105.0);
-        let near = |found: (f64, f64), of: &Sample, erases: f64| {
-            let wanted = (left + of.drive_writes * 4.2, bottom - erases * 240.0 / 105.0);
-            assert!(
-                (found.0 - wanted.0).abs() < 0.2 && (found.1 - wanted.1).abs() < 0.2,
-                "{found:?} {wanted:?}"
-            );
-        };
-        let (samples, count) = (&life.samples, life.samples.len());
-        assert_eq!((bands[nth].len(), tracks[2 * nth].len()), (2 * count, count));
-        for (at, sample) in samples.iter().enumerate() {
-            near(bands[nth][at], sample, sample.erases_min.into());
-            near(bands[nth][2 * count - 1 - at], sample, sample.erases_max.into());
-            near(tracks[2 * nth][at], sample, sample.erases_mean);
-            let (full, now) = (tracks[2 * nth + 1][0].1, tracks[2 * nth + 1][at].1);
-            let gone = f64::from(100 - sample.available_spare);
-            assert!((now - full - gone * 0.7).abs() < 0.2, "spare of {} %", sample.available_spare);
-        }
+    for said in ["least erased block", "cycles that blocks last for", "drive writes", "available spare, %"] {
+        assert!(picture.contains(said), "{said}: {picture}");
     }
+    // Both lives are drawn over the same axis: the first ends where the second is at its half.
+    let mut dots: Vec<(f64, f64)> = picture
+        .split('<')
+        .filter(|element| element.starts_with("circle"))
+        .map(|element| (attribute(element, "cx").parse().unwrap(), attribute(element, "cy").parse().unwrap()))
+        .collect();
+    dots.retain(|dot: &(f64, f64)| dot.1 > 120.0);
+    let (shorter, longer) = (&dots[..2], &dots[6..9]);
+    assert!((longer[1].0 - shorter[1].0 - 560.0).abs() <= 1.0, "{dots:?}");
+    assert!(longer[1].1 == shorter[1].1 && longer[2].1 < longer[1].1, "{dots:?}");
 }
 
 #[test]

@@ -16,9 +16,12 @@ pub(crate) fn provenance_of(
     let own = [
         ("tasks", pieces.tasks.is_some()),
         ("arbiter", pieces.arbiter.is_some()),
+        ("front_end", pieces.front_ends.is_own(&setup.profile.host.front_end)),
         ("command_set", pieces.command_sets.is_own(&setup.profile.host.command_set)),
         ("scheduler", pieces.schedulers.is_own(&setup.profile.scheduler.policy)),
         ("translation", pieces.translations.is_own(&setup.profile.ftl.kind)),
+        ("victims", pieces.victims.is_own(&setup.profile.ftl.victims)),
+        ("placement", pieces.placements.is_own(setup.profile.ftl.placement())),
     ];
     let content = match setup.content.unwrap_or(setup.profile.content.into()) {
         Content::Full => ContentKind::Full,

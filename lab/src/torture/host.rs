@@ -1,6 +1,7 @@
 //! The host of a tortured drive: tasks that send seeded commands, and read everything back.
 
 use super::oracle::{Change, Oracle};
+use aster_device::plug::Promises;
 use aster_run_virtual::VirtualBar;
 use aster_run_virtual::driver::{Driver, DriverError, QueueId, Range, SecureErase, Status};
 use aster_units::{Content, Duration, Rng};
@@ -98,9 +99,15 @@ struct Command {
 }
 
 impl Host {
-    pub(super) fn new(seed: u64, blocks: u64, block_bytes: u64, content: Content) -> SharedHost {
+    pub(super) fn new(
+        seed: u64,
+        blocks: u64,
+        block_bytes: u64,
+        content: Content,
+        promises: Promises,
+    ) -> SharedHost {
         Rc::new(RefCell::new(Host {
-            oracle: Oracle::new(blocks),
+            oracle: Oracle::new(blocks, promises),
             commands: 0,
             durable: 0,
             wrong: None,
@@ -170,7 +177,10 @@ impl Host {
             Kind::Zero { .. } | Kind::Trim | Kind::Read | Kind::Flush => 0,
         };
         let changes = !matches!(kind, Kind::Read | Kind::Flush);
-        let change = changes.then(|| self.oracle.send(first, blocks, version));
+        let change = changes.then(|| match kind {
+            Kind::Trim => self.oracle.send_trim(first, blocks),
+            _ => self.oracle.send(first, blocks, version),
+        });
         Command { kind, first, blocks, change }
     }
     fn end(&mut self, command: &Command) {
@@ -331,7 +341,7 @@ pub(super) async fn format(host: SharedHost, driver: Rc<Driver<VirtualBar>>) {
     match formatted {
         // What a format has removed no loss of power brings back.
         Ok(()) => {
-            host.oracle.complete(change, true);
+            host.oracle.complete_format(change);
             (host.formatting, host.durable) = (false, host.durable + 1);
         }
         Err(error) => host.failed("formatting", &error),
@@ -351,7 +361,7 @@ pub(super) async fn shut_down(host: SharedHost, driver: Rc<Driver<VirtualBar>>) 
         // A drive that takes no more writes may not be able to write what it has, and says so.
         Ok(()) if driver.is_fatal() => host.refused = true,
         Ok(()) => {
-            host.oracle.complete_flush(mark);
+            host.oracle.complete_shutdown(mark);
             (host.shut_down, host.durable) = (true, host.durable + 1);
         }
         Err(error) => host.failed("shutting down", &error),

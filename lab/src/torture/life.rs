@@ -2,7 +2,7 @@
 
 use super::host::{self, Host, Mix, SharedHost};
 use aster_device::profile::Profile;
-use aster_device::{BadBlock, Boot, Device, DriveState, Media};
+use aster_device::{BadBlock, Boot, Device, DriveState, Media, Pieces};
 use aster_run_virtual::driver::{Config, CriticalWarning};
 use aster_run_virtual::events::Recorder;
 use aster_run_virtual::{Machine, RunError};
@@ -138,8 +138,9 @@ pub trait Lives {
     ) -> Result<(), End>;
 }
 
-/// Leads lives in this process. Assertions of the firmware are told as failures where panics unwind.
-#[derive(Clone, Debug)]
+/// Leads lives in this process. Assertions of the firmware are told as failures where panics unwind. Drives
+/// are held to what their translation promises
+/// ([`TranslationView::promises`](aster_device::plug::TranslationView::promises)).
 pub struct Here<'a> {
     /// The profile's name.
     pub name: &'a str,
@@ -147,6 +148,20 @@ pub struct Here<'a> {
     pub profile: &'a Profile,
     /// What its pages keep; `None` as the profile says.
     pub content: Option<Content>,
+    /// Makes the pieces that a drive is built with, anew at each power-on.
+    pub pieces: &'a dyn Fn() -> Pieces,
+}
+
+impl<'a> Here<'a> {
+    /// Leads lives of drives of `profile`, which reports call `name`, with our own pieces.
+    pub fn new(name: &'a str, profile: &'a Profile, content: Option<Content>) -> Self {
+        Here { name, profile, content, pieces: &Pieces::default }
+    }
+    /// The same drives with a reader's own pieces, which `pieces` makes.
+    #[must_use]
+    pub fn with_pieces(self, pieces: &'a dyn Fn() -> Pieces) -> Self {
+        Here { pieces, ..self }
+    }
 }
 
 impl Lives for Here<'_> {
@@ -234,13 +249,14 @@ impl Life<'_> {
         Ok(true)
     }
     fn power_on(&self, media: Media) -> Result<Machine, String> {
-        let Here { name, profile, content } = *self.victim;
+        let Here { name, profile, content, pieces } = *self.victim;
         let config = Config {
             depth: self.case.depth.min(profile.host.queue_entries - 1),
             transfer_bytes_max: profile.host.transfer_bytes_max.min(host::CHUNK_BYTES as u32),
             ..Config::default()
         };
-        let machine = Machine::power_on(name, profile, content, media, &Recorder::default(), config);
+        let recorder = Recorder::default();
+        let machine = Machine::power_on_with(pieces(), name, profile, content, media, &recorder, config);
         machine.map_err(|error| error.to_string())
     }
     /// Counts the blocks that have failed since it looked last.
@@ -299,8 +315,8 @@ impl Life<'_> {
         let namespace = machine.driver().namespace();
         if is_fresh {
             let (blocks, bytes) = (namespace.blocks, u64::from(namespace.block_bytes));
-            let content = machine.device().content();
-            self.host = Some(Host::new(self.case.seed, blocks, bytes, content));
+            let (content, promises) = (machine.device().content(), machine.device().translation().promises());
+            self.host = Some(Host::new(self.case.seed, blocks, bytes, content, promises));
             return Ok(Some(machine));
         }
         // A drive that was rebuilt from every page, since its log was lost, may have what was trimmed again.

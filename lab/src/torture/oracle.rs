@@ -1,5 +1,6 @@
 //! What each logical block may hold after a sudden loss of power.
 
+use aster_device::plug::Promises;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,6 +11,8 @@ struct Later {
     /// When its command completed, counted in completions.
     completed: Option<u64>,
     command: u64,
+    /// It was trimmed, which the drive doesn't promise to outlast a loss of power.
+    revocable: bool,
 }
 
 /// A block that holds what it must not.
@@ -43,6 +46,7 @@ pub(super) struct Oracle {
     latest: u32,
     commands: u64,
     completions: u64,
+    promises: Promises,
 }
 
 /// A command that changes blocks, on its way.
@@ -59,14 +63,15 @@ pub(super) struct Change {
 pub(super) struct FlushMark(u64);
 
 impl Oracle {
-    /// Of a drive from the factory.
-    pub(super) fn new(blocks: u64) -> Self {
+    /// Of a drive from the factory that promises so much.
+    pub(super) fn new(blocks: u64, promises: Promises) -> Self {
         Oracle {
             safe: vec![0; blocks as usize],
             later: BTreeMap::new(),
             latest: 0,
             commands: 0,
             completions: 0,
+            promises,
         }
     }
     /// Logical blocks.
@@ -80,15 +85,29 @@ impl Oracle {
     }
     /// Blocks will hold `version`: the command that says so is being sent.
     pub(super) fn send(&mut self, first: u64, blocks: u64, version: u32) -> Change {
+        self.send_as(first, blocks, version, false)
+    }
+    /// As [`Oracle::send`], for a deallocation.
+    pub(super) fn send_trim(&mut self, first: u64, blocks: u64) -> Change {
+        self.send_as(first, blocks, 0, !self.promises.trim)
+    }
+    fn send_as(&mut self, first: u64, blocks: u64, version: u32, revocable: bool) -> Change {
         self.commands += 1;
-        let later = Later { version, completed: None, command: self.commands };
+        let later = Later { version, completed: None, command: self.commands, revocable };
         for block in first..first + blocks {
             self.later.entry(block).or_default().push(later);
         }
         Change { command: self.commands, first, blocks, version }
     }
-    /// The command has completed; with `forced` its blocks were forced onto the media.
+    /// The command has completed; with `forced` it was to force its blocks onto the media.
     pub(super) fn complete(&mut self, change: Change, forced: bool) {
+        self.end(change, forced && self.promises.fua);
+    }
+    /// A format has completed.
+    pub(super) fn complete_format(&mut self, change: Change) {
+        self.end(change, true);
+    }
+    fn end(&mut self, change: Change, forced: bool) {
         self.completions += 1;
         for block in change.first..change.first + change.blocks {
             let Some(later) = self.later.get_mut(&block) else { continue };
@@ -113,7 +132,13 @@ impl Oracle {
     }
     /// The flush has completed: what had completed before it was sent is safe.
     pub(super) fn complete_flush(&mut self, mark: FlushMark) {
-        let flushed = |later: &Later| later.completed.is_some_and(|at| at <= mark.0);
+        if self.promises.flush {
+            self.complete_shutdown(mark);
+        }
+    }
+    /// A shutdown has completed that was sent then.
+    pub(super) fn complete_shutdown(&mut self, mark: FlushMark) {
+        let flushed = |later: &Later| later.completed.is_some_and(|at| at <= mark.0) && !later.revocable;
         let due: Vec<(u64, usize)> = self
             .later
             .iter()
@@ -145,7 +170,9 @@ impl Oracle {
                 false => Err(Wrong { block, found, allowed: vec![safe] }),
             };
         };
-        if found != safe && !later.iter().any(|l| l.version == found) {
+        // What its content says to be a version of this block is one; versions count up over the whole drive.
+        let is_back = later.iter().any(|l| l.revocable) && found <= self.latest;
+        if found != safe && !later.iter().any(|l| l.version == found) && !is_back {
             let allowed = [safe].into_iter().chain(later.iter().map(|l| l.version)).collect();
             return Err(Wrong { block, found, allowed });
         }
@@ -163,7 +190,7 @@ mod tests {
     use super::*;
 
     fn oracle() -> Oracle {
-        Oracle::new(8)
+        Oracle::new(8, Promises::ALL)
     }
 
     #[test]
@@ -207,5 +234,75 @@ mod tests {
         oracle.complete(forced, true);
         assert!(oracle.undecided().is_empty());
         assert!(oracle.found(5, 1).is_err() && oracle.found(5, 2).is_ok());
+    }
+
+    /// A drive that promises `promises`, on which block 0 was written twice, each time flushed, then trimmed
+    /// and flushed.
+    fn trimmed(promises: Promises) -> Oracle {
+        let mut oracle = Oracle::new(8, promises);
+        for version in [1, 2, 0] {
+            let change = match version {
+                0 => oracle.send_trim(0, 1),
+                _ => {
+                    let version = oracle.next_version();
+                    oracle.send(0, 1, version)
+                }
+            };
+            oracle.complete(change, false);
+            let mark = oracle.send_flush();
+            oracle.complete_flush(mark);
+        }
+        oracle
+    }
+
+    #[test]
+    fn what_was_trimmed_may_be_back_only_where_trims_are_not_promised() {
+        let lazy = Promises { trim: false, ..Promises::ALL };
+        assert!(trimmed(Promises::ALL).found(0, 2).is_err() && trimmed(Promises::ALL).found(0, 0).is_ok());
+        for version in [0, 1, 2] {
+            assert!(
+                trimmed(lazy).found(0, version).is_ok(),
+                "version {version}, as it was at any time before"
+            );
+        }
+        assert!(trimmed(lazy).found(0, 3).is_err(), "that was never sent");
+        assert!(trimmed(lazy).read(0, 2).is_err(), "while it serves it holds nothing");
+
+        let mut oracle = trimmed(lazy);
+        let version = oracle.next_version();
+        let change = oracle.send(0, 1, version);
+        oracle.complete(change, true);
+        assert!(oracle.found(0, 2).is_err(), "a forced write came after the trim");
+        let mut oracle = trimmed(lazy);
+        let mark = oracle.send_flush();
+        oracle.complete_shutdown(mark);
+        assert!(oracle.found(0, 2).is_ok(), "after a shutdown, too");
+        let mut oracle = trimmed(lazy);
+        let change = oracle.send(0, 8, 0);
+        oracle.complete_format(change);
+        assert!(oracle.found(0, 2).is_err(), "and what a format has removed stays away");
+    }
+
+    #[test]
+    fn flushes_and_forced_writes_make_nothing_safe_where_they_are_not_promised() {
+        for forced in [false, true] {
+            let found = |promises: Promises| {
+                let mut oracle = Oracle::new(8, promises);
+                let version = oracle.next_version();
+                let change = oracle.send(0, 1, version);
+                oracle.complete(change, forced);
+                if !forced {
+                    let mark = oracle.send_flush();
+                    oracle.complete_flush(mark);
+                }
+                oracle.found(0, 0).is_ok()
+            };
+            let less = if forced {
+                Promises { fua: false, ..Promises::ALL }
+            } else {
+                Promises { flush: false, ..Promises::ALL }
+            };
+            assert_eq!((found(Promises::ALL), found(less)), (false, true), "forced: {forced}");
+        }
     }
 }

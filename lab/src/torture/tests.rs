@@ -13,7 +13,7 @@ fn profile(name: &str) -> Profile {
 /// Tortures drives of `profile` over so many losses of power.
 fn go(profile: &Profile, content: Content, seed: u64, cuts: u64) -> Report {
     let plan = Plan { name: profile.description.clone(), seed, cuts: Some(cuts), only: None };
-    let mut here = Here { name: "drive", profile, content: Some(content) };
+    let mut here = Here::new("drive", profile, Some(content));
     run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).expect("nothing can go wrong with a life here")
 }
 
@@ -196,7 +196,7 @@ fn a_drive_that_fails_is_told_with_a_smaller_case_that_fails_again() {
     profile.package.errors.read = 1e-3;
     let failure = go(&profile, Content::Full, 3, 240).failure.expect("a drive whose data is lost fails");
     let plan = Plan { name: "pocket".into(), seed: failure.seed, cuts: None, only: Some(failure.case()) };
-    let mut here = Here { name: "pocket", profile: &profile, content: Some(Content::Full) };
+    let mut here = Here::new("pocket", &profile, Some(Content::Full));
     let again = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap().failure;
     assert_eq!(again.expect("it fails again").what, failure.what_smaller);
     assert!(is_alike(&failure.what, &failure.what_smaller), "{failure:?}");

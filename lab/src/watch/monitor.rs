@@ -4,7 +4,7 @@ use super::error::{WatchError, create};
 use super::spans::add;
 use aster_device::Device;
 use aster_run_virtual::Machine;
-use aster_run_virtual::events::monitor::{Entry, OperationMonitor, Sample, ShippedModule};
+use aster_run_virtual::events::monitor::{OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_run_virtual::events::{Event, EventSink, Tee};
 use aster_units::{Duration, Instant};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Inserts modules for `device`.
-pub fn insert<F: FnMut(&[Entry], Sample<'_>)>(
+pub fn insert<F: FnMut(&[TableEntry], Sample<'_>)>(
     monitor: &mut OperationMonitor<F>,
     at: Instant,
     modules: &[ShippedModule],
@@ -49,12 +49,12 @@ impl<W: Write> Output<W> {
     fn new(into: W, format: Format) -> Self {
         Output { into, format, headed: false, begin: Instant::ZERO, error: None }
     }
-    fn sample(&mut self, entries: &[Entry], sample: Sample<'_>) {
+    fn sample(&mut self, entries: &[TableEntry], sample: Sample<'_>) {
         if self.error.is_none() {
             self.error = self.write(entries, sample).err();
         }
     }
-    fn write(&mut self, entries: &[Entry], sample: Sample<'_>) -> io::Result<()> {
+    fn write(&mut self, entries: &[TableEntry], sample: Sample<'_>) -> io::Result<()> {
         if !self.headed && self.format == Format::Csv {
             let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
             writeln!(self.into, "from_us,until_us,since_power_on_us,{}", names.join(","))?;
@@ -99,7 +99,7 @@ fn micros(at: Instant) -> f64 {
 }
 
 /// A sample by the entries' names. Numbers that are none become `null`.
-pub fn object(entries: &[Entry], sample: Sample<'_>) -> Map<String, Value> {
+pub fn object(entries: &[TableEntry], sample: Sample<'_>) -> Map<String, Value> {
     let times = [("from_us", micros(sample.from)), ("until_us", micros(sample.until))];
     let times = times.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
     let values =
@@ -112,7 +112,7 @@ trait Finish: EventSink {
     fn finish(&mut self, at: Instant);
 }
 
-impl<F: FnMut(&[Entry], Sample<'_>)> Finish for OperationMonitor<F> {
+impl<F: FnMut(&[TableEntry], Sample<'_>)> Finish for OperationMonitor<F> {
     fn finish(&mut self, at: Instant) {
         self.sample_now(at);
     }
@@ -159,7 +159,8 @@ impl MonitorFile {
     /// Listens to `machine` from now on, beside whoever listens already.
     pub fn attach(&self, machine: &Machine, interval: Duration) {
         let output = Rc::clone(&self.output);
-        let each = move |entries: &[Entry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
+        let each =
+            move |entries: &[TableEntry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
         self.output.borrow_mut().begin = machine.now();
         let mut monitor = OperationMonitor::new(interval, machine.now(), each);
         insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     fn written(format: Format) -> String {
-        let entries = [Entry::new("waf", ""), Entry::new("active_ways", "")];
+        let entries = [TableEntry::new("waf", ""), TableEntry::new("active_ways", "")];
         let mut output = Output::new(Vec::new(), format);
         for values in [[f64::NAN, 1.5], [2.0, 0.0]] {
             output.begin = Instant::from_picos(10_000_000);

@@ -3,8 +3,8 @@
 use crate::words::counted;
 use aster_run_virtual::Machine;
 use aster_run_virtual::events::{
-    CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram, Spans,
-    Stage, StageHistograms, Tee,
+    CommandSpan, Event, EventSink, FirmwareSpans, FlashKind, FlashSpans, Function, LatencyHistogram,
+    SpanTable, Spans, Stage, Tee,
 };
 use aster_units::Instant;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct SpanSink {
     /// Spans that end before the work are followed, because a queue's doorbells make sense only to one who
     /// saw them all, and not counted.
     at_work: Rc<Cell<bool>>,
-    stages: Rc<RefCell<StageHistograms>>,
+    stages: Rc<RefCell<SpanTable>>,
     commands: RefCell<Option<Rc<RefCell<dyn Lost>>>>,
     /// Lost before the work.
     lost_before: Cell<u64>,

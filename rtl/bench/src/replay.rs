@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// The pins of one phase. Signals with `_n` are low when active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Phase {
+pub struct PinState {
     /// CE#.
     pub ce_n: bool,
     /// CLE.
@@ -27,9 +27,9 @@ pub struct Phase {
     pub ready: bool,
 }
 
-impl Phase {
+impl PinState {
     /// Nothing selected, nothing driven.
-    pub const IDLE: Phase = Phase {
+    pub const IDLE: PinState = PinState {
         ce_n: true,
         cle: false,
         ale: false,
@@ -63,7 +63,7 @@ fn replay() -> &'static [u8] {
 ///
 /// # Panics
 /// When Icarus is missing or fails.
-pub fn violations(pins: &[Phase], timing: &Timing, phase: Duration) -> Vec<String> {
+pub fn violations(pins: &[PinState], timing: &Timing, phase: Duration) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mode = match timing.interface {
         InterfaceTiming::Sdr(_) => 0,

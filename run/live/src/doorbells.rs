@@ -41,10 +41,32 @@ impl Watched {
     }
 }
 
+/// The page that a client maps, and its file.
+struct Page {
+    file: OwnedFd,
+    mapping: Mapping,
+}
+
+impl Page {
+    fn new(bar_bytes: u64) -> Result<Self, Errno> {
+        let file = memfd_create("aster-doorbells", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, bar_bytes)?;
+        // The client must not be able to take it from under us.
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let mapping = Mapping::new(
+            Arc::new(file.try_clone().map_err(|_| Errno::MFILE)?.into()),
+            DOORBELLS,
+            DOORBELL_PAGE_BYTES,
+            true,
+        )?;
+        Ok(Page { file, mapping })
+    }
+}
+
 /// All doorbells in memory.
 pub(crate) struct Doorbells {
-    file: OwnedFd,
-    page: Mapping,
+    /// `None` where the function is no NVMe controller: there are no doorbells then.
+    page: Option<Page>,
     watched: Vec<Watched>,
     buffer: Option<DoorbellBuffer>,
     generation: u32,
@@ -55,24 +77,13 @@ pub(crate) struct Doorbells {
 }
 
 impl Doorbells {
-    /// A page for a client, in a file of `bar_bytes`.
+    /// A page for a client, in a file of as many bytes as an NVMe controller's BAR0 has; none without such.
     ///
     /// # Errors
     /// When the system has no memory.
-    pub(crate) fn new(bar_bytes: u64) -> Result<Self, Errno> {
-        let file = memfd_create("aster-doorbells", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, bar_bytes)?;
-        // The client must not be able to take it from under us.
-        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let page = Mapping::new(
-            Arc::new(file.try_clone().map_err(|_| Errno::MFILE)?.into()),
-            DOORBELLS,
-            DOORBELL_PAGE_BYTES,
-            true,
-        )?;
+    pub(crate) fn new(bar_bytes: Option<u64>) -> Result<Self, Errno> {
         Ok(Doorbells {
-            file,
-            page,
+            page: bar_bytes.map(Page::new).transpose()?,
             watched: Vec::new(),
             buffer: None,
             generation: 0,
@@ -80,11 +91,20 @@ impl Doorbells {
             handed_out: Cell::new(false),
         })
     }
-
+    /// Whether there is a page for a client to map.
+    pub(crate) fn are_mappable(&self) -> bool {
+        self.page.is_some()
+    }
     /// The file for a client to map: BAR0's bytes, of which only the doorbells mean anything.
-    pub(crate) fn hand_out(&self) -> BorrowedFd<'_> {
+    pub(crate) fn hand_out(&self) -> Option<BorrowedFd<'_>> {
+        let page = self.page.as_ref()?;
         self.handed_out.set(true);
-        self.file.as_fd()
+        Some(page.file.as_fd())
+    }
+    fn store(&self, place: u32, value: u32) {
+        if let Some(page) = &self.page {
+            page.mapping.store(place.into(), value);
+        }
     }
     /// True when a write to memory may be all that there is to notice.
     pub(crate) fn need_looking_at(&self) -> bool {
@@ -112,12 +132,12 @@ impl Doorbells {
             let known = before.iter().find(|watched| watched.offset == offset && watched.created == created);
             let watched = Watched { offset, created, value: known.map_or(value, |known| known.value) };
             if known.is_none() {
-                self.page.store(watched.place().into(), value);
+                self.store(watched.place(), value);
             }
             self.watched.push(watched);
         }
         for gone in before.iter().filter(|w| self.watched.iter().all(|now| now.offset != w.offset)) {
-            self.page.store(gone.place().into(), 0);
+            self.store(gone.place(), 0);
         }
         let words = self.watched.iter().map(|w| w.place() as usize / 4 + 1).max().unwrap_or(0);
         self.shadow = vec![0; words];
@@ -136,18 +156,19 @@ impl Doorbells {
         let mut sent = None;
         // A host that takes its buffer away rings its I/O queues no more.
         let lost = self.buffer.is_some_and(|at| memory.read_words(at.shadow, &mut self.shadow).is_err());
+        let Some(Page { mapping: page, .. }) = &self.page else { return false };
         for watched in &mut self.watched {
             let place = watched.place();
             let value = match self.buffer {
-                Some(_) if watched.is_admin() => self.page.load(place.into()),
+                Some(_) if watched.is_admin() => page.load(place.into()),
                 Some(_) if lost => continue,
                 Some(_) => self.shadow[place as usize / 4],
-                None => self.page.load(place.into()),
+                None => page.load(place.into()),
             };
             if value != watched.value {
                 watched.value = value;
                 let sent = *sent.get_or_insert_with(|| now().unwrap_or_else(|| device.now()));
-                device.bar_write_at(sent, watched.offset, 4, value.into());
+                device.bar_write_at(sent, 0, watched.offset, 4, value.into());
             }
         }
         sent.is_some()
@@ -165,9 +186,10 @@ impl Doorbells {
             return true;
         }
         // Both places of one register agree.
-        self.page.store(watched.place().into(), value);
         watched.value = value;
-        device.bar_write(offset, 4, value.into());
+        let place = watched.place();
+        self.store(place, value);
+        device.bar_write(0, offset, 4, value.into());
         true
     }
 

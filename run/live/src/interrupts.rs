@@ -1,14 +1,16 @@
 //! The eventfds that a client listens to, one a vector.
 
-use aster_device::Device;
+use aster_device::{Device, Interrupts as Kind};
 use aster_wire::vfio_user::{IrqSetFlags, PciIrq, SetIrqs};
 use rustix::fd::OwnedFd;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
-/// Who is signalled by which MSI-X vector.
+/// Who is signalled by which vector of MSI or MSI-X.
 pub(crate) struct Interrupts {
+    /// Which of the two the function has.
+    index: PciIrq,
     vectors: Vec<Option<OwnedFd>>,
     /// To be signalled when this turn has done its work: each a system call, however many completions it
     /// announces.
@@ -16,24 +18,30 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// `vectors` vectors that nobody listens to.
-    pub(crate) fn new(vectors: u16) -> Self {
+    /// The function's vectors, to which nobody listens.
+    pub(crate) fn new(kind: &Kind) -> Self {
+        let vectors = kind.vectors();
         Interrupts {
+            index: match kind {
+                Kind::Msi { .. } => PciIrq::Msi,
+                Kind::MsiX { .. } => PciIrq::MsiX,
+            },
             vectors: (0..vectors).map(|_| None).collect(),
             raised: Vec::with_capacity(usize::from(vectors)),
         }
     }
 
+    /// The index that has vectors.
+    pub(crate) fn index(&self) -> PciIrq {
+        self.index
+    }
     /// Vectors of an interrupt index.
     pub(crate) fn count(&self, index: PciIrq) -> u32 {
-        match index {
-            PciIrq::MsiX => self.vectors.len() as u32,
-            _ => 0,
-        }
+        if index == self.index { self.vectors.len() as u32 } else { 0 }
     }
 
     /// VFIO_USER_DEVICE_SET_IRQS. A vector with an eventfd is unmasked in the function, one without is
-    /// masked: the client keeps the guest's MSI-X table to itself.
+    /// masked: the client keeps the guest's MSI-X table to itself, and what its guest does about MSI.
     ///
     /// # Errors
     /// The UNIX error that says what is wrong with it.
@@ -50,14 +58,14 @@ impl Interrupts {
         let end = start.checked_add(count).filter(|&end| end <= self.count(index)).ok_or(Errno::INVAL)?;
         // Count 0 without data, for an index that there is: nothing is signalled any more.
         if count == 0 && flags.none() && flags.trigger() {
-            if index == PciIrq::MsiX {
+            if index == self.index {
                 self.clear(device);
             }
             return Ok(());
         }
         let kinds = [flags.none(), flags.boolean(), flags.eventfd()].into_iter().filter(|&k| k).count();
         let actions = [flags.mask(), flags.unmask(), flags.trigger()].into_iter().filter(|&a| a).count();
-        if index != PciIrq::MsiX || kinds != 1 || actions != 1 {
+        if index != self.index || kinds != 1 || actions != 1 {
             return Err(Errno::INVAL);
         }
         let vectors = start as u16..end as u16;

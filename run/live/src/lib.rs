@@ -2,8 +2,8 @@
 //!
 //! The device is the one of every other way to run. Here its clock follows the wall ([`Pace::Real`]) or runs
 //! ahead as fast as the machine can ([`Pace::Fast`]); its DMA goes to memory that the client has handed over,
-//! its MSI-X messages to eventfds, and doorbells are looked for in memory, so that a busy queue needs no
-//! message. One thread does it all, in turns: [`Server::run`].
+//! its interrupts' messages to eventfds, and doorbells are looked for in memory, so that a busy queue needs
+//! no message. One thread does it all, in turns: [`Server::run`].
 //!
 //! `memory` and `doorbells` are what a client may reach and change at any time; both copy before they look.
 #![forbid(unsafe_code)]

@@ -98,7 +98,8 @@ impl GuestMemory {
                 if u64::try_from(stat.st_size).map_or(true, |bytes| bytes < file_end) {
                     self.obstacles.meet(Obstacle::ShortFile, || {
                         format!(
-                            "the client's memory from {address:#x} to {end:#x} is longer than the file that it sent for it: have SPDK \
+                            "the client's memory from {address:#x} to {end:#x} is longer than the file that \
+                             it sent for it: have SPDK \
                              put its huge pages into one file (-g)"
                         )
                     });
@@ -472,7 +473,8 @@ mod tests {
                 let (address, size) = (page * 4096, pages * 4096);
                 let cells = page as usize..(page + pages) as usize;
                 if goes {
-                    let known = model[cells.start].filter(|&(_, first, count)| (first, count) == (page, pages));
+                    let known = model[cells.start].filter(|&(_, first, count)| (first, count) == (page,
+                        pages));
                     let gone = memory.unmap(&unmap(address, size));
                     prop_assert_eq!(gone.is_ok(), known.is_some());
                     if gone.is_ok() {

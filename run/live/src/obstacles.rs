@@ -16,7 +16,7 @@ pub(crate) enum Obstacle {
     Direction,
     /// The function may not reach memory at all.
     BusMaster,
-    /// BAR0 doesn't answer in D3hot.
+    /// BARs don't answer in D3hot.
     Asleep,
     /// A message was refused, by its command's number.
     Refused(u16),

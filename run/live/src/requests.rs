@@ -6,7 +6,7 @@ use crate::interrupts::Interrupts;
 use crate::mapping::PAGE_BYTES;
 use crate::memory::{GuestMemory, MAPS_MAX};
 use crate::obstacles::{Obstacle, Obstacles};
-use aster_device::{BAR0_BYTES, Device};
+use aster_device::{BARS, Device};
 use aster_wire::nvme::registers::DOORBELLS;
 use aster_wire::pcie::CONFIG_BYTES;
 use aster_wire::vfio_user::{
@@ -23,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) memory: GuestMemory,
     pub(crate) interrupts: Interrupts,
     pub(crate) doorbells: Doorbells,
+    /// Bytes of each BAR; 0 where there is none.
+    bars: [u64; BARS],
     /// What keeps it out.
     pub(crate) obstacles: Rc<Obstacles>,
 }
@@ -53,10 +55,13 @@ fn capabilities() -> String {
 impl Session {
     pub(crate) fn new(device: &Device) -> Result<Self, Errno> {
         let obstacles = Rc::<Obstacles>::default();
+        let function = device.function();
+        let bars = function.bar_bytes();
         Ok(Session {
             memory: GuestMemory::new(&obstacles),
-            interrupts: Interrupts::new(device.vectors()),
-            doorbells: Doorbells::new(BAR0_BYTES)?,
+            interrupts: Interrupts::new(&function.interrupts),
+            doorbells: Doorbells::new(device.is_nvme().then_some(bars[0]))?,
+            bars,
             obstacles,
         })
     }
@@ -156,7 +161,7 @@ impl Session {
                 let irq = PciIrq::from_raw(index).ok_or(Errno::INVAL)?;
                 Ok(Answer::of(&IrqInfo {
                     argsz: (size_of::<IrqInfo>() as u32).into(),
-                    flags: IrqFlags(0).with_eventfd(irq == PciIrq::MsiX).0.into(),
+                    flags: IrqFlags(0).with_eventfd(irq == self.interrupts.index()).0.into(),
                     index: index.into(),
                     count: self.interrupts.count(irq).into(),
                 }))
@@ -180,9 +185,13 @@ impl Session {
         let region = PciRegion::from_raw(index).ok_or(Errno::INVAL)?;
         let flags = RegionFlags(0).with_readable(true).with_writable(true);
         let (size, flags) = match region {
-            PciRegion::Bar0 => (BAR0_BYTES, flags.with_mappable(true).with_capabilities(true)),
-            PciRegion::Config => (CONFIG_BYTES as u64, flags),
-            _ => (0, RegionFlags(0)),
+            PciRegion::Bar0 if self.doorbells.are_mappable() => {
+                (self.bars[0], flags.with_mappable(true).with_capabilities(true))
+            }
+            region => match self.bytes(region) {
+                0 => (0, RegionFlags(0)),
+                bytes => (bytes, flags),
+            },
         };
         let bare = size_of::<RegionInfo>();
         let whole = bare + if flags.capabilities() { size_of::<SparseArea>() } else { 0 };
@@ -196,18 +205,30 @@ impl Session {
             size: size.into(),
             offset: 0.into(),
         });
-        if fits && whole > bare {
+        if fits
+            && whole > bare
+            && let Some(file) = self.doorbells.hand_out()
+        {
             answer.bytes.extend_from_slice(SparseArea::new(DOORBELLS, DOORBELL_PAGE_BYTES).as_bytes());
-            answer.file = Some(self.doorbells.hand_out().try_clone_to_owned().map_err(|_| Errno::MFILE)?);
+            answer.file = Some(file.try_clone_to_owned().map_err(|_| Errno::MFILE)?);
         }
         Ok(answer)
     }
 
-    /// BAR0 is silent in D3hot, whoever asks.
+    /// Bytes of a region; 0 where there is none.
+    fn bytes(&self, region: PciRegion) -> u64 {
+        match region {
+            PciRegion::Config => CONFIG_BYTES as u64,
+            region => self.bars.get(region.raw() as usize).copied().unwrap_or(0),
+        }
+    }
+
+    /// BARs are silent in D3hot, whoever asks.
     fn note_silence(&self, device: &Device, region: PciRegion) {
-        if region == PciRegion::Bar0 && !device.answers_memory() {
+        if region != PciRegion::Config && !device.answers_memory() {
             self.obstacles.meet(Obstacle::Asleep, || {
-                "the client has put the function into D3hot, so BAR0 does not answer: it must write D0 to the power management control \
+                "the client has put the function into D3hot, so its BARs do not answer: it must write D0 to \
+                 the power management control \
                  register first"
                     .into()
             });
@@ -216,11 +237,11 @@ impl Session {
 
     fn read(&self, device: &Device, access: RegionAccess) -> Result<Answer, Errno> {
         let mut answer = Answer::of(&access);
-        for piece in pieces(&access)? {
+        for piece in pieces(&access, |region| self.bytes(region))? {
             self.note_silence(device, piece.region);
             let value = match piece.region {
                 PciRegion::Config => device.config_read(piece.offset as u16, piece.size).into(),
-                _ => device.bar_read(piece.offset, piece.size),
+                bar => device.bar_read(bar.raw() as u8, piece.offset, piece.size),
             };
             answer.bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(piece.size)]);
         }
@@ -228,7 +249,7 @@ impl Session {
     }
 
     fn write(&mut self, device: &Device, access: RegionAccess, data: &[u8]) -> Result<Answer, Errno> {
-        for piece in pieces(&access)? {
+        for piece in pieces(&access, |region| self.bytes(region))? {
             self.note_silence(device, piece.region);
             let mut value = [0; 8];
             value[..usize::from(piece.size)].copy_from_slice(&data[piece.at..][..usize::from(piece.size)]);
@@ -239,22 +260,23 @@ impl Session {
                 }
                 continue;
             }
-            let is_doorbell =
-                piece.size == 4 && self.doorbells.write(device, &self.memory, piece.offset, value as u32);
+            let is_doorbell = piece.region == PciRegion::Bar0
+                && piece.size == 4
+                && self.doorbells.write(device, &self.memory, piece.offset, value as u32);
             if !is_doorbell {
-                device.bar_write(piece.offset, piece.size, value);
+                device.bar_write(piece.region.raw() as u8, piece.offset, piece.size, value);
             }
         }
         Ok(Answer::of(&access))
     }
 }
 
-/// Whether a client needs what it asks for. Interrupts other than MSI-X it only tries (QEMU does, for error
-/// recovery), and messages that this server doesn't know it can do without.
+/// Whether a client needs what it asks for. Interrupts other than MSI and MSI-X it only tries (QEMU does, for
+/// error recovery), and messages that this server doesn't know it can do without.
 fn is_needed(request: &Request<'_>) -> bool {
     match request {
         Request::Unsupported(_) | Request::IrqInfo(_) => false,
-        Request::SetIrqs(set, _) => set.index.get() == PciIrq::MsiX.raw(),
+        Request::SetIrqs(set, _) => [PciIrq::Msi.raw(), PciIrq::MsiX.raw()].contains(&set.index.get()),
         _ => true,
     }
 }
@@ -273,15 +295,15 @@ struct Piece {
     at: usize,
 }
 
-/// Cuts an access into naturally aligned pieces: of BAR0 up to eight bytes, of configuration space up to
-/// four.
-fn pieces(access: &RegionAccess) -> Result<Vec<Piece>, Errno> {
+/// Cuts an access into naturally aligned pieces: of a BAR up to eight bytes, of configuration space up to
+/// four. `bytes_of` knows how long a region is, 0 for none.
+fn pieces(access: &RegionAccess, bytes_of: impl Fn(PciRegion) -> u64) -> Result<Vec<Piece>, Errno> {
     let region = PciRegion::from_raw(access.region.get()).ok_or(Errno::INVAL)?;
-    let (bytes, largest) = match region {
-        PciRegion::Bar0 => (BAR0_BYTES, 8),
-        PciRegion::Config => (CONFIG_BYTES as u64, 4),
-        _ => return Err(Errno::INVAL),
-    };
+    let bytes = bytes_of(region);
+    if bytes == 0 {
+        return Err(Errno::INVAL);
+    }
+    let largest = if region == PciRegion::Config { 4 } else { 8 };
     let (offset, count) = (access.offset.get(), u64::from(access.count.get()));
     let end = offset.checked_add(count).filter(|&end| end <= bytes).ok_or(Errno::INVAL)?;
     let (mut pieces, mut from) = (Vec::new(), offset);
@@ -305,16 +327,28 @@ mod tests {
         RegionAccess { offset: offset.into(), region: region.raw().into(), count: count.into() }
     }
 
+    const BAR0_BYTES: u64 = 0x4000;
+
+    fn bytes_of(region: PciRegion) -> u64 {
+        match region {
+            PciRegion::Bar0 => BAR0_BYTES,
+            PciRegion::Bar5 => 16,
+            PciRegion::Config => 4096,
+            _ => 0,
+        }
+    }
+
     #[test]
     fn accesses_outside_a_region_are_refused() {
         for refused in [
+            access(PciRegion::Bar5, 8, 16),
             access(PciRegion::Bar0, BAR0_BYTES - 4, 8),
             access(PciRegion::Bar0, u64::MAX, 8),
             access(PciRegion::Config, 4096, 1),
             access(PciRegion::Bar1, 0, 4),
             access(PciRegion::Rom, 0, 0),
         ] {
-            assert_eq!(pieces(&refused).err(), Some(Errno::INVAL), "{refused:?}");
+            assert_eq!(pieces(&refused, bytes_of).err(), Some(Errno::INVAL), "{refused:?}");
         }
     }
 
@@ -322,7 +356,7 @@ mod tests {
         #[test]
         fn pieces_are_aligned_and_cover_the_access(bar: bool, offset in 0..4200u64, count in 0..300u32) {
             let region = if bar { PciRegion::Bar0 } else { PciRegion::Config };
-            let Ok(pieces) = pieces(&access(region, offset, count)) else {
+            let Ok(pieces) = pieces(&access(region, offset, count), bytes_of) else {
                 prop_assert!(!bar && offset + u64::from(count) > 4096);
                 return Ok(());
             };

@@ -352,7 +352,8 @@ impl Server {
     #[cold]
     fn note_no_master(&self) {
         self.session.obstacles.meet(Obstacle::BusMaster, || {
-            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master Enable, bit 2 of the PCI command \
+            "the client does not let the drive reach memory, so transfers fail: it must set Bus Master \
+             Enable, bit 2 of the PCI command \
              register, and leave the function in D0"
                 .into()
         });
@@ -480,9 +481,14 @@ impl Server {
     /// What a host does before it removes the power (NVMe 1.4 §7.6.2), whatever state the last one left.
     fn announce_shutdown(&mut self) -> Result<(), ServeError> {
         self.check_drive()?;
+        // Another front end has no way of its own to be told, and keeps what it has promised over any loss of
+        // power.
+        if !self.device.is_nvme() {
+            return Ok(());
+        }
         let cc = Cc(self.read(Register::Configuration) as u32);
         let asked = cc.with_shn(ShutdownNotification::Normal.raw());
-        self.device.bar_write(Register::Configuration.offset() as u32, 4, asked.0.into());
+        self.device.bar_write(0, Register::Configuration.offset() as u32, 4, asked.0.into());
         let until = self.device.now() + SHUT_DOWN_WITHIN;
         loop {
             let csts = Csts(self.read(Register::Status) as u32);
@@ -499,7 +505,7 @@ impl Server {
         }
     }
     fn read(&self, register: Register) -> u64 {
-        self.device.bar_read(register.offset() as u32, register.bytes() as u8)
+        self.device.bar_read(0, register.offset() as u32, register.bytes() as u8)
     }
 }
 
@@ -512,7 +518,8 @@ fn listen(path: &Path) -> Result<UnixListener, ServeError> {
     let bytes = path.as_os_str().len();
     if bytes > SOCKET_PATH_MAX {
         return Err(refuse(format!(
-            "a socket's path has {SOCKET_PATH_MAX} bytes at most and this one {bytes}: name a shorter one, or go to its \
+            "a socket's path has {SOCKET_PATH_MAX} bytes at most and this one {bytes}: name a shorter one, \
+             or go to its \
              folder and name it from there"
         )));
     }

@@ -7,8 +7,8 @@ mod machine;
 mod pci;
 
 pub use image::{
-    CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, Stage, check_image, clone_image, image_info,
-    image_state, is_serial, keep_profile, kept_profile, make_image, open_image, open_image_live,
+    CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, clone_image,
+    image_info, image_state, is_serial, keep_profile, kept_profile, make_image, open_image, open_image_live,
 };
 pub use machine::{Machine, RunError, VirtualBar};
 

@@ -51,12 +51,12 @@ pub struct VirtualBar {
 impl Bar for VirtualBar {
     fn read(&mut self, offset: u32, size: u8) -> u64 {
         self.device.catch_up(self.host.now());
-        self.device.bar_read(offset, size)
+        self.device.bar_read(0, offset, size)
     }
     #[inline]
     fn write(&mut self, offset: u32, size: u8, value: u64) {
         self.device.catch_up(self.host.now());
-        self.device.bar_write(offset, size, value);
+        self.device.bar_write(0, offset, size, value);
     }
 }
 
@@ -231,7 +231,7 @@ impl Machine {
         }
         // What the drive has completed by itself it ends within this run: neither what it does for it nor
         // what it says of it is the next one's.
-        while self.device.commands_ahead() > 0
+        while self.device.commands_completed_early() > 0
             && let Some(at) = self.device.next_deadline()
         {
             self.device.advance_to(at);

@@ -36,9 +36,9 @@ pub(crate) fn enumerate(device: &Device) -> Option<()> {
     let table = MsixPointer(device.config_read(msix + 4, 4)).offset();
     for vector in 0..=u32::from(control.table_size_zero_based()) {
         let entry = table + vector * MSIX_ENTRY_BYTES as u32;
-        device.bar_write(entry, 8, MESSAGE_ADDRESS);
-        device.bar_write(entry + 8, 4, u64::from(vector));
-        device.bar_write(entry + 12, 4, 0);
+        device.bar_write(0, entry, 8, MESSAGE_ADDRESS);
+        device.bar_write(0, entry + 8, 4, u64::from(vector));
+        device.bar_write(0, entry + 12, 4, 0);
     }
     device.config_write(msix + 2, 2, u32::from(control.with_enable(true).0));
     Some(())

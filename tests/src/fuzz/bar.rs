@@ -17,17 +17,17 @@ pub(super) fn run(bytes: &[u8]) {
         match input.below(8) {
             0 => {
                 let offset = aligned(input.below(BAR), size);
-                function.device.bar_read(offset, size);
+                function.device.bar_read(0, offset, size);
             }
             1 => {
                 let (offset, value) = (aligned(input.below(BAR), size), input.u64());
-                function.device.bar_write(offset, size, value);
+                function.device.bar_write(0, offset, size, value);
             }
             // Mostly past the end.
             2 => {
                 let (offset, value) = (aligned(input.u32(), size), input.u64());
-                function.device.bar_write(offset, size, value);
-                function.device.bar_read(offset, size);
+                function.device.bar_write(0, offset, size, value);
+                function.device.bar_read(0, offset, size);
             }
             // Registers by their names are written more often than any other byte.
             3 | 4 => {

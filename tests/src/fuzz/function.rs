@@ -191,11 +191,11 @@ impl Function {
 
     /// Reads a register.
     pub fn register(&self, register: Register) -> u64 {
-        self.device.bar_read(register.offset() as u32, register.bytes() as u8)
+        self.device.bar_read(0, register.offset() as u32, register.bytes() as u8)
     }
     /// Writes a register.
     pub fn set_register(&self, register: Register, value: u64) {
-        self.device.bar_write(register.offset() as u32, register.bytes() as u8, value);
+        self.device.bar_write(0, register.offset() as u32, register.bytes() as u8, value);
     }
     fn status(&self) -> Csts {
         Csts(self.register(Register::Status) as u32)
@@ -256,7 +256,7 @@ impl Function {
     }
     /// Writes a doorbell.
     pub fn doorbell(&self, queue: u16, kind: DoorbellKind, value: u32) {
-        self.device.bar_write(Doorbell { queue, kind }.offset(0) as u32, 4, value.into());
+        self.device.bar_write(0, Doorbell { queue, kind }.offset(0) as u32, 4, value.into());
     }
     /// Takes the next completion of a queue and rings its doorbell.
     pub fn reap(&mut self, queue: u16) -> Option<Cqe> {

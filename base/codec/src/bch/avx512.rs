@@ -2,10 +2,9 @@
 
 use core::arch::x86_64::*;
 
-use super::PARITY_WORDS_MAX;
-use super::divider::Remainder;
 use super::folding::{BLOCK_BYTES, Folding, Line};
 use super::pclmul;
+use super::remainder::{PARITY_WORDS_MAX, Remainder};
 
 cpufeatures::new!(support, "pclmulqdq", "ssse3", "sse4.1", "avx512f", "avx512bw", "vpclmulqdq", "gfni");
 

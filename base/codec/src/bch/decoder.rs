@@ -4,9 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::chien::ChienSpace;
-use super::divider::Remainder;
 use super::key_equation::Solver;
-use super::{Bch, PARITY_WORDS_MAX, load_word};
+use super::remainder::{PARITY_WORDS_MAX, Remainder};
+use super::{Bch, load_word};
 
 /// The chunk has more errors than the code corrects, or than the limit accepts. Data and parity are as they
 /// were.

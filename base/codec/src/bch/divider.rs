@@ -3,16 +3,14 @@
 //! With w words of parity, g′ = g · x^(64w − r) is the generator moved up to a whole number of words: then
 //! data · x^64w mod g′ is the parity, already aligned to the top of its words.
 
+use super::Backend;
 #[cfg(target_arch = "x86_64")]
 use super::folding::Folding;
 use super::generator::Generator;
+use super::remainder::{PARITY_WORDS_MAX, Remainder};
 use super::slicing;
-use super::{Backend, PARITY_WORDS_MAX};
 #[cfg(target_arch = "x86_64")]
 use super::{avx512, pclmul};
-
-/// The remainder of one chunk: the first w words count, word 0 holds the highest coefficients.
-pub(super) type Remainder = [u64; PARITY_WORDS_MAX];
 
 #[derive(Clone, Debug)]
 enum Engine {

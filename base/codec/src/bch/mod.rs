@@ -29,6 +29,7 @@ mod generator;
 mod key_equation;
 #[cfg(target_arch = "x86_64")]
 mod pclmul;
+mod remainder;
 mod slicing;
 mod syndromes;
 #[cfg(test)]
@@ -39,14 +40,13 @@ mod vectors;
 pub use backend::Backend;
 pub use decoder::{BchScratch, Uncorrectable};
 pub use field::{FIELD_DEGREE_MAX, FIELD_DEGREE_MIN, Field};
+pub use remainder::PARITY_WORDS_MAX;
 
 use chien::Chien;
-use divider::{Divider, Remainder};
+use divider::Divider;
 use generator::Generator;
+use remainder::Remainder;
 use syndromes::SyndromeRows;
-
-/// Longest parity in 64-bit words: 2,048 bits hold (m 16, t 128).
-pub const PARITY_WORDS_MAX: usize = 32;
 
 /// Why a code cannot be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -75,7 +75,8 @@ pub enum BchError {
     },
     /// Data and parity don't fit a code word, or there is no data.
     #[error(
-        "{data_bytes} bytes of data and {parity_bits} bits of parity don't make a word of 1 to {bits_max} bits"
+        "{data_bytes} bytes of data and {parity_bits} bits of parity don't make a word of 1 to {bits_max} \
+         bits"
     )]
     WordLength {
         /// Data bytes in a chunk.

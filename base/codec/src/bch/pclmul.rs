@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::divider::Remainder;
 use super::folding::{BLOCK_BYTES, Folding, Line};
+use super::remainder::{PARITY_WORDS_MAX, Remainder};
 
 cpufeatures::new!(support, "pclmulqdq", "ssse3", "sse4.1");
 
@@ -30,7 +30,7 @@ const PASS_WORDS_MAX: usize = 6;
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
 fn divide(folding: &Folding, data: &[u8], out: &mut Remainder) {
     let words = folding.words;
-    let mut sum = [[0u64; 2]; super::PARITY_WORDS_MAX];
+    let mut sum = [[0u64; 2]; PARITY_WORDS_MAX];
     let passes = words.div_ceil(PASS_WORDS_MAX);
     let mut first = 0;
     for pass in 0..passes {
@@ -93,7 +93,7 @@ fn fold_block<const J: usize>(block: &[u8; BLOCK_BYTES], row: &[Line], accumulat
 /// Barrett's reduction of the sum, which is one word longer than a remainder. `sum[j]`'s low half belongs to
 /// word j, its high half to the word above; the half above word 0 is what has to go.
 #[target_feature(enable = "pclmulqdq,ssse3,sse4.1")]
-pub(super) fn reduce(folding: &Folding, sum: &[[u64; 2]; super::PARITY_WORDS_MAX], out: &mut Remainder) {
+pub(super) fn reduce(folding: &Folding, sum: &[[u64; 2]; PARITY_WORDS_MAX], out: &mut Remainder) {
     let excess = sum[0][1];
     // ⌊excess · x^64w / g′⌋ = ⌊excess · ⌊x^(64w+64) / g′⌋ / x^64⌋, exactly: no carries, no estimate.
     let quotient = excess ^ multiply(excess, folding.reciprocal)[1];

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::PARITY_WORDS_MAX;
+use super::remainder::PARITY_WORDS_MAX;
 
 /// Multiplies a remainder by x modulo g′ (given without its leading term): one step of the encoder's shift
 /// register.

@@ -125,7 +125,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn backends_agree_with_the_shift_register((degree, correction, data_bytes) in any_code(), seed in 1u32.., chunks in 1usize..7) {
+    fn backends_agree_with_the_shift_register((degree, correction, data_bytes) in any_code(), seed in 1u32..,
+        chunks in 1usize..7) {
         let data = bytes_of(seed, data_bytes * chunks);
         for backend in backends() {
             let code = on(backend, degree, correction, data_bytes);
@@ -143,7 +144,8 @@ proptest! {
     }
 
     #[test]
-    fn up_to_t_errors_are_corrected((degree, correction, data_bytes) in any_code(), seed in 1u32.., share in 0.0f64..=1.0) {
+    fn up_to_t_errors_are_corrected((degree, correction, data_bytes) in any_code(), seed in 1u32..,
+        share in 0.0f64..=1.0) {
         let clean = bytes_of(seed, data_bytes);
         for backend in backends() {
             let code = on(backend, degree, correction, data_bytes);
@@ -165,7 +167,8 @@ proptest! {
     /// Garbage either is refused and left alone, or becomes a word of the code within the limit: never
     /// anything else.
     #[test]
-    fn whatever_decode_accepts_is_a_code_word((degree, correction, data_bytes) in any_code(), seed in 1u32.., extra in 1usize..40) {
+    fn whatever_decode_accepts_is_a_code_word((degree, correction, data_bytes) in any_code(), seed in 1u32..,
+        extra in 1usize..40) {
         let mut verdicts = Vec::new();
         for backend in backends() {
             let code = on(backend, degree, correction, data_bytes);
@@ -194,7 +197,8 @@ proptest! {
     }
 
     #[test]
-    fn detect_many_names_exactly_the_dirty_chunks(seed in 1u32.., chunks in 1usize..20, hits in prop::collection::btree_set(0usize..20, 0..6)) {
+    fn detect_many_names_exactly_the_dirty_chunks(seed in 1u32.., chunks in 1usize..20,
+        hits in prop::collection::btree_set(0usize..20, 0..6)) {
         for backend in backends() {
             let code = on(backend, 12, 14, 256);
             let mut data = bytes_of(seed, 256 * chunks);
@@ -203,7 +207,8 @@ proptest! {
             let hits: Vec<usize> = hits.iter().copied().filter(|hit| *hit < chunks).collect();
             for (i, hit) in hits.iter().enumerate() {
                 // Every other one in the parity.
-                if i % 2 == 0 { data[256 * hit + 255 - *hit] ^= 1 } else { parity[21 * hit + 20 - *hit] ^= 0x80 }
+                if i % 2 == 0 { data[256 * hit + 255 - *hit] ^= 1 }
+                    else { parity[21 * hit + 20 - *hit] ^= 0x80 }
             }
             let mut dirty = Vec::new();
             prop_assert_eq!(code.detect_many(&data, &parity, |index| dirty.push(index)), hits.len());

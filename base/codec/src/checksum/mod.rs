@@ -110,12 +110,14 @@ mod tests {
         }
 
         #[test]
-        fn whatever_the_processor_has_gives_what_tables_give(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        fn whatever_the_processor_has_gives_what_tables_give(bytes in prop::collection::vec(any::<u8>(),
+            0..2000)) {
             prop_assert_eq!(crc32c(&bytes), crc32c_by_tables([&bytes[..]]));
         }
 
         #[test]
-        fn parts_sum_like_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..300), cut in any::<prop::sample::Index>()) {
+        fn parts_sum_like_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..300),
+            cut in any::<prop::sample::Index>()) {
             let (a, b) = bytes.split_at(cut.index(bytes.len() + 1));
             prop_assert_eq!(crc32c_of([a, b]), crc32c(&bytes));
         }

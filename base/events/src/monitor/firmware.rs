@@ -1,6 +1,6 @@
 //! Where the firmware's cores spend their time.
 
-use super::module::{Entry, MonitorModule};
+use super::module::{MonitorModule, TableEntry};
 use super::modules::seconds;
 use super::names::ShippedModule;
 use crate::{Event, Firmware, Function};
@@ -50,19 +50,19 @@ impl MonitorModule for FirmwareTime {
     fn name(&self) -> &str {
         ShippedModule::FirmwareTime.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         let all = [
-            Entry::new(
+            TableEntry::new(
                 "core_utilisation",
                 "share of the time in which a firmware core works, mean over cores",
             ),
-            Entry::total("core_busy_seconds", "seconds that firmware cores worked, summed"),
+            TableEntry::total("core_busy_seconds", "seconds that firmware cores worked, summed"),
         ];
         let each = self.functions.iter().flat_map(|function| {
             let name = function.name();
             [
-                Entry::new(format!("firmware_{name}_share"), function.summary()),
-                Entry::total(&format!("firmware_{name}_seconds"), function.summary()),
+                TableEntry::new(format!("firmware_{name}_share"), function.summary()),
+                TableEntry::total(&format!("firmware_{name}_seconds"), function.summary()),
             ]
         });
         all.into_iter().chain(each).collect()

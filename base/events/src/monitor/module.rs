@@ -8,7 +8,7 @@ use aster_units::{Duration, Instant};
 
 /// An entry of the statistics table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct TableEntry {
     /// Its name, `snake_case`, the unit at its end.
     pub name: String,
     /// What it says.
@@ -26,15 +26,15 @@ pub enum EntryKind {
     Counter,
 }
 
-impl Entry {
+impl TableEntry {
     /// An entry that tells of a sample.
     pub fn new(name: impl Into<String>, help: &'static str) -> Self {
-        Entry { name: name.into(), help, kind: EntryKind::Gauge }
+        TableEntry { name: name.into(), help, kind: EntryKind::Gauge }
     }
     /// An entry that counts since its module was inserted, and never goes down. Its name is `counted` and
     /// `_total`.
     pub fn total(counted: &str, help: &'static str) -> Self {
-        Entry { name: format!("{counted}_total"), help, kind: EntryKind::Counter }
+        TableEntry { name: format!("{counted}_total"), help, kind: EntryKind::Counter }
     }
 }
 
@@ -44,7 +44,7 @@ pub trait MonitorModule {
     /// By which it is removed: `snake_case`.
     fn name(&self) -> &str;
     /// The entries that the module fills, in their order.
-    fn entries(&self) -> Vec<Entry>;
+    fn entries(&self) -> Vec<TableEntry>;
     /// Hears an event.
     fn event(&mut self, at: Instant, event: &Event);
     /// Writes its entries for the time from the sample before to `until`, `over` long, and begins the next

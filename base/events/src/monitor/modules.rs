@@ -1,6 +1,6 @@
 //! The modules that come along (C45, C47).
 
-use super::module::{Entry, MonitorModule};
+use super::module::{MonitorModule, TableEntry};
 use super::names::ShippedModule;
 use crate::{Event, FlashKind};
 use alloc::boxed::Box;
@@ -72,14 +72,17 @@ impl MonitorModule for Bandwidth {
     fn name(&self) -> &str {
         ShippedModule::Bandwidth.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         vec![
-            Entry::new("read_bytes_per_second", "data that host DMA has moved to the host"),
-            Entry::new("write_bytes_per_second", "data that host DMA has moved from the host to be written"),
-            Entry::new("commands_per_second", "commands completed"),
-            Entry::total("read_bytes", "bytes that host DMA has moved to the host"),
-            Entry::total("write_bytes", "bytes that host DMA has moved from the host to be written"),
-            Entry::total("commands", "commands completed"),
+            TableEntry::new("read_bytes_per_second", "data that host DMA has moved to the host"),
+            TableEntry::new(
+                "write_bytes_per_second",
+                "data that host DMA has moved from the host to be written",
+            ),
+            TableEntry::new("commands_per_second", "commands completed"),
+            TableEntry::total("read_bytes", "bytes that host DMA has moved to the host"),
+            TableEntry::total("write_bytes", "bytes that host DMA has moved from the host to be written"),
+            TableEntry::total("commands", "commands completed"),
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {
@@ -137,11 +140,11 @@ impl MonitorModule for WriteAmplification {
     fn name(&self) -> &str {
         ShippedModule::WriteAmplification.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         vec![
-            Entry::new("waf", "bytes programmed for each byte from the host, in the sample"),
-            Entry::new("waf_in_all", "the same since the monitor was inserted"),
-            Entry::total("programmed_bytes", "bytes programmed"),
+            TableEntry::new("waf", "bytes programmed for each byte from the host, in the sample"),
+            TableEntry::new("waf_in_all", "the same since the monitor was inserted"),
+            TableEntry::total("programmed_bytes", "bytes programmed"),
         ]
     }
     fn event(&mut self, at: Instant, event: &Event) {
@@ -189,14 +192,17 @@ impl MonitorModule for OutstandingCommands {
     fn name(&self) -> &str {
         ShippedModule::OutstandingCommands.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         vec![
-            Entry::new(
+            TableEntry::new(
                 "outstanding_commands",
                 "commands between fetch and completion, event requests aside, mean over time",
             ),
-            Entry::new("outstanding_commands_max", "the most at once"),
-            Entry::total("outstanding_command_seconds", "seconds that commands were outstanding, summed"),
+            TableEntry::new("outstanding_commands_max", "the most at once"),
+            TableEntry::total(
+                "outstanding_command_seconds",
+                "seconds that commands were outstanding, summed",
+            ),
         ]
     }
     fn event(&mut self, at: Instant, event: &Event) {
@@ -233,19 +239,19 @@ impl MonitorModule for Channels {
     fn name(&self) -> &str {
         ShippedModule::Channels.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         let mean = [
-            Entry::new(
+            TableEntry::new(
                 "channel_utilisation",
                 "share of the time in which a channel carries a transaction, mean over channels",
             ),
-            Entry::new("active_channels", "channels that carry a transaction, mean over time"),
-            Entry::total("channel_busy_seconds", "seconds that channels carried a transaction, summed"),
+            TableEntry::new("active_channels", "channels that carry a transaction, mean over time"),
+            TableEntry::total("channel_busy_seconds", "seconds that channels carried a transaction, summed"),
         ];
         let each = (0..self.0.len()).flat_map(|n| {
             [
-                Entry::new(format!("channel_{n}_utilisation"), "the same of one channel"),
-                Entry::total(&format!("channel_{n}_busy_seconds"), "the same of one channel"),
+                TableEntry::new(format!("channel_{n}_utilisation"), "the same of one channel"),
+                TableEntry::total(&format!("channel_{n}_busy_seconds"), "the same of one channel"),
             ]
         });
         mean.into_iter().chain(each).collect()
@@ -302,21 +308,24 @@ impl MonitorModule for Ways {
     fn name(&self) -> &str {
         ShippedModule::Ways.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         let mean = [
-            Entry::new(
+            TableEntry::new(
                 "way_utilisation",
                 "share of the time in which an array behind a way works, mean over ways",
             ),
-            Entry::new("active_ways", "ways behind which an array works, mean over time"),
-            Entry::total("way_busy_seconds", "seconds that an array behind a way worked, summed over ways"),
+            TableEntry::new("active_ways", "ways behind which an array works, mean over time"),
+            TableEntry::total(
+                "way_busy_seconds",
+                "seconds that an array behind a way worked, summed over ways",
+            ),
         ];
         let names = (0..self.channels).flat_map(|channel| (0..self.ways).map(move |way| (channel, way)));
         let each = names.filter(|_| self.each).flat_map(|(channel, way)| {
             let name = format!("channel_{channel}_way_{way}");
             [
-                Entry::new(format!("{name}_utilisation"), "the same of one way"),
-                Entry::total(&format!("{name}_busy_seconds"), "the same of one way"),
+                TableEntry::new(format!("{name}_utilisation"), "the same of one way"),
+                TableEntry::total(&format!("{name}_busy_seconds"), "the same of one way"),
             ]
         });
         mean.into_iter().chain(each).collect()
@@ -392,18 +401,24 @@ impl MonitorModule for FlashLatency {
     fn name(&self) -> &str {
         ShippedModule::FlashLatency.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         let kinds = [FlashKind::Read, FlashKind::Program, FlashKind::Erase];
         kinds
             .iter()
             .flat_map(|kind| {
                 let name = kind.name();
                 [
-                    Entry::new(format!("flash_{name}s_per_second"), "flash operations ended"),
-                    Entry::new(format!("flash_{name}_mean_us"), "from issue to end, mean, in microseconds"),
-                    Entry::new(format!("flash_{name}_max_us"), "the longest, in microseconds"),
-                    Entry::total(&format!("flash_{name}s"), "flash operations ended"),
-                    Entry::total(&format!("flash_{name}_seconds"), "from issue to end, summed, in seconds"),
+                    TableEntry::new(format!("flash_{name}s_per_second"), "flash operations ended"),
+                    TableEntry::new(
+                        format!("flash_{name}_mean_us"),
+                        "from issue to end, mean, in microseconds",
+                    ),
+                    TableEntry::new(format!("flash_{name}_max_us"), "the longest, in microseconds"),
+                    TableEntry::total(&format!("flash_{name}s"), "flash operations ended"),
+                    TableEntry::total(
+                        &format!("flash_{name}_seconds"),
+                        "from issue to end, summed, in seconds",
+                    ),
                 ]
             })
             .collect()
@@ -459,13 +474,13 @@ impl MonitorModule for BitErrors {
     fn name(&self) -> &str {
         ShippedModule::BitErrors.name()
     }
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TableEntry> {
         vec![
-            Entry::new("corrected_bits_per_read", "bits corrected in a flash read, mean"),
-            Entry::new("corrected_bits_max", "the most in one flash read"),
-            Entry::new("uncorrectable_reads", "flash reads that could not be corrected"),
-            Entry::total("corrected_bits", "bits corrected in flash reads"),
-            Entry::total("uncorrectable_reads", "flash reads that could not be corrected"),
+            TableEntry::new("corrected_bits_per_read", "bits corrected in a flash read, mean"),
+            TableEntry::new("corrected_bits_max", "the most in one flash read"),
+            TableEntry::new("uncorrectable_reads", "flash reads that could not be corrected"),
+            TableEntry::total("corrected_bits", "bits corrected in flash reads"),
+            TableEntry::total("uncorrectable_reads", "flash reads that could not be corrected"),
         ]
     }
     fn event(&mut self, _: Instant, event: &Event) {

@@ -26,7 +26,7 @@ type Row = (Instant, Instant, Vec<(String, f64)>);
 /// The samples of 10 µs that events at so many microseconds give.
 fn samples(modules: Vec<Box<dyn MonitorModule>>, events: &[(u64, Event)], end: u64) -> Vec<Row> {
     let mut rows = Vec::new();
-    let each = |entries: &[Entry], sample: Sample<'_>| {
+    let each = |entries: &[TableEntry], sample: Sample<'_>| {
         let named = entries.iter().map(|entry| entry.name.clone()).zip(sample.values.iter().copied());
         rows.push((sample.from, sample.until, named.collect()));
     };
@@ -306,7 +306,7 @@ fn the_page_tells_of_every_module_and_entry() {
         let head = format!("| `{}` | ", module.name());
         let row =
             page.lines().find(|line| line.starts_with(&head)).unwrap_or_else(|| panic!("no row {head}"));
-        for Entry { name, .. } in module.entries() {
+        for TableEntry { name, .. } in module.entries() {
             let is_first = !name.contains(|c: char| c.is_ascii_digit() && c != '0');
             let told = is_first && !name.starts_with("firmware_");
             assert!(!told || row.contains(&format!("`{name}`")), "{name}: {row}");
@@ -325,8 +325,8 @@ impl MonitorModule for Interrupts {
     fn name(&self) -> &str {
         self.name
     }
-    fn entries(&self) -> Vec<Entry> {
-        self.entries.iter().map(|name| Entry::new(*name, "MSI-X messages a second")).collect()
+    fn entries(&self) -> Vec<TableEntry> {
+        self.entries.iter().map(|name| TableEntry::new(*name, "MSI-X messages a second")).collect()
     }
     fn event(&mut self, _: Instant, event: &Event) {
         self.sent += u32::from(matches!(event, Event::InterruptSent { .. }));
@@ -343,7 +343,7 @@ fn interrupts(name: &'static str, entries: &'static [&'static str]) -> Box<dyn M
 #[test]
 fn modules_are_inserted_and_removed_at_any_time() {
     let rows = RefCell::new(Vec::new());
-    let each = |entries: &[Entry], sample: Sample<'_>| {
+    let each = |entries: &[TableEntry], sample: Sample<'_>| {
         let names: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
         rows.borrow_mut().push((names.join(" "), sample.values.to_vec()));
     };
@@ -377,7 +377,7 @@ fn modules_are_inserted_and_removed_at_any_time() {
 #[test]
 fn a_module_whose_names_are_taken_or_cannot_be_written_is_refused_and_changes_nothing() {
     let mut monitor =
-        OperationMonitor::new(Duration::from_micros(10), Instant::ZERO, |_: &[Entry], _: Sample<'_>| {});
+        OperationMonitor::new(Duration::from_micros(10), Instant::ZERO, |_: &[TableEntry], _: Sample<'_>| {});
     monitor.insert(us(0), interrupts("first", &["a"])).unwrap();
     let refused = [
         (interrupts("first", &["b"]), InsertError::Module("first".into())),
@@ -389,7 +389,7 @@ fn a_module_whose_names_are_taken_or_cannot_be_written_is_refused_and_changes_no
     ];
     for (module, error) in refused {
         assert_eq!(monitor.insert(us(0), module), Err(error));
-        assert_eq!(monitor.entries(), [Entry::new("a", "MSI-X messages a second")]);
+        assert_eq!(monitor.entries(), [TableEntry::new("a", "MSI-X messages a second")]);
     }
     assert!(InsertError::Module("first".into()).to_string().contains("first is inserted already"));
     monitor.insert(us(0), interrupts("second", &["b"])).unwrap();

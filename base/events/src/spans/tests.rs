@@ -177,7 +177,7 @@ fn a_command_that_was_parked_takes_no_doorbell_of_another() {
 
 #[test]
 fn histograms_tell_where_commands_spend_their_time() {
-    let histograms = Rc::new(RefCell::new(StageHistograms::default()));
+    let histograms = Rc::new(RefCell::new(SpanTable::default()));
     let into = histograms.clone();
     let mut spans = Spans::new(1, move |span: &CommandSpan| into.borrow_mut().record(span));
     for n in 1..=10 {

@@ -160,14 +160,18 @@ status_codes! {
     INVALID_INTERRUPT_VECTOR = CommandSpecific, 0x08, "Invalid Interrupt Vector";
     INVALID_LOG_PAGE = CommandSpecific, 0x09, "Invalid Log Page";
     INVALID_FORMAT = CommandSpecific, 0x0a, "Invalid Format";
-    FIRMWARE_NEEDS_CONVENTIONAL_RESET = CommandSpecific, 0x0b, "Firmware Activation Requires Conventional Reset";
+    FIRMWARE_NEEDS_CONVENTIONAL_RESET = CommandSpecific, 0x0b, "Firmware Activation Requires Conventional \
+        Reset";
     INVALID_QUEUE_DELETION = CommandSpecific, 0x0c, "Invalid Queue Deletion";
     FEATURE_NOT_SAVEABLE = CommandSpecific, 0x0d, "Feature Identifier Not Saveable";
     FEATURE_NOT_CHANGEABLE = CommandSpecific, 0x0e, "Feature Not Changeable";
     FEATURE_NOT_NAMESPACE_SPECIFIC = CommandSpecific, 0x0f, "Feature Not Namespace Specific";
-    FIRMWARE_NEEDS_SUBSYSTEM_RESET = CommandSpecific, 0x10, "Firmware Activation Requires NVM Subsystem Reset";
-    FIRMWARE_NEEDS_CONTROLLER_RESET = CommandSpecific, 0x11, "Firmware Activation Requires Controller Level Reset";
-    FIRMWARE_NEEDS_MAXIMUM_TIME = CommandSpecific, 0x12, "Firmware Activation Requires Maximum Time Violation";
+    FIRMWARE_NEEDS_SUBSYSTEM_RESET = CommandSpecific, 0x10, "Firmware Activation Requires NVM Subsystem \
+        Reset";
+    FIRMWARE_NEEDS_CONTROLLER_RESET = CommandSpecific, 0x11, "Firmware Activation Requires Controller Level \
+        Reset";
+    FIRMWARE_NEEDS_MAXIMUM_TIME = CommandSpecific, 0x12, "Firmware Activation Requires Maximum Time \
+        Violation";
     FIRMWARE_ACTIVATION_PROHIBITED = CommandSpecific, 0x13, "Firmware Activation Prohibited";
     OVERLAPPING_RANGE = CommandSpecific, 0x14, "Overlapping Range";
     NAMESPACE_INSUFFICIENT_CAPACITY = CommandSpecific, 0x15, "Namespace Insufficient Capacity";
@@ -183,7 +187,8 @@ status_codes! {
     INVALID_SECONDARY_CONTROLLER_STATE = CommandSpecific, 0x20, "Invalid Secondary Controller State";
     INVALID_CONTROLLER_RESOURCE_COUNT = CommandSpecific, 0x21, "Invalid Number of Controller Resources";
     INVALID_RESOURCE_IDENTIFIER = CommandSpecific, 0x22, "Invalid Resource Identifier";
-    SANITIZE_PROHIBITED_PMR = CommandSpecific, 0x23, "Sanitize Prohibited While Persistent Memory Region is Enabled";
+    SANITIZE_PROHIBITED_PMR = CommandSpecific, 0x23, "Sanitize Prohibited While Persistent Memory Region is \
+        Enabled";
     ANA_GROUP_INVALID = CommandSpecific, 0x24, "ANA Group Identifier Invalid";
     ANA_ATTACH_FAILED = CommandSpecific, 0x25, "ANA Attach Failed";
     CONFLICTING_ATTRIBUTES = CommandSpecific, 0x80, "Conflicting Attributes";

@@ -290,7 +290,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_configuration_space_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_configuration_space_never_panics(bytes in proptest::collection::vec(any::<u8>(),
+            0..300)) {
             prop_assert!(CapabilityWalk::new(&bytes).count() <= 48);
         }
     }

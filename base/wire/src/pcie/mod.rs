@@ -1,4 +1,4 @@
-//! PCI Express as software sees it: the type 0 configuration space, BARs, capabilities and MSI-X.
+//! PCI Express as software sees it: the type 0 configuration space, BARs, capabilities, MSI and MSI-X.
 //!
 //! Clauses are those of the PCI Express Base Specification 4.0 (`PCIe 4.0`). An NVMe controller's own rules
 //! on top are NVMe 1.4 §2.
@@ -6,6 +6,7 @@
 mod bar;
 mod capability;
 mod header;
+mod msi;
 mod msix;
 
 pub use bar::{Bar, BarKind, BarRegister, BarSizeError};
@@ -15,6 +16,7 @@ pub use capability::{
     PowerManagementControl,
 };
 pub use header::{CAPABILITIES_BEGIN, CONFIG_BYTES, ClassCode, Command, HEADER_BYTES, Header, Status};
+pub use msi::{MSI_VECTORS_LOG2_MAX, MsiCapability, MsiControl};
 pub use msix::{
     MSIX_ENTRY_BYTES, MSIX_VECTORS_MAX, MsixCapability, MsixControl, MsixEntry, MsixPointer,
     MsixVectorControl, pba_bytes, pba_word_and_bit,

@@ -201,7 +201,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_message_is_too_strange_to_be_answered(bytes: Vec<u8>, command in 0..20u16) {
-            let header = Header { command: command.into(), ..Header::command(0, Command::Version, bytes.len()) };
+            let header = Header { command: command.into(), ..Header::command(0, Command::Version,
+                bytes.len()) };
             if let Ok(Request::RegionWrite(access, data)) = Request::parse(&header, &bytes) {
                 prop_assert_eq!(access.count.get() as usize, data.len());
             }

@@ -1,8 +1,10 @@
 //! Blocks: which are free, open, or to be collected, which of their pages are valid, what a loss of power
 //! could still undo, and which changes the log has yet to say.
 
+pub(crate) mod assigner;
 pub(crate) mod moves;
 pub(crate) mod outbox;
 pub(crate) mod pool;
 pub(crate) mod table;
 pub(crate) mod unsettled;
+pub(crate) mod victims;

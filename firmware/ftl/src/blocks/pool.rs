@@ -8,15 +8,14 @@ use crate::blocks::table::Blocks;
 use crate::media::requests::Media;
 use crate::terms::block::BlockIndex;
 use crate::terms::cause::Cause;
-use crate::terms::config::{Assigner, RANDOM_ROUNDS};
 use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Wait;
 use aster_exec::{WaitCell, WaitQueue};
-use aster_parties::DriveState;
+use aster_parties::{DriveState, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
-use aster_units::{BufferId, Geometry, Lpn, LunIndex, Ppa, Rng, SectorRange};
+use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange};
 use core::cell::{Cell, Ref, RefCell, RefMut};
 
 /// The blocks of a drive.
@@ -24,7 +23,7 @@ pub(crate) struct BlockPool {
     runtime: Rc<Runtime>,
     media: Rc<Media>,
     table: RefCell<Blocks>,
-    // Which LUN the pages `n · LUNs + i` belong to.
+    // Which LUN a page belongs to: page n to entry n modulo the length.
     lun_order: Box<[LunIndex]>,
     // The last sequence number given out.
     sequence: Cell<u64>,
@@ -44,8 +43,14 @@ pub(crate) struct BlockPool {
 }
 
 impl BlockPool {
-    /// All blocks unused and in no list.
-    pub(crate) fn new(runtime: &Rc<Runtime>, media: &Rc<Media>) -> Self {
+    /// All blocks unused and in no list. `victims` chooses what is collected, and page n lies in the LUN of
+    /// entry n, modulo its length, of `lun_order`.
+    pub(crate) fn new(
+        runtime: &Rc<Runtime>,
+        media: &Rc<Media>,
+        victims: Box<dyn VictimPolicy>,
+        lun_order: Box<[LunIndex]>,
+    ) -> Self {
         let (config, geometry) = (&runtime.config, &runtime.geometry);
         let luns = geometry.total_luns();
         let depth = usize::from(config.slice_workers).min(64);
@@ -54,8 +59,8 @@ impl BlockPool {
         BlockPool {
             runtime: Rc::clone(runtime),
             media: Rc::clone(media),
-            table: RefCell::new(Blocks::of(config)),
-            lun_order: lun_order(geometry, config.assigner),
+            table: RefCell::new(Blocks::of(config).collected_by(victims)),
+            lun_order,
             sequence: Cell::new(0),
             room_waiters: queues(),
             durable_waiters: queues(),
@@ -67,7 +72,7 @@ impl BlockPool {
     }
     /// Forgets all that is known of the blocks.
     pub(crate) fn clear(&self) {
-        self.table.replace(Blocks::of(&self.runtime.config));
+        self.table.borrow_mut().forget(&self.runtime.config);
     }
     /// The block table. No borrow lives across an await.
     #[inline]
@@ -252,42 +257,22 @@ impl BlockPool {
     }
 }
 
-/// The LUNs in the order in which consecutive logical pages go to them. A LUN's index counts channel first.
-fn lun_order(geometry: &Geometry, assigner: Assigner) -> Box<[LunIndex]> {
-    let (channels, per_channel) = (u32::from(geometry.channels), geometry.luns_per_channel());
-    let luns = geometry.total_luns();
-    match assigner {
-        Assigner::ChannelFirst => (0..luns).map(LunIndex).collect(),
-        Assigner::WayFirst => {
-            (0..luns).map(|n| LunIndex(n % per_channel * channels + n / per_channel)).collect()
-        }
-        Assigner::Random { seed } => {
-            let mut order: Box<[_]> = (0..luns * RANDOM_ROUNDS).map(|n| LunIndex(n % luns)).collect();
-            let mut rng = Rng::new(seed);
-            // Fisher and Yates.
-            for last in (1..order.len()).rev() {
-                order.swap(last, rng.below(last as u64 + 1) as usize);
-            }
-            order
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::Setup;
     use crate::terms::block::{BlockEntry, BlockState, Stream};
     use crate::terms::config::FtlConfig;
     use crate::tests::bench::config;
     use crate::tests::parts::LowerParts;
     use aster_units::Content;
-    use std::vec::Vec;
 
     const LUN: LunIndex = LunIndex(1);
 
     fn pool(config: FtlConfig) -> (LowerParts, Rc<BlockPool>) {
         let parts = LowerParts::new(config, 8);
-        let pool = Rc::new(BlockPool::new(&parts.runtime, &parts.media));
+        let Setup { victims, lun_order, .. } = Setup::from(config);
+        let pool = Rc::new(BlockPool::new(&parts.runtime, &parts.media, victims, lun_order));
         (parts, pool)
     }
     /// Has the LUN's first block closed.
@@ -302,22 +287,6 @@ mod tests {
         };
         pool.borrow_mut().adopt(block, entry).unwrap();
         block
-    }
-
-    #[test]
-    fn each_assigner_gives_all_luns_the_same_share() {
-        let luns = config(Content::Fingerprint).geometry.total_luns();
-        let assigners = [Assigner::ChannelFirst, Assigner::WayFirst, Assigner::Random { seed: 7 }];
-        let orders = assigners.map(|assigner| {
-            let (_parts, pool) = pool(FtlConfig { assigner, ..config(Content::Fingerprint) });
-            (0..luns * RANDOM_ROUNDS).map(|lpn| pool.lun_of(Lpn(lpn)).0).collect::<Vec<_>>()
-        });
-        for order in &orders {
-            let share = |lun| order.iter().filter(|&&at| at == lun).count() as u32;
-            assert!((0..luns).all(|lun| share(lun) == RANDOM_ROUNDS));
-        }
-        assert!(orders[0].iter().take(luns as usize).copied().eq(0..luns));
-        assert!(orders[0] != orders[2]);
     }
 
     /// The third read of a block is one too many: its LUN's garbage collection, which has rested since

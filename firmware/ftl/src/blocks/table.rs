@@ -7,12 +7,15 @@ mod safety;
 
 use crate::blocks::outbox::{Entry, Pending};
 use crate::blocks::unsettled::{Change, Unsettled};
+use crate::blocks::victims::Greedy;
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::config::{FtlConfig, Refresh, WearLevelling};
 use crate::terms::sizes::OPENED_SHARE;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_parties::{ClosedBlocks, VictimPolicy};
 use aster_units::{BlockAddr, Lpn, LunIndex, Ppa};
 pub(crate) use refreshing::limit;
 
@@ -82,7 +85,7 @@ const UNSETTLED_EXPECTED: usize = 64;
 const LISTED_MIN: usize = 1;
 
 // A block that can't be a victim.
-const NO_VICTIM: u16 = u16::MAX;
+const NO_VICTIM: u16 = ClosedBlocks::NOT_OFFERED;
 
 /// The block table: states, valid pages, free lists and open blocks. Arrays over all blocks of the drive,
 /// because the search for a victim walks one of them.
@@ -95,6 +98,8 @@ pub(crate) struct Blocks {
     map_share: usize,
     levelling: WearLevelling,
     refresh: Refresh,
+    // Chooses among the blocks that hold something; those that don't go first, whatever it says.
+    policy: Box<dyn VictimPolicy>,
     states: Vec<BlockState>,
     valid: Vec<u16>,
     // Valid pages of blocks that are closed and have no program in flight, NO_VICTIM of the others.
@@ -177,6 +182,7 @@ impl Blocks {
             map_share: map_share as usize,
             levelling: config.wear_levelling,
             refresh: config.refresh,
+            policy: Box::new(Greedy),
             states: vec![BlockState::Bad; blocks],
             valid: vec![0; blocks],
             victims: vec![NO_VICTIM; blocks],
@@ -204,6 +210,16 @@ impl Blocks {
             unsettled: Unsettled::new(geometry.total_luns(), depth),
             pending: Pending::new(geometry.blocks_per_lun * u32::from(geometry.pages_per_block)),
         }
+    }
+
+    /// With victims that `policy` chooses.
+    pub(crate) fn collected_by(self, policy: Box<dyn VictimPolicy>) -> Self {
+        Blocks { policy, ..self }
+    }
+    /// As when new.
+    pub(crate) fn forget(&mut self, config: &FtlConfig) {
+        let policy = core::mem::replace(&mut self.policy, Box::new(Greedy));
+        *self = Blocks::of(config).collected_by(policy);
     }
 
     /// Puts a block where its entry says; valid pages are told by [`Blocks::set_valid`].

@@ -40,9 +40,9 @@ pub enum BootError {
 impl fmt::Display for BootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BootError::OtherDrive => {
-                f.write_str("the image belongs to a drive of another geometry, capacity, assigner or content")
-            }
+            BootError::OtherDrive => f.write_str(
+                "the image belongs to a drive of another geometry, capacity, placement or content",
+            ),
             BootError::MapUnreadable { page } => write!(f, "page {page} of the stored map can't be read"),
             BootError::MapInvalid { why } => {
                 write!(

@@ -1,4 +1,4 @@
-//! Garbage collection: greedy, on demand, one worker a LUN, copies within the LUN (P5, G12).
+//! Garbage collection: on demand, one worker per LUN, copies within the LUN (P5, G12).
 
 use crate::collector::state::Collector;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
@@ -254,7 +254,7 @@ impl Collector {
     /// Begins to read a page out of the next block to collect. False when there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
-        let from = self.drive.blocks.borrow().page_to_copy(lun, taken);
+        let from = self.drive.blocks.borrow_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
         let tag = self.drive.blocks.begin_read(from, self.drive.pages.whole(), buffer, Cause::Gc).await;
@@ -389,7 +389,7 @@ impl Collector {
     }
     /// Moves one page out of the next block to collect. False when there is none that can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
-        let from = self.drive.blocks.borrow().page_to_copy(lun, |_| false);
+        let from = self.drive.blocks.borrow_mut().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
         let whole = self.drive.pages.whole();
         let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;

@@ -104,6 +104,13 @@ impl Host {
             }
             HostOp::Flush => self.cut_flush(id).await,
             HostOp::Shutdown => return self.shut_down(id).await,
+            // Where a page lies is this translation's own business.
+            HostOp::VectorRead
+            | HostOp::VectorWrite
+            | HostOp::VectorErase
+            | HostOp::VectorCopy
+            | HostOp::Report(_)
+            | HostOp::SetBlockState(_) => return HostStatus::Refused,
         }
         HostStatus::Success
     }

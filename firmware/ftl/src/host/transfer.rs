@@ -5,7 +5,7 @@ use crate::host::state::Host;
 use crate::host_read::HostTransfer;
 use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
-use aster_ports::host::{DmaDirection, DmaError, DmaRequest, HostStatus};
+use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus};
 use aster_units::BufferId;
 use core::future::Future;
 
@@ -26,6 +26,7 @@ impl Host {
         DmaRequest {
             command: slice.command,
             direction,
+            part: DmaPart::Data,
             offset: slice.data_offset,
             buffer,
             buffer_offset: slice.start,

@@ -373,7 +373,8 @@ mod tests {
             pending.push(Entry::Opened(BlockIndex(5)));
             header().encode(&pending, 1, &mut page);
             page[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(Header::decode(&page).is_none());
+            // One bit makes `MAGIC` of `MAGIC_BEFORE`, and pages of both are read alike.
+            prop_assert!(Header::decode(&page).is_none() || page[..4] == MAGIC_BEFORE);
         }
     }
 

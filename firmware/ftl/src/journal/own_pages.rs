@@ -7,7 +7,6 @@ use crate::journal::map_stripes::StripePart;
 use crate::journal::root::{LogPlace, Root};
 use crate::journal::state::Journal;
 use crate::terms::block::BlockIndex;
-use crate::terms::config::Assigner;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::{BLOCK_ENTRY_BYTES, MAP_ENTRY_BYTES};
 use alloc::vec::Vec;
@@ -57,11 +56,7 @@ impl Journal {
             u64::from(g.pages_per_block),
             u64::from(g.page_bytes),
             u64::from(self.logical_pages),
-            match self.config.assigner {
-                Assigner::ChannelFirst => 0,
-                Assigner::WayFirst => 1,
-                Assigner::Random { seed } => mix64(seed) | 2,
-            },
+            self.placed,
             self.config.content as u64
                 | u64::from(self.config.pages_at_once() - 1) << 8
                 | u64::from(rows.page_step - 1) << 16

@@ -5,7 +5,7 @@ use crate::journal::log_page::StoredMap;
 use crate::journal::slots::Log;
 use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
-use crate::terms::config::FtlConfig;
+use crate::setup::Setup;
 use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -26,6 +26,8 @@ pub(crate) type MediaWatcher = Box<dyn Fn(MediaState)>;
 pub(crate) struct Journal {
     runtime: Rc<Runtime>,
     pub(crate) logical_pages: u32,
+    // Tells the placement of pages from others.
+    pub(crate) placed: u64,
     pub(crate) pages: Rc<PageBuffers>,
     pub(crate) host: Rc<CommandPort>,
     pub(crate) media: Rc<Media>,
@@ -62,7 +64,7 @@ impl Deref for Journal {
 impl Journal {
     pub(crate) fn new(
         core: &Core,
-        config: FtlConfig,
+        Setup { config, victims, lun_order, placed }: Setup,
         dram: SharedDram,
         host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
@@ -76,10 +78,11 @@ impl Journal {
         let runtime = Rc::new(Runtime::new(core, config, recorder));
         let pages = Rc::new(PageBuffers::new(&config, dram));
         let media = Rc::new(Media::new(&runtime, &pages, flash));
-        let blocks = Rc::new(BlockPool::new(&runtime, &media));
+        let blocks = Rc::new(BlockPool::new(&runtime, &media, victims, lun_order));
         Journal {
             runtime,
             logical_pages,
+            placed,
             pages,
             host,
             media,

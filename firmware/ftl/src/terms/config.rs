@@ -16,22 +16,6 @@ pub enum Capacity {
     OverProvisioning(f64),
 }
 
-/// Which LUN a logical page belongs to (C70, C73). All are static: a page never changes its LUN.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Assigner {
-    /// Consecutive pages go to consecutive channels, then to the next way.
-    #[default]
-    ChannelFirst,
-    /// Consecutive pages go to consecutive ways of one channel, then to the next channel.
-    WayFirst,
-    /// Pages go to ways and channels at random, but each LUN gets as many of [`RANDOM_ROUNDS`] rounds of all
-    /// LUNs.
-    Random {
-        /// Decides the order.
-        seed: u64,
-    },
-}
-
 /// How blocks are worn alike (C93).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WearLevelling {
@@ -57,9 +41,6 @@ pub struct Refresh {
     /// Reads of a block after which its data moves; 0 for never.
     pub reads: u32,
 }
-
-/// Rounds of all LUNs in which [`Assigner::Random`] gives each its share.
-pub const RANDOM_ROUNDS: u32 = 64;
 
 /// What firmware steps cost, in cycles of the FTL's core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,8 +86,6 @@ pub struct FtlConfig {
     pub auto_completion: bool,
     /// Read only the sectors asked for, not the whole page.
     pub partial_reads: bool,
-    /// Which LUN a logical page belongs to.
-    pub assigner: Assigner,
     /// Free blocks of a LUN that only garbage collection may take.
     pub gc_reserve_blocks: u32,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.

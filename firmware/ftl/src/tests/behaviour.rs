@@ -1,7 +1,7 @@
-use super::bench::{Bench, config};
+use super::bench::{Bench, Decisions, config};
 use super::oracle::{Op, Oracle, Request};
 use crate::{Assigner, BootError, Capacity, ConfigError, FtlConfig, FtlCosts};
-use aster_events::{Event, EventSink, Kind};
+use aster_events::{Event, EventKind, EventSink};
 use aster_ports::host::{HostOp, HostStatus};
 use aster_units::{Content, Geometry, Instant, Lpn, Rng};
 use proptest::prelude::*;
@@ -222,7 +222,7 @@ fn overlapping_commands_never_tear_a_logical_block() {
 
 #[test]
 fn a_write_and_its_eviction_can_be_followed() {
-    struct Keep(Rc<RefCell<vec::Vec<Kind>>>);
+    struct Keep(Rc<RefCell<vec::Vec<EventKind>>>);
     impl EventSink for Keep {
         fn event(&mut self, _: Instant, event: &Event) {
             self.0.borrow_mut().push(event.kind());
@@ -235,7 +235,7 @@ fn a_write_and_its_eviction_can_be_followed() {
     bench.run(HostOp::Write, 0, 512, vec![1; 512]);
     bench.run(HostOp::Flush, 0, 0, vec![]);
     bench.run(HostOp::Read, 0, 512, vec![0; 512]);
-    use Kind::*;
+    use EventKind::*;
     let moved = [TransferQueued, TransferEnded, SliceEnded, CommandFinished];
     let write = [&[CommandStarted, SliceStarted, BufferMissed], &moved[..]].concat();
     let evicted = [MapUpdated, PageEvicted, SliceEnded, WaitEnded, SliceEnded, CommandFinished];
@@ -281,7 +281,8 @@ fn costs_are_charged_to_the_core() {
 #[test]
 fn both_assigners_spread_consecutive_pages_over_all_luns() {
     for (assigner, second) in [(Assigner::ChannelFirst, 1), (Assigner::WayFirst, 2)] {
-        let bench = Bench::fresh(FtlConfig { assigner, ..config(Content::Full) });
+        let by = Decisions { assigner, ..Decisions::default() };
+        let bench = Bench::deciding(by, config(Content::Full));
         for lpn in 0..4 {
             assert_eq!(bench.run(HostOp::Write, lpn * 8192, 8192, vec![1; 8192]).0, HostStatus::Success);
         }
@@ -357,6 +358,7 @@ proptest! {
         full: bool,
         partial_reads: bool,
         way_first: bool,
+        cost_benefit: bool,
         buffer_entries in 4u32..40,
         slice_workers in 1u16..24,
         gc_depth in 1u8..6,
@@ -372,7 +374,6 @@ proptest! {
         let pages_of_block = config(content).geometry.pages_per_block;
         let config = FtlConfig {
             partial_reads,
-            assigner: if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst },
             buffer_entries,
             slice_workers,
             gc_depth,
@@ -385,7 +386,8 @@ proptest! {
             costs: FtlCosts { command: cycles, slice: cycles, translate: cycles / 4, buffer: cycles, dma: cycles, complete: cycles, move_page: cycles, replay: cycles },
             ..config(content)
         };
-        let mut bench = Bench::fresh(config);
+        let assigner = if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst };
+        let mut bench = Bench::deciding(Decisions { cost_benefit, assigner }, config);
         bench.cells.borrow_mut().faults.program = program_faults.unwrap_or(0);
         let mut oracle = Oracle::new(&bench);
         oracle.work(&bench, 1_000, seed);

@@ -2,10 +2,12 @@
 
 use super::flash::{Cells, SharedCells, serve};
 use crate::{
-    Assigner, Capacity, Ftl, FtlConfig, FtlCosts, FtlHandle, NVRAM_BYTES, OOB_BYTES, Refresh, WearLevelling,
+    Assigner, Capacity, CostBenefit, Ftl, FtlConfig, FtlCosts, FtlHandle, Greedy, NVRAM_BYTES, OOB_BYTES,
+    Refresh, Setup, WearLevelling,
 };
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
+use aster_parties::VictimPolicy;
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
@@ -15,6 +17,7 @@ use aster_ports::host::{
 };
 use aster_ports::medium::{Nvram, SharedNvram};
 use aster_units::{Content, Duration, Frequency, Geometry, Rng, SECTOR_BYTES};
+use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -45,7 +48,6 @@ pub fn config(content: Content) -> FtlConfig {
         command_slots: 16,
         auto_completion: false,
         partial_reads: true,
-        assigner: Assigner::ChannelFirst,
         gc_reserve_blocks: 1,
         gc_free_blocks: 2,
         gc_depth: 2,
@@ -165,6 +167,21 @@ impl Front {
     }
 }
 
+/// Who decides for a drive.
+#[derive(Clone, Copy, Default)]
+pub struct Decisions {
+    pub cost_benefit: bool,
+    pub assigner: Assigner,
+}
+
+impl Decisions {
+    fn of(self, config: FtlConfig) -> Setup {
+        let victims: Box<dyn VictimPolicy> =
+            if self.cost_benefit { Box::new(CostBenefit) } else { Box::new(Greedy) };
+        Setup::new(config, victims, &self.assigner).unwrap()
+    }
+}
+
 /// A drive under power.
 pub struct Bench {
     pub exec: Exec,
@@ -173,14 +190,21 @@ pub struct Bench {
     pub nvram: SharedNvram,
     pub ftl: FtlHandle,
     pub recorder: Recorder,
+    decisions: Decisions,
     front: Rc<Front>,
 }
 
 impl Bench {
     pub fn fresh(config: FtlConfig) -> Bench {
-        Bench::power_on(config, Cells::new(config.geometry, 1), Nvram::volatile(NVRAM_BYTES))
+        Bench::deciding(Decisions::default(), config)
+    }
+    pub fn deciding(by: Decisions, config: FtlConfig) -> Bench {
+        Bench::powered(by, config, Cells::new(config.geometry, 1), Nvram::volatile(NVRAM_BYTES))
     }
     pub fn power_on(config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Bench {
+        Bench::powered(Decisions::default(), config, cells, nvram)
+    }
+    pub fn powered(decisions: Decisions, config: FtlConfig, cells: SharedCells, nvram: SharedNvram) -> Bench {
         let exec = Exec::new();
         let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
         let dram = Dram::new(
@@ -220,16 +244,18 @@ impl Bench {
         front.id.set(Some(id));
         host.attach(id);
         let recorder = Recorder::default();
-        let ftl = Ftl::start(&core, config, dram, host, flash, nvram.clone(), recorder.clone()).unwrap();
-        Bench { exec, config, cells, nvram, ftl, recorder, front }
+        let setup = decisions.of(config);
+        let ftl = Ftl::start(&core, setup, dram, host, flash, nvram.clone(), recorder.clone()).unwrap();
+        Bench { exec, config, cells, nvram, ftl, recorder, decisions, front }
     }
     /// Cuts the power, whatever is going on, and switches it on again.
     pub fn restart(self) -> Bench {
-        let (config, cells, nvram) = (self.config, self.cells.clone(), self.nvram.clone());
+        let (by, config, cells, nvram) =
+            (self.decisions, self.config, self.cells.clone(), self.nvram.clone());
         drop(self);
         cells.borrow_mut().cut_off(config.pages_per_word_line);
         nvram.power_off();
-        Bench::power_on(config, cells, nvram)
+        Bench::powered(by, config, cells, nvram)
     }
     pub fn capacity(&self) -> u64 {
         u64::from(self.ftl.logical_pages()) * u64::from(self.config.geometry.page_bytes)

@@ -2,8 +2,8 @@
 
 use super::{Answer, Reply};
 use crate::controller::Controller;
-use crate::ports::Ports;
-use crate::slots::Stage;
+use crate::ports::ControllerPorts;
+use crate::slots::CommandStage;
 use aster_wire::nvme::Status;
 use aster_wire::nvme::admin::AbortDword10;
 
@@ -15,11 +15,11 @@ const NOT_ABORTED: u32 = 1;
 
 impl Controller {
     /// `own` is the Abort's slot: its host may name it, too, but it ends as it does.
-    pub(super) fn abort(&mut self, ports: &mut Ports, own: u16, command: AbortDword10) -> Answer {
+    pub(super) fn abort(&mut self, ports: &mut ControllerPorts, own: u16, command: AbortDword10) -> Answer {
         let found = self.slots.ids().find(|&id| {
             let slot = &self.slots[id];
             id != own
-                && !matches!(slot.stage, Stage::Free | Stage::Answered)
+                && !matches!(slot.stage, CommandStage::Free | CommandStage::CompletedEarly)
                 && !slot.orphan
                 && slot.queue == command.sq_id()
                 && slot.sqe.cid() == command.cid()
@@ -30,17 +30,13 @@ impl Controller {
         };
         let slot = &mut self.slots[id];
         match slot.stage {
-            Stage::AwaitsEvent => {
+            CommandStage::AwaitsEvent => {
                 self.events.forget(id);
                 self.finish(ports, id, Status::ABORT_REQUESTED, 0);
                 Ok(Reply::Done(0))
             }
-            // An I/O command on its way here ends when it arrives.
-            Stage::List | Stage::Fetched => {
-                slot.abort = true;
-                Ok(Reply::Done(0))
-            }
-            Stage::Scratch if slot.queue != 0 => {
+            // What is still on its way here ends when it arrives.
+            CommandStage::List | CommandStage::Fetched | CommandStage::Fetching => {
                 slot.abort = true;
                 Ok(Reply::Done(0))
             }

@@ -16,8 +16,9 @@
 use super::{Answer, Reply, refuse};
 use crate::config::HostIfConfig;
 use crate::controller::Controller;
+use crate::features::{ALL_SENSORS, COMPOSITE, Features};
 use crate::nvm::NSID;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::{GetFeatures, SetFeatures};
 use aster_wire::nvme::features::{
     ArbitrationFeature, AsyncEventConfiguration, ErrorRecovery, FeatureCapabilities, FeatureId,
@@ -26,15 +27,6 @@ use aster_wire::nvme::features::{
 };
 use aster_wire::nvme::{NSID_ALL, Sqe, Status};
 
-/// WCTEMP: 70 °C, the value that the standard recommends (NVMe 1.4 §5.15.2.2).
-pub(super) const WARNING_KELVINS: u16 = 343;
-/// CCTEMP: 80 °C.
-pub(super) const CRITICAL_KELVINS: u16 = 353;
-
-/// TMPSEL: the composite temperature, the only one there is.
-const COMPOSITE: u8 = 0;
-/// TMPSEL of Set Features: all sensors.
-const ALL_SENSORS: u8 = 15;
 /// SMART warnings that can happen here: all but those of a memory backup and of a persistent memory region.
 const WARNINGS_POSSIBLE: u8 = 0b0_1111;
 
@@ -48,71 +40,6 @@ const NOTICES: u32 = AsyncEventConfiguration(0)
     .with_lba_status(true)
     .with_endurance_group(true)
     .0;
-
-/// The values in force.
-#[derive(Debug)]
-pub(crate) struct Features {
-    pub arbitration: ArbitrationFeature,
-    power: PowerManagement,
-    pub over_temperature: u16,
-    pub under_temperature: u16,
-    /// Recovery never takes 100 ms here, so every time limit is kept.
-    error_recovery: ErrorRecovery,
-    pub write_cache: VolatileWriteCache,
-    pub queues: NumberOfQueues,
-    pub coalescing: InterruptCoalescing,
-    /// One block is written atomically whatever the host asks (AWUN = AWUPF = 0).
-    atomicity: WriteAtomicityNormal,
-    pub events: AsyncEventConfiguration,
-}
-
-impl Features {
-    /// The defaults.
-    pub fn new(config: &HostIfConfig) -> Self {
-        Features {
-            arbitration: ArbitrationFeature(0).with_burst(config.arbitration_burst_log2),
-            power: PowerManagement(0),
-            over_temperature: WARNING_KELVINS,
-            under_temperature: 0,
-            error_recovery: ErrorRecovery(0),
-            write_cache: VolatileWriteCache(0).with_enabled(config.volatile_write_cache),
-            queues: NumberOfQueues::of(config.queue_pairs, config.queue_pairs),
-            coalescing: InterruptCoalescing(0),
-            atomicity: WriteAtomicityNormal(0),
-            events: AsyncEventConfiguration(0),
-        }
-    }
-
-    /// A value as Get Features returns it. `dword11` names what it is about, `coalescing_disabled` is the
-    /// state of the vector that it names, if there is one.
-    fn value(&self, feature: FeatureId, dword11: u32, coalescing_disabled: Option<bool>) -> Answer {
-        Ok(Reply::Done(match feature {
-            FeatureId::Arbitration => self.arbitration.0,
-            FeatureId::PowerManagement => self.power.0,
-            FeatureId::TemperatureThreshold => self.threshold(TemperatureThreshold(dword11))?,
-            FeatureId::ErrorRecovery => self.error_recovery.0,
-            FeatureId::VolatileWriteCache => self.write_cache.0,
-            FeatureId::NumberOfQueues => self.queues.0,
-            FeatureId::InterruptCoalescing => self.coalescing.0,
-            FeatureId::InterruptVectorConfiguration => {
-                let vector = InterruptVectorConfiguration(dword11).vector();
-                let Some(disabled) = coalescing_disabled else { return refuse(Status::INVALID_FIELD) };
-                InterruptVectorConfiguration(0).with_vector(vector).with_coalescing_disabled(disabled).0
-            }
-            FeatureId::WriteAtomicityNormal => self.atomicity.0,
-            FeatureId::AsyncEventConfiguration => self.events.0,
-            _ => return refuse(Status::INVALID_FIELD),
-        }))
-    }
-
-    fn threshold(&self, asked: TemperatureThreshold) -> Result<u32, Status> {
-        match (asked.sensor(), asked.kind()) {
-            (COMPOSITE, 0) => Ok(self.over_temperature.into()),
-            (COMPOSITE, 1) => Ok(self.under_temperature.into()),
-            _ => refuse(Status::INVALID_FIELD),
-        }
-    }
-}
 
 /// Whether a feature exists here. The write cache has one only where there is a cache (NVMe 1.4 §5.21.1.6).
 fn supported(config: &HostIfConfig, raw: u8) -> Result<FeatureId, Status> {
@@ -158,10 +85,11 @@ impl Controller {
         let dword11 = command.dword11;
         let disabled = self.interrupts.coalescing_disabled(InterruptVectorConfiguration(dword11).vector());
         match select {
-            FeatureSelect::Current => self.features.value(feature, dword11, disabled),
+            FeatureSelect::Current => Ok(Reply::Done(self.features.value(feature, dword11, disabled)?)),
             // What can't be saved has its default as saved value (NVMe 1.4 §5.13).
             FeatureSelect::Default | FeatureSelect::Saved => {
-                Features::new(&self.config).value(feature, dword11, disabled.map(|_| false))
+                let defaults = Features::new(&self.config);
+                Ok(Reply::Done(defaults.value(feature, dword11, disabled.map(|_| false))?))
             }
             FeatureSelect::Capabilities => Ok(Reply::Done(
                 FeatureCapabilities(0)
@@ -172,7 +100,12 @@ impl Controller {
         }
     }
 
-    pub(super) fn set_features(&mut self, ports: &mut Ports, sqe: &Sqe, command: SetFeatures) -> Answer {
+    pub(super) fn set_features(
+        &mut self,
+        ports: &mut ControllerPorts,
+        sqe: &Sqe,
+        command: SetFeatures,
+    ) -> Answer {
         let feature = supported(&self.config, command.control.feature_id())?;
         if command.control.save() {
             return refuse(Status::FEATURE_NOT_SAVEABLE);
@@ -190,7 +123,7 @@ impl Controller {
         self.set_feature(ports, feature, command.dword11)
     }
 
-    fn set_feature(&mut self, ports: &mut Ports, feature: FeatureId, value: u32) -> Answer {
+    fn set_feature(&mut self, ports: &mut ControllerPorts, feature: FeatureId, value: u32) -> Answer {
         let features = &mut self.features;
         match feature {
             FeatureId::Arbitration => {

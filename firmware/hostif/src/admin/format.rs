@@ -4,13 +4,19 @@
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
 use crate::nvm::NSID;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_ports::host::{HostOp, HostStatus};
 use aster_wire::nvme::admin::{FormatDword10, SecureErase};
 use aster_wire::nvme::{NSID_ALL, Sqe, Status};
 
 impl Controller {
-    pub(super) fn format(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe, command: FormatDword10) -> Answer {
+    pub(super) fn format(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        sqe: &Sqe,
+        command: FormatDword10,
+    ) -> Answer {
         if !matches!(sqe.nsid.get(), NSID | NSID_ALL) {
             return refuse(Status::INVALID_NAMESPACE_OR_FORMAT);
         }

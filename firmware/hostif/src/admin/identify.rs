@@ -1,13 +1,13 @@
 //! Identify (NVMe 1.4 §5.15).
 
 use super::abort::ABORT_LIMIT;
-use super::features::{CRITICAL_KELVINS, WARNING_KELVINS};
 use super::{Answer, Reply, refuse};
 use crate::config::{ASYNC_EVENT_REQUESTS, HostIfConfig};
 use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
+use crate::features::{CRITICAL_KELVINS, WARNING_KELVINS};
 use crate::nvm::NSID;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use alloc::format;
 use alloc::vec::Vec;
 use aster_units::mix64;
@@ -34,7 +34,13 @@ const READS_ZEROES: u8 = 1;
 const LIST_NSID_LIMIT: u32 = 0xffff_fffe;
 
 impl Controller {
-    pub(super) fn identify(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe, command: Identify) -> Answer {
+    pub(super) fn identify(
+        &mut self,
+        ports: &mut ControllerPorts,
+        id: u16,
+        sqe: &Sqe,
+        command: Identify,
+    ) -> Answer {
         let nsid = sqe.nsid.get();
         let Some(structure) = Cns::from_raw(command.control.cns()) else {
             return refuse(Status::INVALID_FIELD);
@@ -60,6 +66,7 @@ impl Controller {
             }
             _ => return refuse(Status::INVALID_FIELD),
         }
+        self.set.identify(structure, scratch);
         Ok(Reply::Data(IDENTIFY_BYTES))
     }
 
@@ -88,14 +95,7 @@ impl Controller {
         c.sqes = QueueEntrySizes::exactly(SQE_LOG2).0;
         c.cqes = QueueEntrySizes::exactly(CQE_LOG2).0;
         c.nn = U32::new(NSID);
-        c.oncs = U16::new(
-            IoSupport(0)
-                .with_compare(true)
-                .with_dataset_management(true)
-                .with_write_zeroes(true)
-                .with_feature_save_select(true)
-                .0,
-        );
+        c.oncs = U16::new(IoSupport(0).with_feature_save_select(true).0);
         c.fna = FormatAttributes(0).with_all_namespaces(true).with_erase_all_namespaces(true).0;
         c.vwc = WriteCacheAttributes(0)
             .with_present(config.volatile_write_cache)

@@ -3,14 +3,14 @@
 use super::{Answer, Reply, refuse};
 use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
-use crate::ports::Ports;
+use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::GetLogPage;
 use aster_wire::nvme::identify::{IDENTIFY_BYTES, ascii_field};
 use aster_wire::nvme::log::{
     ActiveFirmware, CommandEffects, CommandsSupportedLog, ErrorEntry, FirmwareSlotLog, HealthLog, LogId,
     STATISTICS_BYTES,
 };
-use aster_wire::nvme::{AdminOpcode, IoOpcode, NSID_ALL, Sqe, Status};
+use aster_wire::nvme::{AdminOpcode, NSID_ALL, Sqe, Status};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
@@ -20,7 +20,7 @@ const ALONE_IN_NAMESPACE: u8 = 1;
 impl Controller {
     pub(super) fn get_log_page(
         &mut self,
-        ports: &mut Ports,
+        ports: &mut ControllerPorts,
         id: u16,
         sqe: &Sqe,
         command: GetLogPage,
@@ -54,6 +54,7 @@ impl Controller {
             LogId::FirmwareSlot => scratch[..size].copy_from_slice(self.firmware_log().as_bytes()),
             _ => scratch[..size].copy_from_slice(commands_supported(self.doorbells.offered()).as_bytes()),
         }
+        self.set.log_page(log, &mut scratch[..size]);
         // What lies past the log's end is undefined (§5.14): nothing is sent for it.
         let offset = command.offset as usize;
         let bytes = (size - offset).min(command.bytes() as usize);
@@ -73,11 +74,14 @@ impl Controller {
     }
 }
 
-/// Commands supported and effects (NVMe 1.4 §5.14.1.5).
+/// Commands supported and effects (NVMe 1.4 §5.14.1.5): those of the admin queue. The command set knows the
+/// others.
 fn commands_supported(doorbell_buffer: bool) -> CommandsSupportedLog {
     let plain = CommandEffects(0).with_supported(true);
-    let writes = plain.with_block_content_change(true);
-    let formats = writes.with_namespace_capability_change(true).with_exclusion(ALONE_IN_NAMESPACE);
+    let formats = plain
+        .with_block_content_change(true)
+        .with_namespace_capability_change(true)
+        .with_exclusion(ALONE_IN_NAMESPACE);
     let mut log = CommandsSupportedLog::default();
     for opcode in [
         AdminOpcode::DeleteIoSq,
@@ -97,15 +101,5 @@ fn commands_supported(doorbell_buffer: bool) -> CommandsSupportedLog {
         log.admin[usize::from(AdminOpcode::DoorbellBufferConfig.raw())] = U32::new(plain.0);
     }
     log.admin[usize::from(AdminOpcode::FormatNvm.raw())] = U32::new(formats.0);
-    for (opcode, effects) in [
-        (IoOpcode::Flush, plain),
-        (IoOpcode::Read, plain),
-        (IoOpcode::Compare, plain),
-        (IoOpcode::Write, writes),
-        (IoOpcode::WriteZeroes, writes),
-        (IoOpcode::DatasetManagement, writes),
-    ] {
-        log.io[usize::from(opcode.raw())] = U32::new(effects.0);
-    }
     log
 }

@@ -1,18 +1,17 @@
 //! Admin commands (NVMe 1.4 §5).
 
 mod abort;
-pub(crate) mod aer;
+mod aer;
+mod doorbells;
 mod features;
 mod format;
+mod health;
 mod identify;
 mod log;
 mod queues;
 
-pub(crate) use features::Features;
-
 use crate::controller::Controller;
-use crate::ports::Ports;
-use aster_ports::host::DmaDirection;
+use crate::ports::ControllerPorts;
 use aster_wire::nvme::admin::AdminCommand;
 use aster_wire::nvme::{Sqe, Status};
 
@@ -35,12 +34,15 @@ const fn refuse<T>(status: Status) -> Result<T, Status> {
 }
 
 impl Controller {
-    pub(crate) fn start_admin(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn start_admin(&mut self, ports: &mut ControllerPorts, id: u16) {
+        if self.start_own_admin(ports, id) {
+            return;
+        }
         let sqe = self.slots[id].sqe;
         let sent = match self.execute_admin(ports, id, &sqe) {
             Ok(Reply::Done(result)) => return self.finish(ports, id, Status::SUCCESS, result.into()),
             Ok(Reply::Later) => return,
-            Ok(Reply::Data(bytes)) => self.move_scratch(ports, id, DmaDirection::ToHost, bytes),
+            Ok(Reply::Data(bytes)) => self.send_scratch(ports, id, bytes),
             Err(status) => Err(status),
         };
         if let Err(status) = sent {
@@ -48,7 +50,7 @@ impl Controller {
         }
     }
 
-    fn execute_admin(&mut self, ports: &mut Ports, id: u16, sqe: &Sqe) -> Answer {
+    fn execute_admin(&mut self, ports: &mut ControllerPorts, id: u16, sqe: &Sqe) -> Answer {
         match AdminCommand::decode(sqe).map_err(|e| e.status())? {
             AdminCommand::CreateIoCq(command) => self.create_completion_queue(sqe, command),
             AdminCommand::CreateIoSq(command) => self.create_submission_queue(sqe, command),
@@ -70,7 +72,7 @@ impl Controller {
     }
 
     /// The slot's scratch memory, zeroed, to build a data structure in.
-    fn scratch<'a>(&self, ports: &'a mut Ports, id: u16) -> &'a mut [u8] {
+    fn scratch<'a>(&self, ports: &'a mut ControllerPorts, id: u16) -> &'a mut [u8] {
         let at = self.layout.scratch(id);
         let scratch = &mut ports.sram[at..at + crate::config::SCRATCH_BYTES];
         scratch.fill(0);

@@ -3,8 +3,8 @@
 use super::{Answer, Reply, refuse};
 use crate::config::PAGE_BYTES;
 use crate::controller::Controller;
-use crate::ports::Ports;
-use crate::slots::Stage;
+use crate::ports::ControllerPorts;
+use crate::slots::CommandStage;
 use aster_wire::nvme::admin::{CreateIoCq, CreateIoSq, QueueDword10};
 use aster_wire::nvme::{Sqe, Status};
 
@@ -74,7 +74,7 @@ impl Controller {
         Ok(Reply::Done(0))
     }
 
-    pub(super) fn delete_completion_queue(&mut self, ports: &Ports, id: u16) -> Answer {
+    pub(super) fn delete_completion_queue(&mut self, ports: &ControllerPorts, id: u16) -> Answer {
         let index = usize::from(id);
         let Some(queue) = self.completion.get_mut(index).filter(|q| id != 0 && q.exists) else {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
@@ -92,7 +92,7 @@ impl Controller {
     }
 
     /// Commands of the queue end without entries; the deletion completes when none of them has DMA in flight.
-    pub(super) fn delete_submission_queue(&mut self, ports: &Ports, slot: u16, id: u16) -> Answer {
+    pub(super) fn delete_submission_queue(&mut self, ports: &ControllerPorts, slot: u16, id: u16) -> Answer {
         let index = usize::from(id);
         let Some(queue) = self.submission.get_mut(index).filter(|q| id != 0 && q.exists) else {
             return refuse(Status::INVALID_QUEUE_IDENTIFIER);
@@ -108,7 +108,7 @@ impl Controller {
             }
         }
         self.pause.forget_queue(id);
-        self.slots[slot].stage = Stage::Deleting;
+        self.slots[slot].stage = CommandStage::Deleting;
         if in_flight == 0 {
             self.end_deletion(id);
             return Ok(Reply::Done(0));
@@ -124,7 +124,7 @@ impl Controller {
     }
 
     /// Completes a deletion that waited for the queue's DMA to end.
-    pub(crate) fn check_deletion(&mut self, ports: &mut Ports, id: u16) {
+    pub(crate) fn check_deletion(&mut self, ports: &mut ControllerPorts, id: u16) {
         let queue = &self.submission[usize::from(id)];
         if queue.in_flight == 0
             && let Some(slot) = queue.deletion

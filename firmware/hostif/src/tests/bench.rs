@@ -1,17 +1,19 @@
 //! A test bench: host memory, link, FTL, and the few driver habits that the tests need.
 
 use crate::config::BlockSize;
-use crate::{FrontEnd, History, HostIfConfig, Nvm};
+use crate::{HostIfConfig, Nvm, NvmeFrontEnd};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Exec, Handler};
-use aster_parties::CommandSet;
+use aster_parties::{CommandSet, History};
 use aster_ports::dram::{Dram, SharedDram};
-use aster_ports::host::{CommandPort, Completion, DmaDirection, DmaRequest, HostCommand, HostOp, HostStatus};
+use aster_ports::host::{
+    CommandPort, Completion, DmaDirection, DmaPart, DmaRequest, HostCommand, HostOp, HostStatus,
+};
 use aster_ports::link::{BadAddress, HostMemory, LinkOp, LinkPort, carry_out};
 use aster_units::{BufferId, Content, Duration, Instant};
 use aster_wire::nvme::admin::{
@@ -113,7 +115,16 @@ pub struct Ftl {
     /// The byte of a read's data that is lost.
     pub lost: Cell<Option<u64>>,
     next_buffer: Cell<u32>,
+    /// By unit: what came beside its data.
+    pub metadata: RefCell<BTreeMap<u64, Vec<u8>>>,
+    /// By unit: its state as vectors report it.
+    pub states: RefCell<BTreeMap<u64, u8>>,
+    /// The unit that vectors fail at.
+    pub broken: Cell<Option<u64>>,
 }
+
+/// Bytes that the vectors of tests have beside each unit.
+pub const METADATA_BYTES: u32 = 16;
 
 impl Ftl {
     async fn serve(self: Rc<Self>) {
@@ -123,15 +134,16 @@ impl Ftl {
                 self.exec.sleep(Duration::from_micros(1)).await;
             }
             self.seen.borrow_mut().push(command);
-            let status = match self.outcome.get() {
-                HostStatus::Success => self.execute(command).await,
-                other => other,
+            let (status, result) = match self.outcome.get() {
+                HostStatus::Success if command.op.has_addresses() => self.vector(command).await,
+                HostStatus::Success => (self.execute(command).await, 0),
+                other => (other, 0),
             };
             if !self.lingers.get().is_zero() {
                 self.exec.sleep(self.lingers.get()).await;
             }
             let failed_at = self.failed_at.get();
-            self.port.complete(Completion { id: command.id, status, result: 0, failed_at });
+            self.port.complete(Completion { id: command.id, status, result, failed_at });
         }
     }
 
@@ -150,8 +162,99 @@ impl Ftl {
             }
             HostOp::Format { .. } => self.disk.borrow_mut().fill(0),
             HostOp::Flush | HostOp::Shutdown => {}
+            _ => unreachable!("a vector"),
         }
         HostStatus::Success
+    }
+
+    /// A command that names its units one by one: status, and a bit for each that failed.
+    async fn vector(&self, command: HostCommand) -> (HostStatus, u64) {
+        let addresses: Vec<_> = (0..).map_while(|n| self.port.address(command.id, n)).map(|a| a.0).collect();
+        assert_eq!(addresses.len(), self.port.address_count(command.id));
+        match command.op {
+            HostOp::Report(_) => {
+                let from = addresses[0] + command.offset;
+                let bytes = {
+                    let states = self.states.borrow();
+                    let state = |n| states.get(&n).copied().unwrap_or_default();
+                    (from..from + command.length).map(state).collect::<Vec<_>>()
+                };
+                self.dram.borrow_mut().page_mut(BufferId(0))[..bytes.len()].copy_from_slice(&bytes);
+                let moved = self.move_part(&command, DmaPart::Data, 0, bytes.len() as u32).await;
+                return (if moved { HostStatus::Success } else { HostStatus::DataTransfer }, 0);
+            }
+            HostOp::SetBlockState(state) => {
+                self.states.borrow_mut().extend(addresses.iter().map(|&unit| (unit, state as u8)));
+                return (HostStatus::Success, 0);
+            }
+            HostOp::VectorCopy => {
+                let (from, to) = addresses.split_at(addresses.len() / 2);
+                let mut metadata = self.metadata.borrow_mut();
+                for (from, to) in from.iter().zip(to) {
+                    let copied = metadata.get(from).cloned().unwrap_or_default();
+                    metadata.insert(*to, copied);
+                }
+                return (HostStatus::Success, 0);
+            }
+            _ => {}
+        }
+        let mut failed = 0;
+        for (n, &unit) in addresses.iter().enumerate() {
+            if self.broken.get() == Some(unit) {
+                failed |= 1 << n;
+                continue;
+            }
+            if command.op == HostOp::VectorErase {
+                self.metadata.borrow_mut().remove(&unit);
+            } else if !self.move_unit(&command, n as u32, unit, addresses.len() as u32).await {
+                return (HostStatus::DataTransfer, failed);
+            }
+        }
+        (if failed == 0 { HostStatus::Success } else { HostStatus::UnrecoveredRead }, failed)
+    }
+    /// Data and metadata of a unit, by way of buffer 0.
+    async fn move_unit(&self, command: &HostCommand, n: u32, unit: u64, units: u32) -> bool {
+        let bytes = command.length as u32 / units;
+        let at = unit as usize * bytes as usize..(unit as usize + 1) * bytes as usize;
+        let reads = command.op == HostOp::VectorRead;
+        if reads {
+            let disk = self.disk.borrow();
+            self.dram.borrow_mut().page_mut(BufferId(0))[..bytes as usize].copy_from_slice(&disk[at.clone()]);
+        }
+        if !self.move_part(command, DmaPart::Data, n * bytes, bytes).await {
+            return false;
+        }
+        if reads {
+            let beside = self.metadata.borrow().get(&unit).cloned().unwrap_or_default();
+            self.dram.borrow_mut().page_mut(BufferId(0))[..beside.len()].copy_from_slice(&beside);
+        } else {
+            let dram = self.dram.borrow();
+            self.disk.borrow_mut()[at].copy_from_slice(&dram.page(BufferId(0))[..bytes as usize]);
+        }
+        if !self.move_part(command, DmaPart::Metadata, n * METADATA_BYTES, METADATA_BYTES).await {
+            return false;
+        }
+        if !reads {
+            let beside = self.dram.borrow().page(BufferId(0))[..METADATA_BYTES as usize].to_vec();
+            self.metadata.borrow_mut().insert(unit, beside);
+        }
+        true
+    }
+    async fn move_part(&self, command: &HostCommand, part: DmaPart, offset: u32, length: u32) -> bool {
+        let to_host = matches!(command.op, HostOp::VectorRead | HostOp::Report(_));
+        let direction = if to_host { DmaDirection::ToHost } else { DmaDirection::FromHost };
+        let buffer = BufferId(0);
+        let request = DmaRequest {
+            command: command.id,
+            direction,
+            part,
+            offset,
+            buffer,
+            buffer_offset: 0,
+            length,
+            after: None,
+        };
+        self.port.dma(request).await.is_ok()
     }
 
     async fn transfer(&self, command: HostCommand) -> HostStatus {
@@ -176,6 +279,7 @@ impl Ftl {
             let request = DmaRequest {
                 command: command.id,
                 direction: if reads { DmaDirection::ToHost } else { DmaDirection::FromHost },
+                part: DmaPart::Data,
                 offset: done as u32,
                 buffer,
                 buffer_offset: within as u32,
@@ -215,7 +319,7 @@ struct Pair {
 /// A controller with everything around it.
 pub struct Bench {
     pub exec: Exec,
-    pub front: Rc<FrontEnd>,
+    pub front: Rc<NvmeFrontEnd>,
     pub ftl: Rc<Ftl>,
     pub memory: Memory,
     pub dram: SharedDram,
@@ -245,7 +349,7 @@ impl Bench {
         let dram = Dram::new(Content::Full, 4, 0, BUFFERS, 0, config.sram_bytes());
         let namespace_bytes = config.namespace_bytes as usize;
         let recorder = Recorder::default();
-        let front = FrontEnd::start(&exec, config, set, &link, &port, &dram, &recorder).unwrap();
+        let front = NvmeFrontEnd::start(&exec, config, set, &link, &port, &dram, &recorder).unwrap();
         let ftl = Rc::new(Ftl {
             exec: exec.clone(),
             port,
@@ -258,6 +362,9 @@ impl Bench {
             lingers: Cell::new(Duration::ZERO),
             lost: Cell::new(None),
             next_buffer: Cell::new(0),
+            metadata: RefCell::default(),
+            states: RefCell::default(),
+            broken: Cell::new(None),
         });
         for _ in 0..8 {
             exec.spawn(ftl.clone().serve());

@@ -1,115 +1,390 @@
-//! The controller with a command set that isn't NVM: vectors of single blocks, as an open-channel drive's
-//! are.
+//! The controller with a command set that isn't NVM: vectors of single blocks with metadata, and admin
+//! commands, a log page and a feature of its own, as an open-channel drive has them.
 
-use super::bench::{Bench, DATA, config};
+use super::bench::{Bench, DATA, METADATA_BYTES, config};
+use super::pause::Disk;
 use crate::Nvm;
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_parties::{CommandSet, Decoded, Namespace};
-use aster_ports::host::{ByteRange, CommandId, CommandPort, Completion, HostCommand, HostOp, HostStatus};
+use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Source, status_of};
+use aster_ports::host::{
+    BlockState, Completion, HostCommand, HostOp, HostStatus, ReportKind, VECTOR_MAX, VectorAddress,
+};
+use aster_wire::nvme::admin::{
+    AbortDword10, AdminCommand, GetFeatures, GetFeaturesDword10, GetLogPage, Identify, IdentifyDword10,
+    SetFeatures, SetFeaturesDword10,
+};
+use aster_wire::nvme::identify::{Cns, IdentifyController};
 use aster_wire::nvme::io::{BlockRange, IoCommand};
-use aster_wire::nvme::{Sqe, Status};
+use aster_wire::nvme::log::{CommandsSupportedLog, LogId};
+use aster_wire::nvme::status::StatusType;
+use aster_wire::nvme::{IoOpcode, Sqe, Status};
+use zerocopy::FromBytes;
 
-/// Forgets blocks one by one: dword 12 has how many, less one, the data pointer their numbers, eight bytes
-/// each.
-const VECTOR_FORGET: u8 = 0x90;
-/// Says how many blocks there are.
-const COUNT: u8 = 0x91;
+const ERASE: u8 = 0x90;
+const WRITE: u8 = 0x91;
+const READ: u8 = 0x92;
+const COPY: u8 = 0x93;
+const IDENTITY: u8 = 0xe2;
+const SET_STATE: u8 = 0xf1;
+const STATES: u8 = 0xf2;
+/// A log page, and a feature: reads that nearly failed say so.
+const CHUNKS: u8 = 0xca;
+const NEARLY: Status = Status::new(StatusType::Vendor, 0);
 const ADDRESS_BYTES: usize = 8;
-const ADDRESSES_MAX: u32 = 64;
+/// Where lists of addresses and metadata lie.
+const LIST: u64 = DATA + 0x10_0000;
+const LIST_TO: u64 = LIST + 0x1000;
+const BESIDE: u64 = LIST + 0x2000;
 
 #[derive(Debug, Default)]
 struct Vectors {
-    forgotten: u64,
+    warns: bool,
+}
+
+fn pointer(sqe: &Sqe, low: usize) -> u64 {
+    u64::from(sqe.dword(low)) | u64::from(sqe.dword(low + 1)) << 32
+}
+fn count(sqe: &Sqe) -> usize {
+    sqe.dword(12) as usize + 1
+}
+
+/// What goes to the translation once the addresses are there.
+fn vector(issued: &Issued, addresses: impl Iterator<Item = u64> + Clone) -> Result<Decoded, Status> {
+    let &Issued { id, sqe, namespace, .. } = issued;
+    if addresses.clone().any(|address| address >= namespace.blocks) {
+        return Err(Status::LBA_OUT_OF_RANGE);
+    }
+    issued.commands.set_addresses(id, addresses.map(VectorAddress));
+    let command = |op, length| HostCommand { id, op, offset: 0, length, fua: false };
+    let units = count(sqe) as u64;
+    let moves = |op| Decoded::TransferWithMetadata {
+        command: command(op, units << namespace.block_bytes_log2),
+        bytes: units as u32 * METADATA_BYTES,
+    };
+    Ok(match (issued.from, sqe.opcode()) {
+        (Source::Io, READ) => moves(HostOp::VectorRead),
+        (Source::Io, WRITE) => moves(HostOp::VectorWrite),
+        (Source::Io, ERASE) => Decoded::Forward(command(HostOp::VectorErase, 0)),
+        (Source::Io, COPY) => Decoded::Forward(command(HostOp::VectorCopy, 0)),
+        (Source::Admin, SET_STATE) => {
+            Decoded::Forward(command(HostOp::SetBlockState(BlockState::GrownBad), 0))
+        }
+        _ => unreachable!("only these are fetched for"),
+    })
 }
 
 impl CommandSet for Vectors {
-    fn decode(&mut self, _: CommandId, sqe: &Sqe, namespace: &Namespace) -> Result<Decoded, Status> {
-        let count = sqe.dwords_10_15[2].get() + 1;
-        match sqe.opcode() {
-            COUNT => Ok(Decoded::Done { result: namespace.blocks << 32 }),
-            VECTOR_FORGET if count <= ADDRESSES_MAX => {
-                Ok(Decoded::Fetch { bytes: (count as usize * ADDRESS_BYTES) as u16 })
+    fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
+        let sqe = issued.sqe;
+        if !matches!(sqe.opcode(), READ | WRITE | ERASE | COPY) {
+            return Err(Status::INVALID_OPCODE);
+        }
+        match count(sqe) {
+            // One address stands in the command itself.
+            1 if sqe.opcode() != COPY => vector(issued, core::iter::once(pointer(sqe, 10))),
+            units if units <= VECTOR_MAX => {
+                let bytes = (units * ADDRESS_BYTES) as u16;
+                Ok(Decoded::Fetch { from: ListAt::Address(pointer(sqe, 10)), bytes })
             }
-            VECTOR_FORGET => Err(Status::INVALID_FIELD),
-            _ => Err(Status::INVALID_OPCODE),
+            _ => Err(Status::INVALID_FIELD),
         }
     }
-    fn fetched(
-        &mut self,
-        id: CommandId,
-        _: &Sqe,
-        bytes: &[u8],
-        commands: &CommandPort,
-        namespace: &Namespace,
-    ) -> Result<Decoded, Status> {
+    fn admin(&mut self, issued: &Issued, scratch: &mut [u8]) -> Option<Result<AdminAnswer, Status>> {
+        let &Issued { id, sqe, commands, .. } = issued;
+        let report = |kind, offset, length| {
+            commands.set_addresses(id, core::iter::once(VectorAddress(pointer(sqe, 10))));
+            let op = HostOp::Report(kind);
+            AdminAnswer::Decoded(Decoded::Transfer(HostCommand { id, op, offset, length, fua: false }))
+        };
+        let answer = match (sqe.opcode(), AdminCommand::decode(sqe)) {
+            (IDENTITY, _) => {
+                scratch[..4].copy_from_slice(b"\x01vec");
+                AdminAnswer::Data { bytes: scratch.len() as u16 }
+            }
+            (SET_STATE, _) => {
+                let bytes = (count(sqe) * ADDRESS_BYTES) as u16;
+                AdminAnswer::Decoded(Decoded::Fetch { from: ListAt::DataPointer, bytes })
+            }
+            (STATES, _) => report(ReportKind::BlockStates, 0, 256),
+            (_, Ok(AdminCommand::GetLogPage(log))) if log.control.log_id() == CHUNKS => {
+                commands.set_addresses(id, core::iter::once(VectorAddress(0)));
+                let op = HostOp::Report(ReportKind::Chunks);
+                let command = HostCommand { id, op, offset: log.offset, length: log.bytes(), fua: false };
+                AdminAnswer::Decoded(Decoded::Transfer(command))
+            }
+            (_, Ok(AdminCommand::SetFeatures(set))) if set.control.feature_id() == CHUNKS => {
+                self.warns = set.dword11 & 1 == 1;
+                AdminAnswer::Decoded(Decoded::Done { result: 0 })
+            }
+            (_, Ok(AdminCommand::GetFeatures(get))) if get.control.feature_id() == CHUNKS => {
+                AdminAnswer::Decoded(Decoded::Done { result: self.warns.into() })
+            }
+            _ => return None,
+        };
+        Some(Ok(answer))
+    }
+    fn fetched(&mut self, issued: &Issued, bytes: &[u8]) -> Result<Decoded, Status> {
         let (addresses, _) = bytes.as_chunks::<ADDRESS_BYTES>();
-        let addresses = addresses.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        if addresses.clone().any(|address| address >= namespace.blocks) {
-            return Err(Status::LBA_OUT_OF_RANGE);
+        if issued.sqe.opcode() == COPY && addresses.len() == count(issued.sqe) {
+            return Ok(Decoded::Fetch {
+                from: ListAt::Address(pointer(issued.sqe, 14)),
+                bytes: bytes.len() as u16,
+            });
         }
-        let log2 = namespace.block_bytes_log2;
-        commands.set_ranges(id, addresses.map(|at| ByteRange { offset: at << log2, length: 1 << log2 }));
-        Ok(Decoded::Forward(HostCommand { id, op: HostOp::Deallocate, offset: 0, length: 0, fua: false }))
+        vector(issued, addresses.iter().map(|address| u64::from_le_bytes(*address)))
     }
-    fn completed(&mut self, sqe: &Sqe, ended: &Completion) -> (Status, u64) {
-        if ended.status != HostStatus::Success {
-            return (Status::INTERNAL_ERROR, u64::MAX);
+    fn completed(&mut self, from: Source, _: &Sqe, ended: &Completion) -> (Status, u64) {
+        assert!(from == Source::Io || ended.result == 0, "no admin command of it has a result");
+        match ended.status {
+            HostStatus::UnrecoveredRead if !self.warns => (Status::UNRECOVERED_READ_ERROR, ended.result),
+            HostStatus::UnrecoveredRead => (NEARLY, ended.result),
+            other => (status_of(other), ended.result),
         }
-        self.forgotten += u64::from(sqe.dwords_10_15[2].get()) + 1;
-        (Status::SUCCESS, self.forgotten << 32 | 7)
+    }
+    fn identify(&self, structure: Cns, bytes: &mut [u8]) {
+        if structure == Cns::Namespace {
+            bytes[384] = 1;
+        }
+    }
+    fn reset(&mut self) {
+        self.warns = false;
     }
 }
 
-fn forget(bench: &mut Bench, blocks: &[u64]) -> Sqe {
-    let list: Vec<u8> = blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
-    bench.memory.0[DATA as usize..][..list.len()].copy_from_slice(&list);
-    let mut sqe = Sqe::new(VECTOR_FORGET, 1);
-    sqe.prp1 = DATA.into();
-    sqe.dwords_10_15[2] = (blocks.len() as u32 - 1).into();
-    sqe
-}
-
-#[test]
-fn a_command_set_decodes_fetches_and_says_how_its_commands_have_ended() {
+fn bench() -> Bench {
     let mut bench = Bench::with_set(config(), Box::new(Vectors::default()));
     bench.enable();
     bench.create_pair(1, 64);
-    bench.ftl.disk.borrow_mut().fill(9);
-    let log2 = bench.front.lba_format().log2();
-    let blocks = config().namespace_bytes >> log2;
+    bench
+}
 
-    let sqe = forget(&mut bench, &[3, 17, 5]);
+/// A vector over these units, with a list of its own if there are several.
+fn of(bench: &mut Bench, opcode: u8, units: &[u64]) -> Sqe {
+    let mut sqe = Sqe::new(opcode, 1);
+    (sqe.prp1, sqe.mptr) = (DATA.into(), BESIDE.into());
+    sqe.dwords_10_15[2] = (units.len() as u32 - 1).into();
+    let spba = if units.len() == 1 { units[0] } else { LIST };
+    sqe.dwords_10_15[0] = (spba as u32).into();
+    sqe.dwords_10_15[1] = ((spba >> 32) as u32).into();
+    put(bench, LIST, units);
+    sqe
+}
+fn put(bench: &mut Bench, at: u64, units: &[u64]) {
+    let list: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    bench.memory.0[at as usize..][..list.len()].copy_from_slice(&list);
+}
+fn memory(bench: &Bench, at: u64, bytes: usize) -> Vec<u8> {
+    bench.memory.0[at as usize..][..bytes].to_vec()
+}
+fn fill(bench: &mut Bench, at: u64, bytes: usize, of: impl Fn(usize) -> u8) {
+    bench.memory.0[at as usize..][..bytes].iter_mut().enumerate().for_each(|(n, byte)| *byte = of(n));
+}
+fn result(bench: &mut Bench, sqe: Sqe) -> (Status, u64) {
     let ended = bench.send(1, sqe);
-    assert!(ended.status().is_success());
-    assert_eq!((ended.result.get(), ended.result_high.get()), (7, 3), "its 64 bits, of three blocks");
-    for (block, bytes) in bench.ftl.disk.borrow().chunks(1 << log2).enumerate() {
-        assert_eq!(bytes[0] == 0, [3, 5, 17].contains(&block), "block {block}");
+    (ended.status(), u64::from(ended.result.get()) | u64::from(ended.result_high.get()) << 32)
+}
+
+#[test]
+fn a_vector_moves_data_and_metadata_of_each_unit_it_names() {
+    let mut bench = bench();
+    let block = 1 << bench.front.lba_format().log2();
+    let units: Vec<u64> = (0..VECTOR_MAX as u64).map(|n| 3 + 97 * n).collect();
+    let (bytes, beside) = (units.len() * block, units.len() * METADATA_BYTES as usize);
+    fill(&mut bench, DATA, bytes, |n| (n / block + 1) as u8);
+    fill(&mut bench, BESIDE, beside, |n| !((n / METADATA_BYTES as usize) as u8));
+    // Scattered pages: data lie in neither one run nor in the order of addresses.
+    let pages = bytes as u64 / 4096;
+    let list: Vec<u64> = (1..pages).map(|page| DATA + page * 4096).collect();
+    put(&mut bench, LIST_TO, &list);
+    let with_list = |mut sqe: Sqe| {
+        sqe.prp2 = LIST_TO.into();
+        sqe
+    };
+    let sqe = with_list(of(&mut bench, WRITE, &units));
+    assert_eq!(result(&mut bench, sqe), (Status::SUCCESS, 0));
+    for (n, &unit) in units.iter().enumerate() {
+        assert_eq!(bench.ftl.disk.borrow()[unit as usize * block], n as u8 + 1, "unit {unit}");
+        assert_eq!(bench.ftl.metadata.borrow()[&unit], [!(n as u8); METADATA_BYTES as usize]);
     }
-    // Nothing to do for the translation.
-    let seen = bench.ftl.seen.borrow().len();
-    let counted = bench.send(1, Sqe::new(COUNT, 1));
-    assert!(counted.status().is_success() && u64::from(counted.result_high.get()) == blocks);
-    assert_eq!(bench.ftl.seen.borrow().len(), seen);
+    fill(&mut bench, DATA, bytes, |_| 0);
+    fill(&mut bench, BESIDE, beside, |_| 0);
+    let sqe = with_list(of(&mut bench, READ, &units));
+    assert_eq!(result(&mut bench, sqe), (Status::SUCCESS, 0));
+    assert!(memory(&bench, DATA, bytes).chunks(block).enumerate().all(|(n, b)| b[block - 1] == n as u8 + 1));
+    let metadata = memory(&bench, BESIDE, beside);
+    assert!(metadata.chunks(METADATA_BYTES as usize).enumerate().all(|(n, b)| b[15] == !(n as u8)));
 
-    // What it refuses before the fetch and after it, and what only another set knows.
-    let sqe = forget(&mut bench, &[1, blocks]);
+    // One unit has its address in the command, and a copy two lists.
+    let sqe = of(&mut bench, READ, &units[7..8]);
+    assert_eq!(result(&mut bench, sqe), (Status::SUCCESS, 0));
+    assert_eq!(memory(&bench, DATA, 1)[0], 8);
+    let mut sqe = of(&mut bench, COPY, &units[..2]);
+    put(&mut bench, LIST_TO, &[1, 2]);
+    sqe.dwords_10_15[4] = (LIST_TO as u32).into();
+    assert_eq!(result(&mut bench, sqe), (Status::SUCCESS, 0));
+    assert_eq!(bench.ftl.metadata.borrow()[&2], bench.ftl.metadata.borrow()[&units[1]]);
+    // What failed stands in the result's 64 bits.
+    bench.ftl.broken.set(Some(units[40]));
+    let sqe = of(&mut bench, ERASE, &units);
+    assert_eq!(result(&mut bench, sqe), (Status::UNRECOVERED_READ_ERROR.with_more(true), 1 << 40));
+    assert_eq!(bench.ftl.metadata.borrow().keys().copied().collect::<Vec<_>>(), [1, 2, units[40]]);
+}
+
+#[test]
+fn what_is_no_vector_gets_a_status_and_never_reaches_the_translation() {
+    let mut bench = bench();
+    let blocks = config().namespace_bytes >> bench.front.lba_format().log2();
+    let sqe = of(&mut bench, ERASE, &[1, blocks]);
     assert!(bench.status(1, sqe).is(Status::LBA_OUT_OF_RANGE));
-    let mut sqe = forget(&mut bench, &[1]);
-    sqe.dwords_10_15[2] = ADDRESSES_MAX.into();
+    let sqe = of(&mut bench, ERASE, &[blocks]);
+    assert!(bench.status(1, sqe).is(Status::LBA_OUT_OF_RANGE));
+    let sqe = of(&mut bench, ERASE, &[0; VECTOR_MAX + 1]);
     assert!(bench.status(1, sqe).is(Status::INVALID_FIELD));
+    let mut sqe = of(&mut bench, WRITE, &[5, 6]);
+    sqe.mptr = (BESIDE + 2).into();
+    assert!(bench.status(1, sqe).is(Status::INVALID_FIELD), "metadata begin at a dword");
+    let mut sqe = of(&mut bench, ERASE, &[1, 2]);
+    sqe.dwords_10_15[1] = u32::MAX.into();
+    assert!(bench.status(1, sqe).is(Status::DATA_TRANSFER_ERROR), "no list is there");
     let read = IoCommand::Read(BlockRange::new(0, 1)).to_sqe(1, 0, DATA, 0);
-    assert!(bench.status(1, read).is(Status::INVALID_OPCODE));
+    assert!(bench.status(1, read).is(Status::INVALID_OPCODE), "that is NVM's");
+    assert!(bench.ftl.seen.borrow().is_empty());
+    // Metadata that can't be reached are an error like data that can't.
+    let mut sqe = of(&mut bench, WRITE, &[5, 6]);
+    sqe.mptr = (u64::MAX - 3).into();
+    assert!(bench.status(1, sqe).is(Status::DATA_TRANSFER_ERROR));
+
+    // Its list is on its way when the host takes it back.
+    let seen = bench.ftl.seen.borrow().len();
+    bench.hold_link = true;
+    let sqe = of(&mut bench, ERASE, &[1, 2]);
+    let cid = bench.push(1, sqe);
+    bench.ring(1);
+    bench.run();
+    bench.carry_out_one();
+    bench.run();
+    let abort = AdminCommand::Abort(AbortDword10(0).with_sq_id(1).with_cid(cid));
+    let aborted = bench.push(0, abort.to_sqe(0, 0, 0, 0));
+    bench.ring(0);
+    bench.run();
+    bench.set_one_aside();
+    bench.carry_out_one();
+    bench.run();
+    bench.release_link();
+    bench.run();
+    assert_eq!(bench.completion(0, aborted).expect("the Abort ends").result.get(), 0, "it was aborted");
+    assert!(bench.completion(1, cid).expect("so does the vector").status().is(Status::ABORT_REQUESTED));
     assert_eq!(bench.ftl.seen.borrow().len(), seen);
-    // A failure reads as the set says.
-    bench.ftl.outcome.set(HostStatus::WriteFault);
-    let sqe = forget(&mut bench, &[2]);
-    let ended = bench.send(1, sqe);
-    assert!(ended.status().is(Status::INTERNAL_ERROR) && ended.result.get() == u32::MAX);
 
     let mut bench = Bench::with_set(config(), Box::new(Nvm));
     bench.enable();
     bench.create_pair(1, 64);
-    let sqe = forget(&mut bench, &[3]);
+    let sqe = of(&mut bench, ERASE, &[3]);
     assert!(bench.status(1, sqe).is(Status::INVALID_OPCODE), "NVM knows no vectors");
+    let sqe = of(&mut bench, IDENTITY, &[3]);
+    assert!(bench.status(0, sqe).is(Status::INVALID_OPCODE), "nor their admin commands");
+}
+
+#[test]
+fn a_set_answers_admin_commands_log_pages_and_features_of_its_own() {
+    let mut bench = bench();
+    let identity = of(&mut bench, IDENTITY, &[0]);
+    fill(&mut bench, DATA, 4096, |_| 0xee);
+    assert!(bench.status(0, identity).is_success());
+    let mut expected = [0; 4096];
+    expected[..4].copy_from_slice(b"\x01vec");
+    assert_eq!(memory(&bench, DATA, 4096), expected, "and nothing of what the memory held before");
+
+    // States are set by a list at the data pointer, and read by a report of one part or another.
+    let set = of(&mut bench, SET_STATE, &[2, 200]);
+    put(&mut bench, DATA, &[2, 200]);
+    assert!(bench.status(0, set).is_success());
+    let states = of(&mut bench, STATES, &[0]);
+    assert!(bench.status(0, states).is_success());
+    let found = memory(&bench, DATA, 256);
+    let bad = |n: &usize| found[*n] == BlockState::GrownBad as u8;
+    assert_eq!((0..256).filter(bad).collect::<Vec<_>>(), [2, 200]);
+    let log = GetLogPage { offset: 196, ..GetLogPage::new(CHUNKS, 3) };
+    assert!(bench.status(0, AdminCommand::GetLogPage(log).to_sqe(0, 0, DATA, 0)).is_success());
+    assert_eq!(memory(&bench, DATA, 12)[4], BlockState::GrownBad as u8);
+
+    // A feature changes what the host hears, until a reset.
+    let get = AdminCommand::GetFeatures(GetFeatures {
+        control: GetFeaturesDword10(0).with_feature_id(CHUNKS),
+        dword11: 0,
+    });
+    let set = AdminCommand::SetFeatures(SetFeatures {
+        control: SetFeaturesDword10(0).with_feature_id(CHUNKS),
+        dword11: 1,
+    });
+    bench.ftl.broken.set(Some(9));
+    let sqe = of(&mut bench, READ, &[9]);
+    assert_eq!(result(&mut bench, sqe), (Status::UNRECOVERED_READ_ERROR.with_more(true), 1));
+    assert!(bench.status(0, set.to_sqe(0, 0, 0, 0)).is_success());
+    assert_eq!(bench.send(0, get.to_sqe(0, 0, 0, 0)).result.get(), 1);
+    assert!(bench.status(1, sqe).is(NEARLY));
+    bench.disable();
+    bench.enable();
+    assert_eq!(bench.send(0, get.to_sqe(0, 0, 0, 0)).result.get(), 0);
+}
+
+#[test]
+fn a_set_adds_to_what_the_controller_says_of_itself() {
+    let identify = |bench: &mut Bench, cns: Cns, nsid| {
+        let command =
+            AdminCommand::Identify(Identify { control: IdentifyDword10(0).with_cns(cns.raw()), nvm_set: 0 });
+        assert!(bench.status(0, command.to_sqe(nsid, 0, DATA, 0)).is_success());
+        memory(bench, DATA, 4096)
+    };
+    let supported = |bench: &mut Bench| {
+        let log = AdminCommand::GetLogPage(GetLogPage::new(LogId::CommandsSupported.raw(), 1024));
+        assert!(bench.status(0, log.to_sqe(0, 0, DATA, 0)).is_success());
+        let log = CommandsSupportedLog::read_from_bytes(&memory(bench, DATA, 4096)).unwrap();
+        log.io[usize::from(IoOpcode::Compare.raw())].get() & 1 == 1
+    };
+    let compares = |controller: Vec<u8>| {
+        let controller = IdentifyController::read_from_bytes(&controller).unwrap();
+        aster_wire::nvme::identify::IoSupport(controller.oncs.get()).compare()
+    };
+    let mut own = bench();
+    assert_eq!(identify(&mut own, Cns::Namespace, 1)[384], 1);
+    assert!(!compares(identify(&mut own, Cns::Controller, 0)) && !supported(&mut own));
+    let mut nvm = Bench::ready(config());
+    assert_eq!(identify(&mut nvm, Cns::Namespace, 1)[384], 0);
+    assert!(compares(identify(&mut nvm, Cns::Controller, 0)) && supported(&mut nvm));
+}
+
+#[test]
+fn vectors_that_write_wait_for_room_and_fetch_their_lists_again() {
+    let (mut bench, disk) = (bench(), Rc::new(Disk::default()));
+    bench.front.pause_with(Some(disk.clone()));
+    disk.say(&mut bench, true, 0);
+    let seen = |bench: &Bench| bench.ftl.seen.borrow().iter().map(|c| c.op).collect::<Vec<_>>();
+    let push = |bench: &mut Bench, opcode, units: &[u64]| {
+        let sqe = of(bench, opcode, units);
+        let cid = bench.push(1, sqe);
+        bench.ring(1);
+        bench.run();
+        cid
+    };
+    let write = push(&mut bench, WRITE, &[5, 6]);
+    let copy = push(&mut bench, COPY, &[5, 6]);
+    let read = push(&mut bench, READ, &[5, 6]);
+    assert_eq!(seen(&bench), [HostOp::VectorRead], "only what writes waits");
+    assert!(bench.completion(1, read).is_some());
+    // What they name is looked at again, as it is by then.
+    put(&mut bench, LIST, &[7, u64::MAX]);
+    disk.say(&mut bench, false, 0);
+    for cid in [write, copy] {
+        assert!(bench.completion(1, cid).unwrap().status().is(Status::LBA_OUT_OF_RANGE));
+    }
+    // The next ones in those slots are as any other.
+    disk.say(&mut bench, true, 0);
+    let write = push(&mut bench, WRITE, &[8, 9]);
+    disk.say(&mut bench, false, 0);
+    assert!(bench.completion(1, write).unwrap().status().is_success());
+    assert_eq!(seen(&bench), [HostOp::VectorRead, HostOp::VectorWrite]);
+    assert_eq!(bench.ftl.metadata.borrow().keys().copied().collect::<Vec<_>>(), [8, 9]);
 }

@@ -2,10 +2,10 @@
 
 use super::bench::{Bench, DATA, config};
 use super::mandatory::{log_page, set_feature};
-use crate::MediaHealth;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_events::monitor::{Entry, OperationMonitor, OutstandingCommands, Sample};
+use aster_events::monitor::{OperationMonitor, OutstandingCommands, Sample, TableEntry};
+use aster_parties::MediaHealth;
 use aster_ports::host::HostStatus;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::admin::{AbortDword10, AdminCommand};
@@ -167,7 +167,7 @@ fn watched(config: crate::HostIfConfig) -> (Bench, impl FnMut(&mut Bench) -> f64
     let bench = Bench::new(config);
     let means = Outstanding::default();
     let into = Rc::clone(&means);
-    let each = move |_: &[Entry], sample: Sample<'_>| into.borrow_mut().push(sample.values[0]);
+    let each = move |_: &[TableEntry], sample: Sample<'_>| into.borrow_mut().push(sample.values[0]);
     let module = alloc::boxed::Box::new(OutstandingCommands::default());
     let never = Duration::from_secs(1000);
     let mut monitor = OperationMonitor::new(never, Instant::ZERO, each);

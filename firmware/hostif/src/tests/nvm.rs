@@ -2,11 +2,12 @@
 
 use super::bench::{Bench, DATA, NAMESPACE_BYTES, config};
 use super::mandatory::{log_page, set_feature};
+use crate::HostIfConfig;
 use crate::config::BlockSize;
-use crate::{History, HostIfConfig};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, EventSink};
+use aster_parties::History;
 use aster_ports::host::{HostCommand, HostOp, HostStatus};
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::admin::{AdminCommand, FormatDword10};

@@ -55,7 +55,7 @@ fn bench() -> (Bench, Rc<Disk>) {
 }
 
 impl Disk {
-    fn say(&self, bench: &mut Bench, full: bool, owed: u64) {
+    pub fn say(&self, bench: &mut Bench, full: bool, owed: u64) {
         self.full.set(full);
         self.owed.set(owed);
         bench.front.look_at_room();

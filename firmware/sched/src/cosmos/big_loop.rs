@@ -8,7 +8,7 @@ use super::state::StateManager;
 use super::station::ReservationStation;
 use super::stats::{LoopStats, PARTS, Part};
 use super::{DMA_UNIT_BYTES, LoopConfig};
-use crate::gate::Gate;
+use crate::gate::BringUpGate;
 use crate::scheduler::CoreBuses;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -23,7 +23,7 @@ use aster_units::{Duration, Instant, LunAddr, LunIndex};
 use core::cell::{Cell, RefCell};
 
 /// What the loop stands between.
-pub struct Ports {
+pub struct LoopPorts {
     /// The host interface controller.
     pub host: Rc<CommandPort>,
     /// The FTL's side of I5: of the same bounds.
@@ -89,7 +89,7 @@ impl Handler for Bell {
 pub struct BigLoop {
     pub(super) core: Core,
     pub(super) config: LoopConfig,
-    pub(super) ports: Ports,
+    pub(super) ports: LoopPorts,
     pub(super) recorder: Recorder,
     pub(super) packer: OperationPacker,
     pub(super) checker: DependencyChecker,
@@ -122,7 +122,7 @@ pub struct BigLoop {
 impl BigLoop {
     /// Builds the loop between `ports` and connects it to them. `sets` operation sets are in its hands at
     /// most.
-    pub fn new(core: &Core, config: LoopConfig, ports: Ports, sets: u16, recorder: &Recorder) -> Self {
+    pub fn new(core: &Core, config: LoopConfig, ports: LoopPorts, sets: u16, recorder: &Recorder) -> Self {
         let exec = core.exec();
         let geometry = &config.geometry;
         assert_eq!(geometry.luns, 1, "a way has one queue, so it has one LUN");
@@ -137,7 +137,7 @@ impl BigLoop {
         ports.ftl.attach(bell_id);
         ports.requests.collect(bell_id);
         ports.controllers.watch(bell_id);
-        ports.ftl.keep_sets();
+        ports.ftl.chain_dma();
         let (commands, transfers) = ports.host.bounds();
         let ways = geometry.total_luns();
         let of_channel = |channel| {
@@ -192,7 +192,7 @@ impl BigLoop {
     /// DMA is under way. In a pass that brings a command the scheduler is left out, as in the board's public
     /// firmware, so that commands are taken in as fast as they come (docs/adr/0006). Admin commands are not
     /// the loop's: the host interface answers them.
-    pub async fn run(mut self, gate: Rc<Gate>) {
+    pub async fn run(mut self, gate: Rc<BringUpGate>) {
         let exec = self.core.exec().clone();
         gate.pass(&exec).await;
         loop {
@@ -203,19 +203,19 @@ impl BigLoop {
             self.spend(Function::NvmeManager, self.config.costs.pass);
             let taken = self.take_command();
             let mut moved = taken;
-            self.spent(Part::Commands);
+            self.account(Part::Commands);
             // What the host DMA engine has been given has left its queue.
             if !taken && (!self.station.is_empty() || !self.dma.is_empty()) {
                 moved |= self.check_status();
-                self.spent(Part::Status);
+                self.account(Part::Status);
             }
             // What has been woken of the FTL runs before the loop goes on.
             self.core.yield_now().await;
-            self.spent(Part::Ftl);
+            self.account(Part::Ftl);
             moved |= self.answer_commands().await;
-            self.spent(Part::Commands);
+            self.account(Part::Commands);
             moved |= self.take_operations();
-            self.spent(Part::Order);
+            self.account(Part::Order);
             if !taken && !self.station.is_empty() {
                 moved |= self.issue().await;
             }
@@ -227,7 +227,7 @@ impl BigLoop {
     }
 
     /// The core's time since the last call was `part`'s.
-    pub(super) fn spent(&mut self, part: Part) {
+    pub(super) fn account(&mut self, part: Part) {
         let now = self.core.now();
         self.parts[part as usize] += now.since(self.since);
         self.since = now;

@@ -46,6 +46,11 @@ impl BigLoop {
             let ranges = (0..).map_while(|index| host.range(command.id, index));
             self.ports.ftl.set_ranges(command.id, ranges);
         }
+        if command.op.has_addresses() {
+            let host = &self.ports.host;
+            let addresses = (0..).map_while(|index| host.address(command.id, index));
+            self.ports.ftl.set_addresses(command.id, addresses);
+        }
         let automatic = self.config.auto_completion && command.ends_with_data();
         self.taken[usize::from(command.id.0)] =
             TakenCommand { automatic, since: self.core.now() - waited, moved: None };

@@ -5,7 +5,7 @@ use super::DMA_UNIT_BYTES;
 use super::big_loop::{BigLoop, DmaInFlight};
 use super::operation::{Operation, OperationKind};
 use super::priority::Candidate;
-use super::state::{Stage, WayState};
+use super::state::{WayStage, WayState};
 use super::stats::Part;
 use super::status::flash_kind;
 use aster_events::{Event, Function};
@@ -29,7 +29,7 @@ impl BigLoop {
             self.spend(Function::PriorityManager, self.config.costs.compare * self.candidates.len() as u64);
             self.count(|s| s.candidates += self.candidates.len() as u64);
             self.priorities.order(channel, &mut self.candidates);
-            self.spent(Part::Order);
+            self.account(Part::Order);
             for at in 0..self.candidates.len() {
                 let candidate = self.candidates[at];
                 self.issue_flash(channel, candidate).await;
@@ -43,7 +43,7 @@ impl BigLoop {
     /// controllers are the status checker's to read, whoever wants to know (3.3.3).
     fn look_for_room(&mut self) {
         self.access(Function::StatusChecker, &self.ports.buses.channels, 1);
-        self.spent(Part::Status);
+        self.account(Part::Status);
     }
 
     async fn issue_host_dma(&mut self) -> bool {
@@ -68,11 +68,11 @@ impl BigLoop {
         let (mut done, mut issued) = (0, None);
         while done < request.length {
             self.access(Function::StatusChecker, &self.ports.buses.host, 1);
-            self.spent(Part::Status);
+            self.account(Part::Status);
             self.spend(Function::Issuer, self.config.costs.issue);
             self.access(Function::Issuer, &self.ports.buses.host, head.kind.register_words(1));
             self.core.settle().await;
-            self.spent(Part::Issue);
+            self.account(Part::Issue);
             let offset = request.offset + done;
             let bytes = (DMA_UNIT_BYTES - offset % DMA_UNIT_BYTES).min(request.length - done);
             let buffer_offset = request.buffer_offset + done;
@@ -102,7 +102,7 @@ impl BigLoop {
         for (way, &lun) in self.channels[channel].iter().enumerate() {
             let kind = match self.states.of(lun) {
                 WayState::Idle => self.station.head(lun).map(|head| head.kind),
-                WayState::Busy(Stage::CheckDue) => Some(OperationKind::StatusCheck),
+                WayState::Busy(WayStage::CheckDue) => Some(OperationKind::StatusCheck),
                 _ => None,
             };
             if let Some(kind) = kind {
@@ -113,8 +113,8 @@ impl BigLoop {
 
     /// Whether the array of one of a channel's ways works, so that a status-check may fall due.
     fn has_array_at_work(&self, channel: usize) -> bool {
-        let at_work = |lun: &LunIndex| matches!(self.states.of(*lun), WayState::Busy(Stage::Array(_)));
-        self.config.detached && self.channels[channel].iter().any(at_work)
+        let at_work = |lun: &LunIndex| matches!(self.states.of(*lun), WayState::Busy(WayStage::Array(_)));
+        self.config.polled && self.channels[channel].iter().any(at_work)
     }
 
     async fn issue_flash(&mut self, channel: usize, Candidate { lun, kind, .. }: Candidate) {
@@ -135,7 +135,7 @@ impl BigLoop {
         }
         self.access(function, &self.ports.buses.channels, words);
         self.core.settle().await;
-        self.spent(part);
+        self.account(part);
         let phase = match kind {
             OperationKind::StatusCheck => Phase::Status,
             OperationKind::ReadTrigger => Phase::Trigger,
@@ -154,7 +154,7 @@ impl BigLoop {
             self.ports.controllers.submit(word).expect("a way has one operation in the controller's hands");
         self.note_issued(&Operation { kind, ..head });
         if kind == OperationKind::StatusCheck {
-            return self.states.advance(lun, Stage::Checking(tag));
+            return self.states.advance(lun, WayStage::Checking(tag));
         }
         self.working[channel] += 1;
         self.states.begin(lun, tag, self.core.now());

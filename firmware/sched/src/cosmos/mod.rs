@@ -32,7 +32,7 @@ pub mod station;
 mod stats;
 mod status;
 
-pub use big_loop::{BigLoop, Ports};
+pub use big_loop::{BigLoop, LoopPorts};
 pub use operation::{Operation, OperationKind, SetId};
 pub use piece::Cosmos;
 pub use stats::{LoopStats, PARTS, Part};
@@ -67,7 +67,7 @@ pub struct LoopConfig {
     pub geometry: Geometry,
     /// A control word ends when the array has begun: then ready/busy bits and status-checks tell the rest
     /// (C38). A controller that polls by itself ends with the array's result, and nothing is left to check.
-    pub detached: bool,
+    pub polled: bool,
     /// Times that a read which can't be corrected is repeated.
     pub read_retries: u8,
     /// The package's table of read levels: repetition after repetition goes down its rows, and begins again.

@@ -1,6 +1,6 @@
 //! The big loop as one of the flash schedulers that a drive can have.
 
-use super::big_loop::{BigLoop, Ports};
+use super::big_loop::{BigLoop, LoopPorts};
 use super::{LoopConfig, LoopStats};
 use crate::scheduler::{Below, CommandSplice, FlashScheduler, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use alloc::boxed::Box;
@@ -51,7 +51,7 @@ impl FlashScheduler for Cosmos {
             return Err(PieceError::new("scheduler.policy", reason));
         };
         let sets = requests.depth() as u16;
-        let ports = Ports { host: front, ftl: translation, requests, controllers, buses };
+        let ports = LoopPorts { host: front, ftl: translation, requests, controllers, buses };
         let firmware = BigLoop::new(&core, self.0, ports, sets, &recorder);
         let stats = firmware.stats();
         core.spawn(firmware.run(up));

@@ -7,7 +7,7 @@ use aster_units::{Instant, LunIndex};
 
 /// Where the operation of a busy way is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum WayStage {
     /// Its control word is in the channel controller's hands.
     Sent(Tag),
     /// The array works; the way is given up at this instant.
@@ -24,7 +24,7 @@ pub enum WayState {
     /// It can take an operation.
     Idle,
     /// It works on its queue's head.
-    Busy(Stage),
+    Busy(WayStage),
     /// The head has succeeded.
     Done(Outcome),
     /// The head has failed.
@@ -72,14 +72,14 @@ impl StateManager {
     pub fn begin(&mut self, lun: LunIndex, tag: Tag, at: Instant) {
         let way = &mut self.ways[lun.index()];
         assert_eq!(way.state, WayState::Idle, "a busy way takes no operation");
-        (way.state, way.issued) = (WayState::Busy(Stage::Sent(tag)), at);
+        (way.state, way.issued) = (WayState::Busy(WayStage::Sent(tag)), at);
     }
     /// When the way's head was issued.
     pub fn issued(&self, lun: LunIndex) -> Instant {
         self.ways[lun.index()].issued
     }
     /// A busy way goes on.
-    pub fn advance(&mut self, lun: LunIndex, stage: Stage) {
+    pub fn advance(&mut self, lun: LunIndex, stage: WayStage) {
         let way = &mut self.ways[lun.index()];
         assert!(matches!(way.state, WayState::Busy(_)), "{:?} goes on to {stage:?}", way.state);
         way.state = WayState::Busy(stage);

@@ -2,7 +2,7 @@
 
 use super::big_loop::{BigLoop, DmaInFlight, Payload};
 use super::operation::{Operation, OperationKind};
-use super::state::{Stage, Verdict, WayState};
+use super::state::{Verdict, WayStage, WayState};
 use super::stats::Part;
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, PageCheck, Phase};
@@ -87,9 +87,9 @@ impl BigLoop {
     /// it flash operation or host DMA, and before anything is done about it (C66): what follows is the
     /// firmware's time.
     fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
-        self.spent(Part::Status);
+        self.account(Part::Status);
         self.spend(Function::DependencyChecker, self.config.costs.finish);
-        self.spent(Part::Order);
+        self.account(Part::Order);
         let now = self.core.now();
         let took = sensed.since(issued);
         self.count(|s| {
@@ -109,7 +109,7 @@ impl BigLoop {
     /// firmware (P2).
     fn check_channel(&mut self, channel: usize) -> bool {
         let mut any = false;
-        if self.config.detached {
+        if self.config.polled {
             let mut lists = [0; 2];
             for &lun in &self.channels[channel] {
                 if let WayState::Busy(stage) = self.states.of(lun) {
@@ -129,19 +129,19 @@ impl BigLoop {
         any
     }
     /// Whether a flag in memory tells how what a way does goes on.
-    fn tells_by_flag(&self, lun: LunIndex, stage: Stage) -> bool {
+    fn tells_by_flag(&self, lun: LunIndex, stage: WayStage) -> bool {
         match stage {
             // An array operation's control word has no address of a flag (P14).
-            Stage::Sent(_) => {
-                !self.config.detached || self.station.head(lun).is_some_and(|head| !head.kind.works_array())
+            WayStage::Sent(_) => {
+                !self.config.polled || self.station.head(lun).is_some_and(|head| !head.kind.works_array())
             }
-            Stage::Checking(_) => true,
-            Stage::Array(_) | Stage::CheckDue => false,
+            WayStage::Checking(_) => true,
+            WayStage::Array(_) | WayStage::CheckDue => false,
         }
     }
-    fn check_way(&mut self, channel: usize, lun: LunIndex, stage: Stage) -> bool {
+    fn check_way(&mut self, channel: usize, lun: LunIndex, stage: WayStage) -> bool {
         match stage {
-            Stage::Sent(tag) => {
+            WayStage::Sent(tag) => {
                 if self.tells_by_flag(lun, stage) {
                     self.memory(Function::StatusChecker, 1);
                 }
@@ -151,18 +151,18 @@ impl BigLoop {
                 if head.kind == OperationKind::ReadTransfer {
                     self.memory(Function::StatusChecker, ERROR_WORDS);
                 }
-                if outcome.status == FlashStatus::Done && self.config.detached && head.kind.works_array() {
+                if outcome.status == FlashStatus::Done && self.config.polled && head.kind.works_array() {
                     let give_up = self.core.exec().now() + self.patience(head.kind);
-                    self.states.advance(lun, Stage::Array(give_up));
+                    self.states.advance(lun, WayStage::Array(give_up));
                 } else {
                     self.ended(channel, lun, outcome);
                 }
                 true
             }
-            Stage::Array(give_up) => {
+            WayStage::Array(give_up) => {
                 let now = self.core.exec().now();
                 if self.ports.controllers.is_ready(lun, now) {
-                    self.states.advance(lun, Stage::CheckDue);
+                    self.states.advance(lun, WayStage::CheckDue);
                     return true;
                 }
                 if now >= give_up {
@@ -171,8 +171,8 @@ impl BigLoop {
                 }
                 false
             }
-            Stage::CheckDue => false,
-            Stage::Checking(tag) => {
+            WayStage::CheckDue => false,
+            WayStage::Checking(tag) => {
                 self.memory(Function::StatusChecker, 1);
                 let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
                 self.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
@@ -309,7 +309,7 @@ impl BigLoop {
         }
         let mut first = Instant::MAX;
         for &lun in self.channels.iter().flatten() {
-            if let WayState::Busy(Stage::Array(give_up)) = self.states.of(lun) {
+            if let WayState::Busy(WayStage::Array(give_up)) = self.states.of(lun) {
                 first = first.min(give_up);
             }
         }

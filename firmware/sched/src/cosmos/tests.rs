@@ -127,21 +127,24 @@ proptest! {
                 1 => for operation in bench.deliver() {
                     let set = operation.buffer.index();
                     prop_assert_eq!(operation.kind, kinds[set][delivered[set]], "a set's own order");
-                    let waits_for = if operation.kind == ReadTransfer { delivered[set] - 1 } else { delivered[set] };
+                    let waits_for = if operation.kind == ReadTransfer { delivered[set] - 1 }
+                        else { delivered[set] };
                     prop_assert!(completed[set] >= waits_for, "{:?} came too early", operation.kind);
                     delivered[set] += 1;
                 },
                 2 => if let Some(head) = bench.station.host_head().copied() {
                     completed[head.buffer.index()] += 1;
                     let ended = bench.complete_host();
-                    prop_assert_eq!(ended, completed[head.buffer.index()] == kinds[head.buffer.index()].len());
+                    prop_assert_eq!(ended,
+                        completed[head.buffer.index()] == kinds[head.buffer.index()].len());
                 },
                 _ => {
                     let way = rng.below(u64::from(bench.ways)) as u8;
                     if let Some(head) = bench.station.head(LunIndex(u32::from(way))).copied() {
                         completed[head.buffer.index()] += 1;
                         let ended = bench.complete(way);
-                        prop_assert_eq!(ended, completed[head.buffer.index()] == kinds[head.buffer.index()].len());
+                        prop_assert_eq!(ended,
+                            completed[head.buffer.index()] == kinds[head.buffer.index()].len());
                     }
                 }
             }

@@ -38,5 +38,5 @@ pub struct FixedConfig {
     pub patience: u32,
     /// A request of one phase that makes an array work ends when the array has begun: whoever sent it looks
     /// at the ready/busy bit and asks for the status (C38). Otherwise the controller polls by itself.
-    pub detached: bool,
+    pub polled: bool,
 }

@@ -278,7 +278,7 @@ impl FixedController {
         let unit = &self.units[slot];
         let Some(result) = self.channel.take_result(slot) else { return };
         let now = self.exec.now();
-        if self.config.detached {
+        if self.config.polled {
             // The ready/busy register (C24), before the result: whoever sees one sees the other.
             let ready = self.channel.ready_from(unit.place.way);
             if ready > now {

@@ -198,7 +198,7 @@ impl Module {
     }
     /// Whether the request ends when its array has begun.
     fn is_detached(&self, config: &FixedConfig) -> bool {
-        config.detached && matches!(self.phase(), Phase::Trigger | Phase::Program | Phase::Erase)
+        config.polled && matches!(self.phase(), Phase::Trigger | Phase::Program | Phase::Erase)
     }
 
     /// The transfer that follows when the array is ready.

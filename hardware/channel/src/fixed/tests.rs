@@ -47,7 +47,7 @@ fn config() -> FixedConfig {
         poll_interval: Duration::from_nanos(1_004),
         poll_early: US * 8,
         patience: 2,
-        detached: false,
+        polled: false,
     }
 }
 

@@ -88,7 +88,7 @@ impl Seen {
 }
 
 /// An operation that is being kept.
-struct Operation {
+struct KeptOperation {
     chips: u32,
     row: Option<RowAddr>,
     /// It ends with data output, not with ready.
@@ -98,7 +98,7 @@ struct Operation {
     passed: bool,
 }
 
-impl Operation {
+impl KeptOperation {
     fn ended_by(&self, seen: &Seen) -> bool {
         if self.fetches { seen.fetched } else { seen.ready }
     }
@@ -108,7 +108,7 @@ impl Operation {
 pub(super) struct Follow {
     filter: WaveFilter,
     begun: Vec<usize>,
-    open: Vec<Operation>,
+    open: Vec<KeptOperation>,
 }
 
 impl Follow {
@@ -142,7 +142,7 @@ impl Follow {
                 self.open.retain(|o| !(o.passed && o.chips == seen.chips));
             }
             let same =
-                |o: &Operation| o.chips == seen.chips && seen.row().is_none_or(|row| o.row == Some(row));
+                |o: &KeptOperation| o.chips == seen.chips && seen.row().is_none_or(|row| o.row == Some(row));
             let Some(at) = self.open.iter().position(same) else { return false };
             if self.open[at].ended_by(seen) {
                 self.open.remove(at);
@@ -163,7 +163,7 @@ impl Follow {
             seen.command,
             Some(command::READ | command::READ_ID | command::READ_PARAMETER_PAGE | command::GET_FEATURES)
         );
-        let operation = Operation { chips: seen.chips, row, fetches, passed: false };
+        let operation = KeptOperation { chips: seen.chips, row, fetches, passed: false };
         if !operation.ended_by(seen) {
             self.open.push(operation);
         }

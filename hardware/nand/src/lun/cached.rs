@@ -2,11 +2,11 @@
 //! shot.
 
 use super::state::Next;
-use super::{Lun, Started, later};
-use crate::work::{Bank, Gathers, Job, PageAddr, Work};
+use super::{LunModel, Started, later};
+use crate::work::{ArrayWork, Bank, Gathers, PageAddr, PageJob};
 use aster_units::{Duration, Instant};
 
-impl Lun {
+impl LunModel {
     /// A cache command's turn: the array is free.
     pub(super) fn hand_over(&mut self) {
         let Some(next) = self.next.take() else { return };
@@ -48,7 +48,7 @@ impl Lun {
         self.last_read.extend(self.waiting.iter().map(|job| job.at));
         let first = self.waiting.remove(0);
         self.others.append(&mut self.waiting);
-        self.work = Work::Read(first);
+        self.work = ArrayWork::Read(first);
         self.array_until = later(from, takes);
     }
 
@@ -64,7 +64,7 @@ impl Lun {
         }
         let first = self.waiting.remove(0);
         self.others.append(&mut self.waiting);
-        self.work = Work::Program(first);
+        self.work = ArrayWork::Program(first);
         takes
     }
 
@@ -73,7 +73,7 @@ impl Lun {
     }
     fn longest_program(&self) -> Duration {
         let one_shot = self.waiting.iter().any(|job| job.bank == Bank::Lsb);
-        let of = |job: &Job| match (one_shot, job.bank) {
+        let of = |job: &PageJob| match (one_shot, job.bank) {
             (true, Bank::Cache) => self.timing.one_shot(job.at),
             (true, _) => Duration::ZERO,
             (false, _) => self.timing.program(job.at),
@@ -92,9 +92,9 @@ impl Lun {
         let takes = self.timing.base().cache;
         match page {
             Some(page) => {
-                self.waiting.push(Job { at: page, bank: Bank::Array });
+                self.waiting.push(PageJob { at: page, bank: Bank::Array });
                 for i in 0..self.gathered.len() {
-                    self.waiting.push(Job { at: self.gathered[i], bank: Bank::Array });
+                    self.waiting.push(PageJob { at: self.gathered[i], bank: Bank::Array });
                 }
                 self.gathers_nothing();
             }
@@ -106,12 +106,12 @@ impl Lun {
                         self.waiting.clear();
                         return None;
                     }
-                    self.waiting.push(Job { at, bank: Bank::Array });
+                    self.waiting.push(PageJob { at, bank: Bank::Array });
                 }
             }
         }
         let reads = self.longest_read();
-        let work = Work::Read(*self.waiting.first()?);
+        let work = ArrayWork::Read(*self.waiting.first()?);
         self.copied = 0;
         if self.ahead {
             self.wait_for_turn(at, Next::ReadAhead, takes);
@@ -133,12 +133,12 @@ impl Lun {
         let takes = self.timing.base().cache;
         self.ahead = false;
         self.wait_for_turn(at, Next::ShowAhead, takes);
-        (Work::Other, takes)
+        (ArrayWork::Other, takes)
     }
 
     /// The LUN is busy until the array is free and `takes` more.
     fn wait_for_turn(&mut self, at: Instant, next: Next, takes: Duration) {
-        let free = if self.work == Work::Idle { at } else { self.array_until.max(at) };
+        let free = if self.work == ArrayWork::Idle { at } else { self.array_until.max(at) };
         self.next_at = self.until(free, takes);
         self.next = Some(next);
         self.ready_at = self.next_at;
@@ -151,18 +151,18 @@ impl Lun {
         // The pages of a word line in their order; planes one after the other.
         for i in 0..self.loaded.len() {
             let bank = if i % 2 == 0 { Bank::Lsb } else { Bank::Csb };
-            self.waiting.push(Job { at: self.loaded[i], bank });
+            self.waiting.push(PageJob { at: self.loaded[i], bank });
         }
         for i in 0..self.gathered.len() {
-            self.waiting.push(Job { at: self.gathered[i], bank: Bank::Cache });
+            self.waiting.push(PageJob { at: self.gathered[i], bank: Bank::Cache });
         }
-        self.waiting.push(Job { at: page, bank: Bank::Cache });
+        self.waiting.push(PageJob { at: page, bank: Bank::Cache });
         self.waiting.sort_by_key(|job| (job.at.plane, job.at.page));
         self.loaded.clear();
         self.gathers_nothing();
         let was_cached = core::mem::replace(&mut self.cached, behind);
         let takes = self.longest_program();
-        let work = Work::Program(Job { at: page, bank: Bank::Cache });
+        let work = ArrayWork::Program(PageJob { at: page, bank: Bank::Cache });
         if behind {
             let busy = self.timing.base().cache;
             if !was_cached {

@@ -1,6 +1,6 @@
 //! What a LUN keeps of commands that wait.
 
-use crate::work::{Job, Work};
+use crate::work::{ArrayWork, PageJob};
 use alloc::vec::Vec;
 use aster_units::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) enum Next {
 /// Work that a suspend command has stopped.
 #[derive(Debug)]
 pub(super) struct Suspended {
-    pub(super) work: Work,
-    pub(super) others: Vec<Job>,
+    pub(super) work: ArrayWork,
+    pub(super) others: Vec<PageJob>,
     pub(super) left: Duration,
 }

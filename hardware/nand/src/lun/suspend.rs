@@ -1,21 +1,21 @@
 //! Suspending programs and erases, and going on with them.
 
 use super::state::Suspended;
-use super::{Lun, Started};
-use crate::work::{Bank, PageAddr, Suspends, Work};
+use super::{LunModel, Started};
+use crate::work::{ArrayWork, Bank, PageAddr, Suspends};
 use aster_units::{Duration, Instant};
 
-impl Lun {
+impl LunModel {
     /// Suspends what the array does if it is of that kind; without effect on a LUN that is ready and whose
     /// array is idle, since the operation may just have ended. False when it is busy with something else.
     pub fn suspend(&mut self, at: Instant, what: Suspends) -> Option<Started> {
         let matches = matches!(
             (self.work, what),
-            (Work::Program(_), Suspends::Program) | (Work::Erase(_), Suspends::Erase)
+            (ArrayWork::Program(_), Suspends::Program) | (ArrayWork::Erase(_), Suspends::Erase)
         );
         let takes = self.timing.base().suspend;
-        if !matches && !self.is_busy() && self.work == Work::Idle {
-            return Some((Work::Other, Duration::ZERO));
+        if !matches && !self.is_busy() && self.work == ArrayWork::Idle {
+            return Some((ArrayWork::Other, Duration::ZERO));
         }
         if !matches || self.next.is_some() || self.suspended.is_some() {
             return None;
@@ -25,8 +25,8 @@ impl Lun {
             return Some(self.pause(at, takes));
         }
         let mut others = core::mem::take(&mut self.others);
-        let mut work = core::mem::replace(&mut self.work, Work::Idle);
-        if let Work::Program(job) = &mut work {
+        let mut work = core::mem::replace(&mut self.work, ArrayWork::Idle);
+        if let ArrayWork::Program(job) = &mut work {
             // The host may read into its register meanwhile.
             for job in core::iter::once(job).chain(others.iter_mut()).filter(|job| job.bank == Bank::Cache) {
                 let plane = usize::from(job.at.plane);
@@ -41,7 +41,7 @@ impl Lun {
     /// What is suspended.
     pub fn suspended(&self) -> Option<Suspends> {
         match self.suspended.as_ref()?.work {
-            Work::Program(_) => Some(Suspends::Program),
+            ArrayWork::Program(_) => Some(Suspends::Program),
             _ => Some(Suspends::Erase),
         }
     }
@@ -52,8 +52,8 @@ impl Lun {
             s.others.iter().any(|job| job.at.block == at.block && (erase || job.at.page == at.page))
         };
         match s.work {
-            Work::Program(job) => (job.at.block, job.at.page) == (at.block, at.page) || others(false),
-            Work::Erase(erased) => erased.block == at.block || others(true),
+            ArrayWork::Program(job) => (job.at.block, job.at.page) == (at.block, at.page) || others(false),
+            ArrayWork::Erase(erased) => erased.block == at.block || others(true),
             _ => false,
         }
     }

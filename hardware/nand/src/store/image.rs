@@ -15,12 +15,11 @@
 //! A page is programmed when its record carries its block's P/E count: an erase makes all records of a block
 //! stale by writing the block's entry alone. A block entry of zeroes is a block that was never used.
 
+use super::damage::DamagedPage;
 use super::record::{
-    BlockEntry, ENTRY_BYTES, OPENED, PageRecord, RECORD_FIXED, RecordShape, Records, SUM_BYTES, SUMMED_BYTES,
-    u32_at,
+    BlockEntry, ENTRY_BYTES, PageRecord, RECORD_FIXED, RecordShape, Records, SUM_BYTES, SUMMED_BYTES, u32_at,
 };
-use super::{DamagedPage, Die, NandConfig};
-use crate::config::NandError;
+use crate::config::{NandConfig, NandError};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -39,7 +38,7 @@ const ALIGN: u64 = 4096;
 
 /// A part of a page on the image.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Part {
+pub(crate) enum RecordPart {
     /// Its record.
     Record,
     /// Bytes of its slot, from this one on.
@@ -187,43 +186,55 @@ impl Image {
         self.medium.write_at(0, &header)
     }
 
-    /// Rebuilds a LUN's cells.
-    pub fn restore(&mut self, lun: LunIndex, die: &mut Die) -> Result<(), NandError> {
-        die.set_hours(self.age_hours);
-        let blocks = self.places.blocks_per_lun as usize;
-        let mut entries = vec![0; blocks * ENTRY_BYTES];
-        let first = self.places.entry(lun, BlockAddr(0));
-        self.medium.read_at(first, &mut entries)?;
-        let mut records = vec![0; self.places.pages_per_block as usize * self.places.record.record];
-        for (index, bytes) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
-            let block = BlockAddr(index as u32);
-            let Some(entry) = BlockEntry::parse(bytes) else {
-                let offset = self.medium.origin() + self.places.entry(lun, block);
-                return Err(NandError::Damaged { offset, what: "a block entry's checksum is wrong" });
-            };
-            let used = if entry.flags.has(OPENED) {
-                self.medium.read_at(self.places.record(lun, block, PageInBlock(0)), &mut records)?;
-                &records[..]
-            } else {
-                &[]
-            };
-            let cut_off = die
-                .restore(block, &entry, Records::new(used, self.places.record))
-                .map_err(|page| NandError::Record(self.damaged(lun, block, page, Part::Record)))?;
-            // From now on they are sound records of torn pages: what is programmed behind them proves
-            // nothing.
-            for page in cut_off {
-                self.tear_page(lun, block, page)?;
-            }
-        }
-        Ok(())
+    /// The array's age in hours, as the header says.
+    pub fn age_hours(&self) -> u32 {
+        self.age_hours
+    }
+
+    /// The entries of a LUN's blocks, one behind the other.
+    pub fn entries(&mut self, lun: LunIndex) -> Result<Vec<u8>, MediumError> {
+        let mut entries = vec![0; self.places.blocks_per_lun as usize * ENTRY_BYTES];
+        self.medium.read_at(self.places.entry(lun, BlockAddr(0)), &mut entries)?;
+        Ok(entries)
+    }
+
+    /// Where a block's entry lies, in bytes from the start of what holds the medium.
+    pub fn entry_offset(&self, lun: LunIndex, block: BlockAddr) -> u64 {
+        self.medium.origin() + self.places.entry(lun, block)
+    }
+
+    /// Room for the page records of a block.
+    pub fn records_buffer(&self) -> Vec<u8> {
+        vec![0; self.places.pages_per_block as usize * self.places.record.record]
+    }
+
+    /// Reads the page records of a block into `buffer`, which has their size.
+    pub fn records<'a>(
+        &mut self,
+        lun: LunIndex,
+        block: BlockAddr,
+        buffer: &'a mut [u8],
+    ) -> Result<Records<'a>, MediumError> {
+        self.medium.read_at(self.places.record(lun, block, PageInBlock(0)), buffer)?;
+        Ok(Records::new(buffer, self.places.record))
+    }
+
+    /// The page records of a block that was never used: none.
+    pub fn no_records(&self) -> Records<'static> {
+        Records::new(&[], self.places.record)
     }
 
     /// Says where a damaged page lies.
-    pub fn damaged(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock, part: Part) -> DamagedPage {
+    pub fn damaged(
+        &self,
+        lun: LunIndex,
+        block: BlockAddr,
+        page: PageInBlock,
+        part: RecordPart,
+    ) -> DamagedPage {
         let at = match part {
-            Part::Record => self.places.record(lun, block, page),
-            Part::Slot(offset) => self.places.slot(lun, block, page) + offset as u64,
+            RecordPart::Record => self.places.record(lun, block, page),
+            RecordPart::Slot(offset) => self.places.slot(lun, block, page) + offset as u64,
         };
         DamagedPage { lun, block, page, offset: self.medium.origin() + at }
     }

@@ -2,8 +2,10 @@
 
 mod around;
 mod block;
+mod damage;
 mod image;
 mod load;
+mod neighbours;
 mod record;
 mod restore;
 mod side;
@@ -11,8 +13,9 @@ mod side;
 mod tests;
 mod verify;
 
+pub use damage::DamagedPage;
 pub(crate) use image::{Image, SharedImage};
-pub use verify::DamagedPage;
+pub(crate) use restore::restore;
 
 use crate::config::NandConfig;
 use crate::errors::Noise;

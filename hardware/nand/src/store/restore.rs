@@ -1,11 +1,40 @@
-//! Reopening: a block's pages out of its image's records.
+//! Reopening: a LUN's cells out of its image's entries and records.
 
-use super::record::{BlockEntry, PageRecord, Records};
+use super::image::{Image, RecordPart};
+use super::record::{BlockEntry, ENTRY_BYTES, OPENED, PageRecord, Records};
 use super::side::Form;
 use super::{Die, Flags};
+use crate::config::NandError;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::{BlockAddr, PageInBlock};
+use aster_units::{BlockAddr, LunIndex, PageInBlock};
+
+/// Rebuilds a LUN's cells from its image.
+pub(crate) fn restore(image: &mut Image, lun: LunIndex, die: &mut Die) -> Result<(), NandError> {
+    die.set_hours(image.age_hours());
+    let entries = image.entries(lun)?;
+    let mut buffer = image.records_buffer();
+    for (index, bytes) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+        let block = BlockAddr(index as u32);
+        let Some(entry) = BlockEntry::parse(bytes) else {
+            let offset = image.entry_offset(lun, block);
+            return Err(NandError::Damaged { offset, what: "a block entry's checksum is wrong" });
+        };
+        let records = if entry.flags.has(OPENED) {
+            image.records(lun, block, &mut buffer)?
+        } else {
+            image.no_records()
+        };
+        let cut_off = die
+            .restore(block, &entry, records)
+            .map_err(|page| NandError::Record(image.damaged(lun, block, page, RecordPart::Record)))?;
+        // From now on they are sound records of torn pages: what is programmed behind them proves nothing.
+        for page in cut_off {
+            image.tear_page(lun, block, page)?;
+        }
+    }
+    Ok(())
+}
 
 impl Die {
     /// Rebuilds a block from its image: state entry and page records. Gives the pages whose record was not

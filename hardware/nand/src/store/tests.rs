@@ -159,7 +159,7 @@ fn on_image(config: NandConfig, ops: &[Op]) {
         let Some(boxed) = medium.boxed() else { unreachable!() };
         let image = Rc::new(core::cell::RefCell::new(Image::open(boxed, &shared).unwrap()));
         let mut die = Die::new(&shared, LunIndex(0), Some(image.clone()));
-        image.borrow_mut().restore(LunIndex(0), &mut die).unwrap();
+        restore(&mut image.borrow_mut(), LunIndex(0), &mut die).unwrap();
         die
     });
 }
@@ -168,7 +168,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn cells_in_memory_agree_with_a_model(full in any::<bool>(), lsb in any::<bool>(), ops in prop::collection::vec(op(), 1..250)) {
+    fn cells_in_memory_agree_with_a_model(full in any::<bool>(), lsb in any::<bool>(),
+        ops in prop::collection::vec(op(), 1..250)) {
         let content = if full { Content::Full } else { Content::Fingerprint };
         let shared = Rc::new(ordered(content, lsb));
         check(&shared, &ops, |old| old.unwrap_or_else(|| Die::new(&shared, LunIndex(0), None)));
@@ -196,14 +197,14 @@ impl OnImage {
         let Some(boxed) = self.medium.boxed() else { unreachable!() };
         let image = Rc::new(core::cell::RefCell::new(Image::open(boxed, &self.config)?));
         let mut die = Die::new(&self.config, LunIndex(0), Some(image.clone()));
-        image.borrow_mut().restore(LunIndex(0), &mut die)?;
+        restore(&mut image.borrow_mut(), LunIndex(0), &mut die)?;
         Ok(die)
     }
     fn register(&self) -> Register {
         Register::new(&self.config.layout, self.config.content)
     }
     /// Where a page of block 1 has its bytes.
-    fn place(&self, page: u16, part: image::Part) -> u64 {
+    fn place(&self, page: u16, part: image::RecordPart) -> u64 {
         let Some(boxed) = self.medium.boxed() else { unreachable!() };
         let image = Image::open(boxed, &self.config).unwrap();
         image.damaged(LunIndex(0), BlockAddr(1), PageInBlock(page), part).offset
@@ -228,9 +229,9 @@ fn a_sector_that_something_else_wrote_to_reads_as_uncorrectable_and_is_told_by_i
     let drive = OnImage::new(Content::Full);
     let mut die = drive.open().unwrap();
     drive.write(&mut die, &[0, 0, 3]);
-    let at = drive.place(1, image::Part::Slot(4096));
+    let at = drive.place(1, image::RecordPart::Slot(4096));
     drive.spoil(at + 77);
-    drive.spoil(drive.place(2, image::Part::Slot(8192)) + 900);
+    drive.spoil(drive.place(2, image::RecordPart::Slot(8192)) + 900);
     let mut register = drive.register();
     let page = PageAddr::new(BlockAddr(1), PageInBlock(1));
     die.load(page, 0.0, &mut register);
@@ -248,7 +249,7 @@ fn a_sector_that_something_else_wrote_to_reads_as_uncorrectable_and_is_told_by_i
         let mut damaged = Vec::new();
         assert_eq!(die.verify(BlockAddr(1), &mut damaged), Ok(3));
         let found: Vec<(u16, u64)> = damaged.iter().map(|d| (d.page.0, d.offset)).collect();
-        assert_eq!(found, [(1, at), (2, drive.place(2, image::Part::Slot(8192)))]);
+        assert_eq!(found, [(1, at), (2, drive.place(2, image::RecordPart::Slot(8192)))]);
     }
 }
 
@@ -259,7 +260,7 @@ fn whole_pages_on_a_drive_of_fingerprints_have_sums_too() {
     drive.write(&mut die, &[2, 3, 0]);
     let mut damaged = Vec::new();
     assert_eq!((die.verify(BlockAddr(1), &mut damaged), damaged.len()), (Ok(2), 0));
-    drive.spoil(drive.place(0, image::Part::Slot(0)));
+    drive.spoil(drive.place(0, image::RecordPart::Slot(0)));
     drop(die);
     let mut die = drive.open().unwrap();
     assert_eq!((die.verify(BlockAddr(1), &mut damaged), damaged.len()), (Ok(2), 1));
@@ -271,13 +272,13 @@ fn a_record_that_something_else_wrote_to_is_no_program_that_was_cut_off() {
     for byte in [1, 5, 34] {
         let drive = OnImage::new(Content::Full);
         drive.write(&mut drive.open().unwrap(), &[0, 0, 0]);
-        let at = drive.place(1, image::Part::Record);
+        let at = drive.place(1, image::RecordPart::Record);
         drive.spoil(at + byte);
         let Err(NandError::Record(damaged)) = drive.open() else { panic!("byte {byte} was taken for good") };
         assert_eq!((damaged.block, damaged.page, damaged.offset), (BlockAddr(1), PageInBlock(1), at));
         // The last record may have been cut off: its page is torn, not silently something else.
         drive.spoil(at + byte);
-        drive.spoil(drive.place(2, image::Part::Record) + 5);
+        drive.spoil(drive.place(2, image::RecordPart::Record) + 5);
         let mut die = drive.open().unwrap();
         let mut register = drive.register();
         die.load(PageAddr::new(BlockAddr(1), PageInBlock(2)), 0.0, &mut register);
@@ -311,7 +312,8 @@ proptest! {
                         let b = BlockAddr(APART[block as usize]);
                         let page = PageInBlock(die.block(b).next);
                         if page.0 < 8 {
-                            fill_register(&mut register, drive.config.content, form, fill, die.derived_seed(b, page));
+                            fill_register(&mut register, drive.config.content, form, fill,
+                                die.derived_seed(b, page));
                             die.program(PageAddr::new(b, page), &mut register, cut);
                         }
                     }

@@ -1,35 +1,13 @@
 //! Whether what lies on an image is what was programmed.
 
-use super::image::Part;
+use super::damage::DamagedPage;
+use super::image::RecordPart;
 use super::record::{SUM_BYTES, SUMMED_BYTES, first_wrong};
 use super::side::Form;
 use super::{Die, Flags};
 use alloc::vec::Vec;
 use aster_ports::medium::MediumError;
-use aster_units::{BlockAddr, Content, LunIndex, PageInBlock};
-use core::fmt;
-
-/// A page of an image whose bytes aren't those that were programmed: something else has written to what holds
-/// it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DamagedPage {
-    /// Its LUN.
-    pub lun: LunIndex,
-    /// Its block in the LUN.
-    pub block: BlockAddr,
-    /// The page in the block.
-    pub page: PageInBlock,
-    /// Where the damage is, in bytes from the start of what holds the medium: it lies in the 4096 bytes, or
-    /// in the record, that begin there.
-    pub offset: u64,
-}
-
-impl fmt::Display for DamagedPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DamagedPage { lun, block, page, offset } = self;
-        write!(f, "at byte {offset}: page {} of block {} on LUN {}", page.0, block.0, lun.0)
-    }
-}
+use aster_units::{BlockAddr, Content, PageInBlock};
 
 impl Die {
     /// The sums of the parts of a programmed page's slot.
@@ -58,10 +36,11 @@ impl Die {
         image.borrow_mut().read_slot(self.lun, block, page, offset, into)?;
         let first = offset / SUMMED_BYTES * SUM_BYTES;
         let Some(wrong) = first_wrong(into, &self.sums(block, page)[first..]) else { return Ok(()) };
-        let part = Part::Slot(offset + wrong * SUMMED_BYTES);
+        let part = RecordPart::Slot(offset + wrong * SUMMED_BYTES);
         let damaged = image.borrow().damaged(self.lun, block, page, part);
         let reason = alloc::format!(
-            "page {} of block {} on LUN {} isn't what was programmed (its checksum is wrong): something else has written there",
+            "page {} of block {} on LUN {} isn't what was programmed (its checksum is wrong): something else \
+             has written there",
             page.0,
             block.0,
             self.lun.0
@@ -93,7 +72,7 @@ impl Die {
             image.borrow_mut().read_slot(self.lun, block, page, 0, &mut bytes)?;
             read += 1;
             if let Some(wrong) = first_wrong(&bytes, self.sums(block, page)) {
-                let part = Part::Slot(wrong * SUMMED_BYTES);
+                let part = RecordPart::Slot(wrong * SUMMED_BYTES);
                 damaged.push(image.borrow().damaged(self.lun, block, page, part));
             }
         }

@@ -111,10 +111,12 @@ proptest! {
     fn random_cycles_never_panic_and_reset_always_helps(
         full in any::<bool>(),
         triple in any::<bool>(),
-        steps in prop::collection::vec((step(), prop_oneof![Just(1u64), 0..2_000u64, 0..3_000_000u64]), 1..200),
+        steps in prop::collection::vec((step(), prop_oneof![Just(1u64), 0..2_000u64, 0..3_000_000u64]),
+            1..200),
     ) {
         let content = if full { Content::Full } else { Content::Fingerprint };
-        let mut array = NandArray::new(noisy(content, if triple { CellMode::Tlc } else { CellMode::Mlc }), None, &Recorder::default()).unwrap();
+        let mut array = NandArray::new(noisy(content, if triple { CellMode::Tlc } else { CellMode::Mlc }),
+            None, &Recorder::default()).unwrap();
         let mut bus = Bus::new(array.take_packages(0).remove(0));
         let (data, oob) = page_of(content, 7);
         let mut modes = [DataMode::Sdr, DataMode::NvDdr2].into_iter().cycle();

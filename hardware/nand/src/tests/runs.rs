@@ -31,7 +31,8 @@ fn step() -> impl Strategy<Value = Step> {
         [0x00, 0x30, 0x05, 0xe0, 0x06, 0x80, 0x85, 0x10, 0x60, 0xd0, 0x70, 0x78, 0x90, 0xec, 0xef, 0xff];
     prop_oneof![
         4 => proptest::sample::select(known.to_vec()).prop_map(Step::Command),
-        4 => proptest::collection::vec(prop_oneof![3 => 0u8..8, 1 => any::<u8>()], 1..7).prop_map(Step::Addresses),
+        4 => proptest::collection::vec(prop_oneof![3 => 0u8..8, 1 => any::<u8>()],
+            1..7).prop_map(Step::Addresses),
         1 => Just(Step::Status),
     ]
 }
@@ -39,7 +40,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn a_run_of_addresses_is_so_many_latches(
-        steps in proptest::collection::vec((step(), prop_oneof![Just(20u64), Just(120), Just(3_000_000)]), 1..60),
+        steps in proptest::collection::vec((step(), prop_oneof![Just(20u64), Just(120), Just(3_000_000)]),
+            1..60),
     ) {
         let (mut runs, _) = one(config(Content::Fingerprint));
         let (mut latches, _) = one(config(Content::Fingerprint));

@@ -146,7 +146,8 @@ impl fmt::Display for Problem {
             Problem::OutsideSection { option } => {
                 write!(
                     f,
-                    "option \"{option}\" stands before the first section: begin with [global] or a job's [name]"
+                    "option \"{option}\" stands before the first section: begin with [global] or a job's \
+                     [name]"
                 )
             }
             Problem::BadHeader => {

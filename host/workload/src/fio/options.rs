@@ -21,7 +21,8 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "rw",
         &["readwrite"],
         "randrw",
-        "read, write, trim, randread, randwrite, randtrim, rw = readwrite, randrw, trimwrite, randtrimwrite. Default read",
+        "read, write, trim, randread, randwrite, randtrim, rw = readwrite, randrw, trimwrite, randtrimwrite. \
+         Default read",
     ),
     effect("rwmixread", &[], "70", "percent of reads in a mix. Default 50"),
     effect(
@@ -72,7 +73,8 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "number_ios",
         &[],
         "1000",
-        "ends the job after so many reads, writes and trims, if `size` (`io_size`, `loops`) does not end it before",
+        "ends the job after so many reads, writes and trims, if `size` (`io_size`, `loops`) does not end it \
+         before",
     ),
     effect("loops", &[], "2", "how often the job is done. Default 1"),
     effect("iodepth", &[], "32", "requests in flight at most. Default 1; 1 for the synchronous engines"),
@@ -80,20 +82,26 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "ioengine",
         &[],
         "psync",
-        "sync, psync, vsync, pvsync, pvsync2 and mmap hold iodepth at 1; the asynchronous engines change nothing",
+        "sync, psync, vsync, pvsync, pvsync2 and mmap hold iodepth at 1; the asynchronous engines change \
+         nothing",
     ),
     effect("numjobs", &[], "4", "copies of the job that run at once, each with its own seed. Default 1"),
     effect(
         "random_distribution",
         &[],
         "zipf:1.2",
-        "random, zipf[:theta[:center]] (theta above 0, default 1.1), pareto[:h[:center]] (h between 0 and 1, default 0.2), normal[:deviation[:center]] (percent, default 0), zoned:requests/size:… (percent of requests and of the region) or zoned_abs:requests/bytes:…; zones read[,write][,trim]. A center from 0 to 1 says where the most likely block lies. A skewed distribution visits blocks again, so it has no random map",
+        "random, zipf[:theta[:center]] (theta above 0, default 1.1), pareto[:h[:center]] (h between 0 and 1, \
+         default 0.2), normal[:deviation[:center]] (percent, default 0), zoned:requests/size:… (percent of \
+         requests and of the region) or zoned_abs:requests/bytes:…; zones read[,write][,trim]. A center from \
+         0 to 1 says where the most likely block lies. A skewed distribution visits blocks again, so it has \
+         no random map",
     ),
     effect(
         "percentage_random",
         &[],
         "50",
-        "of a random job, percent of the requests that are random; the others go on where the direction's last one ended; read[,write][,trim]. Default 100",
+        "of a random job, percent of the requests that are random; the others go on where the direction's \
+         last one ended; read[,write][,trim]. Default 100",
     ),
     flag("norandommap", &[], "random offsets are drawn freely; otherwise every block comes once a pass"),
     effect("randseed", &[], "42", "where randomness starts"),
@@ -134,7 +142,8 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "thinktime_iotime",
         &[],
         "2s",
-        "a pause too when so long a time went by without one; without thinktime_blocks only then; seconds unless a unit is given",
+        "a pause too when so long a time went by without one; without thinktime_blocks only then; seconds \
+         unless a unit is given",
     ),
     effect("rate_iops", &[], "1000", "requests a second at most; read[,write][,trim]"),
     effect("rate", &[], "100m", "bytes a second at most; read[,write][,trim]. Excludes rate_iops"),
@@ -142,7 +151,8 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "rate_process",
         &[],
         "poisson",
-        "linear: requests of a rate are evenly spaced. poisson: at random with that mean, as a Poisson process; a rate in bytes counts in requests of the smallest size. Default linear",
+        "linear: requests of a rate are evenly spaced. poisson: at random with that mean, as a Poisson \
+         process; a rate in bytes counts in requests of the smallest size. Default linear",
     ),
     effect(
         "rate_ignore_thinktime",
@@ -154,7 +164,8 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "rate_min",
         &["ratemin"],
         "1m",
-        "the job fails when it moves fewer bytes a second over rate_cycle, the first 2 s left out; read[,write][,trim]",
+        "the job fails when it moves fewer bytes a second over rate_cycle, the first 2 s left out; \
+         read[,write][,trim]",
     ),
     effect("rate_iops_min", &[], "10", "the same for requests a second. Excludes rate_min"),
     effect(
@@ -167,14 +178,17 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "steadystate",
         &["ss"],
         "iops:2%",
-        "the job ends when iops, bw or lat keep near the mean of the window, or with _slope when their regression line is flat: iops:2%, bw_slope:1m. A limit without % is in requests or bytes a second or a time. Needs steadystate_duration",
+        "the job ends when iops, bw or lat keep near the mean of the window, or with _slope when their \
+         regression line is flat: iops:2%, bw_slope:1m. A limit without % is in requests or bytes a second \
+         or a time. Needs steadystate_duration",
     ),
     effect("steadystate_duration", &["ss_dur"], "30", "the window; seconds unless a unit is given"),
     effect(
         "steadystate_ramp_time",
         &["ss_ramp"],
         "5",
-        "time from the job's start before the first interval of the window; seconds unless a unit is given. Default 0",
+        "time from the job's start before the first interval of the window; seconds unless a unit is given. \
+         Default 0",
     ),
     effect(
         "steadystate_check_interval",
@@ -185,13 +199,15 @@ pub(super) const OPTIONS: &[FioOption] = &[
     flag(
         "exitall",
         &[],
-        "when a job of the file ends, those that run beside it end too; one job's exitall holds for all, as in fio",
+        "when a job of the file ends, those that run beside it end too; one job's exitall holds for all, as \
+         in fio",
     ),
     effect(
         "exit_what",
         &[],
         "all",
-        "which jobs end with this one by exitall: group, those beside it; all, those too that have not begun; stonewall, the same as group. Default group",
+        "which jobs end with this one by exitall: group, those beside it; all, those too that have not \
+         begun; stonewall, the same as group. Default group",
     ),
     flag("exitall_on_error", &[], "as exitall, when a job fails"),
     effect(
@@ -219,7 +235,10 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "verify",
         &[],
         "crc32c",
-        "content carries address and version, and reads are checked. Every checksum fio names (md5, crc64, crc32c, crc32c-intel, crc32, crc16, crc7, xxhash, sha1, sha256, sha512, sha3-224, sha3-256, sha3-384, sha3-512, meta) asks for this one check, which compares every byte. pattern, pattern_hdr and null are refused",
+        "content carries address and version, and reads are checked. Every checksum fio names (md5, crc64, \
+         crc32c, crc32c-intel, crc32, crc16, crc7, xxhash, sha1, sha256, sha512, sha3-224, sha3-256, \
+         sha3-384, sha3-512, meta) asks for this one check, which compares every byte. pattern, pattern_hdr \
+         and null are refused",
     ),
     effect("do_verify", &[], "0", "with verify: read back what was written after the writes. Default 1"),
     flag("stonewall", &["wait_for_previous"], "begin when all jobs before it in the file have ended"),

@@ -185,7 +185,8 @@ pub(super) const OTHERS: &[FioOption] = &[
     no_meaning(
         "thinktime_blocks_type",
         &[],
-        "both count alike: no more than thinktime_blocks go out before they have completed and the pause is over",
+        "both count alike: no more than thinktime_blocks go out before they have completed and the pause is \
+         over",
     ),
     refused("max_latency", &[], "the report has the longest latency and percentiles; no job ends by one"),
     refused("latency_window", &[], "the queue depth is what the job says"),

@@ -187,7 +187,8 @@ impl Section {
                 let taken = known.then(|| self.synchronous = SYNCHRONOUS_ENGINES.contains(&value));
                 (
                     taken,
-                    "libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, xnvme, libblkio, nbd, sync, psync, vsync, pvsync, pvsync2 or mmap",
+                    "libaio, io_uring, io_uring_cmd, posixaio, solarisaio, windowsaio, xnvme, libblkio, nbd, \
+                     sync, psync, vsync, pvsync, pvsync2 or mmap",
                 )
             }
             "numjobs" => {
@@ -292,7 +293,8 @@ impl Section {
                 let on = if value == "0" { Some(false) } else { CHECKSUMS.contains(&value).then_some(true) };
                 (
                     on.map(|on| job.verify = on),
-                    "a checksum such as crc32c or md5, meta, or 0; all ask for the same check of address, version and every byte. pattern and null would not be that",
+                    "a checksum such as crc32c or md5, meta, or 0; all ask for the same check of address, \
+                     version and every byte. pattern and null would not be that",
                 )
             }
             "do_verify" => (values::boolean(Some(value)).map(|on| job.read_back = on), BOOLEAN),
@@ -368,7 +370,8 @@ impl Section {
         let intervals = duration.as_picos() / interval.as_picos();
         let whole = duration.as_picos().is_multiple_of(interval.as_picos());
         if !whole || !(2..=INTERVALS_MAX).contains(&intervals) {
-            let what = "steadystate_duration must be a multiple of steadystate_check_interval, from 2 to 100000 of them";
+            let what = "steadystate_duration must be a multiple of steadystate_check_interval, from 2 to \
+                        100000 of them";
             let options = ["steadystate_duration", "steadystate_check_interval"];
             return Err(self.mistake(&options, Problem::Contradiction { what }));
         }
@@ -384,7 +387,8 @@ impl Section {
                 option: "iodepth",
                 asked: self.job.queue_depth.into(),
                 given: 1,
-                because: "its ioengine is synchronous, which waits for each request; libaio and io_uring don't",
+                because: "its ioengine is synchronous, which waits for each request; libaio and io_uring \
+                          don't",
             });
         }
         let whole = |time: Duration, unit: Duration| time.as_picos() / unit.as_picos();

@@ -14,7 +14,8 @@ pub(super) fn distribution_meant(value: &str) -> &'static str {
             "normal[:deviation[:center]], with a deviation from 0 to below 100 and a center from 0 to 1"
         }
         "zoned" => {
-            "zoned:requests/size:..., [,write][,trim], in percent: those of requests add up to 100, those of sizes to 100 at \
+            "zoned:requests/size:..., [,write][,trim], in percent: those of requests add up to 100, those of \
+             sizes to 100 at \
              most"
         }
         "zoned_abs" => {

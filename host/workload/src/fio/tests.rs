@@ -152,7 +152,8 @@ fn every_mistake_of_a_file_is_told_at_its_own_line() {
         message(text),
         "4 mistakes\n  \
          line 2: unknown option \"BS\"; did you mean \"bs\"?\n  \
-         line 4: rw=randreed: expected read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, \
+         line 4: rw=randreed: expected read, write, trim, randread, randwrite, randtrim, rw, readwrite, \
+         randrw, \
          trimwrite or randtrimwrite\n  \
          line 5: unknown option \"iodpeth\"; did you mean \"iodepth\"?\n  \
          line 7: option \"zonemode\" is refused: the drive has no zones"

@@ -17,7 +17,7 @@ pub struct Contents {
 
 /// What the oracle knows a command in flight by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Token {
+pub(crate) enum ContentToken {
     None,
     Write(WriteToken),
     Read(ReadToken),
@@ -96,31 +96,31 @@ impl Contents {
         blocks: u32,
         version: u32,
         verify: bool,
-    ) -> Token {
-        let Some(oracle) = &mut self.oracle else { return Token::None };
+    ) -> ContentToken {
+        let Some(oracle) = &mut self.oracle else { return ContentToken::None };
         if slba.checked_add(u64::from(blocks)).is_none_or(|end| end > oracle.blocks()) {
             // Beyond the drive: the controller will refuse it.
-            return Token::None;
+            return ContentToken::None;
         }
         match kind {
-            RequestKind::Write => Token::Write(oracle.begin_write(slba, u64::from(blocks), version)),
+            RequestKind::Write => ContentToken::Write(oracle.begin_write(slba, u64::from(blocks), version)),
             RequestKind::Trim | RequestKind::WriteZeroes => {
-                Token::Write(oracle.begin_write(slba, u64::from(blocks), 0))
+                ContentToken::Write(oracle.begin_write(slba, u64::from(blocks), 0))
             }
-            RequestKind::Read if verify => Token::Read(oracle.begin_read(slba, u64::from(blocks))),
-            RequestKind::Read | RequestKind::Flush => Token::None,
+            RequestKind::Read if verify => ContentToken::Read(oracle.begin_read(slba, u64::from(blocks))),
+            RequestKind::Read | RequestKind::Flush => ContentToken::None,
         }
     }
 
     /// A command that is no checked read has completed.
     #[inline]
-    pub(super) fn end(&mut self, token: Token, succeeded: bool, slba: u64, blocks: u32) {
+    pub(super) fn end(&mut self, token: ContentToken, succeeded: bool, slba: u64, blocks: u32) {
         let Some(oracle) = &mut self.oracle else { return };
         match token {
-            Token::None => {}
-            Token::Write(token) if succeeded => oracle.complete_write(token),
-            Token::Write(token) => oracle.abandon_write(token),
-            Token::Read(token) => {
+            ContentToken::None => {}
+            ContentToken::Write(token) if succeeded => oracle.complete_write(token),
+            ContentToken::Write(token) => oracle.abandon_write(token),
+            ContentToken::Read(token) => {
                 // A failed read found nothing. It is closed where that says nothing about the blocks; where
                 // they may hold several versions it stays open, which only costs memory.
                 self.found.clear();
@@ -138,7 +138,7 @@ impl Contents {
     /// Checks what a read brought.
     pub(super) fn check(
         &mut self,
-        token: Token,
+        token: ContentToken,
         slba: u64,
         blocks: u32,
         data: Data<'_>,
@@ -151,7 +151,7 @@ impl Contents {
             return Err(mismatch.into());
         }
         match (&mut self.oracle, token) {
-            (Some(oracle), Token::Read(token)) => Ok(oracle.complete_read(token, &self.found)?),
+            (Some(oracle), ContentToken::Read(token)) => Ok(oracle.complete_read(token, &self.found)?),
             _ => Ok(()),
         }
     }

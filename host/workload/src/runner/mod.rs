@@ -12,6 +12,7 @@
 
 mod contents;
 mod precondition;
+mod shared;
 mod statistics;
 mod task;
 #[cfg(test)]
@@ -19,28 +20,19 @@ mod tests;
 
 pub use contents::Contents;
 pub use precondition::{Precondition, precondition};
+pub use shared::{OnFailure, WHOLE_TASK};
 pub use statistics::{Arrived, Failure, KindStatistics, LatencySink, Statistics};
 pub use task::Task;
 
-use crate::{Drive, ExitWhat, Job};
+use crate::{Drive, ExitWhat};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_driver::{Bar, Completion, CompletionMode, Driver, Overdue, QueueId, SlotId, Violation};
+use aster_driver::{Bar, Completion, CompletionMode, Driver, Overdue, QueueId, Violation};
 use aster_units::{Duration, Instant};
-use contents::Token;
 use core::fmt;
-use task::{Running, Stage};
-
-/// What happens to a task after a failed request or wrong content.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum OnFailure {
-    /// It issues nothing more and ends when what is in flight has completed. Other tasks go on.
-    #[default]
-    EndTask,
-    /// It goes on and counts.
-    Continue,
-}
+use shared::{Owner, Shared};
+use task::{Running, TaskStage};
 
 /// Why a run cannot go on at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,30 +53,6 @@ impl fmt::Display for Fault {
 }
 impl core::error::Error for Fault {}
 
-/// Whose command a slot carries.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
-    pub(crate) task: u32,
-    pub(crate) flight: u32,
-    pub(crate) slba: u64,
-    pub(crate) blocks: u32,
-    pub(crate) token: Token,
-}
-
-impl Owner {
-    const NOBODY: Owner = Owner { task: u32::MAX, flight: 0, slba: 0, blocks: 0, token: Token::None };
-}
-
-/// What all tasks share.
-pub(crate) struct Shared<B: Bar, L> {
-    pub(crate) driver: Rc<Driver<B>>,
-    pub(crate) contents: Contents,
-    pub(crate) sink: L,
-    pub(crate) on_failure: OnFailure,
-    /// By queue (from 0) and slot.
-    pub(crate) owners: Vec<Vec<Owner>>,
-}
-
 struct Queue {
     id: QueueId,
     vector: Option<u16>,
@@ -95,9 +63,6 @@ struct Queue {
 const CHECKS_PER_TIMEOUT: u64 = 4;
 /// The vector of the admin queue.
 const ADMIN_VECTOR: u16 = 0;
-/// What [`Runner::progress`] counts a whole task as.
-pub const WHOLE_TASK: u64 = 1_000_000;
-
 /// Runs tasks on a drive.
 pub struct Runner<B: Bar, L> {
     shared: Shared<B, L>,
@@ -139,7 +104,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             .collect();
         // As in fio, one job's option holds for all.
         let exit_all = tasks.iter().map(Running::exits).fold((false, false), |(a, b), (c, d)| (a | c, b | d));
-        let owners = ids.iter().map(|&id| vec![Owner::NOBODY; usize::from(driver.depth(id))]).collect();
+        let owners = ids.iter().map(|&id| vec![Owner::NONE; usize::from(driver.depth(id))]).collect();
         Runner {
             shared: Shared { driver: Rc::clone(driver), contents, sink, on_failure, owners },
             tasks,
@@ -240,7 +205,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests
-    /// nobody has counted ([`Task::expecting`]) counts only when it is through.
+    /// have not been counted ([`Task::expecting`]) counts only when it is through.
     pub fn progress(&self) -> (u64, u64) {
         let now = self.now();
         let done = self.tasks.iter().map(|task| task.progress(now)).sum();
@@ -275,7 +240,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     #[inline]
     fn complete(&mut self, queue: usize, completion: &Completion, now: Instant) {
         let slot = completion.slot;
-        let owner = core::mem::replace(&mut self.shared.owners[queue][slot.index()], Owner::NOBODY);
+        let owner = core::mem::replace(&mut self.shared.owners[queue][slot.index()], Owner::NONE);
         match self.tasks.get_mut(owner.task as usize) {
             Some(task) => task.complete(&mut self.shared, &owner, completion, now),
             // A command that an earlier run gave up has completed after all.
@@ -329,9 +294,9 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
                 self.in_flight += u64::from(task.in_flight());
                 self.next_wake = [self.next_wake, task.wakes_at()].into_iter().flatten().min();
                 match task.stage {
-                    Stage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
-                    Stage::Main | Stage::ReadBack => busy = true,
-                    Stage::Done => {}
+                    TaskStage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
+                    TaskStage::Main | TaskStage::ReadBack => busy = true,
+                    TaskStage::Done => {}
                 }
             }
             match waiting {
@@ -358,18 +323,4 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
 pub fn drive_of<B: Bar + 'static>(driver: &Driver<B>) -> Drive {
     let namespace = driver.namespace();
     Drive { bytes: namespace.bytes(), block_bytes: namespace.block_bytes }
-}
-
-impl<B: Bar, L> Shared<B, L> {
-    pub(crate) fn own(&mut self, queue: QueueId, slot: SlotId, owner: Owner) {
-        self.owners[usize::from(queue.0) - 1][slot.index()] = owner;
-    }
-}
-
-/// The wave of each job: those that come after all earlier ones begin a new one.
-pub(crate) fn waves(jobs: &[Job]) -> impl Iterator<Item = (u32, &Job)> {
-    jobs.iter().enumerate().scan(0, |wave, (i, job)| {
-        *wave += u32::from(job.after_previous && i > 0);
-        Some((*wave, job))
-    })
 }

@@ -1,12 +1,12 @@
-use super::contents::Token;
+use super::contents::ContentToken;
+use super::shared::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use super::statistics::{Arrived, Failure, LatencySink, Statistics};
-use super::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use crate::floor::FloorWatch;
 use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
 use crate::{
-    Drive, ExitWhat, Generator, HeldBy, Issuer, Job, Mix, Pace, Plan, PlanError, Request, RequestKind,
-    Source, Step, WrittenBlocks,
+    Drive, ExitWhat, Generator, HeldBy, IssueStep, Issuer, Job, Mix, Pace, Plan, PlanError, Request,
+    RequestKind, Source, WrittenBlocks,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -27,7 +27,7 @@ pub struct Task {
     plan: Option<Plan>,
     group: Option<u32>,
     job: String,
-    /// Requests of a trace without its flushes, where somebody has counted them.
+    /// Requests of a trace without its flushes, if they have been counted.
     expected: Option<u64>,
 }
 
@@ -75,8 +75,8 @@ impl Task {
         Task { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
     }
 
-    /// The source will give so many requests besides flushes: lets [`super::Runner::progress`] tell how far a
-    /// trace is.
+    /// Says how many `requests` the source will give, flushes not counted. [`super::Runner::progress`] needs
+    /// the number to say how far a trace is.
     pub fn expecting(self, requests: u64) -> Task {
         Task { expected: Some(requests), ..self }
     }
@@ -122,7 +122,7 @@ impl Source for AnySource {
 
 /// Where a task stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
+pub(super) enum TaskStage {
     /// Its wave has not begun.
     Waiting,
     /// Its requests run.
@@ -165,7 +165,7 @@ pub(super) struct Running {
     index: usize,
     pub(super) wave: u32,
     pub(super) queue: QueueId,
-    pub(super) stage: Stage,
+    pub(super) stage: TaskStage,
     /// When the source or the pace wants to go on; `None` while only completions matter.
     pub(super) wake_at: Option<Instant>,
     pub(super) statistics: Statistics,
@@ -205,7 +205,7 @@ impl Running {
             index,
             wave: task.wave,
             queue,
-            stage: Stage::Waiting,
+            stage: TaskStage::Waiting,
             wake_at: None,
             statistics: Statistics::new(task.name, task.job, task.wave, task.group),
             issuer: Issuer::new(task.source, task.pace),
@@ -230,7 +230,7 @@ impl Running {
     }
 
     pub(super) fn begin(&mut self, now: Instant) {
-        self.stage = Stage::Main;
+        self.stage = TaskStage::Main;
         self.stage_began = now;
         self.statistics.started = Some(now);
     }
@@ -239,8 +239,8 @@ impl Running {
     pub(super) fn stop(&mut self, now: Instant) {
         self.stopping = true;
         self.wake_at = None;
-        if self.stage == Stage::Waiting {
-            self.stage = Stage::Done;
+        if self.stage == TaskStage::Waiting {
+            self.stage = TaskStage::Done;
         }
         self.drop_unsent();
         self.end_if_drained(now);
@@ -250,11 +250,11 @@ impl Running {
     /// then. `waiting_too` ends it also when it has not begun. False when there was nothing left to end.
     pub(super) fn end_with_another(&mut self, waiting_too: bool) -> bool {
         match self.stage {
-            Stage::Waiting if waiting_too => {
-                self.stage = Stage::Done;
+            TaskStage::Waiting if waiting_too => {
+                self.stage = TaskStage::Done;
                 self.end_seen = true;
             }
-            Stage::Main | Stage::ReadBack if !self.statistics.ended_by_another => {
+            TaskStage::Main | TaskStage::ReadBack if !self.statistics.ended_by_another => {
                 self.issuer.end();
                 self.drop_unsent();
             }
@@ -267,7 +267,7 @@ impl Running {
 
     /// Once, when it has ended by itself or has failed: which others are to end with it.
     pub(super) fn takes_others_along(&mut self, always: bool, on_error: bool) -> Option<ExitWhat> {
-        if self.stage != Stage::Done || core::mem::replace(&mut self.end_seen, true) {
+        if self.stage != TaskStage::Done || core::mem::replace(&mut self.end_seen, true) {
             return None;
         }
         let takes = always || (on_error && self.statistics.failures > 0);
@@ -295,9 +295,9 @@ impl Running {
     }
 
     fn end_if_drained(&mut self, now: Instant) {
-        let running = matches!(self.stage, Stage::Main | Stage::ReadBack);
+        let running = matches!(self.stage, TaskStage::Main | TaskStage::ReadBack);
         if running && self.stopping && self.issuer.in_flight() == 0 {
-            self.stage = Stage::Done;
+            self.stage = TaskStage::Done;
             self.statistics.ended = Some(now);
             self.statistics.steady_state = self.steady.as_ref().map(SteadyWatch::outcome);
         }
@@ -306,7 +306,7 @@ impl Running {
     /// Issues what may be issued now.
     #[inline]
     pub(super) fn pump<B: Bar + 'static, L: LatencySink>(&mut self, shared: &mut Shared<B, L>, now: Instant) {
-        if !matches!(self.stage, Stage::Main | Stage::ReadBack) {
+        if !matches!(self.stage, TaskStage::Main | TaskStage::ReadBack) {
             return;
         }
         if self.floor.is_some() {
@@ -325,14 +325,14 @@ impl Running {
             }
             self.wake_at = None;
             match self.issuer.step(now.since(self.stage_began)) {
-                Ok(Step::Issue(request)) => self.issue(request, shared, now),
-                Ok(Step::WaitUntil(elapsed)) => {
+                Ok(IssueStep::Issue(request)) => self.issue(request, shared, now),
+                Ok(IssueStep::WaitUntil(elapsed)) => {
                     self.wake_at = Some(self.stage_began + elapsed);
                     return;
                 }
-                Ok(Step::WaitForCompletion) => return,
-                Ok(Step::Finished) if self.next_stage(now) => {}
-                Ok(Step::Finished) => return,
+                Ok(IssueStep::WaitForCompletion) => return,
+                Ok(IssueStep::Finished) if self.next_stage(now) => {}
+                Ok(IssueStep::Finished) => return,
                 Err(error) => {
                     self.statistics.fail(Failure::Trace(error));
                     self.stopping = true;
@@ -346,18 +346,18 @@ impl Running {
         let read_back = self.plan.as_ref().filter(|plan| {
             let job = &plan.job;
             let reads_back = job.verify && job.read_back && job.mix != Mix::Read;
-            reads_back && self.stage == Stage::Main && !self.statistics.ended_by_another
+            reads_back && self.stage == TaskStage::Main && !self.statistics.ended_by_another
         });
         self.statistics.steady_state = self.steady.as_ref().map(SteadyWatch::outcome);
         let written = match (read_back, self.issuer.source()) {
             (Some(plan), AnySource::Plan(generator)) => WrittenBlocks::new(plan, generator),
             _ => {
-                self.stage = Stage::Done;
+                self.stage = TaskStage::Done;
                 self.statistics.ended = Some(now);
                 return false;
             }
         };
-        self.stage = Stage::ReadBack;
+        self.stage = TaskStage::ReadBack;
         self.stage_began = now;
         self.written_bytes = self.stage_bytes;
         (self.stage_bytes, self.stage_requests) = (0, 0);
@@ -374,7 +374,7 @@ impl Running {
         now: Instant,
     ) {
         let index = self.free.pop().expect("the pace allows no more requests than there are flights");
-        let measured = self.stage == Stage::Main && self.issuer.is_measured(now.since(self.stage_began));
+        let measured = self.stage == TaskStage::Main && self.issuer.is_measured(now.since(self.stage_began));
         if measured && self.statistics.measured_from.is_none() {
             self.statistics.measured_from = Some(now);
         }
@@ -465,7 +465,7 @@ impl Running {
             }
             self.free.push(owner.flight);
             self.issuer.completed(now.since(self.stage_began));
-            if (self.floor.is_some() || self.steady.is_some()) && self.stage == Stage::Main && !failed {
+            if (self.floor.is_some() || self.steady.is_some()) && self.stage == TaskStage::Main && !failed {
                 self.watch(&request, now.since(issued), now.since(self.stage_began), shared.on_failure);
             }
         }
@@ -509,7 +509,7 @@ impl Running {
 
     /// Whether its rate still counts: of requests that are through nobody expects more.
     fn is_watched(&self) -> bool {
-        self.stage == Stage::Main && !self.stopping && !self.issuer.is_dry()
+        self.stage == TaskStage::Main && !self.stopping && !self.issuer.is_dry()
     }
 
     /// Whether it has become too slow because nothing completes.
@@ -533,10 +533,10 @@ impl Running {
         let reads_back =
             self.plan.as_ref().is_some_and(|p| p.job.verify && p.job.read_back && p.job.mix != Mix::Read);
         match self.stage {
-            Stage::Waiting => 0,
-            Stage::Done => WHOLE_TASK,
-            Stage::ReadBack => WHOLE_TASK / 2 + part(self.stage_bytes, self.written_bytes) / 2,
-            Stage::Main => {
+            TaskStage::Waiting => 0,
+            TaskStage::Done => WHOLE_TASK,
+            TaskStage::ReadBack => WHOLE_TASK / 2 + part(self.stage_bytes, self.written_bytes) / 2,
+            TaskStage::Main => {
                 let by_time = self.pace.run_time.map(|run| {
                     let all = [self.pace.start_delay, self.pace.ramp_time, run];
                     let total = all.into_iter().map(Duration::as_picos).fold(0, u64::saturating_add);
@@ -589,7 +589,7 @@ fn outcome<B: Bar + 'static, L>(
             .driver
             .data(queue, completion.slot, bytes, |data| contents.check(token, slba, blocks, data));
     }
-    if token != Token::None {
+    if token != ContentToken::None {
         shared.contents.end(token, true, slba, blocks);
     }
     Ok(())

@@ -4,6 +4,7 @@ extern crate std;
 mod fake;
 
 use super::*;
+use crate::Job;
 use crate::trace::{Format, Replay, Trace};
 use crate::{Access, BlockSizes, Extent, Mix, Pace, PerDirection, RequestKind};
 use alloc::boxed::Box;

@@ -1,5 +1,5 @@
 use super::error::{At, Field, Words};
-use super::record::{Line, Record};
+use super::record::{Line, TraceRecord};
 use crate::RequestKind;
 
 /// blktrace counts in sectors of 512 bytes whatever the device's block is.
@@ -71,7 +71,7 @@ impl Blkparse {
             (kind, _, flush_first) => (kind, flush_first),
         };
         let is_flush = kind == RequestKind::Flush;
-        Ok(Line::Request(Record {
+        Ok(Line::Request(TraceRecord {
             kind,
             offset: if is_flush { 0 } else { sector },
             length: if is_flush { 0 } else { sectors },

@@ -66,11 +66,13 @@ impl fmt::Display for TraceProblem {
             }
             TraceProblem::BeyondDrive { offset, length, drive } => write!(
                 f,
-                "{length} bytes at {offset} reach beyond the drive, which has {drive}; --trace-wrap folds them into it"
+                "{length} bytes at {offset} reach beyond the drive, which has {drive}; --trace-wrap folds \
+                 them into it"
             ),
             TraceProblem::Unaligned { offset, length, block } => write!(
                 f,
-                "{length} bytes at {offset} are not whole blocks of {block}; --trace-round widens them to whole blocks"
+                "{length} bytes at {offset} are not whole blocks of {block}; --trace-round widens them to \
+                 whole blocks"
             ),
         }
     }

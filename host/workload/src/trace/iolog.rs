@@ -1,5 +1,5 @@
 use super::error::{At, Field, Words};
-use super::record::{Line, Record};
+use super::record::{Line, TraceRecord};
 use crate::RequestKind;
 
 const VERSION_2: &str = "fio version 2 iolog";
@@ -77,7 +77,7 @@ impl Iolog {
                 return Err(size.expected("a length above 0"));
             }
         }
-        Ok(Line::Request(Record {
+        Ok(Line::Request(TraceRecord {
             kind,
             offset: from,
             length,

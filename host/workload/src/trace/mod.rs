@@ -31,7 +31,7 @@ use aster_units::Duration;
 use devices::{DEVICES_MAX, Table};
 use error::At;
 use format::Parser;
-use record::{Line, Record};
+use record::{Line, TraceRecord};
 
 /// Longest request given in one piece; longer ones in a trace are given in several.
 const PIECE_BYTES_MAX: u64 = 1 << 30;
@@ -218,12 +218,12 @@ impl<L> Trace<L> {
     }
 }
 
-fn refuse<T>(record: &Record<'_>, problem: TraceProblem) -> Result<T, At> {
+fn refuse<T>(record: &TraceRecord<'_>, problem: TraceProblem) -> Result<T, At> {
     Err(At { byte: record.place, problem })
 }
 
 /// First byte and bytes of a request in whole blocks; their sum fits 64 bits.
-fn whole_blocks(record: &Record<'_>, drive: Drive, unaligned: Unaligned) -> Result<(u64, u64), At> {
+fn whole_blocks(record: &TraceRecord<'_>, drive: Drive, unaligned: Unaligned) -> Result<(u64, u64), At> {
     let (offset, length, block) = (record.offset, record.length, u64::from(drive.block_bytes));
     let beyond = TraceProblem::BeyondDrive { offset, length, drive: drive.bytes };
     let Some(end) = offset.checked_add(length) else { return refuse(record, beyond) };
@@ -242,7 +242,7 @@ fn whole_blocks(record: &Record<'_>, drive: Drive, unaligned: Unaligned) -> Resu
 
 /// Where on the drive a request goes that is made of whole blocks.
 fn place(
-    record: &Record<'_>,
+    record: &TraceRecord<'_>,
     (offset, length): (u64, u64),
     region: Region,
     beyond: Beyond,

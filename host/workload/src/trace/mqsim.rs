@@ -1,5 +1,5 @@
 use super::error::{At, Words};
-use super::record::{Line, Record};
+use super::record::{Line, TraceRecord};
 use crate::RequestKind;
 
 /// MQSim counts in sectors of 512 bytes.
@@ -33,7 +33,7 @@ pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
     if !more.text.is_empty() {
         return Err(more.expected("the end of the line after five fields"));
     }
-    Ok(Line::Request(Record {
+    Ok(Line::Request(TraceRecord {
         kind,
         offset: sector
             .checked_mul(SECTOR_BYTES)

@@ -1,5 +1,5 @@
 use super::error::{At, Field};
-use super::record::{Line, Record};
+use super::record::{Line, TraceRecord};
 use crate::RequestKind;
 
 /// Fields of a line.
@@ -53,7 +53,7 @@ pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
         return Err(size.expected("a size above 0"));
     }
     response.number("a response time")?;
-    Ok(Line::Request(Record {
+    Ok(Line::Request(TraceRecord {
         kind,
         offset: from,
         length,

@@ -6,12 +6,12 @@ pub(super) enum Line<'a> {
     /// Nothing that the drive was asked.
     Nothing,
     /// A request.
-    Request(Record<'a>),
+    Request(TraceRecord<'a>),
 }
 
 /// A request as it was recorded, before it is fitted to the drive.
 #[derive(Clone, Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct TraceRecord<'a> {
     pub(super) kind: RequestKind,
     pub(super) offset: u64,
     pub(super) length: u64,

@@ -65,7 +65,8 @@ Throughput (R/W): 0KiB/s / 0KiB/s
 
 #[test]
 fn msr_lines_are_taken_with_their_file_times() {
-    let text = "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,1317441536,8192,1963\n";
+    let text = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
+                128166372016382155,usr,0,Write,1317441536,8192,1963\n";
     assert_eq!(
         plain(text, Format::Msr).unwrap(),
         [
@@ -92,9 +93,11 @@ fn a_line_that_names_the_fields_of_msr_is_no_request() {
 
 #[test]
 fn iolog_2_waits_and_iolog_3_has_times() {
-    let two = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda write 0 4096\n/dev/sda wait 250 0\n/dev/sda wait 50 0\n\
+    let two = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda write 0 4096\n/dev/sda wait 250 0\n\
+               /dev/sda wait 50 0\n\
                /dev/sda read 4096 8192\n/dev/sda sync 0 0\n/dev/sda trim 0 4096\n/dev/sda close\n";
-    let three = "fio version 3 iolog\n0 /dev/sda add\n10 /dev/sda open\n20 /dev/sda write 0 4096\n320 /dev/sda read 4096 8192\n\
+    let three = "fio version 3 iolog\n0 /dev/sda add\n10 /dev/sda open\n20 /dev/sda write 0 4096\n320 \
+                 /dev/sda read 4096 8192\n\
                  320 /dev/sda datasync\n320 /dev/sda trim 0 4096\n400 /dev/sda close\n";
     let want = [
         request(RequestKind::Write, 0, 4096, 0),
@@ -323,14 +326,16 @@ proptest! {
     #[test]
     fn what_is_written_in_any_format_is_read_back(requests in any_requests()) {
         let (mut blk, mut msr, mut mqsim) = (String::new(), String::new(), String::new());
-        let (mut two, mut three) = (String::from("fio version 2 iolog\n"), String::from("fio version 3 iolog\n"));
+        let (mut two, mut three) = (String::from("fio version 2 iolog\n"), String::from("fio version 3 \
+            iolog\n"));
         let (mut now, mut want) = (0, Vec::new());
         for (i, &(kind, sector, sectors, gap)) in requests.iter().enumerate() {
             let gap = if i == 0 { 0 } else { gap };
             now += gap;
             let (letter, word) = [("R", "read"), ("WS", "write")][usize::from(kind)];
             let (offset, length) = (sector * 512, sectors * 512);
-            blk += &format!("8,0 0 {i} {}.{:06}000 1 Q {letter} {sector} + {sectors} [x]\n", 5 + now / 1_000_000, now % 1_000_000);
+            blk += &format!("8,0 0 {i} {}.{:06}000 1 Q {letter} {sector} + {sectors} \
+                             [x]\n", 5 + now / 1_000_000, now % 1_000_000);
             msr += &format!("{},h,0,{word},{offset},{length},0\n", 128_166_372_003_061_629 + now * 10);
             mqsim += &format!("{} 4 {sector} {sectors} {}\n", now * 1_000, 1 - kind);
             two += &format!("/d wait {gap} 0\n/d {word} {offset} {length}\n");
@@ -339,7 +344,8 @@ proptest! {
             want.push(request(kind, offset, length, now * 1_000));
         }
         for (text, format) in
-            [(&blk, Format::Blkparse), (&msr, Format::Msr), (&mqsim, Format::Mqsim), (&two, Format::Iolog), (&three, Format::Iolog)]
+            [(&blk, Format::Blkparse), (&msr, Format::Msr), (&mqsim, Format::Mqsim), (&two, Format::Iolog),
+                (&three, Format::Iolog)]
         {
             prop_assert_eq!(plain(text, format), Ok(want.clone()));
         }

@@ -7,7 +7,7 @@ use aster_nand::{
 };
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{BurstTiming, DataIn, DataMode, Package, ProtocolError};
-use aster_rtl_bench::replay::{self, Phase};
+use aster_rtl_bench::replay::{self, PinState};
 use aster_txn::Latch;
 use aster_units::{CellMode, Content, Duration, Geometry, Instant};
 use aster_wire::onfi::Timing;
@@ -43,8 +43,8 @@ const KEPT: Waits = Waits { ceh: 20, wb: 200, whr: 120, adl: 400, ccs: 300, rhw:
 
 /// Drives pins and package alike.
 struct Bus {
-    pins: Vec<Phase>,
-    now: Phase,
+    pins: Vec<PinState>,
+    now: PinState,
     package: NandPackage,
     /// What the package objected to first.
     objection: Option<&'static str>,
@@ -69,7 +69,7 @@ impl Bus {
         };
         let mut array = NandArray::new(config, None, &Recorder::default()).unwrap();
         let package = array.take_packages(0).remove(0);
-        Bus { pins: Vec::new(), now: Phase::IDLE, package, objection: None }
+        Bus { pins: Vec::new(), now: PinState::IDLE, package, objection: None }
     }
 
     fn at(&self) -> Instant {

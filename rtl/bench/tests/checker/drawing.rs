@@ -1,6 +1,6 @@
 //! Pins of one chip drawn by hand.
 
-use aster_rtl_bench::replay::{self, Phase};
+use aster_rtl_bench::replay::{self, PinState};
 use aster_units::Duration;
 use aster_wire::onfi::Timing;
 
@@ -8,7 +8,7 @@ use aster_wire::onfi::Timing;
 const STEP: Duration = Duration::from_picos(500);
 
 /// Pins over time, in nanoseconds from the start; halves are steps.
-pub struct Drawing(Vec<Phase>);
+pub struct Drawing(Vec<PinState>);
 
 /// Steps of nanoseconds.
 fn steps(nanoseconds: f64) -> usize {
@@ -20,9 +20,9 @@ fn steps(nanoseconds: f64) -> usize {
 impl Drawing {
     /// The chip selected, and nothing else.
     pub fn new(length: f64) -> Self {
-        Drawing(vec![Phase { ce_n: false, ..Phase::IDLE }; steps(length)])
+        Drawing(vec![PinState { ce_n: false, ..PinState::IDLE }; steps(length)])
     }
-    pub fn set(&mut self, from: f64, to: f64, change: impl Fn(&mut Phase)) {
+    pub fn set(&mut self, from: f64, to: f64, change: impl Fn(&mut PinState)) {
         self.0[steps(from)..steps(to)].iter_mut().for_each(change);
     }
     /// CE# high from here to the end.

@@ -41,7 +41,8 @@ pub(super) fn final_words(error: &io::Error) -> String {
     let words = in_words(error);
     match is_out_of_room(error) {
         true => format!(
-            "{words}: the drive ends as by a loss of power, and what was flushed is there; make room, and use it again"
+            "{words}: the drive ends as by a loss of power, and what was flushed is there; make room, and \
+             use it again"
         ),
         false => words,
     }

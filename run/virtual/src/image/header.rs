@@ -1,6 +1,7 @@
 //! What an image says of itself: the file's first page.
 
-use super::{ImageError, NAND_AT, NVRAM_AT};
+use super::error::ImageError;
+use super::format::{CHECKSUM_AT, KIND, MADE_WITH_AT, MAGIC, NAND_AT, NVRAM_AT, READ, name_of};
 use aster_codec::checksum::crc32c;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
@@ -8,24 +9,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// 5: log pages tell moves in the two forms that are shortest.
-pub(super) const MAGIC: &[u8; 16] = b"ASTER DRIVE V5\n\0";
-/// 4: stored maps have pages of parity, log pages tell moves in one short form. All that such an image holds
-/// is read as what it is, but what a drive writes to it an older Aster would take for damage: it has format 5
-/// from the moment that a drive may.
-const MAGIC_BEFORE: &[u8; 16] = b"ASTER DRIVE V4\n\0";
-const READ: [&[u8; 16]; 2] = [MAGIC_BEFORE, MAGIC];
-// What all formats begin with.
-pub(super) const KIND: &[u8] = b"ASTER DRIVE V";
 /// The header's line with the file's length.
 pub(super) const LENGTH_KEY: &str = "bytes";
 /// The header's line with the drive's serial number, which no other image has.
 pub(super) const SERIAL_KEY: &str = "serial";
-// What the drive was made with, as text: lines of `key = value`, zeroes behind the last.
-pub(super) const MADE_WITH_AT: u64 = MAGIC.len() as u64;
-// CRC-32C of the header up to here, little-endian.
-pub(super) const CHECKSUM_AT: u64 = NVRAM_AT - 4;
-
 /// Makes `file`, which is empty, an image of `bytes` bytes: the magic last, so that half an image is none.
 pub(super) fn write_new(
     file: &File,
@@ -69,7 +56,8 @@ pub(super) fn serial(text: &str, path: &Path) -> Result<String, ImageError> {
         return Ok(serial.to_owned());
     }
     let reason = format!(
-        "its header's serial number, \"{}\", is no 1 to {SERIAL_CHARS_MAX} printable ASCII characters: something else \
+        "its header's serial number, \"{}\", is no 1 to {SERIAL_CHARS_MAX} printable ASCII characters: \
+         something else \
          has written there; use a copy that is whole",
         serial.escape_debug()
     );
@@ -140,16 +128,6 @@ pub(super) fn raise_format(file: &File) -> io::Result<()> {
     }
     file.write_all_at(MAGIC, 0)?;
     file.sync_data()
-}
-
-/// The formats that are read, in words.
-pub(super) fn formats() -> String {
-    READ.map(|magic| format!("\"{}\"", name_of(magic))).join(" and ")
-}
-
-/// A format's name, without what fills it up.
-pub(super) fn name_of(magic: &[u8]) -> String {
-    String::from_utf8_lossy(magic).trim_end_matches(['\0', '\n']).escape_debug().to_string()
 }
 
 /// How the image's `text`, what it was made with, differs from `wanted`, in words.

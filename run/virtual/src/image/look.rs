@@ -153,7 +153,7 @@ const BOOT_WITHIN: Duration = Duration::from_millis(600_000);
 
 /// What [`check_image`] is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum CheckStage {
     /// Every programmed page is read and compared with its checksums.
     Pages,
     /// A drive comes up from it.
@@ -217,7 +217,7 @@ pub fn check_image(
     path: &Path,
     profile: &Profile,
     content: Option<Content>,
-    mut tell: impl FnMut(Stage, f64) -> bool,
+    mut tell: impl FnMut(CheckStage, f64) -> bool,
 ) -> Result<ImageCheck, ImageError> {
     let file = open(path)?;
     lock(&file, path)?;
@@ -235,12 +235,12 @@ pub fn check_image(
     let damaged = |reason: String| ImageError::Damaged { path: path.to_owned(), reason };
     let device = Device::power_on("check", profile, content, media, &Recorder::default())
         .map_err(|error| damaged(error.to_string()))?;
-    let pages = check_pages(&device, path, |share| tell(Stage::Pages, share))?;
+    let pages = check_pages(&device, path, |share| tell(CheckStage::Pages, share))?;
     let until = device.now() + BOOT_WITHIN;
     let mut steps = 0u32;
     while device.is_booting() && device.fault().is_none() {
         steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(STEPS_A_WORD) && !tell(Stage::Boot, 0.0) {
+        if steps.is_multiple_of(STEPS_A_WORD) && !tell(CheckStage::Boot, 0.0) {
             return Err(ImageError::Interrupted);
         }
         match device.next_deadline().filter(|&at| at <= until) {

@@ -55,7 +55,8 @@ pub fn keep_profile(path: &Path, name: &str, profile: &Profile) -> Result<Option
     match written() {
         Ok(()) => Ok(None),
         Err(error) if is_out_of_room(&error) => Ok(Some(format!(
-            "{}: no room to keep the profile in it ({}): it is kept when the image is next used and there is room",
+            "{}: no room to keep the profile in it ({}): it is kept when the image is next used and there is \
+             room",
             path.display(),
             in_words(&error)
         ))),

@@ -17,7 +17,8 @@ fn controller_fields_lie_where_the_standard_puts_them() {
         rtd3r: 84, rtd3e: 88, oaes: 92, ctratt: 96, rrls: 100, cntrltype: 111, fguid: 112, crdt: 128,
         management_interface: 240, oacs: 256, acl: 258, aerl: 259, frmw: 260, lpa: 261, elpe: 262, npss: 263,
         avscc: 264, apsta: 265, wctemp: 266, cctemp: 268, mtfa: 270, hmpre: 272, hmmin: 276, tnvmcap: 280,
-        unvmcap: 296, rpmbs: 312, edstt: 316, dsto: 318, fwug: 319, kas: 320, hctma: 322, mntmt: 324, mxtmt: 326,
+        unvmcap: 296, rpmbs: 312, edstt: 316, dsto: 318, fwug: 319, kas: 320, hctma: 322, mntmt: 324,
+            mxtmt: 326,
         sanicap: 328, hmminds: 332, hmmaxd: 336, nsetidmax: 338, endgidmax: 340, anatt: 342, anacap: 343,
         anagrpmax: 344, nanagrpid: 348, pels: 352, sqes: 512, cqes: 513, maxcmd: 514, nn: 516, oncs: 520,
         fuses: 522, fna: 524, vwc: 525, awun: 526, awupf: 528, nvscc: 530, nwpc: 531, acwu: 532, sgls: 536,
@@ -116,7 +117,8 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..5000)) {
         if let Some(controller) = IdentifyController::view(&bytes) {
-            let _ = (controller.subsystem_name(), controller.transfer_bytes_max(15), ascii_text(&controller.sn));
+            let _ = (controller.subsystem_name(), controller.transfer_bytes_max(15),
+                ascii_text(&controller.sn));
             let copy = IdentifyController::read_from_bytes(controller.as_bytes()).unwrap();
             prop_assert_eq!(copy.as_bytes(), &bytes[..IDENTIFY_BYTES]);
         }

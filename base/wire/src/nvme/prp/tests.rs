@@ -136,7 +136,8 @@ proptest! {
         prp1: u64, prp2: u64, bytes in 0u64..3_000_000, entries: Vec<u64>, aligned: bool,
     ) {
         let mask = if aligned { !4095 } else { u64::MAX };
-        let mut walk = PrpWalk { prp1: PrpEntry(prp1 & mask), prp2: PrpEntry(prp2 & mask), page: PAGE, left: bytes,
+        let mut walk = PrpWalk { prp1: PrpEntry(prp1 & mask), prp2: PrpEntry(prp2 & mask), page: PAGE,
+            left: bytes,
             position: Position::Prp1 };
         let mut list = vec![];
         for step in 0.. {

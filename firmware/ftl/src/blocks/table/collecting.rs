@@ -3,6 +3,7 @@
 use super::{Blocks, NO_VICTIM};
 use crate::blocks::outbox::Entry;
 use crate::terms::block::{BlockIndex, BlockState, Stream};
+use aster_parties::ClosedBlocks;
 use aster_units::{LunIndex, Ppa};
 
 impl Blocks {
@@ -18,21 +19,25 @@ impl Blocks {
         self.evacuates = false;
     }
     /// A page that still counts in the block that would be collected next, and is not `taken` already.
-    pub(crate) fn page_to_copy(&self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
+    pub(crate) fn page_to_copy(&mut self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
         let block = self.best_victim(lun)?;
         let first = block.0 * self.pages_per_block;
         let mut pages = (first..first + self.pages_per_block).map(Ppa);
         pages.find(|&ppa| self.is_valid(ppa) && !self.is_replaced(ppa) && !taken(ppa))
     }
-    fn best_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
-        let start = lun.0 * self.blocks_per_lun;
-        let range = start as usize..(start + self.blocks_per_lun) as usize;
-        let fewest = *self.victims[range.clone()].iter().min()?;
-        if u32::from(fewest) >= self.pages_per_block {
-            return None;
+    /// The oldest block that holds nothing, else the one that the policy chooses. `None` when nothing would
+    /// be gained.
+    fn best_victim(&mut self, lun: LunIndex) -> Option<BlockIndex> {
+        let start = (lun.0 * self.blocks_per_lun) as usize;
+        let range = start..start + self.blocks_per_lun as usize;
+        let of = (&self.victims[range.clone()], &self.closed_at[range.clone()], &self.erases[range]);
+        let closed = ClosedBlocks::new(lun, self.pages_per_block as u16, self.closings, of)?;
+        if closed.fewest_valid() == 0 {
+            return Some(self.block_index(lun, closed.oldest_of_fewest_valid()));
         }
-        let oldest = range.filter(|&b| self.victims[b] == fewest).min_by_key(|&b| self.closed_at[b])?;
-        Some(BlockIndex(oldest as u32))
+        let block = self.policy.choose(&closed);
+        assert!(closed.offers(block), "{:?} chose {block:?} of {lun:?}, which was not offered", self.policy);
+        Some(self.block_index(lun, block))
     }
     /// A closed block is to be collected soon, whatever it holds: the power went while it was written.
     pub(crate) fn evacuate(&mut self, block: BlockIndex) {
@@ -42,8 +47,7 @@ impl Blocks {
         }
     }
     /// Takes the next block to collect out of the candidates: one that holds nothing, else one that is going
-    /// bad, else the closed block with the fewest valid pages, the oldest of several (P5). `None` when
-    /// nothing would be gained.
+    /// bad, else the closed block that the victim policy chooses. `None` when nothing would be gained.
     pub(crate) fn take_victim(&mut self, lun: LunIndex) -> Option<BlockIndex> {
         // What can be erased at once comes first: evacuating may take a free block.
         let best = self.best_victim(lun);
@@ -79,7 +83,10 @@ impl Blocks {
     }
     /// Takes the LUN's oldest block that holds nothing any more out of the candidates.
     pub(crate) fn take_empty_of(&mut self, lun: LunIndex) -> Option<BlockIndex> {
-        let empty = self.best_victim(lun).filter(|block| self.valid[block.at()] == 0)?;
+        if !self.has_empty(lun) {
+            return None;
+        }
+        let empty = self.best_victim(lun)?;
         self.victims[empty.at()] = NO_VICTIM;
         Some(empty)
     }

@@ -1,8 +1,9 @@
 //! One LUN at work on flash operations ([`FlashOperation`]), one after the other.
 
-use super::operations::{FlashOperation, FlashOperation as Op, GANG};
-use super::work::{READ_BLOCKS, content_tag};
-use super::{Kind, Pattern, Sample};
+use crate::content::{READ_BLOCKS, content_tag};
+use crate::operation::{FlashOperation, FlashOperation as Op, GANG};
+use crate::sample::{Sample, WorkKind};
+use crate::work::Pattern;
 use aster_events::Function;
 use aster_flash::{Lun, operations as flash};
 use aster_ports::channel::FrameReport;
@@ -15,29 +16,29 @@ use aster_wire::onfi::Status;
 use std::cell::{Cell, RefCell};
 
 /// One LUN, or the LUNs of a gang, at work.
-pub(super) struct Station {
-    pub(super) operation: FlashOperation,
-    pub(super) pattern: Pattern,
-    pub(super) sectors: SectorRange,
+pub(crate) struct Station {
+    pub(crate) operation: FlashOperation,
+    pub(crate) pattern: Pattern,
+    pub(crate) sectors: SectorRange,
     /// The first one's chip enable is the one that data comes from unless a gang's other one is ready sooner.
-    pub(super) luns: Vec<Lun>,
-    pub(super) index: LunIndex,
-    pub(super) behind: u8,
-    pub(super) geometry: Geometry,
-    pub(super) dram: SharedDram,
-    pub(super) first_buffer: u32,
-    pub(super) buffers: u32,
+    pub(crate) luns: Vec<Lun>,
+    pub(crate) index: LunIndex,
+    pub(crate) behind: u8,
+    pub(crate) geometry: Geometry,
+    pub(crate) dram: SharedDram,
+    pub(crate) first_buffer: u32,
+    pub(crate) buffers: u32,
     /// Pages of a block, fewer when it is used as SLC.
-    pub(super) pages: u16,
+    pub(crate) pages: u16,
     /// Blocks that are used together, one of each plane or one alone.
-    pub(super) sets: Vec<Vec<BlockAddr>>,
+    pub(crate) sets: Vec<Vec<BlockAddr>>,
     /// Times that each set was filled.
-    pub(super) generations: Vec<u32>,
-    pub(super) next_read: u32,
+    pub(crate) generations: Vec<u32>,
+    pub(crate) next_read: u32,
     /// Where the next program goes, and the set that the next erase takes.
-    pub(super) open: usize,
-    pub(super) page: u16,
-    pub(super) rng: Rng,
+    pub(crate) open: usize,
+    pub(crate) page: u16,
+    pub(crate) rng: Rng,
 }
 
 /// Consecutive pages of a set.
@@ -49,11 +50,11 @@ struct Pages {
 }
 
 /// What all stations share.
-pub(super) struct Turns {
-    pub(super) left: Cell<u64>,
-    pub(super) until: Instant,
-    pub(super) stop: Cell<bool>,
-    pub(super) samples: RefCell<Vec<Sample>>,
+pub(crate) struct Turns {
+    pub(crate) left: Cell<u64>,
+    pub(crate) until: Instant,
+    pub(crate) stop: Cell<bool>,
+    pub(crate) samples: RefCell<Vec<Sample>>,
 }
 
 impl Turns {
@@ -108,7 +109,7 @@ impl Station {
     }
 
     /// Programs the sets that will be read, page after page.
-    pub(super) async fn fill(&mut self, turns: &Turns) {
+    pub(crate) async fn fill(&mut self, turns: &Turns) {
         if !self.operation.reads() {
             return;
         }
@@ -120,7 +121,7 @@ impl Station {
                 }
                 let began = self.now();
                 let result = self.program_plainly(Pages { set, first, count: 1 }).await;
-                turns.samples.borrow_mut().push(self.written(Kind::Program, began, 1, result));
+                turns.samples.borrow_mut().push(self.written(WorkKind::Program, began, 1, result));
             }
         }
     }
@@ -150,16 +151,16 @@ impl Station {
     }
 
     /// Takes turns until there are none.
-    pub(super) async fn run(&mut self, turns: &Turns) {
+    pub(crate) async fn run(&mut self, turns: &Turns) {
         while turns.take(self.now()) {
             self.lead().spend(Function::FlashRequest, self.lead().config().costs.request);
             match self.operation {
                 Op::EraseSuspend | Op::ProgramSuspend => self.suspend(turns).await,
-                _ if self.operation.kind() == Kind::Read => {
+                _ if self.operation.kind() == WorkKind::Read => {
                     let sample = self.read().await;
                     turns.samples.borrow_mut().push(sample);
                 }
-                _ if self.operation.kind() == Kind::Erase => {
+                _ if self.operation.kind() == WorkKind::Erase => {
                     let set = self.open;
                     self.open = (set + 1) % self.sets.len();
                     let sample = self.erase(set).await;
@@ -256,7 +257,7 @@ impl Station {
             self.put(target, self.generations[pages.set]);
         }
         let result = self.program_targets(&targets, pages).await;
-        self.written(Kind::Program, began, targets.len(), result)
+        self.written(WorkKind::Program, began, targets.len(), result)
     }
 
     async fn program_targets(&self, targets: &[Target], pages: Pages) -> Result<bool, FlashError> {
@@ -283,7 +284,7 @@ impl Station {
         let began = self.now();
         if self.operation == Op::Copyback {
             let result = flash::copyback(self.lead(), from.row, to.row).await;
-            return self.written(Kind::Program, began, 1, result.map(Status::fail));
+            return self.written(WorkKind::Program, began, 1, result.map(Status::fail));
         }
         let generation = self.generations[source.set];
         let mut right = true;
@@ -294,7 +295,7 @@ impl Station {
         let result = result.await;
         let frame = result.as_ref().map_or_else(|_| FrameReport::default(), |(frame, _)| *frame);
         let failed = result.map(|(_, status)| status.is_some_and(Status::fail));
-        let mut sample = self.written(Kind::Program, began, 1, failed);
+        let mut sample = self.written(WorkKind::Program, began, 1, failed);
         sample.corrected = frame.corrected;
         if sample.status == FlashStatus::Done {
             sample.status = Outcome::from(frame).status;
@@ -376,7 +377,7 @@ impl Station {
     async fn erase(&self, set: usize) -> Sample {
         let began = self.now();
         let result = self.erase_set(set).await;
-        self.written(Kind::Erase, began, 0, result)
+        self.written(WorkKind::Erase, began, 0, result)
     }
 
     async fn erase_set(&self, set: usize) -> Result<bool, FlashError> {
@@ -412,7 +413,7 @@ impl Station {
             Ok(()) => FlashStatus::Done,
         };
         Sample {
-            kind: Kind::Read,
+            kind: WorkKind::Read,
             latency: self.now().since(began),
             bytes: frames.len() as u32 * u32::from(self.sectors.count) * SECTOR_BYTES as u32,
             status,
@@ -423,8 +424,14 @@ impl Station {
     }
 
     /// What became of a program of so many pages, or of an erase.
-    fn written(&self, kind: Kind, began: Instant, pages: usize, failed: Result<bool, FlashError>) -> Sample {
-        let bytes = if kind == Kind::Erase { 0 } else { pages as u32 * self.geometry.page_bytes };
+    fn written(
+        &self,
+        kind: WorkKind,
+        began: Instant,
+        pages: usize,
+        failed: Result<bool, FlashError>,
+    ) -> Sample {
+        let bytes = if kind == WorkKind::Erase { 0 } else { pages as u32 * self.geometry.page_bytes };
         let status = match &failed {
             Err(_) => FlashStatus::Error,
             Ok(true) => FlashStatus::Failed,

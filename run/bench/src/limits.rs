@@ -1,13 +1,11 @@
 //! What no controller can exceed, from the standard's times and the profile's alone.
 
-use super::operations::FlashOperation as Op;
-use super::work::{Operation, Work};
-use crate::build::{self, BuildError};
-use crate::profile::Profile;
+use crate::operation::FlashOperation as Op;
+use crate::work::{BenchOperation, BenchWork};
 use aster_channel::BusTiming;
-use aster_flash::PackageVariant;
+use aster_flash::{FlashConfig, PackageVariant};
 use aster_ports::layout::PageLayout;
-use aster_units::{CellMode, Duration, Geometry, PageInBlock, SECTOR_BYTES, SectorRange};
+use aster_units::{Duration, Geometry, PageInBlock, SECTOR_BYTES, SectorRange};
 
 /// Upper bounds in operations a second.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,7 +27,7 @@ impl Limits {
 }
 
 /// What the bounds follow from.
-pub(super) struct Source {
+pub(crate) struct Source {
     geometry: Geometry,
     layout: PageLayout,
     bus: BusTiming,
@@ -78,33 +76,31 @@ impl Cost {
 }
 
 impl Source {
-    pub(super) fn new(profile: &Profile) -> Result<Self, BuildError> {
-        let flash = build::flash(profile)?;
+    pub(crate) fn new(flash: &FlashConfig, bus: BusTiming) -> Self {
         let geometry = flash.shape.geometry;
         let mean = |times: &[Duration; 3]| {
-            let cells = CellMode::from(profile.package.cells);
-            let pages = 0..geometry.pages_per_block;
+            let pages = (0..geometry.pages_per_block).map(PageInBlock);
             let sum: u64 =
-                pages.map(|page| times[cells.page_type(PageInBlock(page)) as usize].as_picos()).sum();
+                pages.map(|page| times[flash.shape.cells.page_type(page) as usize].as_picos()).sum();
             Duration::from_picos(sum / u64::from(geometry.pages_per_block))
         };
-        Ok(Source {
+        Source {
             geometry,
             layout: flash.layout,
-            bus: build::bus_timing(profile)?,
+            bus,
             read: mean(&flash.t_r),
             program: mean(&flash.t_prog),
             erase: flash.t_bers,
             variant: flash.variant,
-        })
+        }
     }
 
-    pub(super) fn transfers_per_second(&self) -> f64 {
+    pub(crate) fn transfers_per_second(&self) -> f64 {
         2.0 / self.bus.t_pair_out.as_secs_f64()
     }
 
     /// The bounds of `work` with `depth` requests in flight.
-    pub(super) fn of(&self, work: &Work, depth: u16) -> Limits {
+    pub(crate) fn of(&self, work: &BenchWork, depth: u16) -> Limits {
         let sectors = work.sectors.unwrap_or(self.layout.sectors()).clamp(1, self.layout.sectors());
         let bursts = self.layout.bursts(SectorRange::whole(sectors));
         let read_bytes: u32 = bursts.as_slice().iter().map(|span| span.length.next_multiple_of(2)).sum();
@@ -123,11 +119,11 @@ impl Source {
         let mut luns = f64::from(self.geometry.luns_per_channel());
         let of_flash;
         let kinds: &[Cost] = match work.operation {
-            Operation::Read => &[read],
-            Operation::Program => &[program],
-            Operation::Erase => &[erase],
-            Operation::Mixed => &[read, program],
-            Operation::Flash(operation) => {
+            BenchOperation::Read => &[read],
+            BenchOperation::Program => &[program],
+            BenchOperation::Erase => &[erase],
+            BenchOperation::Mixed => &[read, program],
+            BenchOperation::Flash(operation) => {
                 luns /= operation.luns() as f64;
                 let buffers = u32::from(depth) * operation.luns() as u32 / self.geometry.luns_per_channel();
                 let pages = operation.pages(self.geometry.planes, buffers).max(1);

@@ -153,7 +153,7 @@ struct Waits {
 
 /// A flash operation that is asked for or under way.
 #[derive(Clone, Copy)]
-struct Operation {
+struct ArrayOperation {
     since: Instant,
     kind: u8,
     row: u32,
@@ -163,8 +163,8 @@ struct Operation {
 
 #[derive(Clone, Default)]
 struct LunState {
-    queued: VecDeque<Operation>,
-    open: VecDeque<Operation>,
+    queued: VecDeque<ArrayOperation>,
+    open: VecDeque<ArrayOperation>,
 }
 
 /// Operations that a LUN's queue is followed by at most; the rest is of unknown origin. A port's ring is
@@ -292,15 +292,15 @@ impl<F: FnMut(&Piece)> Lives<F> {
         let asked = state.queued.iter().position(|o| (o.kind, o.row) == (kind, row));
         let asked = asked.and_then(|at| state.queued.remove(at));
         let (owner, buffer) = asked.map_or((Owner::default(), u32::MAX), |o| (o.owner, o.buffer));
-        state.open.push_back(Operation { since: at, kind, row, buffer, owner });
-        if let Some(Operation { since, .. }) = asked {
+        state.open.push_back(ArrayOperation { since: at, kind, row, buffer, owner });
+        if let Some(ArrayOperation { since, .. }) = asked {
             self.tell(Activity::Queued { lun: LunIndex(lun), kind, row }, owner, since, at);
         }
     }
     fn finished(&mut self, at: Instant, lun: u32, row: u32, (kind, status, corrected): (u8, u8, u16)) {
         let Some(state) = self.luns.get_mut(lun as usize) else { return };
         let Some(place) = state.open.iter().position(|o| (o.kind, o.row) == (kind, row)) else { return };
-        let Some(Operation { since, owner, .. }) = state.open.remove(place) else { return };
+        let Some(ArrayOperation { since, owner, .. }) = state.open.remove(place) else { return };
         let lun = LunIndex(lun);
         self.tell(Activity::Flash { lun, kind, row, status, corrected }, owner, since, at);
     }
@@ -402,7 +402,7 @@ impl<F: FnMut(&Piece)> EventSink for Lives<F> {
                 if let Some(state) = self.luns.get_mut(lun as usize)
                     && state.queued.len() < QUEUED_MAX
                 {
-                    state.queued.push_back(Operation { since: at, kind, row, buffer, owner });
+                    state.queued.push_back(ArrayOperation { since: at, kind, row, buffer, owner });
                 }
             }
             Event::FlashIssued { lun, kind, row } => self.issued(at, lun, kind, row),

@@ -1,40 +1,39 @@
-//! What a drive remembers of its life, at the end of its NVRAM: SMART's counters and the block format.
+//! What an NVMe controller keeps without power: SMART's counters and the block format.
 
-use crate::media::NVRAM_BYTES;
+use crate::config::BlockSize;
 use aster_codec::checksum::crc32c;
-use aster_ftl::damaged_root_copies;
-use aster_hostif::{BlockSize, History};
-use aster_ports::medium::SharedNvram;
+use aster_parties::{History, NvramSlice};
 
 const MAGIC: [u8; 4] = *b"LIFE";
 const RECORD_BYTES: usize = 128;
-/// Where the record lies: what is before it is the translation's.
-pub(crate) const RECORD_AT: usize = NVRAM_BYTES - RECORD_BYTES;
 
-/// The record of a drive's life: fixed fields, little-endian, with a CRC-32C. Anything else than a whole
-/// record is a new drive's.
+/// The record in NVRAM: fixed fields, little-endian, with a CRC-32C. Anything else than a whole record is a
+/// new drive's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Life {
-    pub(crate) history: History,
-    pub(crate) block_size: Option<BlockSize>,
+pub struct PersistentState {
+    /// The drive's life up to the last power-off.
+    pub history: History,
+    /// The block format; `None` of a drive that has none yet.
+    pub block_size: Option<BlockSize>,
 }
 
-impl Life {
-    pub(crate) fn load(nvram: &SharedNvram) -> Self {
+impl PersistentState {
+    /// What `saved` holds, from its first byte on.
+    pub fn load(saved: &NvramSlice) -> Self {
         let mut bytes = [0; RECORD_BYTES];
-        nvram.read(RECORD_AT, &mut bytes);
+        saved.read(0, &mut bytes);
         Self::decode(&bytes).unwrap_or_default()
     }
 
     /// Whether there is a record that isn't whole, which is then taken for none.
-    pub(crate) fn is_damaged(nvram: &SharedNvram) -> bool {
+    pub fn is_damaged(saved: &NvramSlice) -> bool {
         let mut bytes = [0; RECORD_BYTES];
-        nvram.read(RECORD_AT, &mut bytes);
+        saved.read(0, &mut bytes);
         bytes != [0; RECORD_BYTES] && Self::decode(&bytes).is_none()
     }
 
-    pub(crate) fn store(&self, nvram: &SharedNvram) {
-        nvram.write(RECORD_AT, &self.encode());
+    pub(crate) fn store(&self, saved: &NvramSlice) {
+        saved.write(0, &self.encode());
     }
 
     fn encode(&self) -> [u8; RECORD_BYTES] {
@@ -90,36 +89,8 @@ impl Life {
             12 => Some(BlockSize::Bytes4096),
             _ => None,
         };
-        Some(Life { history, block_size })
+        Some(PersistentState { history, block_size })
     }
-}
-
-/// A record in NVRAM that is damaged, while the drive does without it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DamagedRecord {
-    /// Its first byte in NVRAM.
-    pub at: usize,
-    /// Which record it is.
-    pub what: &'static str,
-    /// What the drive does instead.
-    pub instead: &'static str,
-}
-
-/// The records in `nvram` that are damaged. Those that were never written are not.
-pub fn damaged_records(nvram: &SharedNvram) -> Vec<DamagedRecord> {
-    let copies = damaged_root_copies(nvram);
-    let instead = match copies.iter().all(|(_, is_damaged)| *is_damaged) {
-        true => "neither is whole: the drive recovers from its NAND alone",
-        false => "the other is used",
-    };
-    let names = ["copy 1 of 2 of the root record", "copy 2 of 2 of the root record"];
-    let of_root = copies.into_iter().zip(names).filter(|((_, is_damaged), _)| *is_damaged);
-    let mut damaged: Vec<_> = of_root.map(|((at, _), what)| DamagedRecord { at, what, instead }).collect();
-    if Life::is_damaged(nvram) {
-        let instead = "SMART's counters begin anew, and the block size is the profile's";
-        damaged.push(DamagedRecord { at: RECORD_AT, what: "the record of the drive's life", instead });
-    }
-    damaged
 }
 
 #[cfg(test)]
@@ -127,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_life_round_trips_and_a_damaged_record_is_a_new_drives() {
+    fn a_record_round_trips_and_a_damaged_record_is_a_new_drives() {
         let history = History {
             bytes_read: 1 << 70,
             bytes_written: 3,
@@ -141,13 +112,13 @@ mod tests {
             error_count: 11,
             shut_down: true,
         };
-        let life = Life { history, block_size: Some(BlockSize::Bytes512) };
-        let bytes = life.encode();
-        assert_eq!(Life::decode(&bytes), Some(life));
+        let state = PersistentState { history, block_size: Some(BlockSize::Bytes512) };
+        let bytes = state.encode();
+        assert_eq!(PersistentState::decode(&bytes), Some(state));
         for i in 0..RECORD_BYTES {
             let mut bad = bytes;
             bad[i] ^= 0x10;
-            assert_eq!(Life::decode(&bad), None, "byte {i}");
+            assert_eq!(PersistentState::decode(&bad), None, "byte {i}");
         }
     }
 }

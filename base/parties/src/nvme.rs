@@ -1,0 +1,51 @@
+//! What a drive and its run mode ask of an NVMe controller beside what they ask of every front end.
+
+use aster_wire::nvme::registers::Doorbell;
+
+/// The drive's life up to power-off, kept in the drive's NVRAM. The default is a new drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct History {
+    /// Bytes that host reads and compares asked for.
+    pub bytes_read: u128,
+    /// Bytes that host writes brought.
+    pub bytes_written: u128,
+    /// Read and Compare commands.
+    pub read_commands: u64,
+    /// Write commands.
+    pub write_commands: u64,
+    /// Picoseconds with an I/O command in the drive.
+    pub busy_picos: u128,
+    /// Picoseconds of power.
+    pub powered_picos: u128,
+    /// Power-ons.
+    pub power_cycles: u64,
+    /// Power losses without a finished shutdown.
+    pub unsafe_shutdowns: u64,
+    /// Reads that the ECC could not correct.
+    pub media_errors: u64,
+    /// Error log entries.
+    pub error_count: u64,
+    /// The last power-off followed a finished shutdown.
+    pub shut_down: bool,
+}
+
+/// The host's two pages: entries lie as the doorbells of the I/O queues lie in BAR0 from 1000h on. The admin
+/// queue keeps its registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DoorbellBuffer {
+    /// Host address of the values that the host writes instead of the registers.
+    pub shadow: u64,
+    /// Host address of the values past which the host writes the register, too.
+    pub event_index: u64,
+}
+
+/// A doorbell of a queue that exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueDoorbell {
+    /// Which it is.
+    pub doorbell: Doorbell,
+    /// The value it was last rung with.
+    pub value: u32,
+    /// Counts the queues that had the number: another one has another doorbell, at the same place.
+    pub created: u32,
+}

@@ -1,0 +1,130 @@
+//! Which closed block garbage collection empties next.
+
+use aster_units::{BlockAddr, LunIndex};
+use core::fmt;
+
+/// Chooses the block that garbage collection empties next.
+///
+/// # Who calls, in what order
+/// The FTL calls [`choose`](VictimPolicy::choose) when a LUN needs room and there is something to gain by
+/// copying. A block that holds nothing is erased before any is emptied, and a block in which a program has
+/// failed goes first, too: for neither is a policy asked. Nor is it asked for wear levelling or refresh,
+/// which move data for other reasons.
+///
+/// The same question may come again before the block has been emptied: where pages of a word line are
+/// programmed together, the line is completed with a page of the block that would be next. So an answer must
+/// not depend on how often it was asked for; where it does, as with random choices, lines are completed with
+/// pages of other blocks.
+///
+/// One policy serves all LUNs of a drive. It is synchronous, and takes no time of the simulated core.
+///
+/// # What is bounded
+/// Blocks offered by the blocks of a LUN. Each is offered with at least one invalid page, so that whatever is
+/// chosen brings room in the end: a policy decides how much is copied, never whether the drive goes on.
+///
+/// # What survives a power cut
+/// Nothing of the policy. Valid pages and erases of blocks are found again; ages begin anew, in the order of
+/// block numbers.
+pub trait VictimPolicy: fmt::Debug {
+    /// The block to empty: one of those offered.
+    fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr;
+}
+
+/// A block that may be emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockFacts {
+    /// Which one of its LUN.
+    pub block: BlockAddr,
+    /// Pages that hold data somebody may ask for: to be copied before the block is erased.
+    pub valid: u16,
+    /// Pages of a block.
+    pub pages: u16,
+    /// Blocks of the drive that were filled since this one was.
+    pub age: u64,
+    /// Times erased.
+    pub erases: u32,
+}
+
+/// The closed blocks of a LUN, of which one is to be emptied.
+///
+/// They lie in arrays, by block of the LUN, so that a policy that goes by valid pages alone walks through one
+/// array; [`ClosedBlocks::iter`] gives whole blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedBlocks<'a> {
+    lun: LunIndex,
+    pages: u16,
+    closings: u64,
+    fewest: u16,
+    valid: &'a [u16],
+    closed_at: &'a [u64],
+    erases: &'a [u32],
+}
+
+impl<'a> ClosedBlocks<'a> {
+    /// In place of a block's valid pages: it is not to be emptied, being open, free, bad or in work.
+    pub const NOT_OFFERED: u16 = u16::MAX;
+
+    /// Blocks of `lun`, `pages` pages each: of each its valid pages or [`ClosedBlocks::NOT_OFFERED`], which
+    /// one of the drive's blocks it was to be closed, of `closings` by now, and how often it was erased.
+    /// `None` when no block has an invalid page.
+    pub fn new(
+        lun: LunIndex,
+        pages: u16,
+        closings: u64,
+        (valid, closed_at, erases): (&'a [u16], &'a [u64], &'a [u32]),
+    ) -> Option<Self> {
+        let fewest = *valid.iter().min()?;
+        (fewest < pages).then_some(ClosedBlocks { lun, pages, closings, fewest, valid, closed_at, erases })
+    }
+    /// Whose blocks they are.
+    pub fn lun(&self) -> LunIndex {
+        self.lun
+    }
+    /// The fewest valid pages that any of them has.
+    pub fn fewest_valid(&self) -> u16 {
+        self.fewest
+    }
+    /// Of the blocks with the fewest valid pages, the one that was closed first.
+    pub fn oldest_of_fewest_valid(&self) -> BlockAddr {
+        let fewest = (0..self.valid.len()).filter(|&block| self.valid[block] == self.fewest);
+        let oldest = fewest.min_by_key(|&block| self.closed_at[block]);
+        BlockAddr(oldest.expect("some block has the fewest") as u32)
+    }
+    /// Whether a block is one of them: closed, with an invalid page.
+    pub fn offers(&self, block: BlockAddr) -> bool {
+        self.valid.get(block.0 as usize).is_some_and(|&valid| valid < self.pages)
+    }
+    /// Each of them, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = BlockFacts> + '_ {
+        let offered = (0..self.valid.len()).filter(|&block| self.valid[block] < self.pages);
+        offered.map(|block| BlockFacts {
+            block: BlockAddr(block as u32),
+            valid: self.valid[block],
+            pages: self.pages,
+            age: self.closings - self.closed_at[block],
+            erases: self.erases[block],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const NOT: u16 = ClosedBlocks::NOT_OFFERED;
+
+    #[test]
+    fn blocks_with_an_invalid_page_are_offered_and_no_others() {
+        let (closed_at, erases) = ([1, 2, 3, 4, 5], [9, 8, 7, 6, 5]);
+        let of = |valid| ClosedBlocks::new(LunIndex(3), 16, 5, (valid, &closed_at, &erases));
+        let closed = of(&[16, NOT, 4, 15, 4]).unwrap();
+        let offered: Vec<_> = closed.iter().map(|b| (b.block.0, b.valid, b.age, b.erases)).collect();
+        assert_eq!(offered, [(2, 4, 2, 7), (3, 15, 1, 6), (4, 4, 0, 5)]);
+        assert_eq!((closed.lun(), closed.fewest_valid()), (LunIndex(3), 4));
+        assert_eq!(closed.oldest_of_fewest_valid(), BlockAddr(2), "the first to be closed of two");
+        let offers: Vec<_> = (0..6).map(|block| closed.offers(BlockAddr(block))).collect();
+        assert_eq!(offers, [false, false, true, true, true, false]);
+        assert!(of(&[16, NOT, 16, NOT, NOT]).is_none(), "nothing to gain");
+    }
+}

@@ -1,0 +1,100 @@
+//! The board (`hardware/board`): link, core clock, buses.
+
+use super::error::{BuildError, value};
+use super::times::nanos;
+use crate::profile::Profile;
+use aster_board::{LinkConfig, PciLink};
+use aster_parties::PciIds;
+use aster_ports::link::LinkOp;
+use aster_ports::resource::{Bandwidth, SharedBandwidth};
+use aster_sched::CoreBuses;
+use aster_units::{Duration, Frequency};
+use aster_wire::nvme::cqe::CQE_BYTES;
+use aster_wire::nvme::sqe::SQE_BYTES;
+
+pub(crate) fn link(profile: &Profile) -> LinkConfig {
+    let l = &profile.link;
+    let bytes_per_second = lane_bytes_per_second(l.generation) * u64::from(l.lanes);
+    LinkConfig {
+        bytes_per_second: if l.unlimited { 0 } else { bytes_per_second },
+        latency: nanos(l.latency_ns),
+        packet_overhead: l.packet_overhead,
+        packet_payload: l.packet_payload,
+    }
+}
+
+/// What every command costs before firmware or flash do anything for it: the doorbell and the submission
+/// entry on the link, what the controller takes for it, the completion entry and the interrupt behind it.
+///
+/// It is above zero for each profile that passes its check, so that simulated time goes on whatever a host
+/// asks for.
+pub fn least_command(profile: &Profile) -> Duration {
+    let link = link(profile);
+    let interrupt = LinkOp::Interrupt { vector: 0 };
+    let sent = [SQE_BYTES as u32, CQE_BYTES as u32, interrupt.bytes()].map(|bytes| link.occupies(bytes));
+    let controller = nanos(profile.host.fetch_ns) + nanos(profile.host.completion_ns);
+    // The doorbell goes one way, the entry's fetch both, the completion one with the interrupt close behind.
+    sent.into_iter().fold(link.latency * 4 + controller, |sum, part| sum + part)
+}
+
+/// Bytes a second of one lane after line coding: 8b/10b in generations 1 and 2, 128b/130b from 3 on (PCIe 4.0
+/// §4.2).
+fn lane_bytes_per_second(generation: u8) -> u64 {
+    match generation {
+        1 => 250_000_000,
+        2 => 500_000_000,
+        n => (8_000_000_000u64 << (n - 3)) * 128 / 130 / 8,
+    }
+}
+
+/// The ids of a drive's function, which is a subsystem of its own.
+pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
+    let (vendor, device) = (profile.link.vendor_id, profile.link.device_id);
+    PciIds { vendor, device, subsystem_vendor: vendor, subsystem: device, revision: 1 }
+}
+pub(crate) fn pci_link(profile: &Profile) -> PciLink {
+    PciLink { speed: profile.link.generation, lanes: profile.link.lanes }
+}
+
+pub(crate) fn frequency(profile: &Profile) -> Result<Frequency, BuildError> {
+    Frequency::from_hertz((profile.cores.frequency_mhz * 1e6) as u64)
+        .ok_or_else(|| value("cores.frequency_mhz", "must not be 0"))
+}
+
+/// The way to memory of the host interface controller, and of each channel (C55, buses 1 to 4).
+pub(crate) fn buses(profile: &Profile, memory: &SharedBandwidth) -> (SharedBandwidth, Vec<SharedBandwidth>) {
+    let b = &profile.board.buses;
+    let bus = |mb_per_s: u64, next: &SharedBandwidth| match mb_per_s {
+        0 => SharedBandwidth::clone(next),
+        limited => Bandwidth::behind(limited * 1_000_000, next),
+    };
+    let interconnect = bus(b.memory_mb_per_s, memory);
+    let channels = bus(b.channels_mb_per_s, &interconnect);
+    let each = (0..profile.array_geometry().channels).map(|_| bus(b.channel_mb_per_s, &channels));
+    (bus(b.host_mb_per_s, &interconnect), each.collect())
+}
+
+/// The control path (C55, buses 0 and 6 to 11).
+pub(crate) struct ControlBuses {
+    /// What the core contends for.
+    pub(crate) core: CoreBuses,
+    /// What a channel controller's completion flag passes on its way to memory: 11 behind 9, and 8 behind 0.
+    pub(crate) completions: [SharedBandwidth; 2],
+}
+
+/// Bytes that buses 9 to 11 move in a cycle (C55).
+const CONTROL_BYTES: f64 = 4.0;
+
+/// The control path of `profile`, to `memory`.
+pub(crate) fn control_buses(profile: &Profile, memory: &SharedBandwidth) -> ControlBuses {
+    let b = &profile.board.buses;
+    let rate = |mhz: f64| (mhz * 1e6 * CONTROL_BYTES) as u64;
+    let central = Bandwidth::new(rate(b.central_mhz));
+    let host = Bandwidth::behind(rate(b.control_mhz), &central);
+    let channels = Bandwidth::behind(rate(b.control_mhz), &central);
+    let to_memory = |mb_per_s: u64| Bandwidth::behind(mb_per_s * 1_000_000, memory);
+    ControlBuses {
+        completions: [SharedBandwidth::clone(&channels), to_memory(b.central_memory_mb_per_s)],
+        core: CoreBuses { host, channels, memory: to_memory(b.processor_memory_mb_per_s) },
+    }
+}

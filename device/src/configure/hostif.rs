@@ -1,0 +1,47 @@
+//! The NVMe front end (`firmware/hostif`).
+
+use super::times::nanos;
+use crate::profile::{ArbitrationName, Profile};
+use aster_hostif::{BlockSize, HostIfConfig};
+use aster_units::Content;
+
+pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_bytes: u64) -> HostIfConfig {
+    let h = &profile.host;
+    let mut model: String = format!("Aster {name}").chars().filter(|c| matches!(c, ' '..='~')).collect();
+    model.truncate(40);
+    HostIfConfig {
+        queue_pairs: h.queue_pairs,
+        queue_entries: u32::from(h.queue_entries),
+        slots: h.command_slots,
+        dma_requests: h.dma_requests(),
+        transfer_pages_log2: (h.transfer_bytes_max / 4096).trailing_zeros() as u8,
+        serial: format!("ASTER{:012X}", profile.seed & 0xffff_ffff_ffff),
+        model,
+        firmware_revision: env!("CARGO_PKG_VERSION").chars().take(8).collect(),
+        vendor_id: profile.link.vendor_id,
+        subsystem_vendor_id: profile.link.vendor_id,
+        ieee_oui: [0; 3],
+        namespace_bytes,
+        offers_512: content == Content::Full,
+        block_size: block_size(profile, content),
+        volatile_write_cache: true,
+        weighted_round_robin: h.arbitration == ArbitrationName::Weighted,
+        arbitration_burst_log2: 3,
+        fetch_batch: h.fetch_batch,
+        vectors: h.queue_pairs + 1,
+        fetch_latency: nanos(h.fetch_ns),
+        completion_latency: nanos(h.completion_ns),
+        transfer_latency: nanos(h.dma_ns),
+        auto_completion: h.auto_completion,
+        media_errors_max: h.media_errors_max,
+        history: Default::default(),
+    }
+}
+
+/// The block format of a new drive. Small blocks need full content.
+fn block_size(profile: &Profile, content: Content) -> BlockSize {
+    match (content, profile.host.block_bytes) {
+        (Content::Full, 512) => BlockSize::Bytes512,
+        (Content::Fingerprint | Content::Full, _) => BlockSize::Bytes4096,
+    }
+}

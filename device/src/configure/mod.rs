@@ -1,0 +1,31 @@
+//! From a profile to the configurations of the rooms.
+//!
+//! Each room that a profile configures has a file of its name here. `error.rs` and `times.rs` are what these
+//! files share.
+
+mod board;
+mod channel;
+mod error;
+mod flash;
+mod ftl;
+mod hostif;
+mod nand;
+mod onfi;
+mod parties;
+mod ports;
+mod sched;
+mod times;
+
+pub use board::least_command;
+pub(crate) use board::{ControlBuses, buses, control_buses, frequency, link, pci_ids, pci_link};
+pub(crate) use channel::{bus_timing, clock, engine, solvers};
+pub use error::BuildError;
+pub(crate) use error::value;
+pub(crate) use flash::{flash, transactions};
+pub(crate) use ftl::ftl;
+pub(crate) use hostif::host;
+pub(crate) use nand::nand;
+pub use nand::{nand_image_bytes, nand_records_bytes};
+pub(crate) use parties::media_facts;
+pub(crate) use ports::OOB_BYTES;
+pub(crate) use sched::{big_loop, tasks};

@@ -1,0 +1,58 @@
+//! The flash schedulers (`firmware/sched`).
+
+use super::times::nanos;
+use crate::profile::{ControllerName, Profile, READS_FIRST};
+use aster_flash::FlashConfig;
+use aster_sched::cosmos::{LoopConfig, LoopCosts};
+use aster_sched::{PackageLimit, Policy, TaskScheduler, Tasks};
+use aster_units::Duration;
+
+/// The drive's task scheduler: the one brought, or what the profile names.
+pub(crate) fn tasks(profile: &Profile, own: Option<Box<dyn TaskScheduler>>) -> Tasks {
+    // Below a scheduler that isn't made of workers there is nothing left to choose.
+    let policy = if profile.scheduler.policy == READS_FIRST { Policy::ReadsFirst } else { Policy::Fifo };
+    let geometry = profile.array_geometry();
+    let packages = u32::from(geometry.channels) * u32::from(geometry.ways);
+    let ours = || -> Box<dyn TaskScheduler> {
+        match profile.scheduler.package_operations_max {
+            0 => Box::new(policy),
+            operations_max => Box::new(PackageLimit { inner: policy, operations_max }),
+        }
+    };
+    let scheduler = own.unwrap_or_else(ours);
+    Tasks::new(scheduler, packages)
+}
+
+/// The big loop of a profile that has one.
+pub(crate) fn big_loop(profile: &Profile, flash: &FlashConfig) -> LoopConfig {
+    let (c, b) = (&profile.costs, &profile.board.buses);
+    let longest = |times: [Duration; 3]| times.into_iter().fold(Duration::ZERO, Duration::max);
+    let patience = |typical: Duration| typical * u64::from(flash.poll.patience);
+    let crossing = |mhz: f64| match b.register_cycles {
+        0.0 => Duration::ZERO,
+        cycles => Duration::from_nanos_f64(cycles * 1e3 / mhz),
+    };
+    LoopConfig {
+        geometry: profile.array_geometry(),
+        polled: profile.channel.controller != ControllerName::Software,
+        read_retries: profile.scheduler.read_retries,
+        read_levels: flash.variant.commands.read_retry,
+        auto_completion: profile.host.auto_completion,
+        one_shot: profile.scheduler.one_shot,
+        costs: LoopCosts {
+            pass: c.loop_pass,
+            status: c.loop_status,
+            compare: c.loop_compare,
+            issue: c.loop_issue,
+            finish: c.loop_finish,
+        },
+        register_access: (crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz)) * 2,
+        memory_access: nanos(profile.board.uncached_ns),
+        give_up: [
+            longest(flash.t_r),
+            longest(flash.t_prog).max(flash.variant.one_shot_program),
+            flash.t_bers,
+        ]
+        .map(patience),
+    }
+}

@@ -1,0 +1,48 @@
+//! Doorbell Buffer Config (NVMe 1.4 §5.7), and what a run mode needs to look at doorbells by itself.
+
+use super::{Answer, Reply, refuse};
+use crate::config::PAGE_BYTES;
+use crate::controller::Controller;
+use aster_parties::{DoorbellBuffer, QueueDoorbell};
+use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
+use aster_wire::nvme::{Sqe, Status};
+
+impl Controller {
+    /// Doorbell Buffer Config (NVMe 1.4 §5.7). The two buffers are two pages: in one page the event indices
+    /// would be taken for doorbells. Zeroes in both PRPs are such a page, too.
+    pub(super) fn configure_doorbells(&mut self, sqe: &Sqe) -> Answer {
+        let (shadow, event_index) = (sqe.prp1.get(), sqe.prp2.get());
+        let whole_pages = shadow.is_multiple_of(PAGE_BYTES) && event_index.is_multiple_of(PAGE_BYTES);
+        if !whole_pages || shadow == event_index {
+            return refuse(Status::INVALID_FIELD);
+        }
+        self.doorbells.use_buffer(DoorbellBuffer { shadow, event_index });
+        Ok(Reply::Done(0))
+    }
+    /// From now on the host may keep doorbells in its memory: the run mode looks there.
+    pub(crate) fn offer_doorbell_buffer(&mut self) {
+        self.doorbells.offer();
+    }
+    /// Where the host keeps the doorbells of its I/O queues, if it does.
+    pub fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
+        self.doorbells.buffer()
+    }
+    /// Another number whenever queues or buffer have changed.
+    #[inline]
+    pub fn doorbell_generation(&self) -> u32 {
+        self.doorbells.generation()
+    }
+    /// The doorbells of the queues that exist.
+    pub fn doorbells(&self) -> impl Iterator<Item = QueueDoorbell> + '_ {
+        let submission = self.submission.iter().enumerate().filter(|(_, q)| q.exists);
+        let completion = self.completion.iter().enumerate().filter(|(_, q)| q.exists);
+        let of = |queue: usize, kind, value, created| QueueDoorbell {
+            doorbell: Doorbell { queue: queue as u16, kind },
+            value,
+            created,
+        };
+        submission.map(move |(queue, q)| of(queue, DoorbellKind::SubmissionTail, q.tail, q.created)).chain(
+            completion.map(move |(queue, q)| of(queue, DoorbellKind::CompletionHead, q.head, q.created)),
+        )
+    }
+}

@@ -1,0 +1,120 @@
+//! What the host is told of by asynchronous events (NVMe 1.4 §5.2): once per type, until it reads the log
+//! page that the event names.
+
+use crate::config::ASYNC_EVENT_REQUESTS;
+use alloc::vec::Vec;
+use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, ErrorEvent, HealthEvent};
+use aster_wire::nvme::log::LogId;
+
+/// What may happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EventSource {
+    /// A doorbell of a queue that doesn't exist was written.
+    InvalidDoorbellRegister,
+    /// A doorbell got a value that its queue can't take.
+    InvalidDoorbellValue,
+    /// The media is degraded or read-only.
+    Reliability,
+    /// A temperature threshold was passed.
+    Temperature,
+    /// Spare is below its threshold.
+    Spare,
+    /// The disk under the media is full: writes wait.
+    NoRoom,
+}
+
+impl EventSource {
+    const ALL: [EventSource; 6] = [
+        EventSource::InvalidDoorbellRegister,
+        EventSource::InvalidDoorbellValue,
+        EventSource::Reliability,
+        EventSource::Temperature,
+        EventSource::Spare,
+        EventSource::NoRoom,
+    ];
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+    const fn kind(self) -> AsyncEventType {
+        match self {
+            EventSource::InvalidDoorbellRegister
+            | EventSource::InvalidDoorbellValue
+            | EventSource::NoRoom => AsyncEventType::Error,
+            EventSource::Reliability | EventSource::Temperature | EventSource::Spare => {
+                AsyncEventType::Health
+            }
+        }
+    }
+    const fn event(self) -> AsyncEvent {
+        let information = match self {
+            EventSource::InvalidDoorbellRegister => ErrorEvent::InvalidDoorbellRegister.raw(),
+            EventSource::InvalidDoorbellValue => ErrorEvent::InvalidDoorbellValue.raw(),
+            EventSource::NoRoom => ErrorEvent::TransientInternalError.raw(),
+            EventSource::Reliability => HealthEvent::SubsystemReliability.raw(),
+            EventSource::Temperature => HealthEvent::TemperatureThreshold.raw(),
+            EventSource::Spare => HealthEvent::SpareBelowThreshold.raw(),
+        };
+        let log = match self.kind() {
+            AsyncEventType::Error => LogId::ErrorInformation,
+            _ => LogId::Health,
+        };
+        AsyncEvent::of(self.kind(), information, log.raw())
+    }
+}
+
+/// Requests that wait, and events that wait for a request.
+#[derive(Debug, Default)]
+pub(crate) struct AsyncEvents {
+    waiting: Vec<u16>,
+    /// By [`EventSource::bit`].
+    pending: u8,
+    /// Types reported and not yet cleared, by type number.
+    masked: u8,
+}
+
+impl AsyncEvents {
+    pub fn reset(&mut self) {
+        self.waiting.clear();
+        (self.pending, self.masked) = (0, 0);
+    }
+    /// A request that waited is gone.
+    pub fn forget(&mut self, id: u16) {
+        self.waiting.retain(|&waiting| waiting != id);
+    }
+    /// The host has read a log page and does not want the event retained.
+    pub fn log_was_read(&mut self, log: LogId) {
+        match log {
+            LogId::ErrorInformation => self.masked &= !(1 << AsyncEventType::Error.raw()),
+            LogId::Health => self.masked &= !(1 << AsyncEventType::Health.raw()),
+            _ => {}
+        }
+    }
+    /// Another request waits; false when as many do as may.
+    pub fn wait(&mut self, id: u16) -> bool {
+        let room = self.waiting.len() < usize::from(ASYNC_EVENT_REQUESTS);
+        if room {
+            self.waiting.push(id);
+        }
+        room
+    }
+    /// Something has happened.
+    pub fn raise(&mut self, source: EventSource) {
+        self.pending |= source.bit();
+    }
+    /// A request that ends now, and the event that ends it.
+    pub fn deliver(&mut self) -> Option<(u16, AsyncEvent)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let event = self.next()?;
+        Some((self.waiting.remove(0), event))
+    }
+    fn next(&mut self) -> Option<AsyncEvent> {
+        let source = EventSource::ALL
+            .into_iter()
+            .find(|s| self.pending & s.bit() != 0 && self.masked >> s.kind().raw() & 1 == 0)?;
+        self.pending &= !source.bit();
+        self.masked |= 1 << source.kind().raw();
+        Some(source.event())
+    }
+}

@@ -1,0 +1,36 @@
+//! What goes into the error information log.
+
+use crate::controller::Controller;
+use crate::error_log::is_logged;
+use crate::slots::CommandStage;
+use aster_wire::nvme::Status;
+use aster_wire::nvme::log::{ErrorEntry, NO_COMMAND};
+use zerocopy::little_endian::{U32, U64};
+
+impl Controller {
+    /// Logs a slot's status and marks it with "more".
+    pub(crate) fn log_command_error(&mut self, id: u16) {
+        let slot = &mut self.slots[id];
+        if !is_logged(slot.status) {
+            return;
+        }
+        slot.status = slot.status.with_more(true);
+        // The phase tag is set when the entry is posted; the log shows it as 0 (NVMe 1.4 §5.14.1.1).
+        let slot = &self.slots[id];
+        // The first block that the error concerns, as far as that is known.
+        let first_block = slot.failed_at.unwrap_or(slot.command.offset) >> self.block_size.log2();
+        self.errors.push(|count| {
+            let mut entry = ErrorEntry::new(count, slot.queue, slot.sqe.cid(), slot.status, false);
+            entry.nsid = U32::new(slot.sqe.nsid.get());
+            if slot.queue != 0 && slot.stage == CommandStage::Ftl {
+                entry.lba = U64::new(first_block);
+            }
+            entry
+        });
+    }
+
+    /// Logs an error that belongs to no command.
+    pub(crate) fn log_error(&mut self, status: Status) {
+        self.errors.push(|count| ErrorEntry::new(count, NO_COMMAND, NO_COMMAND, status, false));
+    }
+}

@@ -1,0 +1,112 @@
+//! Where a command's data are in host memory.
+
+use crate::config::PAGE_BYTES;
+use alloc::boxed::Box;
+use alloc::vec;
+use aster_ports::link::{MAX_SEGMENTS, Segment};
+
+/// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at their
+/// start.
+#[derive(Debug)]
+pub(crate) struct PageTable {
+    addresses: Box<[u64]>,
+    stride: usize,
+}
+
+impl PageTable {
+    /// Room for `slots` transfers of `2^pages_log2` pages, each one page more when it begins inside a page.
+    pub fn new(slots: usize, pages_log2: u8) -> Self {
+        let stride = (1 << pages_log2) + 1;
+        PageTable { addresses: vec![0; slots * stride].into_boxed_slice(), stride }
+    }
+    #[inline]
+    pub fn set(&mut self, slot: u16, index: u32, address: u64) {
+        self.addresses[usize::from(slot) * self.stride + index as usize] = address;
+    }
+    /// Where byte `offset` of a slot's data is in host memory, and how many bytes follow in that page.
+    #[inline]
+    fn locate(&self, slot: u16, offset: u64) -> (u64, u64) {
+        let pages = &self.addresses[usize::from(slot) * self.stride..][..self.stride];
+        let first = PAGE_BYTES - pages[0] % PAGE_BYTES;
+        if offset < first {
+            return (pages[0] + offset, first - offset);
+        }
+        let past = offset - first;
+        let within = past % PAGE_BYTES;
+        (pages[1 + (past / PAGE_BYTES) as usize] + within, PAGE_BYTES - within)
+    }
+    /// As many runs of host memory as one link operation takes, from `offset` on: segments, their count,
+    /// bytes.
+    #[inline]
+    pub fn segments(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
+        let mut segments = [Segment::default(); MAX_SEGMENTS];
+        let (mut count, mut done) = (0, 0);
+        while done < length {
+            let (address, run) = self.locate(slot, offset + done);
+            let run = run.min(length - done);
+            let last = &mut segments[count.max(1) - 1];
+            // A page at the end of the address space is followed by none.
+            if count > 0 && last.address.checked_add(last.length.into()) == Some(address) {
+                last.length += run as u32;
+            } else if count == MAX_SEGMENTS {
+                break;
+            } else {
+                segments[count] = Segment { address, length: run as u32 };
+                count += 1;
+            }
+            done += run;
+        }
+        (segments, count, done)
+    }
+}
+
+/// A DMA request of the FTL.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Transfer {
+    /// The command's slot.
+    pub slot: u16,
+    /// The command's submission queue.
+    pub queue: u16,
+    pub bytes: u32,
+    /// Link operations without an answer.
+    pub operations: u32,
+    pub failed: bool,
+}
+
+/// How far a walk came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Walked {
+    /// Every page is in the table.
+    All,
+    /// A list page is on its way.
+    NeedsList,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_pages_merge_into_one_segment_and_others_fill_several() {
+        let mut table = PageTable::new(2, 3);
+        for (index, address) in [0x1e00, 0x2000, 0x3000, 0x9000, 0xb000].into_iter().enumerate() {
+            table.set(1, index as u32, address);
+        }
+        let (segments, count, bytes) = table.segments(1, 0, 0x200 + 4 * 0x1000);
+        assert_eq!((count, bytes), (3, 0x4200));
+        assert_eq!(segments[0], Segment { address: 0x1e00, length: 0x2200 });
+        assert_eq!(segments[2], Segment { address: 0xb000, length: 0x1000 });
+        let (segments, count, bytes) = table.segments(1, 0x2100, 0x300);
+        assert_eq!((count, bytes), (2, 0x300));
+        assert_eq!(segments[0], Segment { address: 0x3f00, length: 0x100 });
+        assert_eq!(segments[1], Segment { address: 0x9000, length: 0x200 });
+    }
+
+    #[test]
+    fn scattered_pages_stop_at_the_segments_of_one_operation() {
+        let mut table = PageTable::new(1, 4);
+        (0..8).for_each(|index| table.set(0, index, u64::from(index) * 0x2000));
+        let (_, count, bytes) = table.segments(0, 0, 8 * 0x1000);
+        assert_eq!((count, bytes), (MAX_SEGMENTS, MAX_SEGMENTS as u64 * 0x1000));
+    }
+}

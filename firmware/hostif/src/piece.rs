@@ -1,0 +1,143 @@
+//! The NVMe front end as a party of a drive.
+
+use crate::config::{BlockSize, ConfigError, HostIfConfig};
+use crate::frontend::NvmeFrontEnd;
+use crate::function::function;
+use crate::persistent::PersistentState;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use aster_parties::{
+    CommandSet, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History,
+    MediaHealth, NvmeView, PciIds, PieceError, QueueDoorbell,
+};
+use aster_ports::link::LinkOp;
+
+/// NVMe 1.4 in hardware: an NVMe controller with one namespace, before it runs.
+pub struct Nvme {
+    config: HostIfConfig,
+    ids: PciIds,
+    set: Box<dyn CommandSet>,
+}
+
+impl Nvme {
+    /// A controller whose I/O commands are those of `set`. History and block format of `config` are those of
+    /// a new drive: what has been saved replaces them.
+    ///
+    /// # Errors
+    /// When the configuration is out of bounds.
+    pub fn new(config: HostIfConfig, ids: PciIds, set: Box<dyn CommandSet>) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Nvme { config, ids, set })
+    }
+}
+
+impl FrontEndPiece for Nvme {
+    fn needs(&self) -> FrontEndNeeds {
+        FrontEndNeeds {
+            sram_bytes: self.config.sram_bytes(),
+            command_slots: self.config.command_slots(),
+            dma_requests: self.config.dma_requests,
+            link_operations: self.config.link_operations(),
+        }
+    }
+    fn function(&self) -> FunctionSpec {
+        function(self.ids, self.config.vectors)
+    }
+    fn completes_early(&self) -> bool {
+        self.config.auto_completion
+    }
+    fn start(self: Box<Self>, ports: FrontEndPorts) -> Result<Rc<dyn FrontEnd>, PieceError> {
+        let FrontEndPorts { exec, link, commands, memory, saved, backlog, recorder } = ports;
+        let Nvme { mut config, set, .. } = *self;
+        let before = PersistentState::load(&saved);
+        config.history = before.history;
+        config.block_size = block_size(&config, before.block_size);
+        let block_size = config.block_size;
+        let front = NvmeFrontEnd::start(&exec, config, set, &link, &commands, &memory, &recorder)
+            .map_err(|error| PieceError::new("host", error))?;
+        if let Some(backlog) = backlog {
+            front.pause_with(Some(backlog));
+        }
+        let kept = saved.clone();
+        front.on_format(move |size| {
+            PersistentState { block_size: Some(size), ..PersistentState::load(&kept) }.store(&kept);
+        });
+        // The block format stays what the drive was made with.
+        PersistentState { history: front.history(), block_size: Some(block_size) }.store(&saved);
+        front.on_history(move |history: &History| {
+            PersistentState { history: *history, ..PersistentState::load(&saved) }.store(&saved);
+        });
+        Ok(front)
+    }
+}
+
+/// The block format of a drive: the one it was made with (`kept`), else the profile's. Small blocks need full
+/// content.
+pub fn block_size(config: &HostIfConfig, kept: Option<BlockSize>) -> BlockSize {
+    match kept {
+        Some(kept) if config.offers_512 => kept,
+        _ => config.block_size,
+    }
+}
+
+impl FrontEnd for NvmeFrontEnd {
+    fn read(&self, _bar: u8, offset: u32, size: u8) -> u64 {
+        self.mmio_read(offset, size)
+    }
+    fn write(&self, _bar: u8, offset: u32, size: u8, value: u64) {
+        self.mmio_write(offset, size, value);
+    }
+    fn function_reset(&self) {
+        NvmeFrontEnd::function_reset(self);
+    }
+    fn is_stale(&self, op: &LinkOp) -> bool {
+        self.controller().is_stale(op)
+    }
+    fn completed(&self) -> u64 {
+        self.controller().completed()
+    }
+    fn commands_in_flight(&self) -> usize {
+        self.controller().commands_in_flight()
+    }
+    fn commands_completed_early(&self) -> usize {
+        self.controller().commands_completed_early()
+    }
+    fn media_changed(&self, media: MediaHealth) {
+        self.set_media_health(media);
+    }
+    fn room_changed(&self) {
+        self.look_at_room();
+    }
+    fn hold_nothing_back(&self) {
+        self.pause_with(None);
+        self.look_at_room();
+    }
+    fn power_off(&self) {
+        self.tell_history();
+    }
+    fn nvme(&self) -> Option<&dyn NvmeView> {
+        Some(self)
+    }
+}
+
+impl NvmeView for NvmeFrontEnd {
+    fn offer_doorbell_buffer(&self) {
+        NvmeFrontEnd::offer_doorbell_buffer(self);
+    }
+    fn doorbell_buffer(&self) -> Option<DoorbellBuffer> {
+        self.controller().doorbell_buffer()
+    }
+    fn doorbell_generation(&self) -> u32 {
+        self.controller().doorbell_generation()
+    }
+    fn doorbells(&self) -> Vec<QueueDoorbell> {
+        self.controller().doorbells().collect()
+    }
+    fn history(&self) -> History {
+        NvmeFrontEnd::history(self)
+    }
+    fn set_statistics(&self, sample: &[u8]) {
+        NvmeFrontEnd::set_statistics(self, sample);
+    }
+}

@@ -1,0 +1,110 @@
+//! The example crate of docs/victim-policies.md does what the page says, in as few lines as it says.
+
+#[path = "../../examples/own-policies/src/main.rs"]
+mod example;
+
+use aster_device::profile::Profile;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const VICTIMS: &str = include_str!("../../examples/own-policies/src/victims.rs");
+const PLACEMENT: &str = include_str!("../../examples/own-policies/src/placement.rs");
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own-policies")
+}
+
+#[test]
+fn the_example_runs() {
+    std::env::set_current_dir(folder()).unwrap();
+    example::main().unwrap();
+}
+
+/// The example as a part of this test, in a process of its own for what it prints.
+#[test]
+fn policies_of_a_readers_own_decide_on_a_drive_that_is_not_changed() {
+    let mut this = Command::new(std::env::current_exe().unwrap());
+    holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap());
+}
+
+/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it.
+/// `ASTER_LONG=1` (`make test-all`) alone does so.
+#[test]
+fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
+    if std::env::var("ASTER_LONG").as_deref() != Ok("1") {
+        return;
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
+    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
+    holds(&cargo.output().unwrap());
+}
+
+fn holds(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let number = |line: &str, after: &str| -> f64 {
+        let line =
+            said.lines().find(|l| l.contains(&format!("{line}: "))).unwrap_or_else(|| panic!("{said}"));
+        let rest = line.split(after).nth(1).unwrap_or_else(|| panic!("{said}"));
+        rest.trim_start().split([' ', ',']).next().unwrap().parse().unwrap_or_else(|_| panic!("{said}"))
+    };
+    for policy in ["greedy", "cost-benefit", "windowed-greedy"] {
+        assert!(said.contains(&format!("{policy}: 0 failed")), "{said}");
+        assert!(number(policy, "amplification") > 1.0, "{said}");
+    }
+    let [greedy, windowed] =
+        ["greedy", "windowed-greedy"].map(|policy| number(policy, "write amplification"));
+    assert!(windowed != greedy, "it decides otherwise: {said}");
+    let [channel_first, stripes] = ["channel-first", "stripes"].map(|placement| number(placement, ":"));
+    assert!(channel_first != stripes, "it places otherwise: {said}");
+    assert!(said.contains("of its own: victims, placement"), "{said}");
+}
+
+#[test]
+fn each_of_them_is_short_and_the_page_shows_it_as_it_is() {
+    for (name, source) in [("victim policy", VICTIMS), ("placement", PLACEMENT)] {
+        assert!(source.lines().count() < 60, "the {name} has {} lines", source.lines().count());
+    }
+    let page = include_str!("../../docs/victim-policies.md");
+    let main = include_str!("../../examples/own-policies/src/main.rs");
+    let parties = [
+        include_str!("../../base/parties/src/victims.rs"),
+        include_str!("../../base/parties/src/placement.rs"),
+    ]
+    .map(without_comments);
+    for code in blocks(page, "rust") {
+        let is_there = [VICTIMS, PLACEMENT, main].iter().any(|source| source.contains(code))
+            || parties.iter().any(|source| source.contains(code));
+        assert!(is_there, "docs/victim-policies.md shows code that stands in no source:\n{code}");
+    }
+    assert!(blocks(page, "rust").count() >= 5, "the traits, one of each, and how they get in");
+}
+
+#[test]
+fn a_bad_key_of_theirs_is_refused_by_file_line_and_key() {
+    let text = std::fs::read_to_string(folder().join("own.toml")).unwrap();
+    for (good, bad, key) in [
+        ("window_percent = 50", "window_percent = 0", "own.window_percent"),
+        ("stripe_pages = 4", "stripe_pages = \"four\"", "own.stripe_pages"),
+        ("\"stripes\"", "\"stripe\"", "ftl.placement"),
+    ] {
+        let error =
+            Profile::parse_with(&example::pieces(), "own.toml", &text.replace(good, bad)).unwrap_err();
+        assert!(error.file == "own.toml" && error.line.is_some(), "{error}");
+        assert_eq!(error.key.as_deref(), Some(key), "{error}");
+    }
+}
+
+/// The code blocks of a page that are in some language.
+fn blocks<'a>(page: &'a str, language: &str) -> impl Iterator<Item = &'a str> {
+    let begin = format!("```{language}\n");
+    let parts: Vec<&str> = page.split(begin.as_str()).skip(1).collect();
+    parts.into_iter().filter_map(|rest| rest.split("```").next())
+}
+
+/// A source's code alone, without empty lines.
+fn without_comments(source: &str) -> String {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    source.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
+}

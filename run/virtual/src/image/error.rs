@@ -1,0 +1,140 @@
+//! Why an image can't be used.
+
+use super::change;
+use super::format::{NVRAM_AT, formats};
+use aster_device::{BuildError, DamagedPage};
+use aster_ports::medium::MediumError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why an image can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// The operating system refused.
+    #[error("{path}: {words}", path = path.display(), words = change::in_words(error))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+    /// Another process has it open.
+    #[error("{path}: another process uses this drive: let it end, or name another \
+             file", path = path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a file of another kind.
+    #[error("{path}: not a drive image (the first 16 bytes differ): name another \
+             file", path = path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was made by an Aster that kept drives in another format.
+    #[error(
+        "{path}: a drive of an image format that this Aster doesn't read (\"{found}\", where it reads \
+         {ours}): use the Aster that made it, or make a new drive in another file",
+        path = path.display(),
+        ours = formats()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// How it begins.
+        found: String,
+    },
+    /// There is something already where a copy was to go.
+    #[error("{path}: there is a file of that name, which is not overwritten: name another, or remove \
+             it", path = path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was stopped.
+    #[error("interrupted: nothing was left behind")]
+    Interrupted,
+    /// Pages of it aren't what was programmed any more.
+    #[error("{path}: {text}: something else has written there; use a copy that is \
+             whole", path = path.display(), text = damage(pages))]
+    DamagedPages {
+        /// The file.
+        path: PathBuf,
+        /// All of them.
+        pages: Vec<DamagedPage>,
+    },
+    /// It is a file without content.
+    #[error("{path}: an empty file, where a drive is expected: remove it, and a new drive is made, or name \
+             another file", path = path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What it says of itself isn't what was written.
+    #[error(
+        "{path}: damaged header (the checksum of its first {bytes} bytes is wrong): use a copy that is \
+         whole, or remove it, and a new drive is made",
+        path = path.display(),
+        bytes = NVRAM_AT
+    )]
+    Header {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was made with another profile, or keeps content in another way.
+    #[error(
+        "{path}: made with another profile or content: {differences}; use what it was made with, or name \
+         another file",
+        path = path.display()
+    )]
+    OtherDrive {
+        /// The file.
+        path: PathBuf,
+        /// Each key that differs, with both values.
+        differences: String,
+    },
+    /// It has lost its end.
+    #[error(
+        "{path}: truncated: {found} bytes, but its drive has {needed}: use a copy that is whole, or remove \
+         it, and a new drive is made",
+        path = path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes there.
+        found: u64,
+        /// Bytes needed.
+        needed: u64,
+    },
+    /// Part of it is damaged, or no drive comes up from it.
+    #[error("{path}: {reason}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// The NVRAM can't be read.
+    #[error("{path}: {error}", path = path.display())]
+    Medium {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        error: MediumError,
+    },
+    /// The profile makes no drive.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// Damaged pages that a message names.
+const NAMED_MAX: usize = 4;
+
+fn damage(pages: &[DamagedPage]) -> String {
+    let named: Vec<String> = pages.iter().take(NAMED_MAX).map(DamagedPage::to_string).collect();
+    let more = if pages.len() > NAMED_MAX { ", and others" } else { "" };
+    let are = if pages.len() == 1 { "page isn't" } else { "pages aren't" };
+    format!("{} {are} what was programmed (checksum), {}{more}", pages.len(), named.join("; "))
+}
