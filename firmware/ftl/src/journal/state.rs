@@ -14,7 +14,6 @@ use aster_exec::{Core, WaitCell, WaitQueue};
 use aster_parties::MediaState;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
-use aster_ports::host::CommandPort;
 use aster_ports::medium::SharedNvram;
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -27,7 +26,6 @@ pub(crate) struct Journal {
     runtime: Rc<Runtime>,
     pub(crate) logical_pages: u32,
     pub(crate) pages: Rc<PageBuffers>,
-    pub(crate) host: Rc<CommandPort>,
     pub(crate) media: Rc<Media>,
     pub(crate) nvram: SharedNvram,
     pub(crate) blocks: Rc<BlockPool>,
@@ -64,7 +62,6 @@ impl Journal {
         core: &Core,
         config: FtlConfig,
         dram: SharedDram,
-        host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
         nvram: SharedNvram,
         recorder: Recorder,
@@ -81,7 +78,6 @@ impl Journal {
             runtime,
             logical_pages,
             pages,
-            host,
             media,
             nvram,
             blocks,
