@@ -36,7 +36,6 @@ mod cache;
 mod checkpoint;
 mod collector;
 mod host;
-mod host_read;
 mod journal;
 mod mapping;
 mod media;

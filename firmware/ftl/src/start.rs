@@ -53,15 +53,15 @@ impl Ftl {
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         flash.check_pages(&dram, oob::is_whole_page_of);
-        let drive = Rc::new(Journal::new(core, setup, dram, Rc::clone(&host), flash, nvram, recorder));
-        let mapping = Rc::new(Mapped::new(Rc::clone(&drive)));
-        let cache = Rc::new(Cache::new(&mapping));
+        let journal = Rc::new(Journal::new(core, setup, dram, flash, nvram, recorder));
+        let mapping = Rc::new(Mapped::new(Rc::clone(&journal)));
+        let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
         let collector = Rc::new(Collector::new(&mapping));
         let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping));
         let host = Rc::new(Host::new(host, Rc::clone(&checkpoint), Rc::clone(&cache)));
         boot::start(&checkpoint);
         core.spawn(intake::run(Rc::clone(&host)));
-        core.spawn(log::run(Rc::clone(&drive)));
+        core.spawn(log::run(Rc::clone(&journal)));
         core.spawn(store::run_checkpoints(Rc::clone(&checkpoint)));
         core.spawn(scan::run(Rc::clone(&collector)));
         core.spawn(idle_erase::run(Rc::clone(&collector)));
@@ -71,7 +71,7 @@ impl Ftl {
         for lun in 0..config.geometry.total_luns() {
             core.spawn(gc::run(Rc::clone(&collector), LunIndex(lun)));
         }
-        Ok(FtlHandle(Parts { host, checkpoint, collector, cache, mapping, drive }))
+        Ok(FtlHandle(Parts { host, checkpoint, collector, cache, mapping, journal }))
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Parts {
     #[cfg_attr(not(test), expect(dead_code, reason = "the host's side holds it"))]
     pub(crate) cache: Rc<Cache>,
     pub(crate) mapping: Rc<Mapped>,
-    pub(crate) drive: Rc<Journal>,
+    pub(crate) journal: Rc<Journal>,
 }
 
 /// A running FTL.
@@ -113,16 +113,16 @@ pub struct FtlHandle(Parts);
 impl FtlHandle {
     /// What it has done.
     pub fn stats(&self) -> TranslationStats {
-        *self.0.drive.stats()
+        *self.0.journal.stats()
     }
     /// What it can do.
     pub fn state(&self) -> DriveState {
-        self.0.drive.stats().state
+        self.0.journal.stats().state
     }
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
     /// more have been erased.
     pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
-        *self.0.drive.media_watcher.borrow_mut() = Some(Box::new(watcher));
+        *self.0.journal.media_watcher.borrow_mut() = Some(Box::new(watcher));
     }
     /// Why it could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
@@ -130,23 +130,23 @@ impl FtlHandle {
     }
     /// Mapping units that the host sees.
     pub fn logical_pages(&self) -> u32 {
-        self.0.drive.logical_pages
+        self.0.journal.logical_pages
     }
     /// Where a logical page is; `None` when it is unmapped or beyond the capacity.
     pub fn location_of(&self, lpn: Lpn) -> Option<Ppa> {
-        let mapped = lpn.0 < self.0.drive.logical_pages;
+        let mapped = lpn.0 < self.0.journal.logical_pages;
         mapped.then(|| self.0.mapping.get(lpn)).filter(|ppa| ppa.is_some())
     }
     /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
     pub fn log_blocks_per_lun(&self) -> u32 {
-        self.0.drive.config.log_blocks_per_lun() as u32
+        self.0.journal.config.log_blocks_per_lun() as u32
     }
     /// Erased blocks of a LUN that are ready to be written.
     pub fn free_blocks(&self, lun: LunIndex) -> usize {
-        self.0.drive.blocks.borrow().free(lun)
+        self.0.journal.blocks.borrow().free(lun)
     }
     pub(crate) fn config(&self) -> &FtlConfig {
-        &self.0.drive.config
+        &self.0.journal.config
     }
     #[cfg(test)]
     pub(crate) fn parts(&self) -> &Parts {

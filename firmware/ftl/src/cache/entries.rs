@@ -10,8 +10,8 @@ use aster_units::Lpn;
 impl Cache {
     /// Takes a page's entry, waiting for whoever holds it and evicting others as need be.
     pub(crate) async fn lock(&self, lpn: Lpn, want: Want) -> Result<(EntryId, Lock), HostStatus> {
-        self.drive.spend(Function::DataBufferManager, self.drive.config.costs.buffer);
-        let mut clean_only = self.drive.blocks.borrow().any_exhausted();
+        self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
+        let mut clean_only = self.journal.blocks.borrow().any_exhausted();
         loop {
             let step = self.buffer.borrow_mut().request(lpn, want, clean_only);
             match step {
@@ -28,11 +28,15 @@ impl Cache {
     }
     fn count_hit(&self, lpn: Lpn, entry: EntryId, hit: bool) {
         if hit {
-            self.drive.count(|s| s.buffer_hits += 1);
-            self.drive.emit(|| Event::BufferHit { task: self.drive.task(), lpn: lpn.0, buffer: entry.0 });
+            self.journal.count(|s| s.buffer_hits += 1);
+            self.journal.emit(|| Event::BufferHit { task: self.journal.task(), lpn: lpn.0, buffer: entry.0 });
         } else {
-            self.drive.count(|s| s.buffer_misses += 1);
-            self.drive.emit(|| Event::BufferMissed { task: self.drive.task(), lpn: lpn.0, buffer: entry.0 });
+            self.journal.count(|s| s.buffer_misses += 1);
+            self.journal.emit(|| Event::BufferMissed {
+                task: self.journal.task(),
+                lpn: lpn.0,
+                buffer: entry.0,
+            });
         }
     }
     pub(crate) fn unlock(&self, entry: EntryId, lock: Lock) {
@@ -62,18 +66,18 @@ impl Cache {
     pub(crate) async fn entry_wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
             Some(entry) => (&self.entry_waiters[entry.index()], entry.0),
-            None => (&self.drive.pool_waiters, ANY_BUFFER),
+            None => (&self.journal.pool_waiters, ANY_BUFFER),
         };
-        self.drive.waiting_for(Wait::BufferEntry, buffer, self.drive.woken(queue)).await;
+        self.journal.waiting_for(Wait::BufferEntry, buffer, self.journal.woken(queue)).await;
     }
     /// Something about an entry has changed that others may wait for.
     #[inline]
     pub(crate) fn entry_changed(&self, entry: EntryId) {
         let waiters = &self.entry_waiters[entry.index()];
-        if self.drive.recorder.is_on() && !(waiters.is_empty() && self.drive.pool_waiters.is_empty()) {
-            self.drive.emit(|| Event::EntryReleased { task: self.drive.task(), buffer: entry.0 });
+        if self.journal.recorder.is_on() && !(waiters.is_empty() && self.journal.pool_waiters.is_empty()) {
+            self.journal.emit(|| Event::EntryReleased { task: self.journal.task(), buffer: entry.0 });
         }
-        waiters.wake_all(self.drive.exec());
-        self.drive.pool_waiters.wake_all(self.drive.exec());
+        waiters.wake_all(self.journal.exec());
+        self.journal.pool_waiters.wake_all(self.journal.exec());
     }
 }

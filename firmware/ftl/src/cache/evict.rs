@@ -19,16 +19,16 @@ impl Cache {
     /// # Errors
     /// When there is no room, or no block takes the page; the entry stays dirty.
     pub(crate) async fn evict(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
-        if self.drive.config.pages_at_once() > 1 {
+        if self.journal.config.pages_at_once() > 1 {
             return self.evict_line(entry).await;
         }
-        self.fill(entry, self.drive.pages.whole_page(), Cause::Merge, None).await;
+        self.fill(entry, self.journal.pages.whole_page(), Cause::Merge, None).await;
         self.evict_filled(entry).await
     }
     /// The logical page of an entry that is being evicted, and what it lacks although it was filled.
     pub(crate) fn to_evict(&self, entry: EntryId) -> (Lpn, Granules) {
         let buffer = self.buffer.borrow();
-        (buffer.lpn(entry), self.drive.pages.whole_page() & !buffer.valid(entry))
+        (buffer.lpn(entry), self.journal.pages.whole_page() & !buffer.valid(entry))
     }
     /// As [`Cache::evict`] for an entry that has been filled, by itself.
     pub(crate) async fn evict_filled(&self, entry: EntryId) -> Result<Ppa, HostStatus> {
@@ -51,16 +51,16 @@ impl Cache {
         self.buffer.borrow_mut().end_evicting(entry, written.is_ok());
         self.entry_changed(entry);
         let ppa = written?;
-        self.drive.emit(|| Event::PageEvicted { lpn: lpn.0, ppa: ppa.0 });
+        self.journal.emit(|| Event::PageEvicted { lpn: lpn.0, ppa: ppa.0 });
         Ok(ppa)
     }
     /// Writes a page that has lost granules. They are noted in a copy: the entry may be read meanwhile.
     #[cold]
     async fn program_with_losses(&self, lpn: Lpn, entry: EntryId, lost: Granules) -> Result<Ppa, HostStatus> {
         let copy = self.take_merge_buffer().await;
-        self.drive.pages.copy_granules(BufferId(entry.0), copy, self.drive.pages.whole_page() & !lost);
-        self.drive.pages.note_lost(copy, lost);
-        self.note_owner(lpn, copy, self.drive.pages.sectors_of(lost));
+        self.journal.pages.copy_granules(BufferId(entry.0), copy, self.journal.pages.whole_page() & !lost);
+        self.journal.pages.note_lost(copy, lost);
+        self.note_owner(lpn, copy, self.journal.pages.sectors_of(lost));
         let written = self.program_host(lpn, copy).await;
         self.give_merge_buffer(copy);
         written
@@ -70,23 +70,23 @@ impl Cache {
         let record = OobRecord {
             kind: PageKind::Data,
             lpn: lpn.0,
-            sequence: self.drive.blocks.next_sequence(),
+            sequence: self.journal.blocks.next_sequence(),
             lost_sectors,
             copy: 0,
         };
-        record.encode(self.drive.pages.dram().borrow_mut().oob_mut(buffer));
+        record.encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
     }
     /// Programs a page, in another block where one fails.
     pub(crate) async fn program_host(&self, lpn: Lpn, from: BufferId) -> Result<Ppa, HostStatus> {
-        let lun = self.drive.blocks.lun_of(lpn);
+        let lun = self.journal.blocks.lun_of(lpn);
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self.begin_host_programs(lun, &[from]).await?;
             let (ppa, tag) = programs.first();
-            let done = self.drive.program_done(ppa, tag).await;
+            let done = self.journal.program_done(ppa, tag).await;
             if done {
                 self.mapping.moved(lpn, ppa);
             }
-            self.drive.padded(programs.padding()).await;
+            self.journal.padded(programs.padding()).await;
             if done {
                 return Ok(ppa);
             }
@@ -101,15 +101,15 @@ impl Cache {
     ) -> Result<Programs, HostStatus> {
         loop {
             if let Some(begun) =
-                self.drive.begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host).await
+                self.journal.begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host).await
             {
                 return Ok(begun);
             }
-            if self.drive.blocks.borrow().is_exhausted(lun) || self.drive.log.borrow().dead {
+            if self.journal.blocks.borrow().is_exhausted(lun) || self.journal.log.borrow().dead {
                 return Err(HostStatus::ReadOnly);
             }
-            self.drive.blocks.ask_collector(lun);
-            self.drive.blocks.wait_room(lun).await;
+            self.journal.blocks.ask_collector(lun);
+            self.journal.blocks.wait_room(lun).await;
         }
     }
     /// Brings an entry to flash if it still holds `lpn` and is dirty, or waits until whoever does so has.

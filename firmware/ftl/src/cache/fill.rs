@@ -1,8 +1,8 @@
 //! Filling entries from flash.
 
 use crate::cache::buffer::EntryId;
+use crate::cache::host_read::HostTransfer;
 use crate::cache::state::Cache;
-use crate::host_read::HostTransfer;
 use crate::page::buffers::Granules;
 use crate::page::buffers::span;
 use crate::terms::cause::Cause;
@@ -21,8 +21,8 @@ impl Cache {
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) {
-        self.drive.spend(Function::AddressTranslator, self.drive.config.costs.translate);
-        self.drive.core.settle().await;
+        self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
+        self.journal.core.settle().await;
         let (lpn, missing) = {
             let buffer = self.buffer.borrow();
             (buffer.lpn(entry), wanted & !buffer.valid(entry))
@@ -32,15 +32,16 @@ impl Cache {
         }
         let ppa = self.mapping.get(lpn);
         if !ppa.is_some() {
-            self.drive.pages.zero(BufferId(entry.0), missing);
+            self.journal.pages.zero(BufferId(entry.0), missing);
             self.buffer.borrow_mut().add_valid(entry, missing);
             return;
         }
-        let sectors = span(self.drive.pages.sectors_of(missing));
+        let sectors = span(self.journal.pages.sectors_of(missing));
         // Flash may write into the entry itself where that loses nothing.
         let direct = {
             let buffer = self.buffer.borrow();
-            !buffer.is_dirty(entry) || buffer.valid(entry) & self.drive.pages.granules_of(sectors.mask()) == 0
+            !buffer.is_dirty(entry)
+                || buffer.valid(entry) & self.journal.pages.granules_of(sectors.mask()) == 0
         };
         if direct {
             self.fill_direct(entry, lpn, ppa, sectors, cause, transfer).await;
@@ -61,7 +62,7 @@ impl Cache {
         let lost = self.read_page(ppa, lpn, sectors, into, cause, transfer).await;
         let mut buffer = self.buffer.borrow_mut();
         buffer.forget_clean(entry, lost);
-        buffer.add_valid(entry, self.drive.pages.granules_of(sectors.mask()) & !lost);
+        buffer.add_valid(entry, self.journal.pages.granules_of(sectors.mask()) & !lost);
     }
     async fn fill_by_merge(
         &self,
@@ -76,7 +77,7 @@ impl Cache {
         let ppa = self.mapping.get(lpn);
         let lost = self.read_page(ppa, lpn, sectors, merge, cause, None).await;
         let good = missing & !lost;
-        self.drive.pages.copy_granules(merge, BufferId(entry.0), good);
+        self.journal.pages.copy_granules(merge, BufferId(entry.0), good);
         self.buffer.borrow_mut().add_valid(entry, good);
         self.give_merge_buffer(merge);
     }
@@ -91,30 +92,31 @@ impl Cache {
         cause: Cause,
         transfer: Option<&mut HostTransfer>,
     ) -> Granules {
-        self.drive.blocks.borrow_mut().read_begins(ppa);
+        self.journal.blocks.borrow_mut().read_begins(ppa);
         let outcome = match transfer {
-            Some(transfer) => self.drive.read_for_host(ppa, lpn, sectors, into, transfer).await,
-            None => self.drive.blocks.read(ppa, sectors, into, cause).await,
+            Some(transfer) => self.read_for_host(ppa, lpn, sectors, into, transfer).await,
+            None => self.journal.blocks.read(ppa, sectors, into, cause).await,
         };
-        self.drive.blocks.read_over(ppa);
-        self.drive.blocks.check_retention(ppa, &outcome);
-        let (lost, record) = self.drive.media.judge(&outcome, sectors, into);
+        self.journal.blocks.read_over(ppa);
+        self.journal.blocks.check_retention(ppa, &outcome);
+        let (lost, record) = self.journal.media.judge(&outcome, sectors, into);
         if lost != 0 {
-            self.drive.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
+            self.journal.count(|s| s.first_lost = s.first_lost.or(Some(ppa)));
         }
         if let Some(record) = record
             && (record.kind, record.lpn) != (PageKind::Data, lpn.0)
         {
             // Another page's data must never pass for this one's.
-            self.drive.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
-            return self.drive.pages.granules_of(sectors.mask());
+            self.journal.count(|s| s.uncorrectable_sectors += u64::from(sectors.count));
+            return self.journal.pages.granules_of(sectors.mask());
         }
         match record {
             Some(record) if lost != 0 => {
-                let failed = self.drive.pages.failed_granules(&outcome) & self.drive.pages.granules_of(lost);
-                self.drive.pages.take_notes(into, lost & record.lost_sectors, failed)
+                let failed =
+                    self.journal.pages.failed_granules(&outcome) & self.journal.pages.granules_of(lost);
+                self.journal.pages.take_notes(into, lost & record.lost_sectors, failed)
             }
-            _ => self.drive.pages.granules_of(lost),
+            _ => self.journal.pages.granules_of(lost),
         }
     }
 }

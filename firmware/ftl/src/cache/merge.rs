@@ -6,11 +6,11 @@ use aster_units::BufferId;
 
 impl Cache {
     pub(crate) async fn take_merge_buffer(&self) -> BufferId {
-        let free = self.merge_waiters.wait(self.drive.exec(), || self.merge_free.borrow_mut().pop());
-        self.drive.waiting(Wait::MergeBuffer, free).await
+        let free = self.merge_waiters.wait(self.journal.exec(), || self.merge_free.borrow_mut().pop());
+        self.journal.waiting(Wait::MergeBuffer, free).await
     }
     pub(crate) fn give_merge_buffer(&self, buffer: BufferId) {
         self.merge_free.borrow_mut().push(buffer);
-        self.merge_waiters.wake_one(self.drive.exec());
+        self.merge_waiters.wake_one(self.journal.exec());
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod buffer;
 mod entries;
 mod evict;
 mod fill;
+pub(crate) mod host_read;
 mod merge;
 pub(crate) mod state;
 mod word_line;

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::WaitQueue;
-use aster_ports::host::HostStatus;
+use aster_ports::host::{CommandPort, HostStatus};
 use aster_units::{BufferId, Lpn, Ppa};
 use core::cell::RefCell;
 
@@ -16,22 +16,25 @@ pub(crate) struct Cache {
     pub(super) entry_waiters: Box<[WaitQueue]>,
     pub(super) merge_free: RefCell<Vec<BufferId>>,
     pub(super) merge_waiters: WaitQueue,
+    // Where transfers are begun that go along with a read.
+    pub(super) port: Rc<CommandPort>,
     pub(super) mapping: Rc<Mapped>,
-    pub(super) drive: Rc<Journal>,
+    pub(super) journal: Rc<Journal>,
 }
 
 impl Cache {
-    pub(crate) fn new(mapping: &Rc<Mapped>) -> Self {
-        let (mapping, drive) = (Rc::clone(mapping), Rc::clone(&mapping.drive));
-        let config = &drive.config;
+    pub(crate) fn new(port: Rc<CommandPort>, mapping: &Rc<Mapped>) -> Self {
+        let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
+        let config = &journal.config;
         let merge_base = config.merge_buffer_base();
         Cache {
             buffer: RefCell::new(DataBuffer::new(config.buffer_entries, config.dirty_max())),
             entry_waiters: (0..config.buffer_entries).map(|_| WaitQueue::with_capacity(4)).collect(),
             merge_free: RefCell::new((0..config.merge_buffers()).map(|n| BufferId(merge_base + n)).collect()),
             merge_waiters: WaitQueue::with_capacity(usize::from(config.slice_workers)),
+            port,
             mapping,
-            drive,
+            journal,
         }
     }
 

@@ -38,7 +38,7 @@ impl Cache {
         let mut line = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 0 };
         let mut result = None;
         for &one in self.with_companions(entry).entries() {
-            self.fill(one, self.drive.pages.whole_page(), Cause::Merge, None).await;
+            self.fill(one, self.journal.pages.whole_page(), Cause::Merge, None).await;
             // What has lost something goes by itself: its notes are made in a buffer that others may be
             // waiting for.
             if self.to_evict(one).1 == 0 {
@@ -57,10 +57,10 @@ impl Cache {
     fn with_companions(&self, entry: EntryId) -> Together {
         let mut together = Together { entries: [entry; PAGES_PER_WORD_LINE_MAX], count: 1 };
         let mut buffer = self.buffer.borrow_mut();
-        let lun = self.drive.blocks.lun_of(buffer.lpn(entry));
-        while together.count < self.drive.config.pages_at_once() as usize {
-            self.drive.spend(Function::DataBufferManager, self.drive.config.costs.buffer);
-            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.drive.blocks.lun_of(lpn) == lun)
+        let lun = self.journal.blocks.lun_of(buffer.lpn(entry));
+        while together.count < self.journal.config.pages_at_once() as usize {
+            self.journal.spend(Function::DataBufferManager, self.journal.config.costs.buffer);
+            let Some(one) = buffer.evict_oldest_of(SEARCH_MAX, |lpn| self.journal.blocks.lun_of(lpn) == lun)
             else {
                 break;
             };
@@ -70,7 +70,7 @@ impl Cache {
     }
     /// Programs whole entries of one LUN on one word line. What became of the first of them.
     async fn evict_together(&self, entries: &[EntryId]) -> Option<Result<Ppa, HostStatus>> {
-        let lun = self.drive.blocks.lun_of(self.to_evict(*entries.first()?).0);
+        let lun = self.journal.blocks.lun_of(self.to_evict(*entries.first()?).0);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (&entry, buffer) in entries.iter().zip(&mut buffers) {
             *buffer = BufferId(entry.0);
@@ -89,7 +89,7 @@ impl Cache {
         };
         for (&entry, (ppa, tag)) in entries.iter().zip(programs.data()) {
             let (lpn, _) = self.to_evict(entry);
-            let written = if self.drive.program_done(ppa, tag).await {
+            let written = if self.journal.program_done(ppa, tag).await {
                 self.mapping.moved(lpn, ppa);
                 Ok(ppa)
             } else {
@@ -98,7 +98,7 @@ impl Cache {
             let ended = self.evicted(entry, lpn, written);
             first.get_or_insert(ended);
         }
-        self.drive.padded(programs.padding()).await;
+        self.journal.padded(programs.padding()).await;
         first
     }
 }

@@ -21,7 +21,7 @@ use aster_units::{BufferId, Instant, LunIndex};
 /// Begins to boot.
 pub(crate) fn start(checkpoint: &Rc<Checkpoint>) {
     let booting = Rc::clone(checkpoint);
-    checkpoint.drive.core.spawn(async move {
+    checkpoint.journal.core.spawn(async move {
         let result = booting.boot().await;
         booting.finish_boot(result);
     });
@@ -49,14 +49,14 @@ enum NoBoot {
 impl Checkpoint {
     /// Tries the ways to the drive's state, from the cheapest on, until one leads there.
     async fn boot(&self) -> Result<Boot, BootError> {
-        let root = match Root::load(&self.drive.nvram) {
+        let root = match Root::load(&self.journal.nvram) {
             Stored::Root(root) => Some(root),
             Stored::Empty | Stored::Damaged => None,
         };
-        let shape = self.drive.shape();
+        let shape = self.journal.shape();
         let ours = root.as_ref().filter(|root| root.shape == shape);
         if let Some(root) = ours {
-            self.drive.was_read_only.set(root.log.read_only || root.log.dead);
+            self.journal.was_read_only.set(root.log.read_only || root.log.dead);
         }
         let hint = ours.filter(|root| !root.clean && !root.log.dead);
         let ways = [
@@ -93,53 +93,53 @@ impl Checkpoint {
             Err(NoRecovery::Other(error)) => return Err(NoBoot::AnyWay(error)),
             Err(NoRecovery::NoLog | NoRecovery::Unreadable) => return Err(NoBoot::ThisWay),
         }
-        self.drive.mark_dirty();
-        self.drive.note_counted_out();
+        self.journal.mark_dirty();
+        self.journal.note_counted_out();
         // One that takes no more writes needs no further page of it.
-        if self.drive.log_is_half_full() && !self.drive.was_read_only.get() {
+        if self.journal.log_is_half_full() && !self.journal.was_read_only.get() {
             self.store_map(false).await;
         }
         Ok(Boot::Recovered)
     }
     async fn boot_by_scan(&self) -> Result<Boot, BootError> {
         let boot = self.scan().await?;
-        self.drive.mark_dirty();
-        self.drive.note_counted_out();
+        self.journal.mark_dirty();
+        self.journal.note_counted_out();
         if boot == Boot::Fresh {
             // Said now, since a drive whose bad blocks leave too few others stores nothing.
             self.check_good_blocks(boot)?;
         }
         if self.store_map(true).await && boot == Boot::Fresh {
-            self.drive.store_root(true);
-            self.drive.nvram.save();
-            self.drive.marked_dirty.set(false);
+            self.journal.store_root(true);
+            self.journal.nvram.save();
+            self.journal.marked_dirty.set(false);
         }
         Ok(boot)
     }
     /// As before any boot: what an attempt that failed has left is gone.
     fn forget_everything(&self) {
         self.mapping.forget_everything();
-        self.drive.blocks.clear();
-        self.drive.log.replace(Log::default());
-        self.drive.lay_out_log(|_| true);
+        self.journal.blocks.clear();
+        self.journal.log.replace(Log::default());
+        self.journal.lay_out_log(|_| true);
         OobRecord::padding().encode(
-            self.drive.pages.dram().borrow_mut().oob_mut(BufferId(self.drive.config.padding_buffer())),
+            self.journal.pages.dram().borrow_mut().oob_mut(BufferId(self.journal.config.padding_buffer())),
         );
     }
     /// Takes over the state that a shutdown has left.
     async fn load_clean(&self, root: &Root) -> Result<(), BootError> {
-        if root.shape != self.drive.shape() {
+        if root.shape != self.journal.shape() {
             return Err(BootError::OtherDrive);
         }
-        self.drive.blocks.set_sequence(root.sequence);
+        self.journal.blocks.set_sequence(root.sequence);
         let table = self.load_map(&root.stored).await?;
         self.adopt_table(&table)?;
         self.count_valid_pages()?;
-        self.drive.stored.replace(root.stored.clone());
-        let blocks = self.drive.blocks.borrow();
-        self.drive.lay_out_log(|block| blocks.state(block) == BlockState::Log);
+        self.journal.stored.replace(root.stored.clone());
+        let blocks = self.journal.blocks.borrow();
+        self.journal.lay_out_log(|block| blocks.state(block) == BlockState::Log);
         drop(blocks);
-        let mut log = self.drive.log.borrow_mut();
+        let mut log = self.journal.log.borrow_mut();
         let place = &root.log;
         (log.number, log.commit, log.replay_from) = (place.number, place.commit, place.replay_from);
         log.dead = place.dead;
@@ -150,42 +150,42 @@ impl Checkpoint {
             slot.last = last;
         }
         if log.dead {
-            self.drive.blocks.borrow_mut().name_no_more();
+            self.journal.blocks.borrow_mut().name_no_more();
         }
         Ok(())
     }
     fn finish_boot(&self, result: Result<Boot, BootError>) {
         let result = result.and_then(|boot| Ok((boot, self.check_good_blocks(boot)?)));
-        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
-            self.drive.blocks.borrow_mut().keep_for_map(lun);
+        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
+            self.journal.blocks.borrow_mut().keep_for_map(lun);
         }
-        self.drive.log.borrow_mut().note_slots();
-        let boot_nanos = self.drive.core.now().since(Instant::ZERO).as_nanos();
-        self.drive.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
+        self.journal.log.borrow_mut().note_slots();
+        let boot_nanos = self.journal.core.now().since(Instant::ZERO).as_nanos();
+        self.journal.count(|s| (s.boot_nanos, s.boot_reads) = (boot_nanos, s.flash_reads.total()));
         match result {
             Ok((boot, state)) => {
-                self.drive.count(|s| s.boot = boot);
-                self.drive.note_counted_out();
-                let read_only = self.drive.log.borrow().dead || self.drive.was_read_only.get();
-                self.drive.set_state(if read_only { DriveState::ReadOnly } else { state });
+                self.journal.count(|s| s.boot = boot);
+                self.journal.note_counted_out();
+                let read_only = self.journal.log.borrow().dead || self.journal.was_read_only.get();
+                self.journal.set_state(if read_only { DriveState::ReadOnly } else { state });
                 // Before other pages are lost as well.
-                if self.drive.state() == DriveState::Ready && self.drive.stats().map_pages_restored > 0 {
-                    self.drive.renew_map();
+                if self.journal.state() == DriveState::Ready && self.journal.stats().map_pages_restored > 0 {
+                    self.journal.renew_map();
                 }
             }
             Err(error) => {
                 *self.boot_error.borrow_mut() = Some(error);
-                self.drive.set_state(DriveState::Failed);
+                self.journal.set_state(DriveState::Failed);
             }
         }
-        self.drive.end_boot();
+        self.journal.end_boot();
     }
     /// A fresh drive must have its blocks; a worn one goes on read-only, also when too many are about to go
     /// bad.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
-        let needed = self.drive.config.blocks_needed_per_lun();
-        let blocks = self.drive.blocks.borrow();
-        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
+        let needed = self.journal.config.blocks_needed_per_lun();
+        let blocks = self.journal.blocks.borrow();
+        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
             let good = blocks.lasting(lun);
             if u64::from(good) < needed {
                 let error = BootError::TooFewBlocks { lun, good, needed };

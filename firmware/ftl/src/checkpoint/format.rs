@@ -17,12 +17,12 @@ impl Checkpoint {
     pub(crate) async fn erase_user_data(&self) -> HostStatus {
         self.collector.pause_gc().await;
         // What was unmapped must not seem to be there after a loss of power, once its blocks are erased.
-        if let Err(status) = self.drive.log_trims().await {
-            self.drive.blocks.resume_gc();
+        if let Err(status) = self.journal.log_trims().await {
+            self.journal.blocks.resume_gc();
             return status;
         }
         // One block a LUN at a time, all LUNs side by side.
-        let luns = self.drive.geometry.total_luns();
+        let luns = self.journal.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(0)).await);
@@ -33,26 +33,26 @@ impl Checkpoint {
             let (lun, addr) = self.place_of(block);
             in_flight.extend(self.begin_next_erase(lun, BlockAddr(addr.0 + 1)).await);
         }
-        self.drive.media_changed();
-        self.drive.blocks.resume_gc();
+        self.journal.media_changed();
+        self.journal.blocks.resume_gc();
         if gone { HostStatus::Success } else { HostStatus::WriteFault }
     }
     async fn begin_next_erase(&self, lun: LunIndex, first: BlockAddr) -> Option<(BlockIndex, Tag)> {
-        let block = self.drive.blocks.borrow().next_used(lun, first)?;
-        self.drive.blocks.borrow_mut().take_used(block);
-        let buffer = self.drive.pages.dram().borrow().metadata_buffer(lun.0);
+        let block = self.journal.blocks.borrow().next_used(lun, first)?;
+        self.journal.blocks.borrow_mut().take_used(block);
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(lun.0);
         let (lun, addr) = self.place_of(block);
-        Some((block, self.drive.begin_erase(lun, addr, buffer, Cause::Host).await))
+        Some((block, self.journal.begin_erase(lun, addr, buffer, Cause::Host).await))
     }
     /// Waits for an erase and puts the block where it belongs. True when its data is gone.
     async fn end_erase(&self, block: BlockIndex, tag: Tag) -> bool {
-        let erased = self.drive.media.done(tag).await.status == FlashStatus::Done;
+        let erased = self.journal.media.done(tag).await.status == FlashStatus::Done;
         let (lun, _) = self.place_of(block);
-        let state = self.drive.blocks.borrow().state(block);
+        let state = self.journal.blocks.borrow().state(block);
         match state {
             BlockState::Retired => {}
-            BlockState::Open | BlockState::Closed if erased => self.drive.blocks.borrow_mut().erased(block),
-            _ => self.drive.retire(lun, block),
+            BlockState::Open | BlockState::Closed if erased => self.journal.blocks.borrow_mut().erased(block),
+            _ => self.journal.retire(lun, block),
         }
         erased || !self.is_readable(block).await
     }
@@ -60,11 +60,11 @@ impl Checkpoint {
     /// all the same.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
-        let whole = self.drive.pages.whole();
-        let first = self.drive.blocks.borrow().first_page(block);
-        for page in 0..u32::from(self.drive.geometry.pages_per_block) {
-            let outcome = self.drive.blocks.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let whole = self.journal.pages.whole();
+        let first = self.journal.blocks.borrow().first_page(block);
+        for page in 0..u32::from(self.journal.geometry.pages_per_block) {
+            let outcome = self.journal.blocks.read(Ppa(first.0 + page), whole, buffer, Cause::Host).await;
             let readable = match outcome.status {
                 FlashStatus::Done => !outcome.erased,
                 FlashStatus::Uncorrectable => outcome.failed_sectors & whole.mask() != whole.mask(),
@@ -77,7 +77,7 @@ impl Checkpoint {
         false
     }
     fn place_of(&self, block: BlockIndex) -> (LunIndex, BlockAddr) {
-        let blocks = self.drive.blocks.borrow();
+        let blocks = self.journal.blocks.borrow();
         (blocks.lun_of(block), blocks.block_addr(block))
     }
 }

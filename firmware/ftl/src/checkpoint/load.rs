@@ -30,19 +30,19 @@ fn invalid<T>(why: &'static str) -> Result<T, BootError> {
 impl Checkpoint {
     /// Reads a stored map: the map comes to its place, the block table back.
     pub(crate) async fn load_map(&self, stored: &StoredMap) -> Result<Vec<BlockEntry>, BootError> {
-        let total = self.drive.blocks.borrow().total();
-        let capacity = stored.blocks.len() as u64 * u64::from(self.drive.geometry.pages_per_block);
+        let total = self.journal.blocks.borrow().total();
+        let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
         // As many as fit need no more places than numbers go to.
         if u64::from(stored.pages) > capacity
             || u64::from(map_stripes::places(stored.pages)) > capacity
-            || stored.pages < self.drive.table_pages()
+            || stored.pages < self.journal.table_pages()
             || stored.blocks.iter().any(|block| block.0 >= total)
         {
             return invalid("its root record names blocks that can't hold it");
         }
         let mut loading = Loading {
             table: Vec::with_capacity(total as usize),
-            present: vec![0; self.drive.present_bytes() / 8],
+            present: vec![0; self.journal.present_bytes() / 8],
             pages: Vec::new(),
             checksum: 0,
         };
@@ -61,24 +61,24 @@ impl Checkpoint {
         Ok(loading.table)
     }
     async fn load_pages(&self, stored: &StoredMap, loading: &mut Loading) -> Result<(), BootError> {
-        let whole = self.drive.pages.whole();
+        let whole = self.journal.pages.whole();
         let mut in_flight = VecDeque::new();
         let (mut next, mut result) = (0, Ok(()));
         loop {
             while next < stored.pages
                 && result.is_ok()
-                && in_flight.len() < self.drive.geometry.total_luns() as usize
+                && in_flight.len() < self.journal.geometry.total_luns() as usize
             {
-                let at = self.drive.map_place(&stored.blocks, map_stripes::place_of(next));
+                let at = self.journal.map_place(&stored.blocks, map_stripes::place_of(next));
                 let tag =
-                    self.drive.blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
+                    self.journal.blocks.begin_read(at, whole, self.map_buffer(next), Cause::Metadata).await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((page, tag)) = in_flight.pop_front() else { break };
-            let outcome = self.drive.media.done(tag).await;
+            let outcome = self.journal.media.done(tag).await;
             let buffer = self.map_buffer(page);
-            let is_there = self.drive.is_part(stored, StripePart::Content(page), &outcome, buffer);
+            let is_there = self.journal.is_part(stored, StripePart::Content(page), &outcome, buffer);
             if result.is_ok() && !is_there && !self.restore_map_page(stored, page, buffer).await {
                 result = Err(BootError::MapUnreadable { page });
             }
@@ -89,26 +89,26 @@ impl Checkpoint {
         result
     }
     fn decode_page(&self, page: u32, pages: u32, loading: &mut Loading) -> Result<(), BootError> {
-        let dram = self.drive.pages.dram().borrow();
+        let dram = self.journal.pages.dram().borrow();
         let content = dram.page(self.map_buffer(page));
         loading.checksum = crc32c_of([&loading.checksum.to_le_bytes()[..], content]);
-        let Some(nth) = page.checked_sub(self.drive.table_pages()) else {
+        let Some(nth) = page.checked_sub(self.journal.table_pages()) else {
             self.decode_table(page, content, loading)?;
-            if page + 1 == self.drive.table_pages() {
+            if page + 1 == self.journal.table_pages() {
                 let bit = |&page: &u32| loading.present[page as usize / 64] >> (page % 64) & 1 == 1;
-                loading.pages = (0..self.drive.map_pages()).filter(bit).collect();
-                if loading.pages.len() as u32 != pages - self.drive.table_pages() {
+                loading.pages = (0..self.journal.map_pages()).filter(bit).collect();
+                if loading.pages.len() as u32 != pages - self.journal.table_pages() {
                     return invalid("its table tells of other pages than there are");
                 }
             }
             return Ok(());
         };
         let page = loading.pages[nth as usize] as usize;
-        self.mapping.load(page * self.drive.entries_per_page(), content);
+        self.mapping.load(page * self.journal.entries_per_page(), content);
         Ok(())
     }
     fn decode_table(&self, page: u32, content: &[u8], loading: &mut Loading) -> Result<(), BootError> {
-        let total = self.drive.blocks.borrow().total() as usize;
+        let total = self.journal.blocks.borrow().total() as usize;
         let (words, _) = content.as_chunks::<{ BLOCK_ENTRY_BYTES as usize }>();
         for (word, bytes) in (page as usize * words.len()..).zip(words) {
             if let Some(present) = loading.present.get_mut(word) {
@@ -122,20 +122,20 @@ impl Checkpoint {
     }
     /// Puts all blocks where the table says.
     pub(crate) fn adopt_table(&self, table: &[BlockEntry]) -> Result<(), BootError> {
-        let mut blocks = self.drive.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks.borrow_mut();
         for (block, &entry) in (0..).map(BlockIndex).zip(table) {
             blocks.adopt(block, entry).map_err(|why| BootError::MapInvalid { why })?;
         }
         Ok(())
     }
     pub(crate) fn count_valid_pages(&self) -> Result<(), BootError> {
-        let mut blocks = self.drive.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks.borrow_mut();
         for lpn in 0..self.mapping.pages() {
             let ppa = self.mapping.get(Lpn(lpn));
             if !ppa.is_some() {
                 continue;
             }
-            if u64::from(ppa.0) >= self.drive.geometry.total_pages() {
+            if u64::from(ppa.0) >= self.journal.geometry.total_pages() {
                 return invalid("a logical page lies beyond the drive");
             }
             if blocks.is_valid(ppa) {

@@ -35,7 +35,7 @@ impl Checkpoint {
         while let Some((_, slot)) = slots.pop() {
             let (here, erased) = self.read_slot(slot).await;
             let Some((header, _)) = here.last() else { continue };
-            if header.shape != self.drive.shape() {
+            if header.shape != self.journal.shape() {
                 return Err(NoRecovery::Other(BootError::OtherDrive));
             }
             let first = here.first().map_or(0, |(first, _)| first.number);
@@ -72,7 +72,7 @@ impl Checkpoint {
     /// The slots in use, oldest first, as NVRAM has them, each with the number of its last page.
     fn slots_by_hint(&self, hint: &LogPlace) -> Option<Vec<(u64, usize)>> {
         let current = hint.at?.0 as usize;
-        let log = self.drive.log.borrow();
+        let log = self.journal.log.borrow();
         if hint.slots.len() != log.slots.len() || current >= hint.slots.len() {
             return None;
         }
@@ -86,30 +86,30 @@ impl Checkpoint {
     }
     /// The slots with log pages, each with the number of its first, in the order of these.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
-        let slots: Vec<BlockIndex> = self.drive.log.borrow().slots.iter().map(|slot| slot.block).collect();
-        let luns = self.drive.geometry.total_luns() as usize;
+        let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        let luns = self.journal.geometry.total_luns() as usize;
         let mut found = Vec::new();
         // A slot a LUN: those of one round are read side by side.
         for (round, blocks) in slots.chunks(luns).enumerate() {
             let mut tags = Vec::with_capacity(luns);
             for (n, &block) in blocks.iter().enumerate() {
-                let first = self.drive.blocks.borrow().first_page(block);
+                let first = self.journal.blocks.borrow().first_page(block);
                 tags.push(
-                    self.drive
+                    self.journal
                         .blocks
-                        .begin_read(first, self.drive.pages.whole(), self.probe_buffer(n), Cause::Metadata)
+                        .begin_read(first, self.journal.pages.whole(), self.probe_buffer(n), Cause::Metadata)
                         .await,
                 );
             }
             for (n, tag) in tags.into_iter().enumerate() {
-                let outcome = self.drive.media.done(tag).await;
+                let outcome = self.journal.media.done(tag).await;
                 let slot = round * luns + n;
-                let mut page = self.drive.log_page_in(&outcome, self.probe_buffer(n));
+                let mut page = self.journal.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
                     // One that was being written when the power went is the last of its slot. Where others
                     // follow it was whole, and what is missed is found out when the slot is read.
-                    let lines = u32::from(self.drive.geometry.pages_per_block) / self.drive.log_copies();
+                    let lines = u32::from(self.journal.geometry.pages_per_block) / self.journal.log_copies();
                     if page.is_none() && lines > 1 {
                         page = self.read_line(slots[slot], 1, 0).await;
                     }
@@ -128,11 +128,11 @@ impl Checkpoint {
     /// All pages of a slot, and its first erased line. Lines that were being written when the power went are
     /// left out.
     async fn read_slot(&self, slot: usize) -> (Vec<(Header, Vec<Entry>)>, u32) {
-        let block = self.drive.log.borrow().slots[slot].block;
-        let first = self.drive.blocks.borrow().first_page(block);
-        let copies = self.drive.log_copies();
-        let lines = u32::from(self.drive.geometry.pages_per_block) / copies;
-        let ahead = LINES_AHEAD.min(self.drive.geometry.total_luns() as usize);
+        let block = self.journal.log.borrow().slots[slot].block;
+        let first = self.journal.blocks.borrow().first_page(block);
+        let copies = self.journal.log_copies();
+        let lines = u32::from(self.journal.geometry.pages_per_block) / copies;
+        let ahead = LINES_AHEAD.min(self.journal.geometry.total_luns() as usize);
         let (mut pages, mut in_flight, mut next, mut erased) = (Vec::new(), VecDeque::new(), 0, lines);
         loop {
             while next < lines && in_flight.len() < ahead && erased == lines {
@@ -140,19 +140,22 @@ impl Checkpoint {
                 let at = Ppa(first.0 + next * copies);
                 in_flight.push_back((
                     next,
-                    self.drive.blocks.begin_read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await,
+                    self.journal
+                        .blocks
+                        .begin_read(at, self.journal.pages.whole(), buffer, Cause::Metadata)
+                        .await,
                 ));
                 next += 1;
             }
             let Some((line, tag)) = in_flight.pop_front() else { return (pages, erased) };
-            let outcome = self.drive.media.done(tag).await;
+            let outcome = self.journal.media.done(tag).await;
             if outcome.erased {
                 erased = erased.min(line);
             }
             if erased < lines {
                 continue;
             }
-            let page = match self.drive.log_page_in(&outcome, self.probe_buffer(line as usize % ahead)) {
+            let page = match self.journal.log_page_in(&outcome, self.probe_buffer(line as usize % ahead)) {
                 Some(page) => Some(page),
                 None => self.read_line(block, line, 1).await,
             };
@@ -162,12 +165,13 @@ impl Checkpoint {
     /// Reads a line's copies from the `from`th on until one is whole.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<Entry>)> {
-        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
-        let first = self.drive.blocks.borrow().first_page(block);
-        for copy in from..self.drive.log_copies() {
-            let at = Ppa(first.0 + line * self.drive.log_copies() + copy);
-            let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
-            let page = self.drive.log_page_in(&outcome, buffer);
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let first = self.journal.blocks.borrow().first_page(block);
+        for copy in from..self.journal.log_copies() {
+            let at = Ppa(first.0 + line * self.journal.log_copies() + copy);
+            let outcome =
+                self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Metadata).await;
+            let page = self.journal.log_page_in(&outcome, buffer);
             if page.is_some() {
                 return page;
             }
@@ -176,7 +180,7 @@ impl Checkpoint {
     }
     /// Goes on behind the last page, in another slot: this one may have a torn line.
     pub(crate) fn take_over_log(&self, read: &LogRead, last: &Header) {
-        let mut log = self.drive.log.borrow_mut();
+        let mut log = self.journal.log.borrow_mut();
         (log.number, log.commit, log.replay_from) = (last.number, last.commit, last.replay_from);
         (log.at, log.renew) = (None, true);
         for slot in &mut log.slots {

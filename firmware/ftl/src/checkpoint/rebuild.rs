@@ -48,8 +48,8 @@ impl Checkpoint {
         let probe = self.probe(&to_check).await;
         let fresh = probe.readable.is_empty();
         self.settle_found(&probe);
-        self.drive.was_read_only.set(self.drive.was_read_only.get() || probe.log_end);
-        let slots: Vec<BlockIndex> = self.drive.log.borrow().slots.iter().map(|slot| slot.block).collect();
+        self.journal.was_read_only.set(self.journal.was_read_only.get() || probe.log_end);
+        let slots: Vec<BlockIndex> = self.journal.log.borrow().slots.iter().map(|slot| slot.block).collect();
         for (block, spare) in (0..).map(BlockIndex).zip(&spares) {
             let readable = probe.readable.contains(&block.0);
             let bad = !readable && if fresh { spare.marked || spare.written } else { spare.zero };
@@ -60,8 +60,8 @@ impl Checkpoint {
                 () => BlockState::Free,
             };
             self.adopt_as(block, state);
-            self.drive.count(|s| s.factory_bad_blocks += u64::from(bad));
-            for slot in self.drive.log.borrow_mut().slots.iter_mut().filter(|slot| slot.block == block) {
+            self.journal.count(|s| s.factory_bad_blocks += u64::from(bad));
+            for slot in self.journal.log.borrow_mut().slots.iter_mut().filter(|slot| slot.block == block) {
                 slot.good = !bad;
             }
         }
@@ -75,7 +75,7 @@ impl Checkpoint {
     /// where it is until the new one begins, since what is left of a log without its newest pages could pass
     /// for a whole one.
     fn begin_log_at_oldest(&self, probe: &Probe) {
-        let mut log = self.drive.log.borrow_mut();
+        let mut log = self.journal.log.borrow_mut();
         let count = log.slots.len();
         let newest = |&slot: &usize| probe.log_blocks.get(&log.slots[slot].block.0).copied().unwrap_or(0);
         let oldest = (0..count).filter(|&slot| log.slots[slot].good).min_by_key(newest);
@@ -89,43 +89,43 @@ impl Checkpoint {
         versions.iter().for_each(|version| {
             self.mapping.restore(version.lpn, version.ppa);
         });
-        self.drive.blocks.set_sequence(probe.sequence);
+        self.journal.blocks.set_sequence(probe.sequence);
         self.generation.set(probe.generation);
-        self.drive.log.borrow_mut().number = probe.log_number;
+        self.journal.log.borrow_mut().number = probe.log_number;
     }
     async fn read_spares(&self) -> Result<Vec<Spare>, BootError> {
-        let mut spares = vec![Spare::default(); self.drive.blocks.borrow().total() as usize];
-        let luns = self.drive.geometry.total_luns();
+        let mut spares = vec![Spare::default(); self.journal.blocks.borrow().total() as usize];
+        let luns = self.journal.geometry.total_luns();
         let mut in_flight = VecDeque::with_capacity(luns as usize);
         for lun in (0..luns).map(LunIndex) {
             in_flight.push_back(self.begin_step(lun, BlockAddr(0), false).await);
         }
         while let Some(MarkRead { lun, block, last, tag }) = in_flight.pop_front() {
-            let outcome = self.drive.media.done(tag).await;
-            let index = self.drive.blocks.borrow().block_index(lun, block);
+            let outcome = self.journal.media.done(tag).await;
+            let index = self.journal.blocks.borrow().block_index(lun, block);
             let spare = &mut spares[index.0 as usize];
             if outcome.status == FlashStatus::Error {
                 // A page whose bytes can't be shown as they are may be read all the same.
-                let first = self.drive.blocks.borrow().first_page(index);
+                let first = self.journal.blocks.borrow().first_page(index);
                 let read = self
-                    .drive
+                    .journal
                     .blocks
-                    .read(first, self.drive.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
+                    .read(first, self.journal.pages.whole(), self.data_buffer(lun.index()), Cause::Metadata)
                     .await;
                 let other = self
-                    .drive
+                    .journal
                     .blocks
-                    .read(first, self.drive.pages.whole(), self.probe_buffer(lun.index()), Cause::Metadata)
+                    .read(first, self.journal.pages.whole(), self.probe_buffer(lun.index()), Cause::Metadata)
                     .await;
                 if read.status == FlashStatus::Error && other.status == FlashStatus::Error {
-                    return Err(BootError::Scan { lun, block, error: self.drive.media.last_fault(lun) });
+                    return Err(BootError::Scan { lun, block, error: self.journal.media.last_fault(lun) });
                 }
                 spare.written = true;
             } else {
                 self.note_spare(spare, lun, last);
             }
             let next = if last { BlockAddr(block.0 + 1) } else { block };
-            if next.0 < self.drive.geometry.blocks_per_lun {
+            if next.0 < self.journal.geometry.blocks_per_lun {
                 in_flight.push_back(self.begin_step(lun, next, !last).await);
             }
         }
@@ -133,11 +133,11 @@ impl Checkpoint {
     }
     async fn begin_step(&self, lun: LunIndex, block: BlockAddr, last: bool) -> MarkRead {
         // Which of the two a maker uses is in its data sheet; ONFI has hosts look at both.
-        let tag = self.drive.media.begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
+        let tag = self.journal.media.begin_read_mark(lun, block, last, self.probe_buffer(lun.index())).await;
         MarkRead { lun, block, last, tag }
     }
     fn note_spare(&self, spare: &mut Spare, lun: LunIndex, last: bool) {
-        let dram = self.drive.pages.dram().borrow();
+        let dram = self.journal.pages.dram().borrow();
         let bytes = dram.oob(self.probe_buffer(lun.index()));
         spare.marked |= bytes[0].count_zeros() >= BAD_MARK_ZEROES;
         spare.zero |= bytes[0] == 0;
@@ -146,6 +146,6 @@ impl Checkpoint {
     /// An entry of a block of which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, suspect: false };
-        self.drive.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
+        self.journal.blocks.borrow_mut().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

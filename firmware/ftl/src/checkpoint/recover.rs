@@ -125,22 +125,22 @@ impl Checkpoint {
         let ranges: Vec<_> =
             last.ranges.iter().copied().chain(last.usable.iter().map(|&block| (block, 0))).collect();
         let probe = self.probe(&ranges).await;
-        self.drive.was_read_only.set(self.drive.was_read_only.get() || last.read_only || probe.log_end);
+        self.journal.was_read_only.set(self.journal.was_read_only.get() || last.read_only || probe.log_end);
         self.take_over_log(&log, &last);
-        self.drive.blocks.set_sequence(last.sequence.max(probe.sequence));
+        self.journal.blocks.set_sequence(last.sequence.max(probe.sequence));
         let void = self.void(&log.pages);
         let found: Vec<_> = probe.versions.iter().copied().filter(|version| !void.has(version.ppa)).collect();
         let newer = self.choose_versions(found, &last, &trims).await;
         for version in newer {
             self.mapping.restore(version.lpn, version.ppa);
             let entry = Entry::Map { lpn: version.lpn, ppa: version.ppa };
-            self.drive.blocks.borrow_mut().pending.push(entry);
+            self.journal.blocks.borrow_mut().pending.push(entry);
         }
         self.settle_states(&mut table, &last, &log.stored, &probe);
-        self.drive.stored.replace(log.stored);
+        self.journal.stored.replace(log.stored);
         let adopted = self.adopt_table(&table).and_then(|()| self.count_valid_pages());
         adopted.map_err(|_| NoRecovery::Unreadable)?;
-        let mut blocks = self.drive.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks.borrow_mut();
         let total = blocks.total();
         let is_known = |block: &u32| last.usable.contains(&BlockIndex(*block));
         for block in (0..total).filter(|block| !is_known(block)).map(BlockIndex) {
@@ -161,10 +161,11 @@ impl Checkpoint {
         let mut trims = Vec::new();
         let entries = pages.iter().flat_map(|(_, entries)| entries);
         for &entry in entries {
-            self.drive.spend(Function::Recovery, self.drive.config.costs.replay);
+            self.journal.spend(Function::Recovery, self.journal.config.costs.replay);
             match entry {
                 Entry::Map { lpn, ppa } => {
-                    if lpn.0 >= self.mapping.pages() || u64::from(ppa.0) >= self.drive.geometry.total_pages()
+                    if lpn.0 >= self.mapping.pages()
+                        || u64::from(ppa.0) >= self.journal.geometry.total_pages()
                     {
                         return None;
                     }
@@ -205,7 +206,7 @@ impl Checkpoint {
         for (header, _) in pages {
             usable.extend(header.usable.iter().map(|block| (block.0, header.number)));
         }
-        let blocks = self.drive.blocks.borrow();
+        let blocks = self.journal.blocks.borrow();
         let mut void = Vec::new();
         for (header, _) in pages {
             let erased = |ppa| usable.get(&blocks.block_of(ppa).0).is_some_and(|&page| page > header.number);
@@ -217,7 +218,7 @@ impl Checkpoint {
     /// The state of each block, with what was found.
     fn settle_states(&self, table: &mut [BlockEntry], last: &Header, stored: &StoredMap, probe: &Probe) {
         let log_blocks: BTreeSet<u32> =
-            self.drive.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+            self.journal.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
         let active: BTreeSet<u32> = last.ranges.iter().map(|(block, _)| block.0).collect();
         let usable: BTreeSet<u32> = last.usable.iter().map(|block| block.0).collect();
         let of_map: BTreeSet<u32> = stored.blocks.iter().map(|block| block.0).collect();
@@ -236,28 +237,28 @@ impl Checkpoint {
             };
             let written = usable.contains(&block) && entry.state == BlockState::Closed;
             if written {
-                self.drive.blocks.borrow_mut().pending.push(Entry::Opened(BlockIndex(block)));
+                self.journal.blocks.borrow_mut().pending.push(Entry::Opened(BlockIndex(block)));
             }
         }
-        let mut log = self.drive.log.borrow_mut();
+        let mut log = self.journal.log.borrow_mut();
         for slot in &mut log.slots {
             let state = table.get(slot.block.0 as usize).map(|entry| entry.state);
             slot.good = state == Some(BlockState::Log);
         }
     }
     pub(crate) fn probe_buffer(&self, n: usize) -> BufferId {
-        self.drive.pages.dram().borrow().metadata_buffer(n as u32)
+        self.journal.pages.dram().borrow().metadata_buffer(n as u32)
     }
     // Pages of data are read into a buffer that keeps content as they do.
     pub(crate) fn data_buffer(&self, n: usize) -> BufferId {
-        BufferId(self.drive.config.gc_buffer(n as u32, 0))
+        BufferId(self.journal.config.gc_buffer(n as u32, 0))
     }
     /// Reads blocks from a page on to their first erased page, all LUNs side by side.
     pub(crate) async fn probe(&self, ranges: &[(BlockIndex, u32)]) -> Probe {
-        let luns = self.drive.geometry.total_luns();
+        let luns = self.journal.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
         for &(block, page) in ranges {
-            let lun = self.drive.blocks.borrow().lun_of(block);
+            let lun = self.journal.blocks.borrow().lun_of(block);
             todo[lun.index()].push_back((block, page));
         }
         let mut probe = Probe::default();
@@ -266,7 +267,7 @@ impl Checkpoint {
             in_flight.extend(self.begin_probe(lun, todo).await);
         }
         while let Some((lun, tag)) = in_flight.pop_front() {
-            let outcome = self.drive.media.done(tag).await;
+            let outcome = self.journal.media.done(tag).await;
             if let Some((block, page)) = todo[lun].pop_front() {
                 let mut found = self.found(&outcome, self.data_buffer(lun));
                 if outcome.status == FlashStatus::Error {
@@ -285,16 +286,17 @@ impl Checkpoint {
         lun: usize,
         todo: &mut VecDeque<(BlockIndex, u32)>,
     ) -> Option<(usize, aster_ports::flash::Tag)> {
-        while todo.front().is_some_and(|(_, page)| *page >= u32::from(self.drive.geometry.pages_per_block)) {
+        while todo.front().is_some_and(|(_, page)| *page >= u32::from(self.journal.geometry.pages_per_block))
+        {
             todo.pop_front();
         }
         let (block, page) = *todo.front()?;
-        let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
+        let at = Ppa(self.journal.blocks.borrow().first_page(block).0 + page);
         Some((
             lun,
-            self.drive
+            self.journal
                 .blocks
-                .begin_read(at, self.drive.pages.whole(), self.data_buffer(lun), Cause::Metadata)
+                .begin_read(at, self.journal.pages.whole(), self.data_buffer(lun), Cause::Metadata)
                 .await,
         ))
     }
@@ -302,9 +304,9 @@ impl Checkpoint {
     /// fingerprints.
     #[cold]
     async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
-        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
-        let at = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
-        let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let at = Ppa(self.journal.blocks.borrow().first_page(block).0 + page);
+        let outcome = self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Metadata).await;
         self.found(&outcome, buffer)
     }
     /// What a page that was read as a whole holds.
@@ -314,14 +316,14 @@ impl Checkpoint {
         }
         // Of a page that was programmed to its end some sector can be read, unless the medium has lost all of
         // it.
-        let all = self.drive.pages.whole().mask();
+        let all = self.journal.pages.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
             FlashStatus::Uncorrectable => outcome.oob_failed || outcome.failed_sectors & all == all,
             FlashStatus::Failed | FlashStatus::Error => true,
         };
         let record =
-            if torn { None } else { OobRecord::decode(self.drive.pages.dram().borrow().oob(buffer)) };
+            if torn { None } else { OobRecord::decode(self.journal.pages.dram().borrow().oob(buffer)) };
         // A number that leaves no room for greater ones is none that a drive has given out.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Probed::Torn, Probed::Page)
     }
@@ -338,8 +340,8 @@ impl Checkpoint {
             Probed::Page(record) => {
                 probe.readable.insert(block.0);
                 match record.kind {
-                    PageKind::Data if record.lpn < self.drive.logical_pages => {
-                        let ppa = Ppa(self.drive.blocks.borrow().first_page(block).0 + page);
+                    PageKind::Data if record.lpn < self.journal.logical_pages => {
+                        let ppa = Ppa(self.journal.blocks.borrow().first_page(block).0 + page);
                         let (lpn, sequence, copy) = (Lpn(record.lpn), record.sequence, record.copy);
                         probe.versions.push(Version { lpn, sequence, ppa, copy });
                         probe.sequence = probe.sequence.max(record.sequence);
@@ -397,7 +399,7 @@ impl Checkpoint {
     /// The copy that counts in place of a version: where all has been moved out of its block, the next one.
     fn follow(&self, from: Version, versions: &[Version], emptied: &[BlockIndex]) -> Version {
         let mut at = from;
-        while emptied.contains(&self.drive.blocks.borrow().block_of(at.ppa))
+        while emptied.contains(&self.journal.blocks.borrow().block_of(at.ppa))
             && let Some(next) = self.first_of(versions, |version| version.comes_after(at.copy))
         {
             at = next;
@@ -410,21 +412,21 @@ impl Checkpoint {
         unsure: &[(&[Version], Option<Version>, Ppa)],
         emptied: &[BlockIndex],
     ) -> Vec<Version> {
-        let depth = self.drive.geometry.total_luns() as usize;
+        let depth = self.journal.geometry.total_luns() as usize;
         let (mut newer, mut in_flight, mut next) = (Vec::new(), VecDeque::new(), 0);
         loop {
             while next < unsure.len() && in_flight.len() < depth {
                 let buffer = self.data_buffer(next % depth);
                 let tag = self
-                    .drive
+                    .journal
                     .blocks
-                    .begin_read(unsure[next].2, self.drive.pages.whole(), buffer, Cause::Metadata)
+                    .begin_read(unsure[next].2, self.journal.pages.whole(), buffer, Cause::Metadata)
                     .await;
                 in_flight.push_back((next, tag));
                 next += 1;
             }
             let Some((n, tag)) = in_flight.pop_front() else { return newer };
-            let outcome = self.drive.media.done(tag).await;
+            let outcome = self.journal.media.done(tag).await;
             let (versions, chosen, mapped) = unsure[n];
             let Some(chosen) = chosen else { continue };
             let record = match self.found(&outcome, self.data_buffer(n % depth)) {
@@ -458,7 +460,7 @@ mod tests {
     #[test]
     fn of_equal_numbers_the_count_of_copies_tells_which_came_out_of_which() {
         let bench = Bench::fresh(config(Content::Full));
-        let drive = &bench.ftl.parts().checkpoint;
+        let checkpoint = &bench.ftl.parts().checkpoint;
         let pages = u32::from(bench.config.geometry.pages_per_block);
         let version = |block: u32, copy| Version { lpn: Lpn(3), sequence: 70, ppa: Ppa(block * pages), copy };
         for first in 0..COPIES {
@@ -466,8 +468,8 @@ mod tests {
             let versions =
                 [(9, 2), (7, 0), (4, 1)].map(|(block, nth)| version(block, (first + nth) % COPIES));
             let [last, origin, middle] = versions;
-            assert_eq!(drive.first_of(&versions, |_| true), Some(origin));
-            assert_eq!(drive.first_of(&versions, |version| *version != origin), Some(middle));
+            assert_eq!(checkpoint.first_of(&versions, |_| true), Some(origin));
+            assert_eq!(checkpoint.first_of(&versions, |version| *version != origin), Some(middle));
             // All that was in an emptied block counts where it was copied to, nothing that was copied out of
             // another.
             for (emptied, counts) in [
@@ -477,7 +479,7 @@ mod tests {
                 (&[one, two, three], last),
                 (&[two, three], origin),
             ] {
-                assert_eq!(drive.follow(origin, &versions, emptied), counts, "{first} {emptied:?}");
+                assert_eq!(checkpoint.follow(origin, &versions, emptied), counts, "{first} {emptied:?}");
             }
         }
     }
@@ -487,14 +489,15 @@ mod tests {
     #[test]
     fn replaying_leaves_a_block_that_is_about_to_go_bad_as_the_table_has_it() {
         let bench = Bench::fresh(config(Content::Full));
-        let drive = &bench.ftl.parts().checkpoint;
+        let checkpoint = &bench.ftl.parts().checkpoint;
         let [failing, other] = [7, 9].map(BlockIndex);
         let before = |state| BlockEntry { state, stream: Stream::Host, next: 0, erases: 1, suspect: false };
         let replay = |entries: &[Entry]| {
-            let mut table = vec![before(BlockState::Closed); drive.drive.blocks.borrow().total() as usize];
+            let mut table =
+                vec![before(BlockState::Closed); checkpoint.journal.blocks.borrow().total() as usize];
             table[failing.0 as usize].state = BlockState::Failing;
             let pages = VecDeque::from([(Header::default(), entries.to_vec())]);
-            assert!(drive.replay(&pages, &mut table).is_some());
+            assert!(checkpoint.replay(&pages, &mut table).is_some());
             [failing, other].map(|block| (table[block.0 as usize].state, table[block.0 as usize].erases))
         };
         let erased = [failing, other].map(|block| Entry::Erased { block, erases: 2 });

@@ -33,8 +33,8 @@ impl Checkpoint {
             of_stripe => self.restore_by_group(stored, page, of_stripe).await,
         };
         let Some(content) = content else { return false };
-        self.drive.pages.dram().borrow_mut().page_mut(into).copy_from_slice(&content);
-        self.drive.count(|s| s.map_pages_restored += 1);
+        self.journal.pages.dram().borrow_mut().page_mut(into).copy_from_slice(&content);
+        self.journal.count(|s| s.map_pages_restored += 1);
         true
     }
     /// What the parity of a page's stripe has left; `None` where that can't be read.
@@ -44,7 +44,7 @@ impl Checkpoint {
             let part = map_stripes::part_at(place, stored.pages);
             match self.read_part(stored, place).await {
                 Some(buffer) => {
-                    map_stripes::add(&mut left.sum, self.drive.pages.dram().borrow().page(buffer));
+                    map_stripes::add(&mut left.sum, self.journal.pages.dram().borrow().page(buffer));
                     parity |= matches!(part, StripePart::Parity(_));
                 }
                 None => left.lost.extend(content(part)),
@@ -56,7 +56,8 @@ impl Checkpoint {
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;
-        let mut left = Left { sum: self.drive.pages.dram().borrow().page(parity).to_vec(), lost: Vec::new() };
+        let mut left =
+            Left { sum: self.journal.pages.dram().borrow().page(parity).to_vec(), lost: Vec::new() };
         let of_page = map_stripes::stripe_of(page, stored.pages);
         for other in map_stripes::group_of(page, stored.pages) {
             let place = map_stripes::place_of(other);
@@ -64,7 +65,7 @@ impl Checkpoint {
                 map_stripes::add_to_group(
                     &mut left.sum,
                     other,
-                    self.drive.pages.dram().borrow().page(buffer),
+                    self.journal.pages.dram().borrow().page(buffer),
                 );
                 continue;
             }
@@ -100,18 +101,18 @@ impl Checkpoint {
     }
     /// Reads what stands at a place of a stored map; `None` where that is not whole, or not there.
     async fn read_part(&self, stored: &StoredMap, place: u32) -> Option<BufferId> {
-        let capacity = stored.blocks.len() as u64 * u64::from(self.drive.geometry.pages_per_block);
+        let capacity = stored.blocks.len() as u64 * u64::from(self.journal.geometry.pages_per_block);
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer = self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.scratch_buffer());
-        let at = self.drive.map_place(&stored.blocks, place);
-        let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Metadata).await;
-        self.drive
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.scratch_buffer());
+        let at = self.journal.map_place(&stored.blocks, place);
+        let outcome = self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Metadata).await;
+        self.journal
             .is_part(stored, map_stripes::part_at(place, stored.pages), &outcome, buffer)
             .then_some(buffer)
     }
     fn zeroes(&self) -> Vec<u8> {
-        vec![0; self.drive.geometry.page_bytes as usize]
+        vec![0; self.journal.geometry.page_bytes as usize]
     }
 }

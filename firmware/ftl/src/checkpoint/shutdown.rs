@@ -7,35 +7,35 @@ impl Checkpoint {
     /// Stores the map and says in NVRAM that it is the truth, unless it is so already. Nothing else may be in
     /// work.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
-        if !self.drive.marked_dirty.get() {
+        if !self.journal.marked_dirty.get() {
             // What only looks after data at rest comes to rest as well. It may have begun to move some of it.
             self.collector.pause_gc().await;
-            if !self.drive.marked_dirty.get() {
+            if !self.journal.marked_dirty.get() {
                 return HostStatus::Success;
             }
         }
         // What it would store has a number that the next power-on would take for damage. It comes back from
         // what there is.
-        if self.drive.has_counted_out() {
+        if self.journal.has_counted_out() {
             return HostStatus::Success;
         }
-        self.drive.blocks.resume_gc();
-        let blocks = self.blocks_for(self.drive.map_pages() + self.drive.table_pages());
-        self.collector.collect_ahead(blocks.div_ceil(self.drive.geometry.total_luns())).await;
+        self.journal.blocks.resume_gc();
+        let blocks = self.blocks_for(self.journal.map_pages() + self.journal.table_pages());
+        self.collector.collect_ahead(blocks.div_ceil(self.journal.geometry.total_luns())).await;
         self.collector.pause_gc().await;
         self.lock_storing().await;
         let stored = self.store_map(true).await;
         if stored {
-            self.drive.store_root(true);
-            self.drive.nvram.save();
-            self.drive.marked_dirty.set(false);
+            self.journal.store_root(true);
+            self.journal.nvram.save();
+            self.journal.marked_dirty.set(false);
         }
         self.unlock_storing();
         if stored {
             return HostStatus::Success;
         }
         let found_again = self.end_without_map().await;
-        self.drive.blocks.resume_gc();
+        self.journal.blocks.resume_gc();
         match found_again {
             Ok(()) => HostStatus::Success,
             Err(_) => HostStatus::WriteFault,
@@ -46,9 +46,9 @@ impl Checkpoint {
     /// there at the next power-on.
     #[cold]
     async fn end_without_map(&self) -> Result<(), HostStatus> {
-        if !self.drive.log_has_room() {
-            self.drive.give_up_storing();
+        if !self.journal.log_has_room() {
+            self.journal.give_up_storing();
         }
-        self.drive.log_trims().await
+        self.journal.log_trims().await
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Checkpoint {
     pub(super) boot_error: RefCell<Option<BootError>>,
     pub(crate) collector: Rc<Collector>,
     pub(crate) mapping: Rc<Mapped>,
-    pub(crate) drive: Rc<Journal>,
+    pub(crate) journal: Rc<Journal>,
 }
 
 impl Checkpoint {
@@ -21,7 +21,7 @@ impl Checkpoint {
             boot_error: RefCell::new(None),
             collector,
             mapping: Rc::clone(mapping),
-            drive: Rc::clone(&mapping.drive),
+            journal: Rc::clone(&mapping.journal),
         }
     }
     /// Of the newest stored map, or of the one that is being stored.

@@ -58,15 +58,15 @@ struct Storing {
 pub(crate) async fn run_checkpoints(checkpoint: Rc<Checkpoint>) {
     loop {
         checkpoint
-            .drive
+            .journal
             .checkpoint_wanted
-            .wait(checkpoint.drive.exec(), || checkpoint.drive.checkpoint_is_due().then_some(()))
+            .wait(checkpoint.journal.exec(), || checkpoint.journal.checkpoint_is_due().then_some(()))
             .await;
         if !checkpoint.store_while_serving().await {
             // Garbage collection may make room, as long as the log has room to say so.
             let mut waited = false;
             let once = || core::mem::replace(&mut waited, true).then_some(());
-            checkpoint.drive.map_room.wait(checkpoint.drive.exec(), once).await;
+            checkpoint.journal.map_room.wait(checkpoint.journal.exec(), once).await;
         }
     }
 }
@@ -76,22 +76,22 @@ impl Checkpoint {
     /// fails, the drive takes no more writes. False when there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
         self.lock_storing().await;
-        let stored = !self.drive.checkpoint_is_due() || self.store_map(false).await;
-        if (!stored || self.drive.log_is_worn_out()) && !self.drive.log_has_room() {
-            self.drive.give_up_storing();
+        let stored = !self.journal.checkpoint_is_due() || self.store_map(false).await;
+        if (!stored || self.journal.log_is_worn_out()) && !self.journal.log_has_room() {
+            self.journal.give_up_storing();
         }
         self.unlock_storing();
         stored
     }
     pub(crate) async fn lock_storing(&self) {
-        self.drive
+        self.journal
             .log_waiters
-            .wait(self.drive.exec(), || (!self.drive.storing.replace(true)).then_some(()))
+            .wait(self.journal.exec(), || (!self.journal.storing.replace(true)).then_some(()))
             .await;
     }
     pub(crate) fn unlock_storing(&self) {
-        self.drive.storing.set(false);
-        self.drive.log_waiters.wake_all(self.drive.exec());
+        self.journal.storing.set(false);
+        self.journal.log_waiters.wake_all(self.journal.exec());
         self.collector.look_for_rest();
     }
     /// Stores the map; true when it is found again after a loss of power. For a shutdown the NVRAM will do
@@ -99,7 +99,7 @@ impl Checkpoint {
     pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
         let mut reclaimed = false;
         for _ in 0..STORE_ATTEMPTS {
-            let replay_from = self.drive.checkpoint_begins();
+            let replay_from = self.journal.checkpoint_begins();
             match self.store_once().await {
                 Ok(stored) => {
                     let place_of = |page| self.mapping.get(page);
@@ -107,7 +107,7 @@ impl Checkpoint {
                         Commit { map: stored.clone(), replay_from, void_from: Ppa(0), place_of: &place_of };
                     // Runs of void pages that don't fit one log page take others before it.
                     let committed = loop {
-                        match self.drive.write_log(Some(&mut commit)).await {
+                        match self.journal.write_log(Some(&mut commit)).await {
                             Written::Part => {}
                             Written::All => break true,
                             Written::No => break false,
@@ -115,14 +115,14 @@ impl Checkpoint {
                     };
                     let counts = committed || shutdown;
                     let given_up =
-                        if counts { self.drive.stored.replace(stored).blocks } else { stored.blocks };
+                        if counts { self.journal.stored.replace(stored).blocks } else { stored.blocks };
                     self.release_map_blocks(&given_up);
-                    self.drive.count(|s| s.checkpoints += u64::from(counts));
+                    self.journal.count(|s| s.checkpoints += u64::from(counts));
                     return counts;
                 }
                 Err(StoreError::Failed(block)) => {
-                    self.drive.blocks.borrow_mut().fail_map_block(block);
-                    self.drive.media_changed();
+                    self.journal.blocks.borrow_mut().fail_map_block(block);
+                    self.journal.media_changed();
                     reclaimed = false;
                 }
                 // What earlier attempts and generations were written to can be used again, once.
@@ -140,36 +140,36 @@ impl Checkpoint {
     async fn erase_empty_blocks(&self) {
         self.erase_all(Blocks::take_old_map).await;
         // What was trimmed in the others must not seem to be there after a loss of power.
-        if self.drive.log_trims_if_room().await {
+        if self.journal.log_trims_if_room().await {
             self.erase_all(Blocks::take_empty).await;
         }
     }
     async fn erase_all(&self, take: impl Fn(&mut Blocks) -> Option<BlockIndex>) {
-        let buffer = self.drive.pages.dram().borrow().metadata_buffer(0);
+        let buffer = self.journal.pages.dram().borrow().metadata_buffer(0);
         loop {
-            let Some(block) = take(&mut self.drive.blocks.borrow_mut()) else { return };
+            let Some(block) = take(&mut self.journal.blocks.borrow_mut()) else { return };
             let (lun, addr) = {
-                let blocks = self.drive.blocks.borrow();
+                let blocks = self.journal.blocks.borrow();
                 (blocks.lun_of(block), blocks.block_addr(block))
             };
-            match self.drive.erase(lun, addr, buffer).await.status {
-                FlashStatus::Done => self.drive.blocks.borrow_mut().erased(block),
-                _ => self.drive.retire(lun, block),
+            match self.journal.erase(lun, addr, buffer).await.status {
+                FlashStatus::Done => self.journal.blocks.borrow_mut().erased(block),
+                _ => self.journal.retire(lun, block),
             }
-            self.drive.blocks.borrow_mut().erase_ended(lun);
-            self.drive.blocks.ask_collector(lun);
-            self.drive.blocks.room_changed(lun);
+            self.journal.blocks.borrow_mut().erase_ended(lun);
+            self.journal.blocks.ask_collector(lun);
+            self.journal.blocks.room_changed(lun);
         }
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {
         let present: Vec<_> = {
-            let per_page = self.drive.entries_per_page();
-            (0..self.drive.map_pages())
+            let per_page = self.journal.entries_per_page();
+            (0..self.journal.map_pages())
                 .filter(|&page| !self.mapping.is_empty(page as usize * per_page, per_page))
                 .collect()
         };
-        let page_bytes = self.drive.geometry.page_bytes as usize;
-        let pages = self.drive.table_pages() + present.len() as u32;
+        let page_bytes = self.journal.geometry.page_bytes as usize;
+        let pages = self.journal.table_pages() + present.len() as u32;
         let groups = self.group_parities(pages);
         let mut storing = Storing {
             blocks: Vec::new(),
@@ -183,7 +183,7 @@ impl Checkpoint {
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
         let (mut failed, mut begun) = (None, 0);
         for place in 0..map_stripes::places(pages) + groups {
-            if in_flight.len() == self.drive.config.map_buffers() as usize {
+            if in_flight.len() == self.journal.config.map_buffers() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
@@ -191,17 +191,17 @@ impl Checkpoint {
             }
             let buffer = self.map_buffer(place);
             self.encode_part(&mut storing, map_stripes::part_at(place, pages), buffer);
-            let at = self.drive.map_place(&storing.blocks, place);
-            let block = self.drive.blocks.borrow().block_of(at);
-            in_flight.push_back((self.drive.begin_map_program(at, buffer, Cause::Metadata).await, block));
+            let at = self.journal.map_place(&storing.blocks, place);
+            let block = self.journal.blocks.borrow().block_of(at);
+            in_flight.push_back((self.journal.begin_map_program(at, buffer, Cause::Metadata).await, block));
             begun = place + 1;
         }
         // A line that is begun is completed, whatever has failed: its pages wait for each other.
-        for place in begun..begun.next_multiple_of(self.drive.config.pages_at_once()) {
-            let at = self.drive.map_place(&storing.blocks, place);
-            let block = self.drive.blocks.borrow().block_of(at);
-            let padding = BufferId(self.drive.config.padding_buffer());
-            in_flight.push_back((self.drive.begin_map_program(at, padding, Cause::Padding).await, block));
+        for place in begun..begun.next_multiple_of(self.journal.config.pages_at_once()) {
+            let at = self.journal.map_place(&storing.blocks, place);
+            let block = self.journal.blocks.borrow().block_of(at);
+            let padding = BufferId(self.journal.config.padding_buffer());
+            in_flight.push_back((self.journal.begin_map_program(at, padding, Cause::Padding).await, block));
         }
         while !in_flight.is_empty() {
             let one = self.map_page_stored(&mut in_flight).await;
@@ -222,12 +222,12 @@ impl Checkpoint {
     /// Waits for the oldest program; gives its block if it failed.
     async fn map_page_stored(&self, in_flight: &mut VecDeque<(Tag, BlockIndex)>) -> Option<BlockIndex> {
         let (tag, block) = in_flight.pop_front()?;
-        let outcome = self.drive.media.done(tag).await;
+        let outcome = self.journal.media.done(tag).await;
         (outcome.status != FlashStatus::Done).then_some(block)
     }
     /// Takes blocks for a stored map, in turn from all LUNs.
     fn take_map_blocks(&self, wanted: u32) -> Result<Vec<BlockIndex>, StoreError> {
-        let luns = self.drive.geometry.total_luns();
+        let luns = self.journal.geometry.total_luns();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
         // A LUN that has its share already, the map's before this one, gives what others keep for their data:
@@ -235,7 +235,7 @@ impl Checkpoint {
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {
-                match self.drive.blocks.borrow_mut().take_for_map(LunIndex(at), within_share) {
+                match self.journal.blocks.borrow_mut().take_for_map(LunIndex(at), within_share) {
                     Some(block) => {
                         new.push(block);
                         refused = 0;
@@ -252,7 +252,7 @@ impl Checkpoint {
         Err(StoreError::NoRoom)
     }
     fn release_map_blocks(&self, given_up: &[BlockIndex]) {
-        let mut blocks = self.drive.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks.borrow_mut();
         for &block in given_up {
             if blocks.state(block) == BlockState::Map {
                 blocks.release_from_map(block);
@@ -260,29 +260,29 @@ impl Checkpoint {
         }
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.drive.pages.dram().borrow().metadata_buffer(place % self.drive.config.map_buffers())
+        self.journal.pages.dram().borrow().metadata_buffer(place % self.journal.config.map_buffers())
     }
     pub(crate) fn blocks_for(&self, pages: u32) -> u32 {
         let places = map_stripes::places(pages) + self.group_parities(pages);
-        places.div_ceil(u32::from(self.drive.geometry.pages_per_block))
+        places.div_ceil(u32::from(self.journal.geometry.pages_per_block))
     }
     /// Groups whose parity is stored: all, but where the blocks set aside for a map end before. A drive on
     /// which nothing was ever written has nothing to lose.
     fn group_parities(&self, pages: u32) -> u32 {
-        if self.drive.blocks.last_sequence() == 0 {
+        if self.journal.blocks.last_sequence() == 0 {
             return 0;
         }
-        let most = self.drive.config.map_blocks() * u64::from(self.drive.geometry.pages_per_block);
+        let most = self.journal.config.map_blocks() * u64::from(self.journal.geometry.pages_per_block);
         let left = most.saturating_sub(u64::from(map_stripes::places(pages)));
         map_stripes::groups(pages).min(left as u32)
     }
     // Parts come in the order of their places.
     fn encode_part(&self, storing: &mut Storing, part: StripePart, buffer: BufferId) {
-        let mut dram = self.drive.pages.dram().borrow_mut();
+        let mut dram = self.journal.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
         match part {
             StripePart::Content(page) => {
-                match page.checked_sub(self.drive.table_pages()) {
+                match page.checked_sub(self.journal.table_pages()) {
                     None => self.encode_table(&storing.present, page, content),
                     Some(nth) => self.encode_map(storing.present[nth as usize], content),
                 }
@@ -307,20 +307,20 @@ impl Checkpoint {
     }
     /// A page of the map as the log has it: without what a loss of power could still undo.
     fn encode_map(&self, page: u32, content: &mut [u8]) {
-        let per_page = self.drive.entries_per_page();
+        let per_page = self.journal.entries_per_page();
         let first = page as usize * per_page;
         self.mapping.store(first, content);
         let pages = first as u32..(first + per_page) as u32;
-        for (lpn, from) in self.drive.blocks.borrow().to_undo(pages) {
+        for (lpn, from) in self.journal.blocks.borrow().to_undo(pages) {
             let at = (lpn.index() - first) * MAP_ENTRY_BYTES as usize;
             content[at..at + MAP_ENTRY_BYTES as usize].copy_from_slice(&(!from.0).to_le_bytes());
         }
     }
     fn encode_table(&self, present: &[u32], page: u32, content: &mut [u8]) {
         content.fill(0);
-        let blocks = self.drive.blocks.borrow();
+        let blocks = self.journal.blocks.borrow();
         let entry_bytes = BLOCK_ENTRY_BYTES as usize;
-        let present_words = self.drive.present_bytes() / entry_bytes;
+        let present_words = self.journal.present_bytes() / entry_bytes;
         let first = page as usize * (content.len() / entry_bytes);
         for (word, into) in (first..).zip(content.chunks_exact_mut(entry_bytes)) {
             if word < present_words {

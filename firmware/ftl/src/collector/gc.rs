@@ -79,23 +79,23 @@ struct NoRoom;
 
 /// Collects garbage of one LUN for ever.
 pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
-    let depth = u32::from(collector.drive.config.gc_depth);
+    let depth = u32::from(collector.journal.config.gc_depth);
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
         ready: VecDeque::with_capacity(depth as usize),
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
-        buffers: (0..depth).map(|slot| BufferId(collector.drive.config.gc_buffer(lun.0, slot))).collect(),
+        buffers: (0..depth).map(|slot| BufferId(collector.journal.config.gc_buffer(lun.0, slot))).collect(),
     };
-    collector.drive.booted().await;
+    collector.journal.booted().await;
     loop {
-        let victim = collector.drive.blocks.wait_collector(lun, || collector.begin_victim(lun)).await;
+        let victim = collector.journal.blocks.wait_collector(lun, || collector.begin_victim(lun)).await;
         let Victim { block: victim, reason } = victim;
         let emptied = collector.empty(lun, victim, reason, &mut moves).await;
         match emptied {
             Ok(()) => {
                 collector.release_sources(lun, victim, &mut moves).await;
-                collector.drive.blocks.borrow_mut().tell_moves(victim);
-                collector.drive.count(|s| {
+                collector.journal.blocks.borrow_mut().tell_moves(victim);
+                collector.journal.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Fading);
                 });
@@ -105,7 +105,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
                 // A block that has lost its last valid page meanwhile makes room yet, and one whose erase has
                 // ended has made it.
                 let hope = {
-                    let mut blocks = collector.drive.blocks.borrow_mut();
+                    let mut blocks = collector.journal.blocks.borrow_mut();
                     blocks.return_victim(victim);
                     // What has moved stays there: there is no room left to keep it apart for.
                     blocks.tell_held(lun);
@@ -118,7 +118,7 @@ pub(crate) async fn run(collector: Rc<Collector>, lun: LunIndex) {
             }
         }
         collector.gc_active.set(collector.gc_active.get() - 1);
-        collector.drive.gc_idle.wake(collector.drive.exec());
+        collector.journal.gc_idle.wake(collector.journal.exec());
         collector.look_for_empty(lun);
     }
 }
@@ -127,13 +127,13 @@ impl Collector {
     /// Chooses a victim when the LUN needs one.
     fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
         // Without a log no block can be erased: nobody could say so.
-        if self.drive.blocks.is_gc_paused()
-            || self.drive.state() == DriveState::Failed
-            || self.drive.log.borrow().dead
+        if self.journal.blocks.is_gc_paused()
+            || self.journal.state() == DriveState::Failed
+            || self.journal.log.borrow().dead
         {
             return None;
         }
-        let mut blocks = self.drive.blocks.borrow_mut();
+        let mut blocks = self.journal.blocks.borrow_mut();
         let scarce = blocks.free(lun) <= self.gc_free_blocks.get() as usize;
         // Of the last free block, one that is being erased: emptying another would find no room before.
         let soon = blocks.is_erasing(lun) && blocks.free(lun) == 0 && !blocks.has_empty(lun);
@@ -161,7 +161,7 @@ impl Collector {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.is_stuck(lun) && self.drive.blocks.is_room_wanted(lun);
+            let stuck = blocks.is_stuck(lun) && self.journal.blocks.is_room_wanted(lun);
             drop(blocks);
             if stuck {
                 self.end_writes(lun);
@@ -175,18 +175,18 @@ impl Collector {
         blocks.copies_out_of(victim.block);
         drop(blocks);
         self.gc_active.set(self.gc_active.get() + 1);
-        self.drive.count(|s| s.gc_runs += 1);
-        self.drive.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
+        self.journal.count(|s| s.gc_runs += 1);
+        self.journal.emit(|| Event::VictimChosen { lun: lun.0, block: block.0, valid });
         Some(victim)
     }
     /// Nothing can be written to this LUN any more: the drive becomes read-only, and whoever waits for room
     /// learns it.
     #[cold]
     fn end_writes(&self, lun: LunIndex) {
-        self.drive.blocks.borrow_mut().set_exhausted(lun);
-        self.drive.set_state(DriveState::ReadOnly);
-        self.drive.blocks.room_changed(lun);
-        self.drive.pool_waiters.wake_all(self.drive.exec());
+        self.journal.blocks.borrow_mut().set_exhausted(lun);
+        self.journal.set_state(DriveState::ReadOnly);
+        self.journal.blocks.room_changed(lun);
+        self.journal.pool_waiters.wake_all(self.journal.exec());
     }
     /// Moves all valid pages out of a block; reads run ahead of programs.
     async fn empty(
@@ -196,12 +196,12 @@ impl Collector {
         reason: Reason,
         moves: &mut Moves,
     ) -> Result<(), NoRoom> {
-        let first = self.drive.blocks.borrow().first_page(victim);
+        let first = self.journal.blocks.borrow().first_page(victim);
         let mut next = first.0;
-        let end = first.0 + u32::from(self.drive.geometry.pages_per_block);
+        let end = first.0 + u32::from(self.journal.geometry.pages_per_block);
         let mut result = Ok(());
         loop {
-            if moves.ready.len() >= self.drive.config.pages_at_once() as usize {
+            if moves.ready.len() >= self.journal.config.pages_at_once() as usize {
                 result = result.and(self.program_ready(lun, moves).await);
             }
             // What makes no room goes page by page, and leaves the LUN to the host between.
@@ -216,13 +216,13 @@ impl Collector {
                 let from = Ppa(next);
                 next += 1;
                 let wanted = {
-                    let blocks = self.drive.blocks.borrow();
+                    let blocks = self.journal.blocks.borrow();
                     blocks.is_valid(from) && !blocks.is_replaced(from)
                 };
                 if wanted {
                     moves.buffers.pop_front();
-                    let whole = self.drive.pages.whole();
-                    let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
+                    let whole = self.journal.pages.whole();
+                    let tag = self.journal.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
                     moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
                 }
             }
@@ -246,7 +246,7 @@ impl Collector {
                 }
             }
             if !matches!(oldest.stage, MoveStage::Reading) {
-                self.drive.padded(moves.padding.drain(..)).await;
+                self.journal.padded(moves.padding.drain(..)).await;
             }
         }
         result
@@ -254,16 +254,16 @@ impl Collector {
     /// Begins to read a page out of the next block to collect. False when there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves) -> bool {
         let taken = |ppa| moves.ready.iter().any(|ready| ready.from == ppa);
-        let from = self.drive.blocks.borrow_mut().page_to_copy(lun, taken);
+        let from = self.journal.blocks.borrow_mut().page_to_copy(lun, taken);
         let Some(from) = from else { return false };
         let Some(buffer) = moves.buffers.pop_front() else { return false };
-        let tag = self.drive.blocks.begin_read(from, self.drive.pages.whole(), buffer, Cause::Gc).await;
+        let tag = self.journal.blocks.begin_read(from, self.journal.pages.whole(), buffer, Cause::Gc).await;
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
     /// Begins to program pages that have been read, as many as go together.
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves) -> Result<(), NoRoom> {
-        let count = moves.ready.len().min(self.drive.config.pages_at_once() as usize);
+        let count = moves.ready.len().min(self.journal.config.pages_at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let mut copies = [(Lpn(0), Ppa::NONE); PAGES_PER_WORD_LINE_MAX];
         for (at, ready) in moves.ready.iter().take(count).enumerate() {
@@ -271,7 +271,7 @@ impl Collector {
         }
         let (from, copies) = (&buffers[..count], &copies[..count]);
         let begun = self
-            .drive
+            .journal
             .begin_programs(
                 lun,
                 Stream::Gc,
@@ -297,10 +297,10 @@ impl Collector {
     async fn advance(&self, at: &Move) -> Result<MoveResult, NoRoom> {
         match at.stage {
             MoveStage::Reading => {
-                let outcome = self.drive.media.done(at.tag).await;
-                self.drive.spend(Function::GarbageCollector, self.drive.config.costs.move_page);
-                let whole = self.drive.pages.whole();
-                let (mut lost, mut record) = self.drive.media.judge(&outcome, whole, at.buffer);
+                let outcome = self.journal.media.done(at.tag).await;
+                self.journal.spend(Function::GarbageCollector, self.journal.config.costs.move_page);
+                let whole = self.journal.pages.whole();
+                let (mut lost, mut record) = self.journal.media.judge(&outcome, whole, at.buffer);
                 // A page that names another owner than the map does, as a damaged medium may have it, holds
                 // nobody's data.
                 if record.as_ref().is_some_and(|record| !self.names_owner(record, at.from)) {
@@ -313,26 +313,26 @@ impl Collector {
                 match record {
                     Some(record) if outcome.failed_sectors != 0 => {
                         let again = record.lost_sectors & outcome.failed_sectors;
-                        let lost = self.drive.pages.take_notes(
+                        let lost = self.journal.pages.take_notes(
                             at.buffer,
                             again,
-                            self.drive.pages.failed_granules(&outcome),
+                            self.journal.pages.failed_granules(&outcome),
                         );
-                        self.drive.pages.note_lost(at.buffer, lost);
+                        self.journal.pages.note_lost(at.buffer, lost);
                     }
                     Some(_) => {}
-                    None => self.drive.pages.note_lost(at.buffer, self.drive.pages.whole_page()),
+                    None => self.journal.pages.note_lost(at.buffer, self.journal.pages.whole_page()),
                 }
                 Ok(MoveResult::Program { lpn, attempt: 0 })
             }
             MoveStage::Programming { lpn, to, attempt } => {
-                if self.drive.program_done(to, at.tag).await {
+                if self.journal.program_done(to, at.tag).await {
                     // The host may have written or unmapped the page meanwhile: then the copy is garbage.
                     if self.mapping.get(lpn) != at.from {
-                        self.drive.blocks.settle_line(to);
+                        self.journal.blocks.settle_line(to);
                     } else {
                         self.mapping.moved(lpn, to);
-                        self.drive.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
+                        self.journal.emit(|| Event::PageMoved { lpn: lpn.0, ppa: to.0 });
                     }
                     return Ok(MoveResult::Over);
                 }
@@ -349,13 +349,13 @@ impl Collector {
         let named = record.kind == PageKind::Data
             && record.lpn < self.mapping.pages()
             && self.mapping.get(Lpn(record.lpn)) == from;
-        let blocks = self.drive.blocks.borrow();
+        let blocks = self.journal.blocks.borrow();
         named || !blocks.is_valid(from) || blocks.is_replaced(from)
     }
     /// Whose page it is that was read from a victim; `None` when it is nobody's any more. Its record becomes
     /// that of a copy, and of a page with lost sectors one that says so, for the damage to stay visible.
     fn owner(&self, from: Ppa, record: Option<OobRecord>, lost: u16, buffer: BufferId) -> Option<Lpn> {
-        let blocks = self.drive.blocks.borrow();
+        let blocks = self.journal.blocks.borrow();
         if !blocks.is_valid(from) || blocks.is_replaced(from) {
             return None;
         }
@@ -371,28 +371,28 @@ impl Collector {
         let lpn = Lpn(record.lpn);
         let copy = (record.copy + 1) % COPIES;
         OobRecord { lost_sectors: lost, copy, ..record }
-            .encode(self.drive.pages.dram().borrow_mut().oob_mut(buffer));
+            .encode(self.journal.pages.dram().borrow_mut().oob_mut(buffer));
         Some(lpn)
     }
     /// Waits until nothing that was moved out of a block, or replaced in it, can be lost with its word line.
     /// A line that garbage collection has begun itself is completed by a page that has to be copied sooner or
     /// later, else by padding.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves) {
-        while self.drive.blocks.borrow().valid(victim) > 0 {
-            let begun = self.drive.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
+        while self.journal.blocks.borrow().valid(victim) > 0 {
+            let begun = self.journal.blocks.borrow().next_of_line(lun, Stream::Gc).is_some();
             if !begun {
-                self.drive.blocks.wait_durable(lun).await;
+                self.journal.blocks.wait_durable(lun).await;
             } else if !self.copy_one(lun, moves).await {
-                self.drive.pad_line(lun, Stream::Gc).await;
+                self.journal.pad_line(lun, Stream::Gc).await;
             }
         }
     }
     /// Moves one page out of the next block to collect. False when there is none that can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves) -> bool {
-        let from = self.drive.blocks.borrow_mut().page_to_copy(lun, |_| false);
+        let from = self.journal.blocks.borrow_mut().page_to_copy(lun, |_| false);
         let Some((from, buffer)) = from.zip(moves.buffers.front().copied()) else { return false };
-        let whole = self.drive.pages.whole();
-        let tag = self.drive.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
+        let whole = self.journal.pages.whole();
+        let tag = self.journal.blocks.begin_read(from, whole, buffer, Cause::Gc).await;
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
@@ -401,7 +401,7 @@ impl Collector {
                 Ok(MoveResult::Program { lpn, attempt }) => {
                     let copies = [(lpn, from)];
                     let begun = self
-                        .drive
+                        .journal
                         .begin_programs(
                             lun,
                             Stream::Gc,
@@ -423,65 +423,65 @@ impl Collector {
     }
     /// Erases an emptied block, or retires it.
     async fn reuse(&self, lun: LunIndex, block: BlockIndex) {
-        self.drive.blocks.wait_unread(lun, block).await;
+        self.journal.blocks.wait_unread(lun, block).await;
         let (state, addr) = {
-            let blocks = self.drive.blocks.borrow();
+            let blocks = self.journal.blocks.borrow();
             (blocks.state(block), blocks.block_addr(block))
         };
         // What was trimmed in it must not seem to be there after a loss of power.
-        if self.drive.log_trims().await.is_err() {
-            return self.drive.blocks.borrow_mut().return_victim(block);
+        if self.journal.log_trims().await.is_err() {
+            return self.journal.blocks.borrow_mut().return_victim(block);
         }
         let erased = state == BlockState::Closed && {
-            let buffer = BufferId(self.drive.config.gc_buffer(lun.0, 0));
-            self.drive.erase(lun, addr, buffer).await.status == FlashStatus::Done
+            let buffer = BufferId(self.journal.config.gc_buffer(lun.0, 0));
+            self.journal.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
-            self.drive.blocks.borrow_mut().erased(block);
-            if self.drive.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
-                self.drive.media_changed();
+            self.journal.blocks.borrow_mut().erased(block);
+            if self.journal.stats().flash_erases.total().is_multiple_of(ERASES_A_REPORT) {
+                self.journal.media_changed();
             }
         } else {
-            self.drive.retire(lun, block);
+            self.journal.retire(lun, block);
         }
-        self.drive.blocks.room_changed(lun);
-        self.drive.map_room.wake(self.drive.exec());
+        self.journal.blocks.room_changed(lun);
+        self.journal.map_room.wake(self.journal.exec());
     }
     /// Collects until each LUN has more than `free` free blocks, as far as there is something to gain.
     /// Nothing else may be in work.
     pub(crate) async fn collect_ahead(&self, free: u32) {
-        self.gc_free_blocks.set(free.max(self.drive.config.gc_free_blocks));
-        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
+        self.gc_free_blocks.set(free.max(self.journal.config.gc_free_blocks));
+        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
             loop {
                 let (enough, gain) = {
-                    let blocks = self.drive.blocks.borrow();
+                    let blocks = self.journal.blocks.borrow();
                     let gain = blocks.has_victim(lun) && !blocks.is_exhausted(lun);
-                    (blocks.free(lun) > free as usize, gain && !self.drive.log.borrow().dead)
+                    (blocks.free(lun) > free as usize, gain && !self.journal.log.borrow().dead)
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.drive.blocks.ask_collector(lun);
+                self.journal.blocks.ask_collector(lun);
                 let mut waited = false;
-                self.drive
+                self.journal
                     .gc_idle
-                    .wait(self.drive.exec(), || core::mem::replace(&mut waited, true).then_some(()))
+                    .wait(self.journal.exec(), || core::mem::replace(&mut waited, true).then_some(()))
                     .await;
             }
         }
-        self.gc_free_blocks.set(self.drive.config.gc_free_blocks);
+        self.gc_free_blocks.set(self.journal.config.gc_free_blocks);
     }
     /// Lets no victim begin and waits until none is in work.
     pub(crate) async fn pause_gc(&self) {
-        self.drive.blocks.pause_gc();
+        self.journal.blocks.pause_gc();
         // Garbage collection waits for word lines that nobody else may be about to complete.
-        self.drive.pad_lines().await;
-        self.drive.gc_idle.wait(self.drive.exec(), || (self.gc_active.get() == 0).then_some(())).await;
-        self.drive.pad_lines().await;
+        self.journal.pad_lines().await;
+        self.journal.gc_idle.wait(self.journal.exec(), || (self.gc_active.get() == 0).then_some(())).await;
+        self.journal.pad_lines().await;
         // Of a block that could not be emptied.
-        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
-            self.drive.blocks.borrow_mut().tell_held(lun);
+        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
+            self.journal.blocks.borrow_mut().tell_held(lun);
         }
     }
 }

@@ -15,16 +15,16 @@ pub(crate) async fn run(collector: Rc<Collector>) {
     loop {
         collector
             .idle_waiter
-            .wait(collector.drive.exec(), || collector.may_erase_ahead().then_some(()))
+            .wait(collector.journal.exec(), || collector.may_erase_ahead().then_some(()))
             .await;
-        let commands = collector.drive.stats().commands;
-        let gap = collector.drive.config.background_gap;
+        let commands = collector.journal.stats().commands;
+        let gap = collector.journal.config.background_gap;
         if gap > Duration::ZERO {
-            collector.drive.exec().sleep(gap).await;
+            collector.journal.exec().sleep(gap).await;
         }
-        if collector.may_erase_ahead() && collector.drive.stats().commands == commands {
+        if collector.may_erase_ahead() && collector.journal.stats().commands == commands {
             // One log page for all of them, not one for each as it is erased.
-            let logged = collector.drive.log_trims().await;
+            let logged = collector.journal.log_trims().await;
             // That may have taken a while.
             if logged.is_ok() && collector.may_erase_ahead() {
                 collector.begin_to_erase_ahead();
@@ -36,29 +36,29 @@ pub(crate) async fn run(collector: Rc<Collector>) {
 impl Collector {
     /// Some block may hold nothing any more, and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
-        self.drive.blocks.borrow().emptied
-            && self.drive.state() == DriveState::Ready
-            && !self.drive.blocks.is_gc_paused()
-            && !self.drive.storing.get()
+        self.journal.blocks.borrow().emptied
+            && self.journal.state() == DriveState::Ready
+            && !self.journal.blocks.is_gc_paused()
+            && !self.journal.storing.get()
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
     }
     /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
     fn begin_to_erase_ahead(&self) {
-        self.drive.blocks.borrow_mut().emptied = false;
-        for lun in (0..self.drive.geometry.total_luns()).map(LunIndex) {
-            if self.drive.blocks.borrow().has_empty(lun) {
+        self.journal.blocks.borrow_mut().emptied = false;
+        for lun in (0..self.journal.geometry.total_luns()).map(LunIndex) {
+            if self.journal.blocks.borrow().has_empty(lun) {
                 self.erases_ahead[lun.index()].set(true);
-                self.drive.blocks.ask_collector(lun);
+                self.journal.blocks.ask_collector(lun);
             }
         }
     }
     /// The LUN's garbage collection has done with a block.
     pub(crate) fn look_for_empty(&self, lun: LunIndex) {
         {
-            let mut blocks = self.drive.blocks.borrow_mut();
+            let mut blocks = self.journal.blocks.borrow_mut();
             blocks.emptied = blocks.emptied || blocks.has_empty(lun);
         }
-        self.idle_waiter.wake(self.drive.exec());
+        self.idle_waiter.wake(self.journal.exec());
     }
 }

@@ -19,26 +19,26 @@ const STANDSTILL: Duration = Duration::from_millis(1000);
 
 /// Scans for ever.
 pub(crate) async fn run(collector: Rc<Collector>) {
-    let interval = collector.drive.config.scan_interval;
+    let interval = collector.journal.config.scan_interval;
     if interval == Duration::ZERO {
         return;
     }
-    collector.drive.booted().await;
-    let (mut done, mut since) = (0, collector.drive.exec().now());
+    collector.journal.booted().await;
+    let (mut done, mut since) = (0, collector.journal.exec().now());
     loop {
-        collector.drive.exec().sleep(interval).await;
-        let now = collector.drive.exec().now();
+        collector.journal.exec().sleep(interval).await;
+        let now = collector.journal.exec().now();
         if collector.commands_in_work() == 0 || collector.work_done() != done {
             (done, since) = (collector.work_done(), now);
         } else if now.since(since) >= STANDSTILL {
             collector
                 .scan_waiter
-                .wait(collector.drive.exec(), || (collector.work_done() != done).then_some(()))
+                .wait(collector.journal.exec(), || (collector.work_done() != done).then_some(()))
                 .await;
             continue;
         }
         // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
-        if collector.drive.state() == DriveState::Ready && !collector.drive.blocks.is_shut_down() {
+        if collector.journal.state() == DriveState::Ready && !collector.journal.blocks.is_shut_down() {
             match collector.next_metadata_to_scan() {
                 Some(page) => collector.scan_metadata(page).await,
                 None => collector.scan_one().await,
@@ -50,26 +50,26 @@ pub(crate) async fn run(collector: Rc<Collector>) {
 impl Collector {
     /// Grows with whatever the drive does but for the scan.
     fn work_done(&self) -> u64 {
-        let s = self.drive.stats();
+        let s = self.journal.stats();
         let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();
         let taken = self.host_activity.taken.get();
         operations + s.flash_erases.total() + s.host_bytes_read + s.commands + taken
     }
     async fn scan_one(&self) {
         let Some(ppa) = self.next_to_scan() else { return };
-        self.drive.blocks.borrow_mut().read_begins(ppa);
+        self.journal.blocks.borrow_mut().read_begins(ppa);
         let outcome = self
-            .drive
+            .journal
             .blocks
-            .read(ppa, self.drive.pages.whole(), BufferId(self.drive.config.scan_buffer()), Cause::Scan)
+            .read(ppa, self.journal.pages.whole(), BufferId(self.journal.config.scan_buffer()), Cause::Scan)
             .await;
-        self.drive.blocks.read_over(ppa);
-        self.drive.blocks.check_retention(ppa, &outcome);
+        self.journal.blocks.read_over(ppa);
+        self.journal.blocks.check_retention(ppa, &outcome);
     }
     /// The next page that counts.
     fn next_to_scan(&self) -> Option<Ppa> {
-        let (luns, blocks) = (self.drive.geometry.total_luns(), self.drive.blocks.borrow());
-        let pages = self.drive.geometry.blocks_per_lun * u32::from(self.drive.geometry.pages_per_block);
+        let (luns, blocks) = (self.journal.geometry.total_luns(), self.journal.blocks.borrow());
+        let pages = self.journal.geometry.blocks_per_lun * u32::from(self.journal.geometry.pages_per_block);
         for _ in 0..PASSED_OVER_MAX.min(luns * pages) {
             let at = self.scan_at.get();
             self.scan_at.set((at + 1) % (luns * pages));
@@ -85,13 +85,13 @@ impl Collector {
     }
     /// Lets the host have its turn between two pages that nobody waits for.
     pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
-        let gap = self.drive.config.background_gap;
-        let is_pressed = self.drive.blocks.is_gc_paused()
-            || self.drive.storing.get()
-            || self.drive.state() != DriveState::Ready
-            || self.drive.blocks.borrow().free(lun) <= self.gc_free_blocks.get() as usize;
+        let gap = self.journal.config.background_gap;
+        let is_pressed = self.journal.blocks.is_gc_paused()
+            || self.journal.storing.get()
+            || self.journal.state() != DriveState::Ready
+            || self.journal.blocks.borrow().free(lun) <= self.gc_free_blocks.get() as usize;
         if gap > Duration::ZERO && !is_pressed {
-            self.drive.exec().sleep(gap).await;
+            self.journal.exec().sleep(gap).await;
         }
     }
 }

@@ -30,54 +30,57 @@ impl Collector {
     }
     fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
         // While another map is being stored nobody knows which pages count.
-        if self.drive.storing.get() {
+        if self.journal.storing.get() {
             return None;
         }
-        let stored = self.drive.stored.borrow();
-        let there = stored.blocks.len() as u32 * u32::from(self.drive.geometry.pages_per_block);
+        let stored = self.journal.stored.borrow();
+        let there = stored.blocks.len() as u32 * u32::from(self.journal.geometry.pages_per_block);
         let groups =
-            if self.drive.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
+            if self.journal.blocks.last_sequence() == 0 { 0 } else { map_stripes::groups(stored.pages) };
         let places = (map_stripes::places(stored.pages) + groups).min(there);
         let Some(nth) = nth.checked_sub(places) else { return Some(MetadataPage::Map(nth)) };
-        let (line, copy) = (nth / self.drive.log_copies(), nth % self.drive.log_copies());
-        let (slot, line) = self.drive.log.borrow().needed_lines().nth(line as usize)?;
+        let (line, copy) = (nth / self.journal.log_copies(), nth % self.journal.log_copies());
+        let (slot, line) = self.journal.log.borrow().needed_lines().nth(line as usize)?;
         Some(MetadataPage::Log { slot, line, copy })
     }
     fn place_of_metadata(&self, page: MetadataPage) -> Ppa {
         match page {
-            MetadataPage::Map(place) => self.drive.map_place(&self.drive.stored.borrow().blocks, place),
+            MetadataPage::Map(place) => self.journal.map_place(&self.journal.stored.borrow().blocks, place),
             MetadataPage::Log { slot, line, copy } => {
-                let block = self.drive.log.borrow().slots[slot].block;
-                Ppa(self.drive.blocks.borrow().first_page(block).0 + line * self.drive.log_copies() + copy)
+                let block = self.journal.log.borrow().slots[slot].block;
+                Ppa(self.journal.blocks.borrow().first_page(block).0
+                    + line * self.journal.log_copies()
+                    + copy)
             }
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
         let buffer =
-            self.drive.pages.dram().borrow().metadata_buffer(self.drive.config.metadata_scan_buffer());
-        let (at, commit) = (self.place_of_metadata(page), self.drive.log.borrow().commit);
-        let outcome = self.drive.blocks.read(at, self.drive.pages.whole(), buffer, Cause::Scan).await;
+            self.journal.pages.dram().borrow().metadata_buffer(self.journal.config.metadata_scan_buffer());
+        let (at, commit) = (self.place_of_metadata(page), self.journal.log.borrow().commit);
+        let outcome = self.journal.blocks.read(at, self.journal.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.
-        if self.drive.storing.get() || self.drive.log.borrow().commit != commit {
+        if self.journal.storing.get() || self.journal.log.borrow().commit != commit {
             return;
         }
         let is_there = match page {
             MetadataPage::Map(place) => self.is_map_page(place, &outcome, buffer),
             MetadataPage::Log { .. } => self.is_log_page(&outcome, buffer),
         };
-        let fades = self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.drive.config.refresh);
+        let fades =
+            self.metadata_round.borrow_mut().is_faded(outcome.worst_chunk, self.journal.config.refresh);
         if !is_there || fades {
             self.metadata_round.borrow_mut().break_off();
-            self.drive.renew_map();
+            self.journal.renew_map();
         }
     }
     fn is_map_page(&self, place: u32, outcome: &Outcome, buffer: BufferId) -> bool {
-        let stored = self.drive.stored.borrow();
-        self.drive.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
+        let stored = self.journal.stored.borrow();
+        self.journal.is_part(&stored, part_at(place, stored.pages), outcome, buffer)
     }
     // Lines before those that recovery needs are read as well where it is not known which they are, and
     // harmless.
     fn is_log_page(&self, outcome: &Outcome, buffer: BufferId) -> bool {
-        self.drive.log_page_in(outcome, buffer).is_some()
+        self.journal.log_page_in(outcome, buffer).is_some()
     }
 }

@@ -23,23 +23,23 @@ pub(crate) struct Collector {
     pub(super) idle_waiter: WaitCell,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped>,
-    pub(super) drive: Rc<Journal>,
+    pub(super) journal: Rc<Journal>,
 }
 
 impl Collector {
     pub(crate) fn new(mapping: &Rc<Mapped>) -> Self {
-        let (mapping, drive) = (Rc::clone(mapping), Rc::clone(&mapping.drive));
+        let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         Collector {
             scan_at: Cell::new(0),
             metadata_round: RefCell::default(),
             scan_waiter: WaitCell::default(),
-            gc_free_blocks: Cell::new(drive.config.gc_free_blocks),
+            gc_free_blocks: Cell::new(journal.config.gc_free_blocks),
             gc_active: Cell::new(0),
-            erases_ahead: (0..drive.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
+            erases_ahead: (0..journal.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
             idle_waiter: WaitCell::default(),
             host_activity: HostActivity::default(),
             mapping,
-            drive,
+            journal,
         }
     }
 
@@ -50,7 +50,7 @@ impl Collector {
         let HostActivity { in_work, taken } = &self.host_activity;
         in_work.set(in_work.get() + 1);
         taken.set(taken.get() + 1);
-        self.scan_waiter.wake(self.drive.exec());
+        self.scan_waiter.wake(self.journal.exec());
     }
     /// A command has been completed; `look` wakes who else waits for that. What waits for the host to leave
     /// the drive alone comes after that.
@@ -67,6 +67,6 @@ impl Collector {
     }
     /// Something has ended that kept the drive from erasing ahead.
     pub(crate) fn look_for_rest(&self) {
-        self.idle_waiter.wake(self.drive.exec());
+        self.idle_waiter.wake(self.journal.exec());
     }
 }

@@ -14,32 +14,33 @@ impl Host {
     /// # Errors
     /// When the log can't be told of a trim any more.
     pub(crate) async fn make_durable(&self, command: CommandId) -> Result<(), HostStatus> {
-        let others = self.flush_waiters.wait(self.drive.exec(), || self.is_last_slice(command).then_some(()));
-        self.drive.waiting(Wait::Slices, others).await;
-        let order = self.drive.blocks.borrow().unsettled.begun();
+        let others =
+            self.flush_waiters.wait(self.journal.exec(), || self.is_last_slice(command).then_some(()));
+        self.journal.waiting(Wait::Slices, others).await;
+        let order = self.journal.blocks.borrow().unsettled.begun();
         let unsafe_luns = |lun: &LunIndex| !self.is_safe(*lun, order);
         let luns: Vec<LunIndex> =
-            (0..self.drive.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
+            (0..self.journal.geometry.total_luns()).map(LunIndex).filter(unsafe_luns).collect();
         let mut begun = Vec::with_capacity(luns.len());
         for &lun in &luns {
-            begun.extend(self.drive.begin_padding(lun, Stream::Host).await);
+            begun.extend(self.journal.begin_padding(lun, Stream::Host).await);
         }
-        self.drive.padded(begun).await;
+        self.journal.padded(begun).await;
         for lun in luns {
             while !self.is_safe(lun, order) {
                 // Others may have begun another line, or pages of one are still in flight.
-                match self.drive.begin_padding(lun, Stream::Host).await {
-                    Some(padding) => self.drive.padded([padding]).await,
+                match self.journal.begin_padding(lun, Stream::Host).await {
+                    Some(padding) => self.journal.padded([padding]).await,
                     // The line may have been completed, and even settled, while this one waited for the LUN's
                     // queue.
                     None if self.is_safe(lun, order) => break,
-                    None => self.drive.blocks.wait_durable(lun).await,
+                    None => self.journal.blocks.wait_durable(lun).await,
                 }
             }
         }
-        self.drive.log_trims().await
+        self.journal.log_trims().await
     }
     fn is_safe(&self, lun: LunIndex, order: u64) -> bool {
-        self.drive.blocks.borrow().unsettled.all_safe(lun, order)
+        self.journal.blocks.borrow().unsettled.all_safe(lun, order)
     }
 }

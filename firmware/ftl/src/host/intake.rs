@@ -13,24 +13,24 @@ const UNMAP_RUN: u32 = 256;
 
 /// Takes commands for ever.
 pub(crate) async fn run(host: Rc<Host>) {
-    host.drive.booted().await;
+    host.journal.booted().await;
     loop {
         let command = host.port.next_command().await;
-        host.drive.spend(Function::NvmeManager, host.drive.config.costs.command);
-        host.drive.emit(|| Event::CommandStarted {
+        host.journal.spend(Function::NvmeManager, host.journal.config.costs.command);
+        host.journal.emit(|| Event::CommandStarted {
             command: command.id.0,
             offset: command.offset,
             length: command.length,
         });
         let ahead =
-            host.drive.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
+            host.journal.config.auto_completion && command.op == HostOp::Write && command.ends_with_data();
         host.commands.borrow_mut().begin(command.id, ahead);
         host.collector.command_begins();
-        let status = match refusal(host.drive.state(), command.op) {
+        let status = match refusal(host.journal.state(), command.op) {
             Some(status) => status,
             None => {
-                if changes(command.op) && host.drive.blocks.is_gc_paused() {
-                    host.drive.blocks.resume_gc();
+                if changes(command.op) && host.journal.blocks.is_gc_paused() {
+                    host.journal.blocks.resume_gc();
                 }
                 host.cut(&command).await
             }
@@ -60,15 +60,15 @@ impl Host {
     /// A part of a command has ended; with the last the command completes.
     pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
         let ended = self.commands.borrow_mut().end(id, status);
-        self.flush_waiters.wake_all(self.drive.exec());
+        self.flush_waiters.wake_all(self.journal.exec());
         if let Some(completion) = ended {
-            self.drive.spend(Function::NvmeManager, self.drive.config.costs.complete);
-            self.drive.core.settle().await;
-            self.drive.emit(|| Event::CommandFinished { command: id.0 });
-            self.drive.count(|s| s.commands += 1);
+            self.journal.spend(Function::NvmeManager, self.journal.config.costs.complete);
+            self.journal.core.settle().await;
+            self.journal.emit(|| Event::CommandFinished { command: id.0 });
+            self.journal.count(|s| s.commands += 1);
             self.port.complete(completion);
             let idle = Rc::clone(&self.commands.borrow().idle);
-            self.collector.command_ends(|| idle.wake(self.drive.exec()));
+            self.collector.command_ends(|| idle.wake(self.journal.exec()));
         }
     }
     async fn cut(&self, command: &HostCommand) -> HostStatus {
@@ -90,11 +90,12 @@ impl Host {
             HostOp::Format { erase } => {
                 // A write that came before may still be in work; it must not land behind the unmapping.
                 self.wait_until_alone().await;
-                let bytes = u64::from(self.drive.logical_pages) * u64::from(self.drive.geometry.page_bytes);
+                let bytes =
+                    u64::from(self.journal.logical_pages) * u64::from(self.journal.geometry.page_bytes);
                 self.cut_zeroes(id, 0, bytes, false).await;
                 self.wait_for_slices(id).await;
                 // No loss of power may bring back what a format has taken away.
-                let logged = self.drive.log_trims().await;
+                let logged = self.journal.log_trims().await;
                 if erase || logged.is_err() {
                     return match logged {
                         Ok(()) => self.checkpoint.erase_user_data().await,
@@ -116,18 +117,18 @@ impl Host {
     }
     async fn send(&self, slice: Slice) {
         self.commands.borrow_mut().add(slice.command);
-        self.slices.push(self.drive.exec(), slice).await;
+        self.slices.push(self.journal.exec(), slice).await;
     }
     fn check_range(&self, offset: u64, length: u64) {
-        let granule = u64::from(self.drive.pages.granule_bytes());
-        let end = u64::from(self.drive.logical_pages) * u64::from(self.drive.geometry.page_bytes);
+        let granule = u64::from(self.journal.pages.granule_bytes());
+        let end = u64::from(self.journal.logical_pages) * u64::from(self.journal.geometry.page_bytes);
         assert!(offset.is_multiple_of(granule) && length.is_multiple_of(granule), "a command cuts a granule");
         assert!(offset <= end && length <= end - offset, "a command beyond the capacity");
     }
     /// One slice for each page of the range.
     async fn cut_range(&self, command: CommandId, work: SliceWork, offset: u64, length: u64) {
         self.check_range(offset, length);
-        let page_bytes = u64::from(self.drive.geometry.page_bytes);
+        let page_bytes = u64::from(self.journal.geometry.page_bytes);
         let mut done = 0;
         while done < length {
             let at = offset + done;
@@ -148,7 +149,7 @@ impl Host {
     /// Whole pages are unmapped, the ends of the range written with zeroes.
     async fn cut_zeroes(&self, command: CommandId, offset: u64, length: u64, fua: bool) {
         self.check_range(offset, length);
-        let page_bytes = u64::from(self.drive.geometry.page_bytes);
+        let page_bytes = u64::from(self.journal.geometry.page_bytes);
         let (end, whole_from) = (offset + length, offset.next_multiple_of(page_bytes));
         let whole_to = end / page_bytes * page_bytes;
         let zero = SliceWork::Zero { fua };
@@ -174,7 +175,7 @@ impl Host {
     /// no worker waits for the intake: so this ends.
     async fn cut_flush(&self, command: CommandId) {
         let told = || (self.commands.borrow().early_writes == 0).then_some(());
-        self.flush_waiters.wait(self.drive.exec(), told).await;
+        self.flush_waiters.wait(self.journal.exec(), told).await;
         self.cut_evictions(command).await;
         let work = SliceWork::MakeDurable;
         self.send(Slice { command, work, lpn: Lpn(0), start: 0, bytes: 0, data_offset: 0 }).await;
@@ -204,10 +205,10 @@ impl Host {
     }
     async fn wait_until_alone(&self) {
         let idle = Rc::clone(&self.commands.borrow().idle);
-        idle.wait(self.drive.exec(), || (self.collector.commands_in_work() == 1).then_some(())).await;
+        idle.wait(self.journal.exec(), || (self.collector.commands_in_work() == 1).then_some(())).await;
     }
     async fn wait_for_slices(&self, command: CommandId) {
         let alone = || self.is_last_slice(command).then_some(());
-        self.slices.drained(self.drive.exec(), alone).await;
+        self.slices.drained(self.journal.exec(), alone).await;
     }
 }

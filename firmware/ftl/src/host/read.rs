@@ -1,10 +1,10 @@
 //! Slices that only read.
 
 use crate::cache::buffer::{EntryId, Lock, Want};
+use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
-use crate::host_read::HostTransfer;
 use crate::terms::cause::Cause;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
@@ -12,13 +12,13 @@ use aster_units::BufferId;
 impl Host {
     /// Reads part of a page: from its entry, which is filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.drive.count(|s| s.host_pages_read += 1);
+        self.journal.count(|s| s.host_pages_read += 1);
         // With force unit access an entry's dirty granules go to flash between the page's read and the
         // transfer.
         let mut transfer = None;
         let entry = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
         let holds_nothing = !self.mapping.get(slice.lpn).is_some() && !self.cache.page_of(entry).1;
-        self.drive.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
+        self.journal.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
             Some(transfer) => self.dma_to_host(transfer).await,
             None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
@@ -28,11 +28,11 @@ impl Host {
     }
     /// Compares host data with part of a page.
     pub(crate) async fn compare_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.drive.count(|s| s.host_pages_read += 1);
+        self.journal.count(|s| s.host_pages_read += 1);
         let entry = self.lock_filled(slice, fua, None).await?;
         let scratch = self.cache.take_merge_buffer().await;
         let moved = self.dma_to_compare(self.dma_request(slice, DmaDirection::FromHost, scratch)).await;
-        let equal = self.drive.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
+        let equal = self.journal.pages.is_equal(BufferId(entry.0), scratch, self.granules_in(slice));
         self.cache.give_merge_buffer(scratch);
         self.cache.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)?;
@@ -55,10 +55,10 @@ impl Host {
             }
             let at = self.mapping.get(slice.lpn);
             if at.is_some() {
-                self.drive.settled(at).await;
+                self.journal.settled(at).await;
             } else {
                 // A log that has ended is told of no trim any more: that keeps nobody from reading.
-                let _ended = self.drive.log_trims().await;
+                let _ended = self.journal.log_trims().await;
             }
         }
         Ok(entry)
@@ -72,7 +72,8 @@ impl Host {
         let granules = self.granules_in(slice);
         let (entry, lock) = self.cache.lock(slice.lpn, Want::Read(granules)).await?;
         if lock == Lock::Exclusive {
-            let all = if self.drive.config.partial_reads { granules } else { self.drive.pages.whole_page() };
+            let all =
+                if self.journal.config.partial_reads { granules } else { self.journal.pages.whole_page() };
             let begun = transfer.map(|transfer| {
                 let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
                 transfer.insert(HostTransfer { request, begun: None })
@@ -80,8 +81,8 @@ impl Host {
             self.cache.fill(entry, all, Cause::Host, begun).await;
             let lost = granules & !self.cache.valid(entry);
             if lost != 0 {
-                let of_page = u64::from(lost.trailing_zeros() * self.drive.pages.granule_bytes());
-                let byte = u64::from(slice.lpn.0) * u64::from(self.drive.geometry.page_bytes) + of_page;
+                let of_page = u64::from(lost.trailing_zeros() * self.journal.pages.granule_bytes());
+                let byte = u64::from(slice.lpn.0) * u64::from(self.journal.geometry.page_bytes) + of_page;
                 self.commands.borrow_mut().failed_at(slice.command, byte);
                 self.cache.unlock(entry, Lock::Exclusive);
                 return Err(HostStatus::UnrecoveredRead);

@@ -21,23 +21,23 @@ pub(crate) struct Host {
     pub(super) collector: Rc<Collector>,
     pub(super) cache: Rc<Cache>,
     pub(super) mapping: Rc<Mapped>,
-    pub(super) drive: Rc<Journal>,
+    pub(super) journal: Rc<Journal>,
 }
 
 impl Host {
     pub(crate) fn new(port: Rc<CommandPort>, checkpoint: Rc<Checkpoint>, cache: Rc<Cache>) -> Self {
         let (collector, mapping) = (Rc::clone(&checkpoint.collector), Rc::clone(&checkpoint.mapping));
-        let drive = Rc::clone(&checkpoint.drive);
+        let journal = Rc::clone(&checkpoint.journal);
         Host {
             port,
-            commands: RefCell::new(Commands::new(drive.config.command_slots)),
-            slices: Slices::new(drive.config.slice_workers),
-            flush_waiters: WaitQueue::with_capacity(usize::from(drive.config.slice_workers) + 1),
+            commands: RefCell::new(Commands::new(journal.config.command_slots)),
+            slices: Slices::new(journal.config.slice_workers),
+            flush_waiters: WaitQueue::with_capacity(usize::from(journal.config.slice_workers) + 1),
             checkpoint,
             collector,
             cache,
             mapping,
-            drive,
+            journal,
         }
     }
     /// What is waiting in front of the workers.

@@ -1,8 +1,8 @@
 //! Moving the data of commands.
 
+use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
-use crate::host_read::HostTransfer;
 use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
 use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus};
@@ -20,7 +20,7 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
 impl Host {
     /// The granules that a slice touches.
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
-        self.drive.pages.granules_at(slice.start, slice.bytes)
+        self.journal.pages.granules_at(slice.start, slice.bytes)
     }
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {
@@ -45,8 +45,8 @@ impl Host {
     }
     #[inline]
     async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
-        self.drive.spend(Function::HostDma, self.drive.config.costs.dma);
-        self.drive.core.settle().await;
+        self.journal.spend(Function::HostDma, self.journal.config.costs.dma);
+        self.journal.core.settle().await;
         self.follow_transfer(request, compare, self.port.dma(request)).await
     }
     /// Moves what has been read for the host: what has gone on by itself is only waited for.
@@ -64,17 +64,17 @@ impl Host {
         compare: bool,
         moved: impl Future<Output = Result<(), DmaError>>,
     ) -> Result<(), DmaError> {
-        self.drive.emit(|| Event::TransferQueued {
-            task: self.drive.task(),
+        self.journal.emit(|| Event::TransferQueued {
+            task: self.journal.task(),
             from_host: request.direction == DmaDirection::FromHost,
             bytes: request.length,
             buffer: request.buffer.0,
             compare,
         });
         let result = moved.await;
-        self.drive.emit(|| Event::TransferEnded { task: self.drive.task(), failed: result.is_err() });
+        self.journal.emit(|| Event::TransferEnded { task: self.journal.task(), failed: result.is_err() });
         if result.is_ok() {
-            self.drive.count(|s| match request.direction {
+            self.journal.count(|s| match request.direction {
                 DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
                 // A compare fetches data, too; what is written counts where it is written.
                 DmaDirection::FromHost => {}

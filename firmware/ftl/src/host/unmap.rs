@@ -20,6 +20,6 @@ impl Host {
                 self.mapping.unmap(lpn);
             }
         }
-        if fua { self.drive.log_trims().await } else { Ok(()) }
+        if fua { self.journal.log_trims().await } else { Ok(()) }
     }
 }

@@ -9,13 +9,13 @@ use aster_ports::host::HostStatus;
 /// A worker: one slice after the other, for ever.
 pub(crate) async fn run(host: Rc<Host>, worker: u16) {
     loop {
-        let slice = host.slices.next(host.drive.exec(), worker).await;
-        host.drive.spend(Function::NvmCommandManager, host.drive.config.costs.slice);
-        host.drive.emit(|| Event::SliceStarted {
+        let slice = host.slices.next(host.journal.exec(), worker).await;
+        host.journal.spend(Function::NvmCommandManager, host.journal.config.costs.slice);
+        host.journal.emit(|| Event::SliceStarted {
             command: slice.command.0,
             lpn: slice.lpn.0,
             write: !matches!(slice.work, SliceWork::Read { .. } | SliceWork::Compare { .. }),
-            task: host.drive.task(),
+            task: host.journal.task(),
         });
         let result = match slice.work {
             SliceWork::Read { fua } => host.read_slice(&slice, fua).await,
@@ -26,8 +26,8 @@ pub(crate) async fn run(host: Rc<Host>, worker: u16) {
             SliceWork::Evict { entry } => host.cache.flush_entry(entry, slice.lpn).await,
             SliceWork::MakeDurable => host.make_durable(slice.command).await,
         };
-        host.drive.emit(|| Event::SliceEnded { task: host.drive.task() });
+        host.journal.emit(|| Event::SliceEnded { task: host.journal.task() });
         host.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;
-        host.slices.ended.wake(host.drive.exec());
+        host.slices.ended.wake(host.journal.exec());
     }
 }

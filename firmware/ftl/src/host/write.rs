@@ -12,7 +12,7 @@ impl Host {
     /// Writes part of a page into its entry (RxDMA). The slice is done then; with force unit access only when
     /// the page is on flash.
     pub(crate) async fn write_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
-        self.drive.count(|s| s.host_pages_written += 1);
+        self.journal.count(|s| s.host_pages_written += 1);
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
         if let Err(status) = self.fetch(slice, entry, granules).await {
@@ -20,7 +20,7 @@ impl Host {
             self.cache.unlock(entry, Lock::Exclusive);
             return Err(status);
         }
-        self.drive.count(|s| s.host_bytes_written += u64::from(slice.bytes));
+        self.journal.count(|s| s.host_bytes_written += u64::from(slice.bytes));
         self.changed(entry, granules, fua).await
     }
     /// Brings the slice's data into its exclusively held entry. When that fails half-way, every granule still
@@ -31,7 +31,7 @@ impl Host {
             let staged = self.cache.take_merge_buffer().await;
             let moved = self.dma(self.dma_request(slice, DmaDirection::FromHost, staged)).await;
             if moved.is_ok() {
-                self.drive.pages.copy_granules(staged, BufferId(entry.0), granules);
+                self.journal.pages.copy_granules(staged, BufferId(entry.0), granules);
             }
             self.cache.give_merge_buffer(staged);
             return moved.map_err(dma_status);
@@ -45,11 +45,11 @@ impl Host {
     /// Writes zeroes over part of a page.
     pub(crate) async fn zero_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         if self.cache.find(slice.lpn).is_none() && !self.mapping.get(slice.lpn).is_some() {
-            return if fua { self.drive.log_trims().await } else { Ok(()) };
+            return if fua { self.journal.log_trims().await } else { Ok(()) };
         }
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
-        self.drive.pages.zero(BufferId(entry.0), granules);
+        self.journal.pages.zero(BufferId(entry.0), granules);
         self.changed(entry, granules, fua).await
     }
     async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
@@ -64,11 +64,11 @@ impl Host {
         self.cache.written(entry, granules);
         if fua {
             let (lpn, at) = self.cache.evict_locked(entry).await?;
-            self.drive.settled(at).await;
+            self.journal.settled(at).await;
             // Unmapped before it was safe, it is not for the log to tell, but that it was unmapped: else a
             // loss of power finds what was there before both.
             let is_mapped = self.mapping.get(lpn).is_some();
-            return if is_mapped { Ok(()) } else { self.drive.log_trims().await };
+            return if is_mapped { Ok(()) } else { self.journal.log_trims().await };
         }
         self.cache.unlock(entry, Lock::Exclusive);
         Ok(())

@@ -14,7 +14,6 @@ use aster_exec::{Core, WaitCell, WaitQueue};
 use aster_parties::MediaState;
 use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
-use aster_ports::host::CommandPort;
 use aster_ports::medium::SharedNvram;
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -29,7 +28,6 @@ pub(crate) struct Journal {
     // Tells the placement of pages from others.
     pub(crate) placed: u64,
     pub(crate) pages: Rc<PageBuffers>,
-    pub(crate) host: Rc<CommandPort>,
     pub(crate) media: Rc<Media>,
     pub(crate) nvram: SharedNvram,
     pub(crate) blocks: Rc<BlockPool>,
@@ -66,7 +64,6 @@ impl Journal {
         core: &Core,
         Setup { config, victims, lun_order, placed }: Setup,
         dram: SharedDram,
-        host: Rc<CommandPort>,
         flash: Rc<FlashPort>,
         nvram: SharedNvram,
         recorder: Recorder,
@@ -84,7 +81,6 @@ impl Journal {
             logical_pages,
             placed,
             pages,
-            host,
             media,
             nvram,
             blocks,

@@ -9,12 +9,12 @@ use core::cell::RefCell;
 /// Where logical pages are, and the changes of that.
 pub(crate) struct Mapped {
     map: RefCell<Map>,
-    pub(crate) drive: Rc<Journal>,
+    pub(crate) journal: Rc<Journal>,
 }
 
 impl Mapped {
-    pub(crate) fn new(drive: Rc<Journal>) -> Self {
-        Mapped { map: RefCell::new(Map::new(drive.logical_pages)), drive }
+    pub(crate) fn new(journal: Rc<Journal>) -> Self {
+        Mapped { map: RefCell::new(Map::new(journal.logical_pages)), journal }
     }
     /// Where a logical page is; none when it is unmapped.
     #[inline]
@@ -34,7 +34,7 @@ impl Mapped {
 
     /// Unmaps everything, as before any boot.
     pub(crate) fn forget_everything(&self) {
-        self.map.replace(Map::new(self.drive.logical_pages));
+        self.map.replace(Map::new(self.journal.logical_pages));
     }
     /// Maps a page as boot has found it. Neither the journal nor the count of valid pages learns of it.
     pub(crate) fn restore(&self, lpn: Lpn, ppa: Ppa) {
@@ -57,29 +57,29 @@ impl Mapped {
 
     /// Points a logical page at its new place, where it has just been programmed.
     pub(crate) fn moved(&self, lpn: Lpn, to: Ppa) {
-        self.drive.spend(Function::AddressTranslator, self.drive.config.costs.translate);
+        self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
         let from = self.map.borrow_mut().set(lpn, to);
-        self.drive.blocks.borrow_mut().moved(Change { lpn, from, to });
-        self.drive.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
-        self.drive.blocks.settle_line(to);
+        self.journal.blocks.borrow_mut().moved(Change { lpn, from, to });
+        self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: to.0 });
+        self.journal.blocks.settle_line(to);
     }
     /// Unmaps a page, and has the journal know it.
     pub(crate) fn unmap(&self, lpn: Lpn) {
         if !self.map.borrow().get(lpn).is_some() {
             return;
         }
-        self.drive.mark_dirty();
-        self.drive.spend(Function::AddressTranslator, self.drive.config.costs.translate);
-        let sequence = self.drive.blocks.next_sequence();
+        self.journal.mark_dirty();
+        self.journal.spend(Function::AddressTranslator, self.journal.config.costs.translate);
+        let sequence = self.journal.blocks.next_sequence();
         let from = self.map.borrow_mut().set(lpn, Ppa::NONE);
         {
-            let mut blocks = self.drive.blocks.borrow_mut();
-            let lun = self.drive.blocks.lun_of(lpn);
+            let mut blocks = self.journal.blocks.borrow_mut();
+            let lun = self.journal.blocks.lun_of(lpn);
             blocks.unsettled.unmapped(lun, lpn);
             blocks.clear_valid(from);
             blocks.trimmed(lun, lpn, 1, sequence);
         }
-        self.drive.after_program(self.drive.blocks.lun_of(lpn));
-        self.drive.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });
+        self.journal.after_program(self.journal.blocks.lun_of(lpn));
+        self.journal.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Ppa::NONE.0 });
     }
 }

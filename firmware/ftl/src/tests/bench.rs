@@ -339,26 +339,26 @@ impl Bench {
         let parts = self.ftl.parts();
         let luns: Vec<_> = (0..self.config.geometry.total_luns())
             .map(|l| {
-                let (lun, blocks) = (aster_units::LunIndex(l), parts.drive.blocks.borrow());
+                let (lun, blocks) = (aster_units::LunIndex(l), parts.journal.blocks.borrow());
                 (blocks.free(lun), blocks.lasting(lun), blocks.is_exhausted(lun), blocks.has_failing(lun))
             })
             .collect();
         let waiting: Vec<_> = (0..luns.len())
             .map(|l| {
                 let unsafe_pages: Vec<_> =
-                    parts.drive.blocks.borrow().unsettled.pages(aster_units::LunIndex(l as u32)).collect();
+                    parts.journal.blocks.borrow().unsettled.pages(aster_units::LunIndex(l as u32)).collect();
                 (
-                    parts.drive.blocks.is_room_wanted(aster_units::LunIndex(l as u32)),
-                    parts.drive.blocks.is_durable_wanted(aster_units::LunIndex(l as u32)),
+                    parts.journal.blocks.is_room_wanted(aster_units::LunIndex(l as u32)),
+                    parts.journal.blocks.is_durable_wanted(aster_units::LunIndex(l as u32)),
                     unsafe_pages,
                 )
             })
             .collect();
-        let log = parts.drive.log.borrow();
+        let log = parts.journal.log.borrow();
         let slots = log.slots.iter().filter(|slot| slot.good).count();
         let in_log = (
-            !parts.drive.log_waiters.is_empty(),
-            parts.drive.storing.get(),
+            !parts.journal.log_waiters.is_empty(),
+            parts.journal.storing.get(),
             log.free_lines(),
             slots,
             log.dead,

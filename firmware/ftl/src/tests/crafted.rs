@@ -148,7 +148,7 @@ fn the_highest_count_of_erases_still_counts_on() {
         }
     });
     assert_eq!(bench.run(HostOp::Format { erase: true }, 0, 0, vec![]).0, HostStatus::Success);
-    let blocks = bench.ftl.parts().drive.blocks.borrow();
+    let blocks = bench.ftl.parts().journal.blocks.borrow();
     let entries = (0..blocks.total()).map(|b| blocks.entry(crate::terms::block::BlockIndex(b)));
     let worn = entries.filter(|e| e.state == BlockState::Free && e.erases == ERASES_MAX + 1).count();
     assert!(worn > 10, "{worn} blocks were erased");
@@ -234,10 +234,10 @@ fn with_last_log_page(change: impl Fn(&mut Header)) -> Bench {
     bench.write_log_page();
     let (at, copies) = {
         let parts = bench.ftl.parts();
-        let log = parts.drive.log.borrow();
+        let log = parts.journal.log.borrow();
         let (slot, line) = log.at.unwrap();
-        let copies = parts.drive.log_copies();
-        (parts.drive.blocks.borrow().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
+        let copies = parts.journal.log_copies();
+        (parts.journal.blocks.borrow().first_page(log.slots[slot].block).0 + (line - 1) * copies, copies)
     };
     let mut cells = bench.cells.borrow_mut();
     let mut page = cells.content(Ppa(at)).unwrap();
@@ -276,7 +276,7 @@ fn a_log_page_with_a_number_that_leaves_no_room_is_no_log_page() {
     for (case, change) in changes.into_iter().enumerate() {
         let bench = with_last_log_page(change);
         assert_eq!(bench.ftl.state(), DriveState::Ready, "case {case}");
-        assert!(bench.ftl.parts().drive.blocks.last_sequence() < 1 << 40, "case {case}");
+        assert!(bench.ftl.parts().journal.blocks.last_sequence() < 1 << 40, "case {case}");
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 5), "case {case}");
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
@@ -333,7 +333,7 @@ fn a_page_whose_number_leaves_no_room_is_torn() {
         let bench = bench.restart();
         bench.settle();
         assert_eq!(bench.ftl.state(), DriveState::Ready);
-        assert!(bench.ftl.parts().drive.blocks.last_sequence() < 1 << 40);
+        assert!(bench.ftl.parts().journal.blocks.last_sequence() < 1 << 40);
         (0..20).for_each(|lpn| bench.write(lpn, 6));
         bench.flush();
         assert!((0..20).all(|lpn| bench.holds(lpn)[0] == 6));
@@ -350,7 +350,7 @@ fn with_generation(of_pages: impl Fn(u64, usize) -> u64, of_root: impl Fn(u64) -
     let generation = root.stored.generation;
     let places = map_stripes::places(root.stored.pages) + map_stripes::groups(root.stored.pages);
     for place in 0..places {
-        let at = bench.ftl.parts().drive.map_place(&root.stored.blocks, place);
+        let at = bench.ftl.parts().journal.map_place(&root.stored.blocks, place);
         let mut cells = bench.cells.borrow_mut();
         let record = cells.record(at).expect("a page of the map");
         assert_eq!((record.kind, record.sequence), (PageKind::Map, generation));
@@ -386,7 +386,7 @@ fn generations_go_on_where_they_were() {
         bench.write(3, 6);
         bench.flush();
         bench.store_map();
-        assert_eq!(bench.ftl.parts().drive.stored.borrow().generation, before + 1);
+        assert_eq!(bench.ftl.parts().journal.stored.borrow().generation, before + 1);
         before
     };
     let bench = with_generation(|_, _| 700, |_| 700);
@@ -397,7 +397,7 @@ fn generations_go_on_where_they_were() {
     // Without a log, from the pages themselves.
     {
         let slots: Vec<_> =
-            bench.ftl.parts().drive.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
+            bench.ftl.parts().journal.log.borrow().slots.iter().map(|slot| slot.block.0).collect();
         let mut cells = bench.cells.borrow_mut();
         for page in slots.into_iter().flat_map(|block| block * 4..block * 4 + 4) {
             cells.uncorrectable.insert(page, u16::MAX);
@@ -409,7 +409,7 @@ fn generations_go_on_where_they_were() {
     }
     assert_eq!(bench.ftl.stats().boot, Boot::Rebuilt);
     // It has stored its map at once.
-    assert_eq!(bench.ftl.parts().drive.stored.borrow().generation, 703);
+    assert_eq!(bench.ftl.parts().journal.stored.borrow().generation, 703);
     bench.settle();
 }
 

@@ -36,20 +36,20 @@ impl Bench {
         assert_eq!(self.run(HostOp::Flush, 0, 0, vec![]).0, HostStatus::Success);
     }
     pub(super) fn write_log_page(&self) {
-        self.ftl.parts().drive.ask_for_log();
+        self.ftl.parts().journal.ask_for_log();
         self.settle();
     }
     pub(super) fn store_map(&self) {
         let (parts, before) = (self.ftl.parts(), self.ftl.stats().checkpoints);
-        parts.drive.log.borrow_mut().renew = true;
-        parts.drive.checkpoint_wanted.wake(parts.drive.exec());
+        parts.journal.log.borrow_mut().renew = true;
+        parts.journal.checkpoint_wanted.wake(parts.journal.exec());
         self.settle();
         assert_eq!(self.ftl.stats().checkpoints, before + 1);
     }
     fn not_safe(&self) -> usize {
         let parts = self.ftl.parts();
         let luns = (0..self.config.geometry.total_luns()).map(aster_units::LunIndex);
-        luns.map(|lun| parts.drive.blocks.borrow().unsettled.pages(lun).count()).sum()
+        luns.map(|lun| parts.journal.blocks.borrow().unsettled.pages(lun).count()).sum()
     }
 }
 
@@ -85,7 +85,7 @@ fn waiting_for_the_log(bench: &Bench, pages: std::ops::Range<u64>) -> (usize, us
     for lpn in pages {
         assert_eq!(bench.run(HostOp::Write, lpn * page, page, vec![7; bytes]).0, HostStatus::Success);
         let parts = bench.ftl.parts();
-        let pending = &parts.drive.blocks.borrow().pending;
+        let pending = &parts.journal.blocks.borrow().pending;
         (most, opened) = (most.max(pending.bytes()), opened.max(pending.opened()));
     }
     (most, opened)
@@ -149,9 +149,9 @@ fn a_forced_write_that_a_trim_overtakes_leaves_nothing_of_before() {
         }
         bench.send_deallocate(&[ByteRange { offset: at * page, length: page }]);
         while bench.wait().0.id != forced {}
-        let ended = parts.drive.log.borrow().number;
-        while parts.drive.log.borrow().number < ended + log_pages {
-            parts.drive.ask_for_log();
+        let ended = parts.journal.log.borrow().number;
+        while parts.journal.log.borrow().number < ended + log_pages {
+            parts.journal.ask_for_log();
             bench.exec.advance_to(bench.exec.next_deadline().expect("a log page in work"));
         }
         let bench = bench.restart();
@@ -231,14 +231,14 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     (0..all).step_by(entries as usize).for_each(|lpn| write(lpn, 1, false));
     (1..1000).for_each(|lpn| write(lpn, 2, false));
     bench.flush();
-    while bench.ftl.parts().drive.log_has_room() {
+    while bench.ftl.parts().journal.log_has_room() {
         bench.write_log_page();
     }
     let parts = bench.ftl.parts().clone();
     let (pages, maps) = (bench.ftl.stats().log_pages, bench.ftl.stats().checkpoints);
-    parts.drive.log.borrow_mut().renew = true;
-    parts.drive.checkpoint_wanted.wake(parts.drive.exec());
-    while !parts.drive.storing.get() || bench.ftl.stats().flash_programs.metadata == 0 {
+    parts.journal.log.borrow_mut().renew = true;
+    parts.journal.checkpoint_wanted.wake(parts.journal.exec());
+    while !parts.journal.storing.get() || bench.ftl.stats().flash_programs.metadata == 0 {
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     // More than a page of the log holds, in front.
@@ -248,7 +248,7 @@ fn a_page_that_was_trimmed_but_not_told_is_not_as_before_its_last_flush() {
     assert_eq!(bench.ftl.stats().log_pages, pages, "the map is stored too soon for this");
     let mut untold = 0;
     while bench.ftl.stats().checkpoints == maps {
-        untold = parts.drive.blocks.borrow().pending.bytes();
+        untold = parts.journal.blocks.borrow().pending.bytes();
         bench.exec.advance_to(bench.exec.next_deadline().expect("the map is being stored"));
     }
     assert_eq!(bench.ftl.stats().log_pages, pages + 1);
@@ -273,15 +273,15 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
             bench.trim(0, 1);
         }
         let parts = bench.ftl.parts().clone();
-        let buffer = BufferId(parts.drive.config.gc_buffer(0, 0));
-        record.encode(parts.drive.pages.dram().borrow_mut().oob_mut(buffer));
+        let buffer = BufferId(parts.journal.config.gc_buffer(0, 0));
+        record.encode(parts.journal.pages.dram().borrow_mut().oob_mut(buffer));
         let (programmed, copying) = (Rc::new(Cell::new(None)), parts.clone());
         let place = Rc::clone(&programmed);
-        parts.drive.core.spawn(async move {
-            let lun = copying.drive.blocks.lun_of(Lpn(0));
+        parts.journal.core.spawn(async move {
+            let lun = copying.journal.blocks.lun_of(Lpn(0));
             let copies = [(Lpn(0), from)];
             let begun = copying
-                .drive
+                .journal
                 .begin_programs(
                     lun,
                     Stream::Gc,
@@ -292,8 +292,8 @@ fn a_copy_of_what_has_moved_on_while_it_waited_is_padding() {
                 )
                 .await;
             let (ppa, tag) = begun.expect("there is room").first();
-            assert!(copying.drive.program_done(ppa, tag).await);
-            copying.drive.blocks.settle_line(ppa);
+            assert!(copying.journal.program_done(ppa, tag).await);
+            copying.journal.blocks.settle_line(ppa);
             place.set(Some(ppa));
         });
         bench.settle();
@@ -333,7 +333,7 @@ fn free_blocks_that_nobody_has_looked_at_are_not_trusted_after_a_shutdown_either
 fn a_log_page_that_stands_in_two_slots_is_one() {
     let bench = Bench::fresh(roomy(1));
     bench.settle();
-    let slots = bench.ftl.parts().drive.log.borrow().slots.len();
+    let slots = bench.ftl.parts().journal.log.borrow().slots.len();
     assert!(slots > 1);
     for wanted in 0..slots {
         let mut bench = Bench::fresh(roomy(1));
@@ -342,22 +342,22 @@ fn a_log_page_that_stands_in_two_slots_is_one() {
             bench.write(lpn, 9);
         }
         bench.flush();
-        let lines = u32::from(bench.config.geometry.pages_per_block) / bench.ftl.parts().drive.log_copies();
+        let lines = u32::from(bench.config.geometry.pages_per_block) / bench.ftl.parts().journal.log_copies();
         let before = (wanted + slots - 1) % slots;
         for page in 0.. {
             assert!(page < 100, "the log goes through all its slots");
-            if bench.ftl.parts().drive.log.borrow().at == Some((before, lines)) {
+            if bench.ftl.parts().journal.log.borrow().at == Some((before, lines)) {
                 break;
             }
-            if bench.ftl.parts().drive.log_has_room() { bench.write_log_page() } else { bench.store_map() }
+            if bench.ftl.parts().journal.log_has_room() { bench.write_log_page() } else { bench.store_map() }
         }
-        let block = bench.ftl.parts().drive.log.borrow().slots[wanted].block;
+        let block = bench.ftl.parts().journal.log.borrow().slots[wanted].block;
         bench.cells.borrow_mut().fail_at = Some(Ppa(block.0 * 4 + 1));
         bench.store_map();
         assert_eq!(bench.ftl.stats().grown_bad_blocks, 1, "slot {wanted}");
         {
             // Recovery needs no page before the one that stands twice.
-            let log = bench.ftl.parts().drive.log.borrow();
+            let log = bench.ftl.parts().journal.log.borrow();
             assert_eq!(log.replay_from, log.commit, "slot {wanted}");
         }
         bench.trim(0, 10);
@@ -419,18 +419,18 @@ fn a_drive_that_takes_no_more_writes_comes_back_as_one_with_all_it_has() {
             bench.flush();
             bench.trim(35, 5);
             if end == End::NoRoomForTheMap {
-                while bench.ftl.parts().drive.log_has_room() {
+                while bench.ftl.parts().journal.log_has_room() {
                     bench.write_log_page();
                 }
                 bench.trim(25, 5);
             }
             let parts = bench.ftl.parts().clone();
             match end {
-                End::TooFewBlocks => parts.drive.set_state(DriveState::ReadOnly),
-                End::NoRoomForTheMap => parts.drive.give_up_storing(),
+                End::TooFewBlocks => parts.journal.set_state(DriveState::ReadOnly),
+                End::NoRoomForTheMap => parts.journal.give_up_storing(),
                 End::NoSlotTakesAPage => {
                     bench.wear_out_log();
-                    parts.drive.ask_for_log();
+                    parts.journal.ask_for_log();
                 }
             }
             drop(parts);
@@ -471,8 +471,8 @@ fn two_stored_maps_share_the_luns() {
     let bench = Bench::fresh(FtlConfig { geometry, ..roomy(1) });
     let parts = bench.ftl.parts().clone();
     let luns = || {
-        let blocks = parts.drive.blocks.borrow();
-        parts.drive.stored.borrow().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
+        let blocks = parts.journal.blocks.borrow();
+        parts.journal.stored.borrow().blocks.iter().map(|&block| blocks.lun_of(block)).collect::<Vec<_>>()
     };
     let mut before = luns();
     for n in 0..8 {
