@@ -160,3 +160,84 @@ impl Journal {
         self.media.done(tag).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::root::{Root, Stored};
+    use crate::terms::block::{BlockEntry, BlockIndex, BlockState};
+    use crate::terms::config::NVRAM_BYTES;
+    use crate::terms::oob::OOB_BYTES;
+    use crate::tests::bench::config;
+    use aster_events::Recorder;
+    use aster_exec::{Core, Exec};
+    use aster_ports::cores::Interrupt;
+    use aster_ports::dram::Dram;
+    use aster_ports::flash::FlashPort;
+    use aster_ports::medium::Nvram;
+    use aster_units::{Content, Frequency, Instant};
+    use std::rc::Rc;
+
+    /// A journal in front of a port that nobody answers.
+    fn journal() -> (Exec, Rc<Journal>) {
+        let (config, exec) = (config(Content::Fingerprint), Exec::new());
+        let core = Core::new(&exec, Frequency::from_hertz(1_000_000_000).unwrap());
+        let sectors = config.geometry.sectors_per_page();
+        let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, 4, 4, 0);
+        let flash = FlashPort::new(&exec, config.geometry.total_luns(), 8, Interrupt::default());
+        let nvram = Nvram::volatile(NVRAM_BYTES);
+        (exec, Rc::new(Journal::new(&core, config, dram, flash, nvram, Recorder::default())))
+    }
+    fn is_outdated(journal: &Journal) -> bool {
+        matches!(Root::load(&journal.nvram), Stored::Root(root) if !root.clean)
+    }
+
+    /// No change of flash is submitted before NVRAM says that its root record is outdated.
+    #[test]
+    fn each_change_of_flash_marks_the_root_record_first() {
+        for erases in [false, true] {
+            let (exec, journal) = journal();
+            let lun = LunIndex(0);
+            assert!(!is_outdated(&journal));
+            let changing = Rc::clone(&journal);
+            exec.spawn(async move {
+                if erases {
+                    changing.begin_erase(lun, BlockAddr(3), BufferId(0), Cause::Gc).await;
+                } else {
+                    changing.begin_map_program(Ppa(0), BufferId(0), Cause::Metadata).await;
+                }
+            });
+            exec.advance_to(Instant::ZERO);
+            assert_eq!(journal.media.room(), 7);
+            assert!(is_outdated(&journal));
+            let counts = (journal.stats().flash_erases.gc, journal.stats().flash_programs.metadata);
+            assert_eq!(counts, if erases { (1, 0) } else { (0, 1) });
+        }
+    }
+
+    /// A stream without a block that the log has listed is not given a page: the log is asked for one.
+    #[test]
+    fn a_program_waits_for_the_log_to_list_a_block() {
+        let (exec, journal) = journal();
+        let (appending, lun) = (Rc::clone(&journal), LunIndex(0));
+        {
+            let mut blocks = journal.blocks.borrow_mut();
+            for block in (0..journal.geometry.blocks_per_lun).map(BlockIndex) {
+                let entry = BlockEntry {
+                    state: BlockState::Free,
+                    stream: Stream::Host,
+                    next: 0,
+                    erases: 0,
+                    suspect: false,
+                };
+                blocks.adopt(block, entry).unwrap();
+            }
+        }
+        exec.spawn(async move {
+            let current = |_, _| true;
+            appending.begin_programs(lun, Stream::Host, &[BufferId(0)], &[], current, Cause::Host).await;
+        });
+        exec.advance_to(Instant::ZERO);
+        assert_eq!((journal.media.room(), journal.log.borrow().asked), (8, true));
+    }
+}
