@@ -1,4 +1,4 @@
-//! What keeps a scheduler from packages that have not been brought up.
+//! Keeps a scheduler from using packages before they have been brought up.
 
 use aster_exec::{Exec, WaitQueue};
 use core::cell::Cell;
@@ -11,7 +11,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Lets everybody through from now on.
+    /// Opens the gate for all who wait and for all later callers.
     pub fn open(&self, exec: &Exec) {
         self.open.set(true);
         self.waiting.wake_all(exec);

@@ -1,4 +1,4 @@
-//! The worker of a LUN: takes a request, has it carried out, answers it, for ever.
+//! The worker of a LUN: it takes a request, has it carried out and answers it, again and again.
 
 use crate::backend::Backend;
 use crate::gate::Gate;
@@ -18,28 +18,28 @@ struct Job {
     task: Task,
 }
 
-/// What a LUN's worker works with.
+/// A LUN's worker.
 pub struct Worker<B> {
-    /// The LUN over the drive.
+    /// The LUN, numbered over the drive.
     pub lun: LunIndex,
     /// Where requests come from.
     pub port: Rc<FlashPort>,
     /// What carries them out.
     pub controller: B,
-    /// Which chip enable of the drive it lies behind.
+    /// Its chip enable, numbered over the drive.
     pub package: u32,
-    /// What chooses and admits, shared by all workers.
+    /// Chooses and admits requests; shared by all workers.
     pub tasks: Rc<Tasks>,
-    /// Opens when the package answers.
+    /// Opens when the package has been brought up.
     pub gate: Rc<Gate>,
     /// Where events go.
     pub recorder: Recorder,
 }
 
 impl<B: Backend> Worker<B> {
-    /// Serves one LUN for ever: the long-lived worker of design §2. Behind a page read it has the next one
-    /// begun, if there is one, so that the LUN's array doesn't wait for the stages, nor for the pages of
-    /// other LUNs.
+    /// Serves one LUN for ever: the long-lived worker of design §2. During a page read it begins the next
+    /// one, if there is one, so that the LUN's array waits neither for the stages nor for the pages of other
+    /// LUNs.
     pub async fn run(self) {
         let exec = self.port.exec().clone();
         self.gate.pass(&exec).await;
@@ -81,8 +81,8 @@ impl<B: Backend> Worker<B> {
         self.taken(exec, tag, request, task)
     }
 
-    /// The next request, if it is a page read and may start now. Where others wait, too, it isn't known yet
-    /// what comes next: a read that comes in the meantime may have to go before a program.
+    /// The next request, if it is a page read and may start now. If other kinds of requests wait, too, the
+    /// next one can't be chosen yet: a read that arrives in the meantime may have to go before a program.
     fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<Job> {
         let task = self.task(Phase::Read);
         if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {
