@@ -7,8 +7,8 @@
 //!
 //! The run mode drives it: [`Runner::start`], then [`Runner::on_interrupt`] for each interrupt and
 //! [`Runner::on_timer`] at [`Runner::next_deadline`], always after it has advanced the host's executor to
-//! that time. Completions are handled at once, without a task: record, next request, submit, one doorbell a
-//! batch. Nothing is allocated for a request but by the oracle of verified contents.
+//! that time. Completions are handled at once, without a task: record, next request, submit, one doorbell per
+//! batch. Only the oracle of verified contents allocates per request.
 
 mod contents;
 mod precondition;
@@ -35,10 +35,10 @@ use task::{Running, Stage};
 /// What happens to a task after a failed request or wrong content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnFailure {
-    /// It issues nothing more and ends when what is in flight has completed. Other tasks go on.
+    /// It issues nothing more and ends when its requests in flight have completed. Other tasks continue.
     #[default]
     EndTask,
-    /// It goes on and counts.
+    /// It continues and counts the failure.
     Continue,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Fault {
 }
 impl core::error::Error for Fault {}
 
-/// Whose command a slot carries.
+/// The owner of a slot's command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     pub(crate) task: u32,
@@ -91,11 +91,11 @@ struct Queue {
     tasks: Vec<usize>,
 }
 
-/// Overdue commands are looked for this often in one time limit.
+/// How often per time limit the runner checks for overdue commands.
 const CHECKS_PER_TIMEOUT: u64 = 4;
 /// The vector of the admin queue.
 const ADMIN_VECTOR: u16 = 0;
-/// What [`Runner::progress`] counts a whole task as.
+/// The value of a completed task in [`Runner::progress`].
 pub const WHOLE_TASK: u64 = 1_000_000;
 
 /// Runs tasks on a drive.
@@ -106,7 +106,7 @@ pub struct Runner<B: Bar, L> {
     wave: u32,
     in_flight: u64,
     all_through: bool,
-    /// Other tasks end with one that ends; with one that fails.
+    /// Whether other tasks end when one ends, and when one fails.
     exit_all: (bool, bool),
     next_wake: Option<Instant>,
     next_check: Instant,
@@ -137,7 +137,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             .iter()
             .map(|&id| Queue { id, vector: driver.vector(id), tasks: tasks_of(id).collect() })
             .collect();
-        // As in fio, one job's option holds for all.
+        // As in fio, one job's option applies to all.
         let exit_all = tasks.iter().map(Running::exits).fold((false, false), |(a, b), (c, d)| (a | c, b | d));
         let owners = ids.iter().map(|&id| vec![Owner::NOBODY; usize::from(driver.depth(id))]).collect();
         Runner {
@@ -219,7 +219,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         [self.next_wake, self.next_poll, check].into_iter().flatten().min()
     }
 
-    /// Issues nothing more. What is in flight completes and counts; then the run is done.
+    /// Issues nothing more. Requests in flight complete and count; then the run is done.
     pub fn stop(&mut self) {
         let now = self.now();
         for task in &mut self.tasks {
@@ -239,8 +239,8 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.fault
     }
 
-    /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose requests
-    /// nobody has counted ([`Task::expecting`]) counts only when it is through.
+    /// How far the run is: (done, total), where each task counts [`WHOLE_TASK`]. A trace whose number of
+    /// requests isn't known ([`Task::expecting`]) counts only when it is done.
     pub fn progress(&self) -> (u64, u64) {
         let now = self.now();
         let done = self.tasks.iter().map(|task| task.progress(now)).sum();
@@ -257,13 +257,13 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.in_flight
     }
 
-    /// Gives back what the drive holds and the sink, to go on with another run or to report.
+    /// Returns the contents of the drive and the sink, for another run or a report.
     pub fn finish(self) -> (Vec<Statistics>, Contents, L) {
         let statistics = self.tasks.into_iter().map(|task| task.statistics).collect();
         (statistics, self.shared.contents, self.shared.sink)
     }
 
-    /// Handles the completions of a queue and lets its tasks go on.
+    /// Handles the completions of a queue and lets its tasks continue.
     fn reap(&mut self, queue: usize, now: Instant) {
         let id = self.queues[queue].id;
         while let Some(completion) = self.shared.driver.next_completion(id) {
@@ -303,7 +303,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         }
     }
 
-    /// Tells tasks to end whose time has come because another has ended. True when there were any.
+    /// Ends tasks that must end because another has ended. Returns true when there were any.
     fn end_with_others(&mut self) -> bool {
         let (always, on_error) = self.exit_all;
         let mut any = false;
@@ -317,7 +317,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         any
     }
 
-    /// After anything happened: begins the next wave when its time has come, and works out the next deadline.
+    /// Call this after any event: begins the next wave when it is due, and computes the next deadline.
     fn settle(&mut self, now: Instant) {
         loop {
             while self.exit_all != (false, false) && self.end_with_others() {
