@@ -1,18 +1,18 @@
-//! What a figure shows.
+//! The data of a figure.
 
-/// Whose the numbers of a line are.
+/// The source of a line's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// Measured here.
     Ours,
-    /// What bounds ours, by the times that the model has.
+    /// The bound for ours by the model's times.
     Bound,
-    /// What the paper prints, or comes to from what it prints.
+    /// From the paper, printed or computed from printed numbers.
     Paper,
 }
 
 impl Source {
-    /// As the table has it.
+    /// Its name in the table.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Source::Ours => "ours",
@@ -25,20 +25,20 @@ impl Source {
 /// A line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// Its name, without whose it is.
+    /// Its name, without the source.
     pub name: String,
-    /// Whose it is.
+    /// The source.
     pub source: Source,
-    /// Its points; one alone is a mark.
+    /// Its points; a single one is drawn as a mark.
     pub points: Vec<(f64, f64)>,
 }
 
 /// A panel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {
-    /// What it is of.
+    /// Its title.
     pub title: String,
-    /// What is along the abscissa.
+    /// The quantity on the abscissa.
     pub x: &'static str,
     /// The ordinate's unit.
     pub y: &'static str,
@@ -51,7 +51,7 @@ pub struct Panel {
 pub struct Figure {
     /// Its files' name, without an ending.
     pub name: &'static str,
-    /// What it shows.
+    /// Its caption.
     pub label: &'static str,
     /// Panels beside each other.
     pub columns: usize,

@@ -42,7 +42,7 @@ impl Figure {
     /// Those of `out`.
     pub fn write_svg(&self, mut out: impl io::Write) -> io::Result<()> {
         let figure = self;
-        // One legend above all panels, if it says the same of each.
+        // One legend above all panels, if all have the same.
         let legend = figure.panels.first().map(entries).unwrap_or_default();
         let shared = figure.panels.len() > 1 && figure.panels.iter().all(|panel| entries(panel) == legend);
         let columns = figure.columns.max(1);
@@ -82,7 +82,7 @@ struct Entry {
     is_ring: bool,
 }
 
-/// The legend of a panel. The paper's line, and a bound, have the colour of ours that they stand beside.
+/// The legend of a panel. The paper's line and a bound have the colour of the corresponding line of ours.
 fn entries(panel: &Panel) -> Vec<Entry> {
     let entry = |series: &Series| {
         let named = panel.series.iter().position(|other| other.name == series.name).unwrap_or(0);
@@ -125,7 +125,7 @@ fn ring(at: (f64, f64), colour: &'static str) -> Circle {
 /// Where values lie in a panel.
 struct Axes {
     corner: (f64, f64),
-    /// Points stand by the order of their x values: doublings and steps are all as wide.
+    /// Points are placed by the order of their x values, at equal distances.
     places: Vec<f64>,
     step: f64,
     top: f64,
@@ -197,7 +197,7 @@ fn draw(panel: &Panel, axes: &Axes) -> Group {
     group
 }
 
-/// A place on the axis in as few digits as tell it.
+/// A value on the axis in as few digits as identify it.
 fn place_name(place: f64) -> String {
     let digits = (0..6).find(|digits| {
         let scale = 10f64.powi(*digits);

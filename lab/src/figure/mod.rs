@@ -1,6 +1,6 @@
 //! Figures of experiments: the same numbers as a picture and as a table.
 //!
-//! Panels that have an axis in common have it at the same scale, so that they can be compared by eye.
+//! Panels with the same axis have the same scale, so that they can be compared by eye.
 
 mod data;
 pub(crate) mod draw;

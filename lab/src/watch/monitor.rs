@@ -35,12 +35,12 @@ enum Format {
     JsonLines,
 }
 
-/// Samples on their way to a file, until the first error.
+/// Writes samples to a file, until the first error.
 struct Output<W: Write> {
     into: W,
     format: Format,
     headed: bool,
-    /// When the work began: times are from there on.
+    /// When the work began: times count from there.
     begin: Instant,
     error: Option<io::Error>,
 }
@@ -98,7 +98,7 @@ fn micros(at: Instant) -> f64 {
     at.since(Instant::ZERO).as_micros_f64()
 }
 
-/// A sample by the entries' names. Numbers that are none become `null`.
+/// A sample by the entries' names. Values that aren't numbers become `null`.
 pub fn object(entries: &[Entry], sample: Sample<'_>) -> Map<String, Value> {
     let times = [("from_us", micros(sample.from)), ("until_us", micros(sample.until))];
     let times = times.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
@@ -107,7 +107,7 @@ pub fn object(entries: &[Entry], sample: Sample<'_>) -> Map<String, Value> {
     times.chain(values).collect()
 }
 
-/// What ends when the work has, whatever the monitor's function is.
+/// Ends a monitor with the work, independently of its function type.
 trait Finish: EventSink {
     fn finish(&mut self, at: Instant);
 }
@@ -139,7 +139,7 @@ pub struct MonitorFile {
 }
 
 impl MonitorFile {
-    /// Makes the file at `path`, for what these modules tell.
+    /// Makes the file at `path`, for the entries of these modules.
     ///
     /// # Errors
     /// When it can't be made.
@@ -156,7 +156,7 @@ impl MonitorFile {
         })
     }
 
-    /// Listens to `machine` from now on, beside whoever listens already.
+    /// Listens to `machine` from now on, beside existing listeners.
     pub fn attach(&self, machine: &Machine, interval: Duration) {
         let output = Rc::clone(&self.output);
         let each = move |entries: &[Entry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
@@ -167,7 +167,7 @@ impl MonitorFile {
         add(machine, Tee::default().with(Until(Rc::clone(&self.monitor))));
     }
 
-    /// The work has ended: writes what is left.
+    /// The work has ended: writes the rest.
     ///
     /// # Errors
     /// The first error since the file was made.
