@@ -31,7 +31,7 @@ impl Need {
         Need { certain: filled, written: all.min(flash).saturating_sub(filled) }
     }
 
-    /// Bytes that `content` of so many bytes takes, in pages of `page_bytes`.
+    /// Bytes that `bytes` bytes take as `content`, in pages of `page_bytes`.
     fn kept(bytes: u64, content: Content, page_bytes: u64) -> u64 {
         let pages = bytes.div_ceil(page_bytes.max(1));
         match content {

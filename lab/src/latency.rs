@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn histograms_merge_without_loss() {
         let [mut a, mut b, mut both] = [(); 3].map(|()| Spread::default());
-        // From 0 to beyond the longest that is told apart; some in both.
+        // From 0 to beyond the longest that is recorded exactly; some in both.
         for nanos in [0, 1, 2047, 2048, 2049, 1_234_567, 999_999_999_999, 2_000_000_000_000] {
             a.record(Duration::from_nanos(nanos));
             both.record(Duration::from_nanos(nanos));

@@ -61,7 +61,7 @@ struct Drive {
     flushed: u64,
     /// A flush that was sent before the pause hasn't completed yet.
     flushes_on: bool,
-    /// The asynchronous event that told of the pause.
+    /// The asynchronous event of the pause.
     event: Option<Cqe>,
 }
 

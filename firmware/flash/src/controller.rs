@@ -39,7 +39,7 @@ impl Controller {
     }
 
     /// Carries a request out: planes together where targets and package allow, else target after target.
-    /// `fault` is told why a target ended in an error.
+    /// Calls `fault` with the reason if a target ended in an error.
     pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
         self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];

@@ -18,7 +18,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// The function's vectors, to which nobody listens.
+    /// The function's vectors, without eventfds.
     pub(crate) fn new(kind: &Kind) -> Self {
         let vectors = kind.vectors();
         Interrupts {

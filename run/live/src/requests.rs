@@ -219,7 +219,7 @@ impl Session {
         }
     }
 
-    /// BARs are silent in D3hot, whoever asks.
+    /// Reports an obstacle: in D3hot BARs don't respond.
     fn note_silence(&self, device: &Device, region: PciRegion) {
         if region != PciRegion::Config && !device.answers_memory() {
             self.obstacles.meet(Obstacle::Asleep, || {
