@@ -7,7 +7,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
-/// Who is signalled by which vector of MSI or MSI-X.
+/// The eventfd for each vector of MSI or MSI-X.
 pub(crate) struct Interrupts {
     /// Which of the two the function has.
     index: PciIrq,
@@ -41,7 +41,7 @@ impl Interrupts {
     }
 
     /// VFIO_USER_DEVICE_SET_IRQS. A vector with an eventfd is unmasked in the function, one without is
-    /// masked: the client keeps the guest's MSI-X table to itself, and what its guest does about MSI.
+    /// masked, because the client passes on neither the guest's MSI-X table nor its use of MSI.
     ///
     /// # Errors
     /// The UNIX error for what is wrong with the request.

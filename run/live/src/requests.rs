@@ -266,8 +266,8 @@ impl Session {
     }
 }
 
-/// Whether a client needs what it asks for. Interrupts other than MSI and MSI-X it only tries (QEMU does, for
-/// error recovery), and messages that this server doesn't know it can do without.
+/// Whether a client needs its request to succeed. It doesn't need interrupts other than MSI and MSI-X (QEMU
+/// tries to set one for error recovery) or messages that this server doesn't know.
 fn is_needed(request: &Request<'_>) -> bool {
     match request {
         Request::Unsupported(_) | Request::IrqInfo(_) => false,
@@ -291,7 +291,7 @@ struct Piece {
 }
 
 /// Cuts an access into naturally aligned pieces: of a BAR up to eight bytes, of configuration space up to
-/// four. `bytes_of` knows how long a region is, 0 for none.
+/// four. `bytes_of` returns the length of a region, 0 for none.
 fn pieces(access: &RegionAccess, bytes_of: impl Fn(PciRegion) -> u64) -> Result<Vec<Piece>, Errno> {
     let region = PciRegion::from_raw(access.region.get()).ok_or(Errno::INVAL)?;
     let bytes = bytes_of(region);
