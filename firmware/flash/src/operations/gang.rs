@@ -75,7 +75,7 @@ async fn first_ready<'a>(
 }
 
 /// Waits for every LUN, even after one has failed; `found` gets each LUN's index and status. Returns the
-/// first error.
+/// error of the first LUN, in their order, that had one.
 async fn settle(
     transaction: &'static str,
     first: &Lun,
