@@ -1,10 +1,10 @@
-//! Tells the program which commit it is built from, where that is known. No build fails over it, and none
+//! Tells the program which commit it is built from, if that is known. It never fails a build, and no build
 //! depends on the time of day.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What goes into the program. Changes elsewhere, as in docs, are none of it.
+/// Sources of the program. Changes elsewhere, for example in docs, don't count.
 const SOURCES: [&str; 16] = [
     ".cargo",
     "Cargo.lock",
@@ -29,7 +29,7 @@ fn main() {
     println!("cargo:rustc-env=ASTER_COMMIT={}", commit(&root).unwrap_or_default());
 }
 
-/// The commit, with `-dirty` behind it when what is built has changes; `None` outside of a repository of
+/// The commit, with `-dirty` after it when these sources have changes; `None` outside of a repository of
 /// Aster's own.
 fn commit(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
@@ -43,7 +43,7 @@ fn commit(root: &Path) -> Option<String> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    // Sources that lie within somebody else's repository are no commit of it.
+    // Sources inside of another project's repository must not report that repository's commit.
     let top = git(&["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         watch(root, &[]);
@@ -55,12 +55,12 @@ fn commit(root: &Path) -> Option<String> {
     let of_head = head.map(|name| format!("{common}/{name}"));
     watch(root, &[format!("{folder}/HEAD"), of_head.unwrap_or_default(), format!("{common}/packed-refs")]);
     let commit = git(&["describe", "--always", "--abbrev=12", "--exclude=*"])?;
-    // Only what is watched counts: a mark for anything else would stay when the change has gone.
+    // Only watched files count: a mark for any other file would stay after its change is undone.
     let is_clean = git(&[&["diff", "--quiet", "HEAD", "--"][..], &SOURCES].concat()).is_some();
     Some(if is_clean { commit } else { format!("{commit}-dirty") })
 }
 
-/// What the answer depends on: the commit, and every source that goes into the program.
+/// Watches what the result depends on: the commit, and every source of the program.
 fn watch(root: &Path, of_git: &[String]) {
     println!("cargo:rerun-if-changed=build.rs");
     for path in of_git.iter().map(Path::new).filter(|path| path.exists()) {

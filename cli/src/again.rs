@@ -1,4 +1,4 @@
-//! `aster run --again REPORT`: the run that a report is of, from the report alone.
+//! `aster run --again REPORT`: repeats a report's run, from the report alone.
 
 use crate::args::{Cli, Command, HardwareArg, RunArgs};
 use crate::failure::Failure;
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 /// Histograms make reports long.
 const REPORT_MAX: u64 = 256 << 20;
-/// What isn't the simulation's in a report.
+/// Keys of a report that aren't results of the simulation.
 const NOT_FIGURES: [&str; 6] = ["provenance", "wall_s", "name", "spans", "warnings", "interrupted"];
-/// Whole numbers up to here stand for themselves as floating point.
+/// Whole numbers up to here are exact as floating point.
 const WHOLE_MAX: f64 = (1_u64 << 53) as f64;
-/// Figures that a message names.
+/// The most figures that a message names.
 const NAMED_MAX: usize = 3;
 
 /// This program.
@@ -30,7 +30,7 @@ pub(crate) fn build() -> Build {
     Build { version: env!("CARGO_PKG_VERSION").to_owned(), commit }
 }
 
-/// What is read of a report, by its keys.
+/// The part of a report that is read.
 #[derive(Deserialize)]
 struct Told {
     provenance: Provenance,
@@ -47,7 +47,7 @@ impl Again {
     /// Reads the report at `path`.
     ///
     /// # Errors
-    /// When it is no report, or one of a run that can't be repeated.
+    /// When it isn't a report, or its run can't be repeated.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let report =
             of_text(&read_text(path, REPORT_MAX)?).map_err(|problem| Failure::file(path, problem))?;
@@ -80,7 +80,7 @@ impl Again {
         Ok(Again { path: path.to_owned(), report, provenance })
     }
 
-    /// What is to be said before the run.
+    /// The warning to show before the run.
     pub(crate) fn notes(&self) -> Option<Warning> {
         let (then, now) = (&self.provenance.aster, build());
         (*then != now).then(|| {
@@ -93,7 +93,7 @@ impl Again {
     /// The arguments of the run, with the outputs that `args` ask for.
     ///
     /// # Errors
-    /// When what the run read isn't there any more, or is not what it was.
+    /// When the run's inputs are missing or have changed.
     pub(crate) fn arguments(&self, args: RunArgs) -> Result<RunArgs, Failure> {
         let provenance = &self.provenance;
         let fail = |problem: String| Failure::file(&self.path, problem);
@@ -112,7 +112,7 @@ impl Again {
             WorkRecord::Trace { path, name, .. } => {
                 let recorded = self.recorded()?;
                 match (&made.source.trace, path) {
-                    // Wherever it is now, it is checked to be the same.
+                    // It is checked to be the same, wherever it is now.
                     (Some(_), _) => {}
                     (None, Some(path)) if path.exists() => made.source.trace = Some(path.clone()),
                     (None, Some(path)) => {
@@ -176,7 +176,7 @@ impl Again {
     /// The setup that the run had.
     ///
     /// # Errors
-    /// When its profile makes no drive here.
+    /// When this version can't build a drive from its profile.
     pub(crate) fn setup(&self) -> Result<Setup, Failure> {
         setup_of(&self.provenance).map_err(|problem| Failure::file(&self.path, problem))
     }
@@ -189,8 +189,8 @@ impl Again {
         }
     }
 
-    /// Refuses what isn't what it was then: the trace that `work` was read from, and an image that holds
-    /// `state` now, which is asked for only where it matters.
+    /// Refuses inputs that have changed: the trace from which `work` was read, and an image whose content is
+    /// now `state`, which is computed only if needed.
     ///
     /// # Errors
     /// What has changed, or that the image can't be read.
@@ -221,7 +221,7 @@ impl Again {
         Ok(())
     }
 
-    /// Calls a trace what it was called then, wherever it is.
+    /// Gives a trace its name of then, wherever the file is now.
     pub(crate) fn rename(&self, work: &mut Work) {
         if let (WorkRecord::Trace { name: then, .. }, Work::Trace { file, .. }) =
             (&self.provenance.work, work)
@@ -230,7 +230,7 @@ impl Again {
         }
     }
 
-    /// The new report says of the work what the old one does, but for where a trace is now.
+    /// The new report describes the work as the old one does, except for where a trace is now.
     pub(crate) fn hand_on(&self, provenance: &mut Provenance) {
         let before = std::mem::replace(&mut provenance.work, self.provenance.work.clone());
         if let (WorkRecord::Trace { path, .. }, WorkRecord::Trace { path: now @ Some(_), .. }) =
@@ -244,26 +244,26 @@ impl Again {
     /// Whether `report`, as it would be printed, has the same figures.
     ///
     /// # Errors
-    /// When it can't be told.
+    /// When they can't be compared.
     pub(crate) fn compare(&self, report: &impl Serialize) -> Result<Compared, Failure> {
         let now = serde_json::to_value(report).map_err(Failure::run)?;
         Ok(verdict(&self.path, &self.report, &now, self.provenance.aster == build()))
     }
 }
 
-/// What became of the figures of a run that was repeated.
+/// The result of comparing the figures of a repeated run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Compared {
-    /// All are what they were: in words.
+    /// All are the same; the message.
     Same(String),
-    /// Some are not, as another program's may: in words.
+    /// Some differ, which is possible with another version of the program; the message.
     Other(String),
-    /// Some are not, although the program is the same: in words.
+    /// Some differ although the program is the same; the message.
     Wrong(String),
 }
 
 impl Compared {
-    /// What the list of all that is to be said of the run has of it.
+    /// Its entry in the run's list of warnings.
     pub(crate) fn warning(&self) -> Option<Warning> {
         match self {
             Compared::Same(_) => None,
@@ -275,7 +275,7 @@ impl Compared {
 /// A report from its text.
 ///
 /// # Errors
-/// Why it is none, in words for the user.
+/// Why it isn't one, as a message for the user.
 fn of_text(text: &str) -> Result<Value, String> {
     let again = "make it anew with `aster run … --json`";
     if text.trim().is_empty() {
@@ -309,7 +309,7 @@ fn plain_numbers(value: Value) -> Value {
     }
 }
 
-/// What is to be said of the figures `then`, which stand in the file at `path`, and `now`.
+/// Compares the figures `then`, from the file at `path`, and `now`.
 fn verdict(path: &Path, then: &Value, now: &Value, is_same_program: bool) -> Compared {
     let figures = |report: &Value| {
         let mut figures = report.clone();
@@ -338,7 +338,7 @@ fn in_words(build: &Build) -> String {
     }
 }
 
-/// Where two values differ, with what they are. What only one of them has is a difference, too.
+/// Finds where two values differ, and both values. A key that only one of them has is a difference, too.
 fn differ(place: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
@@ -358,7 +358,7 @@ fn differ(place: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
         (Value::Array(a), Value::Array(b)) => {
             found.push(format!("{place} was a list of {} and is one of {}", a.len(), b.len()));
         }
-        // 1 and 1.0 are the same number, whoever wrote it.
+        // 1 and 1.0 are the same number, whichever program wrote it.
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
         _ if then == now => {}
         _ => {
@@ -426,8 +426,7 @@ mod tests {
         assert!(matches!(verdict(Path::new("r"), &theirs, &ours, true), Compared::Same(_)));
         let other = json!({"a": 1, "b": 100, "c": 0.11});
         assert!(matches!(verdict(Path::new("r"), &other, &ours, true), Compared::Wrong(_)));
-        // A count that came back as 100.0 is one, and a key of a profile that is none by nature takes it,
-        // too.
+        // A count that came back as 100.0 is read as 100; a floating-point key of a profile takes that, too.
         let read =
             of_text(r#"{"count": 100.0, "clock": 1e3, "share": 0.5, "big": 1e300, "low": -2.0}"#).unwrap();
         assert_eq!(read, json!({"count": 100, "clock": 1000, "share": 0.5, "big": 1e300, "low": -2.0}));

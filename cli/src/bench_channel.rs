@@ -1,4 +1,4 @@
-//! `aster bench-channel`: one channel by itself.
+//! `aster bench-channel`: measures one channel.
 
 use crate::args::BenchChannelArgs;
 use crate::console;
@@ -17,15 +17,15 @@ use aster_run_virtual::events::Recorder;
 use aster_units::{ChannelId, Geometry};
 use clap::ValueEnum;
 
-/// Requests unless the user says otherwise.
+/// Default number of requests.
 const REQUESTS: u64 = 10_000;
-/// Requests a LUN in flight unless the user says otherwise.
+/// Default number of requests in flight per LUN.
 const DEPTH_OF_A_LUN: u16 = 4;
 
 /// Measures and reports.
 ///
 /// # Errors
-/// When there can't be such a bench, when requests failed, or when what was asked for can't be written.
+/// When the bench can't be built, requests failed, or an output can't be written.
 pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
     let setup = setup(args)?;
     keep_apart(&[Some(args.profile.as_path())], &[args.wave.as_deref()])?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
             }
         },
         &mut |bench, requests| {
-            // Drawing takes time; one operation a LUN shows how they share the channel.
+            // Drawing takes time; one operation per LUN shows how they share the channel.
             if wave.is_some() && requests == u64::from(setup.luns) {
                 bench.set_tap(None);
             }
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &BenchChannelArgs) -> Result<(), Failure> {
         true => console::json(&report)?,
         false => console::print(&report.table())?,
     }
-    // Behind the figures, which a waveform that can't be written must not take away.
+    // After the figures, so that they are printed even if the waveform can't be written.
     if let Some(wave) = wave
         && let Some(note) = wave.finish_with(&tap)?
     {
@@ -131,7 +131,7 @@ fn setup(args: &BenchChannelArgs) -> Result<Setup, Failure> {
     })
 }
 
-/// Refuses what means nothing to the operation: the measurement would not differ.
+/// Refuses options that have no effect on the operation.
 fn refuse_for_nothing(args: &BenchChannelArgs) -> Result<(), Failure> {
     let operation = args.operation;
     let refuse = |option: &str, why: &str| {

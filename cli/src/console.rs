@@ -4,8 +4,7 @@ use crate::failure::Failure;
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 
-/// `text` with what a terminal would obey written out: names in images, traces and reports come from
-/// anywhere.
+/// `text` with control characters escaped, since names in images, traces and reports may come from anywhere.
 fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_obeyed) {
@@ -60,7 +59,7 @@ pub(crate) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
     print_as_it_is(&format!("{text}\n"))
 }
 
-/// Says something on standard error. If nobody listens there is nobody to tell.
+/// Prints a line on standard error. Errors are ignored: there is nowhere to report them.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", harmless(text));
 }

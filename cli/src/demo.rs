@@ -19,7 +19,7 @@ use std::time::Instant;
 /// Runs the demo and reports it.
 ///
 /// # Errors
-/// When something can't be read or written, a byte didn't come back, or a request failed.
+/// When a file can't be read or written, data didn't come back unchanged, or a request failed.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let began = Instant::now();
     let say = |text: &str| if args.json { Ok(()) } else { console::line(text) };
@@ -52,13 +52,13 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     verdict(&report.runs)
 }
 
-/// Copies the tree, on the image that the user named or one that is gone afterwards.
+/// Copies the tree, on the image that the user named or on a temporary one.
 fn copy(
     args: &DemoArgs,
     interrupt: &Interrupt,
     say: &impl Fn(&str) -> Result<(), Failure>,
 ) -> Result<CopyReport, Failure> {
-    // Without a name from the beginning: whatever ends the process, nothing stays behind.
+    // The file never has a name, so nothing stays behind however the process ends.
     let mut temporary = None;
     let (image, called): (PathBuf, _) = match &args.image {
         Some(image) => (image.clone(), image.display().to_string()),
@@ -114,7 +114,7 @@ fn draw(
     say(&format!("The ONFI waveform of a LUN's first READ, PROGRAM and ERASE is in {}.", path.display()))
 }
 
-/// The copy's result in words.
+/// The copy's result as text.
 fn said(copy: &CopyReport) -> String {
     let result = if copy.is_identical() { "came back identical" } else { "came back DIFFERENT" };
     let mut text = format!(

@@ -10,22 +10,22 @@ use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The command line, a profile, a job file or a trace asks for what can't be.
+    /// The command line, a profile, a job file or a trace is wrong.
     #[error("{0}")]
     Usage(String),
-    /// The work began, and went wrong.
+    /// The work began and failed.
     #[error("{0}")]
     Run(String),
-    /// Whoever read standard output has gone.
+    /// The reader of standard output has gone.
     #[error("standard output was closed")]
     Closed,
-    /// The user stopped it; what was done by then has been reported.
+    /// The user stopped it; the work until then has been reported.
     #[error("interrupted")]
     Interrupted,
-    /// The user stopped it before there was anything to report.
+    /// The user stopped it before there was a report.
     #[error("{0}")]
     InterruptedEarly(String),
 }
@@ -40,7 +40,7 @@ impl Failure {
             (_, error) => error.into(),
         }
     }
-    /// The user stopped what has no result before its end.
+    /// The user stopped a command that has no partial result.
     pub(crate) fn stopped() -> Self {
         Failure::InterruptedEarly("interrupted: nothing came of it".to_owned())
     }
@@ -66,7 +66,7 @@ impl Failure {
     }
 }
 
-/// A message without the numbers of the operating system's errors, whose words stand before them.
+/// A message without the operating system's error numbers; their text stays.
 pub(crate) fn without_number(message: &str) -> String {
     let mut parts = message.split(" (os error ");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -96,7 +96,7 @@ impl From<ImageError> for Failure {
     fn from(error: ImageError) -> Self {
         match error {
             ImageError::Interrupted => Failure::InterruptedEarly(error.to_string()),
-            // What a check is there to find.
+            // Errors that a check is meant to find.
             error @ (ImageError::Damaged { .. } | ImageError::DamagedPages { .. }) => Failure::run(error),
             error => Failure::usage(error),
         }

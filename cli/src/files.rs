@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Read};
 use std::path::Path;
 
-/// The longest profile or job file that is read. Both are written by hand.
+/// The longest profile or job file that is read. Both are written by hand, so this is generous.
 pub(crate) const HAND_WRITTEN_MAX: u64 = 1 << 20;
 
-/// What standard input is called.
+/// The name of standard input in messages.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
 
 /// Whether a path stands for standard input.
@@ -18,7 +18,7 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The text of a file of at most `bytes_max` bytes, or of standard input where `path` stands for that.
+/// The text of a file of at most `bytes_max` bytes, or of standard input if `path` is `-`.
 ///
 /// # Errors
 /// Names the file, and what is wrong with it.
@@ -46,7 +46,7 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Failure> 
     })
 }
 
-/// A file to write; what it held is gone.
+/// Creates a file to write, and truncates an existing one.
 ///
 /// # Errors
 /// When it can't be made.
@@ -59,7 +59,7 @@ pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     File::create(path).map(BufWriter::new).map_err(words)
 }
 
-/// A folder to write files to, which may be there already.
+/// Creates a folder for files; it may exist already.
 ///
 /// # Errors
 /// When it can't be made.
@@ -72,15 +72,15 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Refuses to write what the run reads, and to write one file twice: nothing of the user's is overwritten by
-/// accident.
+/// Refuses to write to files that the run reads, and to write one file twice, so that no file is overwritten
+/// by accident.
 ///
 /// # Errors
 /// Names the file that has two uses.
 pub(crate) fn keep_apart(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<(), Failure> {
-    // Another spelling of the same file is the same file; one that doesn't exist is only itself.
+    // Two paths of the same file count as the same; a path that doesn't exist is compared as it is.
     let known = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    // A picture has its numbers beside it.
+    // A picture's numbers are written beside it.
     let numbers = written.iter().flatten().filter(|path| is_picture(path)).map(|path| beside(path));
     let written: Vec<_> = written.iter().flatten().map(|path| known(path)).chain(numbers).collect();
     for (i, path) in written.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `aster image`: looks at images, checks them, copies them.
+//! `aster image`: shows, checks and copies images.
 
 use crate::args::{ImageCheckArgs, ImageCommand};
 use crate::console;
@@ -18,10 +18,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Does what is asked of an image.
+/// Runs a subcommand.
 ///
 /// # Errors
-/// When there is none, or it isn't what it should be.
+/// When the image is missing or wrong.
 pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::Info { image, profile: true, .. } => print_profile(image),
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &ImageCommand) -> Result<(), Failure> {
             if let Some(profile) = check {
                 let Named { profile, .. } = profiles::find_or_kept(profile.as_deref(), Some(image), set)?;
                 let found = checked(image, &profile, &interrupt)?;
-                // The drive is none the worse for them, and a copy neither.
+                // These faults harm neither the drive nor a copy.
                 let faults = found.faults().into_iter();
                 faults.for_each(|fault| console::note(&format!("{}: {fault}", image.display())));
             }
@@ -68,7 +68,7 @@ struct JsonInfo<'a> {
     in_use: bool,
     serial: &'a str,
     made_with: BTreeMap<&'a str, &'a str>,
-    /// The profile that it keeps; `null` of an image that was made before they did.
+    /// The profile that it keeps; `null` for older images without one.
     profile: Option<JsonProfile<'a>>,
 }
 
@@ -89,7 +89,7 @@ fn info(image: &Path, json: bool) -> Result<(), Failure> {
     };
     let kept = match kept_profile(image) {
         Ok(kept) => kept,
-        // Told by itself.
+        // Reported separately.
         Err(ImageError::Truncated { .. }) => None,
         Err(error) => {
             console::note(&error.to_string());
@@ -139,7 +139,7 @@ fn print_profile(image: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The profile that an image keeps: its name, and what it has otherwise than the shipped one of that name.
+/// The profile that an image keeps: its name, and how it differs from the shipped one of that name.
 fn profile_in_words(kept: &KeptProfile) -> Vec<String> {
     let KeptProfile { name, text } = kept;
     let all = "image info --profile prints all of it";
@@ -166,7 +166,7 @@ fn profile_in_words(kept: &KeptProfile) -> Vec<String> {
     lines
 }
 
-/// The keys of a table and of those in it, each with its tables, and their values.
+/// The keys of a table and of its subtables, with their full names, and their values.
 fn collect(table: &toml::Table, within: &str, keys: &mut BTreeMap<String, toml::Value>) {
     for (key, value) in table {
         let full = if within.is_empty() { key.clone() } else { format!("{within}.{key}") };
@@ -177,7 +177,7 @@ fn collect(table: &toml::Table, within: &str, keys: &mut BTreeMap<String, toml::
     }
 }
 
-/// What `aster image check --json` prints. What isn't known of a damaged image is null.
+/// What `aster image check --json` prints. Values that aren't known for a damaged image are null.
 #[derive(Serialize, Default)]
 struct JsonCheck {
     sound: bool,
@@ -189,7 +189,7 @@ struct JsonCheck {
     /// What is wrong, and where.
     reason: Option<String>,
     damaged_pages: Vec<JsonDamage>,
-    /// Records that are damaged and that the drive does without, as by the other of two copies.
+    /// Damaged records that the drive doesn't need, for example because of a second copy.
     damaged_records: Vec<JsonRecord>,
     /// Bytes of the file behind the image's end.
     bytes_beyond: Option<u64>,
@@ -240,7 +240,7 @@ pub(crate) fn content_of(image: &Path) -> Result<Content, ImageError> {
 
 /// Checks an image as the drive of `profile`.
 fn checked(image: &Path, profile: &Profile, interrupt: &Interrupt) -> Result<ImageCheck, ImageError> {
-    // The image says how it keeps content; everything else must be the profile's.
+    // The image decides how it keeps content; everything else must match the profile.
     let content = content_of(image)?;
     let mut progress = Progress::new();
     let mut at = None;

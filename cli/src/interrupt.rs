@@ -1,4 +1,4 @@
-//! Ctrl-C during a run: the first asks the run to end in order, the second ends the process.
+//! Ctrl-C during a run: the first one asks the run to end cleanly, the second ends the process.
 
 use crate::failure::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
@@ -6,7 +6,7 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Exit status of a process that SIGINT ended, as a shell says it.
+/// Exit status that a shell reports for a process ended by SIGINT.
 const KILLED: i32 = 130;
 
 /// Whether the user has asked to stop.
@@ -16,7 +16,7 @@ impl Interrupt {
     /// Listens from now on.
     ///
     /// # Errors
-    /// When the system doesn't let it.
+    /// When the system refuses.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
@@ -25,14 +25,14 @@ impl Interrupt {
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
         }
-        // A write beyond a limit on the size of files (ulimit -f) is an error that is told, and no end
-        // without a word.
+        // With this, a write beyond a limit on the size of files (ulimit -f) is an error that is reported,
+        // instead of ending the process silently.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))
             .map_err(|error| Failure::run(format!("signal handler: {error}")))?;
         Ok(Interrupt(asked))
     }
 
-    /// True once it has been asked.
+    /// True once the user has asked to stop.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

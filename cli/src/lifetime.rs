@@ -1,4 +1,4 @@
-//! `aster lifetime`: a drive that is written to its end.
+//! `aster lifetime`: writes a drive until its end of life.
 
 use crate::args::LifetimeArgs;
 use crate::console;
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 /// Writes one form of a report to a file.
 type Writer = fn(&mut BufWriter<File>, &Report) -> io::Result<()>;
 
-/// Writes a drive to its end, without wear levelling and with either kind, and reports its lives.
+/// Writes a drive until its end of life, without wear levelling and with each kind, and reports the results.
 ///
 /// # Errors
-/// When the drive can't be made, loses something without saying so, or the picture can't be written.
+/// When the drive can't be built, loses data silently, or the picture can't be written.
 pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
-    // A profile that makes no drive is a mistake of the command line, and no drive's failure.
+    // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
     aster_device::check(&profile, Some(aster_units::Content::Fingerprint))?;
     let plan = Plan {
         name,
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         hot_percent: args.hot.into(),
         drive_writes_max: args.drive_writes.map(f64::from),
     };
-    // Before minutes of work rather than behind them.
+    // Check this before minutes of work, not after them.
     let numbers = args.svg.as_deref().map(beside);
     keep_apart(&[Some(args.profile.as_path())], &[args.svg.as_deref()])?;
     let mut files = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
         error => Failure::run(error),
     })?;
     progress.end();
-    // Before the picture: one that can't be written takes no figures away.
+    // Before the picture, so that the figures are printed even if it can't be written.
     if args.json {
         console::json(&report)?;
     } else {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &LifetimeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a life has used up, and how fast: when it ends nobody knows.
+/// How much of a drive's life is used, and how fast; when it ends isn't known.
 fn used(age: &Age, elapsed: Duration) -> String {
     let (mean, most, spare) = (age.mean_percent(), age.most_percent(), age.now.available_spare);
     let rate = match elapsed.as_secs_f64() {

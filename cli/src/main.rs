@@ -35,7 +35,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static MEMORY: aster_run_memory::LargePages = aster_run_memory::LargePages;
 
-/// The command line, where a number that is too low is a wrong value and no unknown option.
+/// Parses the command line such that a negative number is a wrong value and not an unknown option.
 fn parse() -> Cli {
     let mut command = with_negative_numbers(Cli::command());
     let arguments: Vec<_> = std::env::args_os().collect();

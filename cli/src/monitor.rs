@@ -28,7 +28,7 @@ impl ModulesArgs {
     /// The modules, each once.
     ///
     /// # Errors
-    /// When one is named twice, or `each_way` is asked of modules that don't tell of ways.
+    /// When one is named twice, or `each_way` is given without a module that has entries for ways.
     pub(crate) fn chosen(&self, each_way: bool) -> Result<Vec<ShippedModule>, Failure> {
         let list = self.list.as_deref().unwrap_or(&ShippedModule::ALL);
         for (place, module) in list.iter().enumerate() {

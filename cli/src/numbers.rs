@@ -1,14 +1,15 @@
-//! Mistakes on the command line of which clap says too little or too much: numbers that can't be, and what
-//! stands beside `--again`.
+//! Better messages for mistakes on the command line that clap explains badly: numbers out of range, and
+//! options that contradict `--again`.
 //!
-//! The parsers of the arguments speak of Rust's ranges (`0 is not in 1..=128`) and types (`number too large
-//! to fit in target type`). A usage line is made of what was given, and takes it for right.
+//! clap's messages name Rust's ranges (`0 is not in 1..=128`) and types
+//! (`number too large to fit in target type`). Its usage line is made of the given options, as if they were
+//! right.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
 
-/// `error`, which came of parsing `arguments`, with what a number must be in words.
+/// `error`, from parsing `arguments`, with a plain description of what a number must be.
 pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Error) -> Error {
     if let Some(other) = beside_again(&error) {
         let text = format!("{other} beside --again REPORT, whose run is repeated as it was: leave it out\n");
@@ -24,7 +25,7 @@ pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Err
         ["invalid digit", "too large", "too small", "empty string"].iter().any(|why| said.contains(why));
     let range = match range_of(&said) {
         Some(range) => range,
-        // The range is what the largest number of all is told.
+        // Find the range from the error for the largest number.
         None if is_none => {
             let largest = i64::MAX.to_string();
             let probe = command.try_get_matches_from_mut(with(arguments, &value, &largest));
@@ -41,7 +42,7 @@ pub(crate) fn in_words(command: &mut Command, arguments: &[OsString], error: Err
     Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
 }
 
-/// What was given beside `--again` and can't be.
+/// An option that was given with `--again` and contradicts it.
 fn beside_again(error: &Error) -> Option<String> {
     let of = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) if error.kind() == ErrorKind::ArgumentConflict => vec![text.clone()],
@@ -70,13 +71,13 @@ fn source_of(error: &Error) -> Option<String> {
 fn range_of(said: &str) -> Option<(i128, i128)> {
     let (low, high) = said.split_once(" is not in ")?.1.split_once("..")?;
     let (high, is_in) = high.strip_prefix('=').map_or((high, false), |high| (high, true));
-    // Without an end it is the type's.
+    // Without an upper end it is the type's.
     let high =
         if high.is_empty() { u64::MAX.into() } else { high.parse::<i128>().ok()? - i128::from(!is_in) };
     Some((low.parse().ok()?, high))
 }
 
-/// `arguments` with another value in the place of `value`.
+/// `arguments` with `value` replaced by another value.
 fn with(arguments: &[OsString], value: &str, other: &str) -> Vec<OsString> {
     let replaced = |argument: &OsString| match argument.to_str() {
         Some(text) if text == value => other.into(),

@@ -53,7 +53,7 @@ pub(crate) enum OperationArg {
 }
 
 impl OperationArg {
-    /// It reads pages, and as many of their sectors as it is told.
+    /// Whether it reads pages and can be limited to some of their sectors.
     pub(crate) const fn brings_sectors(self) -> bool {
         matches!(
             self,
@@ -69,7 +69,7 @@ impl OperationArg {
                 | OperationArg::EraseSuspend
         )
     }
-    /// Somebody sees which bits of a page read wrong.
+    /// Whether bit errors of read pages are counted.
     pub(crate) const fn finds_errors(self) -> bool {
         self.brings_sectors() || matches!(self, OperationArg::CopybackChanged)
     }

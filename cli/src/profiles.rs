@@ -25,7 +25,7 @@ pub(crate) struct Named {
     pub(crate) profile: Profile,
 }
 
-/// The profile that the user named, with overrides put in place.
+/// The profile that the user named, with overrides applied.
 ///
 /// # Errors
 /// When there is none, or it is wrong.
@@ -33,8 +33,7 @@ pub(crate) fn find(wanted: &Path, overrides: &[String]) -> Result<Named, Failure
     find_with(wanted, None, overrides)
 }
 
-/// The profile that the user named, or else the one that the image at `image` keeps, with overrides put in
-/// place.
+/// The profile that the user named, or else the one that the image at `image` keeps, with overrides applied.
 ///
 /// # Errors
 /// As [`find`], and when there is no image, or it keeps none.
@@ -64,7 +63,7 @@ pub(crate) fn find_or_kept(
     Ok(Named { name, profile })
 }
 
-/// As [`find`], with the shipped package `part` in the place of the profile's own if there is one.
+/// As [`find`], with the profile's package replaced by the shipped package `part`, if given.
 ///
 /// # Errors
 /// Also when there is no such package, or the profile's page format doesn't fit it.
@@ -111,7 +110,7 @@ fn shipped(wanted: &Path) -> Option<(&'static str, &'static str)> {
     SHIPPED.iter().copied().find(|(name, _)| wanted.to_str() == Some(name))
 }
 
-/// True for what nobody would take for a shipped profile's name.
+/// True for a name that can't be meant as a shipped profile's.
 fn looks_like_a_file(wanted: &Path) -> bool {
     wanted.extension().is_some() || wanted.to_string_lossy().contains(MAIN_SEPARATOR)
 }
@@ -131,7 +130,7 @@ fn unknown(wanted: &Path) -> Failure {
     ))
 }
 
-/// A drive's array in words.
+/// A description of a drive's array.
 fn shape(profile: &Profile) -> String {
     let used = profile.used_geometry();
     format!(
@@ -221,19 +220,19 @@ struct Checked {
     /// Simulated seconds from power-on.
     ready_after_s: f64,
     factory_bad_blocks: u64,
-    /// What every command costs before firmware and flash do anything for it, nanoseconds.
+    /// The least time of any command, without firmware and flash, in nanoseconds.
     least_command_ns: f64,
-    /// Every key, those that have their default too.
+    /// Every key, including those with their default.
     profile: Profile,
 }
 
-/// `aster check`: builds the drive and boots it, so that what only shows when parts meet or work shows too.
+/// `aster check`: builds the drive and boots it, to find errors that show only when the parts work together.
 ///
 /// # Errors
 /// When the profile is wrong, its parts don't fit together, the drive doesn't come up, or the user stops it.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let Named { name, profile } = find(&args.profile, &args.set)?;
-    // The smallest content: it decides nothing that is printed.
+    // The smallest content; it doesn't affect the output.
     let content = Some(Content::Fingerprint);
     let machine = boot_new(&args.profile, &name, &profile, content, &Interrupt::listen()?)?;
     let fresh = FreshErrors::of(&profile)?;
@@ -303,10 +302,10 @@ fn in_words(found: &Checked, fresh: &FreshErrors, ready: Duration) -> String {
     )
 }
 
-/// Chunks of new pages of which more than this share is lost are worth a word.
+/// Above this share of lost chunks in new pages there is a warning.
 const LOSS_WORTH_A_WORD: f64 = 1e-6;
 
-/// What is to be said when the profile's code hardly carries its cells even when they are new.
+/// A warning when the profile's ECC can hardly correct even new cells.
 pub(crate) fn doubt(fresh: &FreshErrors) -> Option<Warning> {
     (fresh.lost > LOSS_WORTH_A_WORD).then(|| {
         let message = format!(

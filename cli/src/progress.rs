@@ -1,5 +1,5 @@
-//! Progress on standard error: a bar on a terminal; elsewhere a line a stage, and one now and then while it
-//! lasts.
+//! Progress on standard error: a bar on a terminal; elsewhere a line per stage, and more lines now and then
+//! during long stages.
 
 use crate::estimate::Estimate;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,9 +11,9 @@ const PARTS: u64 = 1000;
 /// A bar while its stage lasts, and once it is over.
 const GOING: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}{prefix}";
 const OVER: &str = "  {msg:36} {bar:36} {percent:>3} %  {elapsed}";
-/// A stage whose end nobody knows.
+/// A stage of unknown length.
 const OPEN: &str = "  {msg:36} {elapsed}  {prefix}";
-/// Between two lines of a stage that lasts, where there is no terminal.
+/// Time between two lines of a long stage without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows one stage after the other.
@@ -34,13 +34,13 @@ impl Progress {
         Progress { stage: None, parts: (Vec::new(), 0) }
     }
 
-    /// The stage before is over; this one begins.
+    /// Ends the previous stage and begins this one.
     pub(crate) fn begin(&mut self, stage: &str) {
         self.begin_parts(&[stage]);
     }
 
-    /// The stage before is over; what begins has these parts, as many times as wide in its share. How long
-    /// one takes says nothing of the next: each is a stage of its own.
+    /// Ends the previous stage and begins work with these parts, which have equal shares. Each part is a
+    /// stage of its own, since one part's duration says nothing about the next.
     pub(crate) fn begin_parts(&mut self, parts: &[&str]) {
         self.parts = (parts.iter().map(|&part| part.to_owned()).collect(), 0);
         self.show();
@@ -58,7 +58,7 @@ impl Progress {
         });
     }
 
-    /// The stage has come so far, from 0 to 1. A share that is no number shows as nothing done.
+    /// The stage's share done, from 0 to 1. A share that isn't a number counts as 0.
     pub(crate) fn set(&mut self, share: f64) {
         let (part, share) = part_of(share, self.parts.0.len());
         if part > self.parts.1 {
@@ -81,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// How far the stage has come, in words, where nobody knows how far that is from its end.
+    /// The stage's progress as text, for a stage of unknown length.
     pub(crate) fn tell(&mut self, words: &str) {
         match &mut self.stage {
             Some(Display::Bar { bar, .. }) => {
@@ -122,7 +122,8 @@ impl Drop for Progress {
     }
 }
 
-/// The part that a share of all of them is in, and its own share. A share that is no number counts as none.
+/// The part that a share of the whole is in, and the share of that part. A share that isn't a number counts
+/// as 0.
 fn part_of(share: f64, parts: usize) -> (usize, f64) {
     let parts = parts.max(1);
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
@@ -130,7 +131,7 @@ fn part_of(share: f64, parts: usize) -> (usize, f64) {
     (part, (share * parts as f64 - part as f64).clamp(0.0, 1.0))
 }
 
-/// What is left, in words.
+/// The remaining time as text.
 fn said(left: Duration) -> String {
     match left.as_secs() {
         seconds @ ..120 => format!(", about {seconds} s left"),
@@ -143,7 +144,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is a constant").progress_chars("█▌░")
 }
 
-/// Whole lines, so that nothing else that is said ends up in the middle of one.
+/// Prints whole lines, so that no other output ends up inside of one.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -160,7 +161,7 @@ impl Lines {
     fn new(stage: &str, now: Instant) -> Self {
         Lines { stage: stage.to_owned(), began: now, said: now, estimate: Estimate::new() }
     }
-    /// What is to be said when `share` of the stage is done `now`; mostly nothing.
+    /// The line to print when `share` of the stage is done at `now`, if one is due.
     fn at(&mut self, share: f64, now: Instant) -> Option<String> {
         let elapsed = now.duration_since(self.began);
         self.estimate.note(elapsed, share);
@@ -170,7 +171,7 @@ impl Lines {
             format!("  {stage}: {:.0} %, {seconds:.0} s{left}", share * 100.0)
         })
     }
-    /// What is to be said of a stage that has come as far as `words` say `now`; mostly nothing.
+    /// The line to print for a stage of unknown length with progress `words` at `now`, if one is due.
     fn with(&mut self, words: &str, now: Instant) -> Option<String> {
         let seconds = now.duration_since(self.began).as_secs_f64();
         self.is_due(now).then(|| format!("  {}: {seconds:.0} s, {words}", self.stage))
@@ -210,7 +211,7 @@ mod tests {
         let start = Instant::now();
         let line = Lines::new("run", start).at(0.0, start + LINE_EVERY).unwrap();
         assert_eq!(line, "  run: 0 %, 10 s");
-        // A step of which nobody knows how long it took.
+        // A step of unknown duration.
         let line = Lines::new("run", start).at(0.56, start + LINE_EVERY).unwrap();
         assert_eq!(line, "  run: 56 %, 10 s");
     }

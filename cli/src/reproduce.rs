@@ -1,4 +1,4 @@
-//! What papers measured, beside what comes out here.
+//! `aster reproduce`: the papers' measurements beside Aster's.
 
 use crate::args::{Experiment, ReproduceArgs};
 use crate::console;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// Carries an experiment out and prints it.
 ///
 /// # Errors
-/// When a tool is missing or fails, a bench does, or a picture can't be written.
+/// When a tool is missing or fails, a bench fails, or a picture can't be written.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.what != Experiment::Cosmos && (args.calibrate || !args.set.is_empty()) {
         return Err(Failure::usage("--calibrate, --set: only for cosmos"));
@@ -59,7 +59,7 @@ fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     let plan = if args.quick { plan.quick() } else { plan };
     let plan = plan.changed(changed(&plan, &args.set)?);
-    // One drive of many that can't be built is no reason to lose what the others have shown.
+    // Check all drives first, so that one that can't be built doesn't cost the results of the others.
     plan.check().map_err(|error| match args.set.is_empty() {
         true => error.into(),
         false => Failure::usage(format!("{}: {error}", set::spelt(&args.set))),
@@ -69,11 +69,11 @@ fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
     draw(args, || cosmos::figures(&report, &plan).iter().flat_map(Drawn::of_figure).collect())
 }
 
-/// The values of `--set`, which each profile of the plan takes.
+/// The values of `--set`, which apply to each profile of the plan.
 fn changed(plan: &cosmos::Plan, arguments: &[String]) -> Result<Vec<(String, toml::Value)>, Failure> {
     let values = set::values(arguments)?;
     for ((key, _), argument) in values.iter().zip(arguments) {
-        // It would say that it had been used, and change nothing.
+        // The report would list it as used, but it would change nothing.
         if ["geometry.channels", "geometry.ways", "geometry.blocks_per_lun"].contains(&key.as_str())
             || key.starts_with("restrict.")
         {
@@ -143,13 +143,13 @@ fn carried_out<R, E: Into<Failure>>(
     args: &ReproduceArgs,
     experiment: impl FnOnce(Follow<'_>) -> Result<R, E>,
 ) -> Result<R, Failure> {
-    // Before minutes of work rather than behind them.
+    // Check this before minutes of work, not after them.
     args.out.as_deref().map_or(Ok(()), make_folder)?;
     followed(experiment)
 }
 
-/// Writes an experiment's figures, if that is asked for: behind its report, which one that can't be written
-/// must not take away.
+/// Writes an experiment's figures, if requested. It runs after the report, so that the report is printed even
+/// if a figure can't be written.
 fn draw(args: &ReproduceArgs, figures: impl FnOnce() -> Result<Vec<Drawn>, Failure>) -> Result<(), Failure> {
     match &args.out {
         Some(folder) => figures()?.iter().try_for_each(|drawn| figure(folder, drawn)),
@@ -175,10 +175,10 @@ impl From<CosmosError> for Failure {
     }
 }
 
-/// What an experiment calls: the part that it is at, and the share of that part that is done.
+/// An experiment's progress callback: the current part, and the share of that part that is done.
 type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
 
-/// Carries an experiment out, showing where it is, until it ends or Ctrl-C stops it.
+/// Carries out an experiment, showing progress, until it ends or Ctrl-C stops it.
 fn followed<T, E: Into<Failure>>(experiment: impl FnOnce(Follow<'_>) -> Result<T, E>) -> Result<T, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
@@ -202,7 +202,7 @@ fn figure(folder: &Path, drawn: &Drawn) -> Result<(), Failure> {
     file.write_all(&drawn.bytes)
         .and_then(|()| file.flush())
         .map_err(|error| Failure::run(format!("{}: {error}", path.display())))?;
-    // Not on standard output, where --json is alone.
+    // Not on standard output, which has only the JSON with --json.
     console::note(&format!("wrote {}", path.display()));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Whether a run's content fits where it is kept: memory, or the disk that its image is on.
+//! Checks whether a run's content fits into memory, or on the disk of its image.
 
 use crate::failure::Failure;
 use crate::profiles::capacity;
@@ -8,11 +8,11 @@ use aster_units::Content;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What a run will keep.
+/// The room that a run needs.
 pub(crate) struct Need {
-    /// Bytes that are surely there at the end: what preconditioning fills.
+    /// Bytes that are certainly needed: those that preconditioning writes.
     pub(crate) certain: u64,
-    /// Bytes that the work writes on top, as far as that can be told.
+    /// Bytes that the work writes in addition, as far as known.
     pub(crate) written: u64,
 }
 
@@ -31,7 +31,7 @@ impl Need {
         Need { certain: filled, written: all.min(flash).saturating_sub(filled) }
     }
 
-    /// Bytes that `content` of so many bytes takes, in pages of `page_bytes`.
+    /// Bytes that `bytes` bytes take as `content`, in pages of `page_bytes`.
     fn kept(bytes: u64, content: Content, page_bytes: u64) -> u64 {
         let pages = bytes.div_ceil(page_bytes.max(1));
         match content {
@@ -41,10 +41,10 @@ impl Need {
     }
 }
 
-/// Says what is to be said about a run that will hardly fit; nothing when it will, or when nobody knows.
+/// Returns a warning for a run that may not fit; none when it fits, or when that isn't known.
 ///
 /// # Errors
-/// When it surely won't, with what to do.
+/// When it certainly doesn't fit; the message says what to do.
 pub(crate) fn check(
     need: &Need,
     content: Content,

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// Runs the work and reports it.
 ///
 /// # Errors
-/// When it can't be run, when requests failed, or when what was asked for can't be written.
+/// When it can't be run, requests failed, or an output can't be written.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     carry_out(args, None)
 }
@@ -66,9 +66,9 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
             args.monitor.as_deref(),
         ],
     )?;
-    // Everything that is read is read and checked before anything is written.
+    // Read and check all inputs before anything is written.
     let place = Place::new(&setup, args.image.as_deref())?;
-    // Only --json prints where a report comes from; to sum up a large image takes a while.
+    // Only --json prints the provenance; the checksum of a large image takes a while.
     let place = if args.json { place } else { place.without_provenance() };
     let drive = place.drive();
     let UserWork { mut work, mut notes, written_bytes } = work(args, again.as_ref(), drive)?;
@@ -127,7 +127,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         }
         _ => None,
     };
-    // One list for the terminal and for programs: what has been said before the run stands in front.
+    // One list for the terminal and for programs: warnings from before the run come first.
     let behind = report.warnings.split_off(said.len());
     report.warnings.splice(0..0, notes);
     report.warnings.extend(behind.iter().cloned());
@@ -140,13 +140,13 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     for warning in &behind {
         let help = match (warning.code, setup.precondition_percent) {
             ("reads-unmapped", None) => " (--precondition 0 fills the drive first)",
-            // These are errors, and said as such.
+            // These are errors, and are reported as errors.
             ("file-not-written" | "run-broken-off", _) => continue,
             _ => "",
         };
         console::note(&format!("{}{help}", warning.message));
     }
-    // All of what went wrong is said; the last of it ends the command.
+    // All failures are reported; the last one ends the command.
     let mut failures: Vec<Failure> = problems.into_iter().chain(printed.err()).collect();
     match compared {
         Some(Compared::Same(text) | Compared::Other(text)) => console::note(&text),
@@ -166,8 +166,8 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     said_all(failures)
 }
 
-/// Says all but the one that the command ends with: the first that is news to the user, as a closed output
-/// and an interruption are not.
+/// Reports all failures except the one that the command ends with: the first that is news to the user, which
+/// a closed output and an interruption aren't.
 ///
 /// # Errors
 /// That one, where there is any.
@@ -183,7 +183,7 @@ fn said_all(mut failures: Vec<Failure>) -> Result<(), Failure> {
     Err(last)
 }
 
-/// What went wrong behind the beginning of the work: the work itself was in order.
+/// A failure after the beginning of valid work.
 fn of_problem(args: &RunArgs, problem: WorkError) -> Failure {
     match problem {
         WorkError::Run(error) => Failure::on_image(args.image.as_deref(), error),
@@ -191,7 +191,7 @@ fn of_problem(args: &RunArgs, problem: WorkError) -> Failure {
     }
 }
 
-/// How the command line says to run.
+/// The run's setup from the command line.
 fn setup(args: &RunArgs) -> Result<Setup, Failure> {
     let Named { name, profile } =
         profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
@@ -210,7 +210,7 @@ fn setup(args: &RunArgs) -> Result<Setup, Failure> {
     })
 }
 
-/// What is to be heard of the run.
+/// The listeners that the command line asks for.
 fn watch(args: &RunArgs, which: Option<Which>) -> Result<Watch, Failure> {
     let monitor = |path: &PathBuf| {
         let modules = args.monitor_modules.chosen(args.monitor_ways)?;
@@ -256,7 +256,7 @@ fn tell(args: &RunArgs, heard: &Heard, report: &RunReport, which: Which) -> Resu
     }
 }
 
-/// What `--hardware` names.
+/// The channels that `--hardware` names.
 fn hardware(name: HardwareArg) -> Result<ChannelHardware, Failure> {
     match name {
         HardwareArg::Timed => Ok(ChannelHardware::Timed),
@@ -298,7 +298,8 @@ struct JsonExplanation<'a> {
 fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     if args.json {
         return console::json(printed).inspect_err(|failure| {
-            // A full disk, say: the figures took their time, and this much of them can still be had.
+            // After a failure such as a full disk, print the figures that are there: they took time to
+            // compute.
             if !matches!(failure, Failure::Closed) {
                 console::note(&table(std::slice::from_ref(printed.run)));
             }
@@ -323,7 +324,7 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
         console::line(&format!("{} {were} checked.", counted(checked, "block")))?;
     }
     for task in &report.tasks {
-        // Of one that never was the warnings tell.
+        // If it was never reached, there is a warning instead.
         if let Some(steady) = task.steady_state.as_ref().filter(|steady| steady.attained_s.is_some()) {
             console::line(&format!("{}.", steady.note(&task.name)))?;
         }
@@ -334,7 +335,8 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An error when requests failed, or a job fell below its least rate: how often, and the first of them.
+/// An error when requests failed, or a job was slower than its minimum rate: the number of failures, and the
+/// first one.
 ///
 /// # Errors
 /// When anything failed.
@@ -358,9 +360,9 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
 /// The work that the user named.
 struct UserWork {
     work: Work,
-    /// What is to be said about it.
+    /// Notes about it.
     notes: Vec<Warning>,
-    /// Bytes that it writes, as far as that can be told.
+    /// Bytes that it writes, as far as known.
     written_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `aster serve`: a drive that others attach to.
+//! `aster serve`: a drive to which others attach.
 
 use crate::args::ServeArgs;
 use crate::console;
@@ -23,7 +23,7 @@ use std::time::Instant;
 /// Serves a drive until it is asked to stop.
 ///
 /// # Errors
-/// When the drive can't be made or can't go on.
+/// When the drive can't be built or fails.
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let Named { name, profile } =
         profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         &[args.image.as_deref(), Some(&args.vfio_user), args.monitor_pty.as_deref()],
     )?;
     let modules = args.monitor_modules.chosen(false)?;
-    // What a host sends are bytes: tags would lose them.
+    // A host sends bytes, which a drive of tags would lose.
     let content = Some(Content::Full);
     let doubt = profiles::doubt(&FreshErrors::of(&profile)?).map(|warning| warning.message);
     let interrupt = Interrupt::listen()?;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         Ok((server, side_band))
     };
     let (mut server, side_band) = start().inspect_err(|_: &Failure| {
-        // A drive that nobody has seen yet need not stay behind.
+        // Remove a new image that was never served.
         if let Some(path) = new_image {
             let _ = std::fs::remove_file(path);
         }
@@ -76,8 +76,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = server.run(|| interrupt.asked(), show, |text| line.note(text));
     let lateness = server.lateness();
     line.end();
-    // The side band's terminal and its link go with it; the recorder would keep them as long as the drive has
-    // it.
+    // Drop the side band now with its terminal and link; otherwise they would live as long as the drive's
+    // recorder.
     drop(side_band);
     drop(recorder.detach());
     if let Some(lateness) = lateness {
@@ -87,12 +87,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         drop(server.cut_power());
         return Err(on_image(args, error));
     }
-    // Without an image nobody will see the drive again: its power may go as it is.
+    // Without an image the drive won't be used again, so it needs no shutdown.
     match &args.image {
         Some(image) => {
             let backlog = server.device().backlog().cloned();
             server.shut_down().map(drop).map_err(|error| on_image(args, error))?;
-            // With the drive goes what it had in memory: now or never.
+            // The unwritten changes are lost with the drive, so this is the last chance to write them.
             if let Some(backlog) = backlog {
                 backlog.retry();
                 check_all_written(image, &*backlog)?;
@@ -104,7 +104,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An image whose disk is still full has lost its power when it ran full, whatever the drive did since.
+/// If the disk is still full, the image is as after a loss of power at the moment when the disk ran full,
+/// whatever the drive did since.
 fn check_all_written(image: &Path, backlog: &dyn Backlog) -> Result<(), Failure> {
     let (reason, what_to_do) = match (backlog.fault(), backlog.no_room()) {
         (Some(fault), _) => (fault, "look after the disk before it is served again"),
@@ -150,7 +151,7 @@ impl Line {
         });
         Line { bar, json, began: Instant::now() }
     }
-    /// Something that a person should know, and a program that reads the status as well.
+    /// A message for people, and for programs that read the status.
     fn note(&self, text: &str) {
         if self.json {
             let notice = JsonNotice { seconds: self.began.elapsed().as_secs_f64(), notice: text };
@@ -163,7 +164,7 @@ impl Line {
     }
     fn show(&self, status: &Status) {
         if self.json {
-            // A reader that has gone is no reason to take the drive away from its host.
+            // The drive keeps serving its host even if the reader of the status has gone.
             let _ = console::json_line(&JsonStatus::from(status));
         } else if let Some(bar) = &self.bar {
             bar.set_message(text(status));
@@ -183,7 +184,7 @@ fn late(lateness: &Lateness) -> String {
     format!("{} (p50), {} (p99)", duration(lateness.p50_us), duration(lateness.p99_us))
 }
 
-/// A time in the unit in which it is read.
+/// A time in a readable unit.
 fn duration(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} µs"),

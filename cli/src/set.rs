@@ -40,7 +40,7 @@ impl Override {
         self.path.join(".")
     }
 
-    /// Puts the value in its place, in a new table if need be.
+    /// Sets the value, in a new table if necessary.
     fn apply(&self, profile: &mut Table) -> Result<(), Failure> {
         let Some((last, tables)) = self.path.split_last() else { return Ok(()) };
         let mut table = profile;
@@ -77,10 +77,10 @@ fn value_of(text: &str) -> Option<Value> {
     }
 }
 
-/// `text` with the shipped package `part` in the place of its own, and of what its geometry says of that.
+/// `text` with its package, and the package's keys of its geometry, replaced by the shipped package `part`.
 ///
 /// # Errors
-/// When the text is no TOML.
+/// When the text isn't valid TOML.
 pub(crate) fn with_package(name: &str, text: &str, part: &str) -> Result<String, Failure> {
     let fail = |error: &dyn std::fmt::Display| Failure::usage(format!("{name}: {error}"));
     let mut table: Table = toml::from_str(text).map_err(|error| fail(&error))?;
@@ -108,10 +108,10 @@ pub(crate) fn spelt(arguments: &[String]) -> String {
     spelt.join(" ")
 }
 
-/// Parses the profile `text`, which errors call `name`, with `arguments` put in place.
+/// Parses the profile `text`, which errors call `name`, with `arguments` applied.
 ///
-/// The text must stand on its own: an error in it is told with its line. After that only the overrides can be
-/// wrong, and the error names the one at fault.
+/// The text is checked without overrides first, so that an error in it has its line. After that only the
+/// overrides can be wrong, and the error names the one at fault.
 ///
 /// # Errors
 /// What is wrong with the text or an argument.
@@ -130,14 +130,14 @@ pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result
     Profile::parse(name, &text).map_err(|error| blame(&overrides, &profile, error))
 }
 
-/// Says an error of the changed profile in terms of the arguments that changed it.
+/// Turns an error of the changed profile into one that names the argument at fault.
 fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Failure {
     let at_fault = |o: &&Override| {
         let key = o.key();
-        // An unknown table is told by its own name.
+        // An error about an unknown table has the table's own name.
         error.key.as_deref().is_some_and(|k| k == key || key.starts_with(&format!("{k}.")))
     };
-    // Of several for the same key the last counts.
+    // If several override the same key, the last one counts.
     if let Some(change) = overrides.iter().rev().find(at_fault) {
         let reason = match elsewhere(&change.path, profile, &error.reason) {
             Some(key) => format!("unknown key; did you mean '{key}'?"),
@@ -150,11 +150,11 @@ fn blame(overrides: &[Override], profile: &Profile, error: ProfileError) -> Fail
     Failure::usage(format!("{}: {key}{}", all.join(" "), error.reason))
 }
 
-/// Edits between what was written and what was meant, at most.
+/// The most edits for a suggestion.
 const EDITS_MAX: usize = 2;
 
-/// The key of another table that is named as the unknown one of `path` is, or nearly so; `None` when `reason`
-/// says of another mistake, or names one of the same table.
+/// A key of another table with the same or nearly the same name as the unknown key at `path`; `None` when
+/// `reason` is about another mistake, or suggests a key of the same table.
 fn elsewhere(path: &[String], profile: &Profile, reason: &str) -> Option<String> {
     if !reason.starts_with("unknown key") || reason.contains("did you mean") {
         return None;
@@ -164,7 +164,7 @@ fn elsewhere(path: &[String], profile: &Profile, reason: &str) -> Option<String>
     let wanted = path.last()?;
     let edits = |key: &String| strsim::damerau_levenshtein(wanted, key.rsplit('.').next().unwrap_or(key));
     let near = keys.into_iter().map(|key| (edits(&key), key)).filter(|(edits, _)| *edits <= EDITS_MAX);
-    // Short words are near to everything.
+    // Short words are similar to everything.
     let near = near.filter(|(edits, _)| 3 * edits < wanted.len());
     near.min().map(|(_, key)| key)
 }

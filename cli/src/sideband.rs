@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time;
 
-/// Samples are taken when the server tells its status, once a second of the wall's: the drive's own time may
-/// go at another pace.
+/// Samples are taken with the server's status, once per second of wall-clock time: the drive's own time may
+/// pass at another rate. So the monitor's own interval never ends.
 const NEVER: Duration = Duration::from_secs(10_000_000);
 
 type Sink = Box<dyn FnMut(&[TableEntry], Sample<'_>)>;
@@ -40,7 +40,7 @@ pub(crate) struct SideBand {
 pub(crate) struct Wanted<'a> {
     /// A link to the pseudo-terminal.
     pub(crate) pty: Option<&'a Path>,
-    /// Where Prometheus asks.
+    /// The address for Prometheus.
     pub(crate) prometheus: Option<SocketAddr>,
     /// Whether hosts fetch samples.
     pub(crate) log: bool,
@@ -48,10 +48,10 @@ pub(crate) struct Wanted<'a> {
 
 impl SideBand {
     /// Lets `modules` listen to `device` by its `recorder`, and serves what is `wanted`; `None` when that is
-    /// nothing. Gives what a person should know.
+    /// nothing. Also returns messages for people.
     ///
     /// # Errors
-    /// When a terminal or an address can't be had.
+    /// When the terminal or the address isn't available.
     pub(crate) fn open(
         wanted: Wanted<'_>,
         modules: &[ShippedModule],
@@ -104,8 +104,8 @@ impl SideBand {
         Ok(Some((SideBand { monitor, page, metrics }, notes)))
     }
 
-    /// A status of the server: takes a sample, and brings Prometheus's page up to date. Where the drive's
-    /// time has not moved there is nothing to sample.
+    /// A status of the server: takes a sample, and brings Prometheus's page up to date. If the drive's time
+    /// has not moved, there is no sample.
     pub(crate) fn show(&self, status: &Status) {
         self.metrics.borrow_mut().gauges.clear();
         self.monitor.borrow_mut().sample_now(status.simulated);
@@ -117,13 +117,14 @@ impl SideBand {
     }
 }
 
-/// A pseudo-terminal: what stands for the board's UART.
+/// A pseudo-terminal in the role of the board's UART.
 struct Pty {
     controller: File,
-    /// Open as long as the drive is: without it the controller's end is gone when the last reader has closed.
+    /// Kept open as long as the drive: otherwise the controller's end would fail after the last reader has
+    /// closed.
     _terminal: File,
     link: PathBuf,
-    /// A line was cut short: its end is still to be sent.
+    /// A line was sent only in part: a line end must follow.
     torn: bool,
 }
 
@@ -143,10 +144,10 @@ impl Pty {
         // As a serial line: no echo, nothing translated.
         settings.make_raw();
         tcsetattr(&terminal, OptionalActions::Now, &settings)?;
-        // Nobody need read it, and the drive doesn't wait (C48).
+        // The drive doesn't wait for readers (C48).
         fcntl_setfl(&controller, OFlags::NONBLOCK)?;
         match std::fs::read_link(link) {
-            // What an earlier drive that was killed has left.
+            // A link left by an earlier server that was killed.
             Ok(old) if old.starts_with("/dev/pts") => std::fs::remove_file(link)?,
             _ => {}
         }
@@ -164,7 +165,7 @@ impl Pty {
     fn send(&mut self, entries: &[TableEntry], sample: Sample<'_>) {
         let line = serde_json::to_string(&object(entries, sample)).expect("numbers are JSON");
         let text = format!("{}{line}\n", if self.torn { "\n" } else { "" });
-        // When the line is full, and whatever else is wrong with it, the drive goes on.
+        // On a full line or any other error the drive continues.
         if let Ok(sent) = self.controller.write(text.as_bytes()) {
             self.torn = sent < text.len() && (sent > 0 || self.torn);
         }
@@ -173,7 +174,7 @@ impl Pty {
 
 impl Drop for Pty {
     fn drop(&mut self) {
-        // It leads nowhere now; if it can't be removed, it is told of when the next drive wants it.
+        // The link is dangling now. If it can't be removed, the next drive that wants it reports that.
         let _ = std::fs::remove_file(&self.link);
     }
 }
@@ -230,8 +231,7 @@ fn gauge(out: &mut String, name: &str, help: &str, value: f64) {
 struct Metrics {
     /// Of this sample alone.
     gauges: String,
-    /// True until the next, whenever that is: a counter that is gone for a while has lost its past for
-    /// Prometheus.
+    /// Kept until the next sample: if a counter disappeared for a while, Prometheus would lose its history.
     counters: String,
 }
 
@@ -290,7 +290,7 @@ fn refusal(error: &io::Error) -> String {
     }
 }
 
-/// Answers whoever asks at `address` with the page, on a thread of its own.
+/// Answers requests at `address` with the page, on its own thread.
 fn listen(address: SocketAddr) -> io::Result<(Arc<Mutex<String>>, SocketAddr)> {
     let listener = TcpListener::bind(address)?;
     let bound = listener.local_addr()?;
@@ -298,7 +298,7 @@ fn listen(address: SocketAddr) -> io::Result<(Arc<Mutex<String>>, SocketAddr)> {
     let shared = Arc::clone(&page);
     thread::Builder::new().name("prometheus".into()).spawn(move || {
         for client in listener.incoming().flatten() {
-            // A client that goes away or says nothing is its own affair.
+            // Errors of one client don't matter to the others.
             let _ = answer(client, &shared);
         }
     })?;
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!((lines[5], lines[8]), ("aster_active_ways 2.5", "aster_sampled_simulated_seconds 1.5"));
     }
 
-    /// Prometheus asks every 15 s; what a sample counted in between is still told when the drive's time
+    /// Prometheus polls every 15 s; what a sample counted in between is still reported while the drive's time
     /// stands still.
     #[test]
     fn where_there_is_no_sample_counters_stay_and_gauges_go() {
@@ -510,7 +510,7 @@ mod tests {
         let mut reader = io::BufRead::lines(io::BufReader::new(File::open(&link).unwrap()));
         let line: serde_json::Value = serde_json::from_str(&reader.next().unwrap().unwrap()).unwrap();
         assert_eq!((&line["waf"], &line["until_us"]), (&2.0.into(), &1_500_000.0.into()));
-        // Nobody reads: the drive goes on.
+        // Without a reader the drive continues.
         (0..10_000).for_each(|_| pty.send(&entries, sample(&[3.0])));
         let line: serde_json::Value = serde_json::from_str(&reader.next().unwrap().unwrap()).unwrap();
         assert_eq!(line["waf"], 3.0);

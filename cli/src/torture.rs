@@ -1,4 +1,4 @@
-//! `aster torture`: drives whose power goes at any moment.
+//! `aster torture`: drives that lose power at any moment.
 
 mod children;
 
@@ -14,14 +14,14 @@ use children::Children;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Tortures drives and reports what they have seen.
+/// Tortures drives and reports the results.
 ///
 /// # Errors
-/// When a drive has lost something, or can't be made.
+/// When a drive has lost data, or can't be built.
 pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let Named { name, profile } = profiles::find(&args.profile, &args.set)?;
     let content = args.content.map(Into::into);
-    // A profile that makes no drive is a mistake of the command line, and no drive's failure.
+    // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
     aster_device::namespace(&profile, content, None)?;
     let only = (!args.case.rounds.is_empty()).then(|| Case {
         seed: args.seed,
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
     let plan = Plan { name, seed: args.seed, cuts, only };
 
     let interrupt = Interrupt::listen()?;
-    // Nor is one of which a new drive doesn't come up, as for want of good blocks.
+    // Nor is a profile whose new drive doesn't come up, for example for lack of good blocks.
     profiles::boot_new(&args.profile, &plan.name, &profile, content, &interrupt)?;
     let began = Instant::now();
     let limit = args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
@@ -82,14 +82,14 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         ))),
         None if interrupt.asked() => Err(Failure::Interrupted),
         None => match report.ended {
-            // Neither a drive's failure nor a good end.
+            // This is neither a drive's failure nor a success.
             Some(how) => Err(Failure::InterruptedEarly(how)),
             None => Ok(()),
         },
     }
 }
 
-/// The arguments that say which drive is tortured.
+/// The arguments that describe the drive.
 fn victim(args: &TortureArgs) -> Vec<String> {
     let mut arguments = vec![args.profile.display().to_string()];
     for set in &args.set {
@@ -103,7 +103,7 @@ fn victim(args: &TortureArgs) -> Vec<String> {
     arguments
 }
 
-/// Arguments as they are given to a shell.
+/// Arguments quoted for a shell.
 fn quoted(arguments: impl IntoIterator<Item = String>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+%@".contains(c);
     let quote = |word: String| match word.chars().all(is_plain) && !word.is_empty() {

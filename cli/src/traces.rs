@@ -1,5 +1,5 @@
-//! A trace that the user named, read once before the drive is powered on: a line that can't be read ends the
-//! run before it has begun, and what will be left out is said.
+//! A trace that the user named, read once before the drive is powered on: an invalid line ends the run before
+//! it begins, and notes say which requests will be left out.
 
 use crate::args::{LoopArg, ReplayArgs};
 use crate::failure::Failure;
@@ -12,19 +12,19 @@ use aster_lab::warning::Warning;
 use aster_lab::words::counted;
 use std::path::Path;
 
-/// What stands for all devices.
+/// The name for all devices.
 const ALL_DEVICES: &str = "all";
 
 /// A trace as work.
 pub(crate) struct Traced {
     pub(crate) work: Work,
-    /// What is to be said about it.
+    /// Notes about it.
     pub(crate) notes: Vec<Warning>,
     /// Bytes that it writes.
     pub(crate) written_bytes: u64,
 }
 
-/// Reads the whole of the trace at `path` as it will be replayed on `drive`.
+/// Reads the whole trace at `path` as it will be replayed on `drive`.
 ///
 /// # Errors
 /// When the options contradict each other, or the trace can't be replayed.
@@ -75,7 +75,7 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
     })
 }
 
-/// Devices of a trace that a note tells of at most, each by itself.
+/// The most devices of a trace that a note lists.
 const TOLD_MAX: usize = 20;
 
 /// The requests to devices that are not replayed, and their verb.

@@ -1,11 +1,11 @@
-//! Which part of a run goes into `--events`, `--perfetto` and explanations.
+//! The part of a run that goes into `--events`, `--perfetto` and explanations.
 
 use crate::failure::Failure;
 use aster_lab::watch::WindowOptions;
 use aster_units::Duration;
 use clap::Args;
 
-/// Most commands that are kept to choose the slowest of.
+/// The most commands for `--slowest`.
 const SLOWEST_MAX: i64 = 1000;
 
 #[derive(Args, Clone, Debug)]
@@ -24,10 +24,10 @@ pub(crate) struct WindowArgs {
 }
 
 impl WindowArgs {
-    /// Whether there is a time that they leave, and something that they choose of.
+    /// Checks that the window isn't empty, and that an output uses it.
     ///
     /// # Errors
-    /// Names the option that means nothing.
+    /// Names the option without effect.
     pub(crate) fn check(&self, to_files: bool, explains_any: bool) -> Result<(), Failure> {
         if let (Some(from), Some(until)) = (self.from, self.until)
             && until <= from

@@ -12,7 +12,7 @@ const TOP: &str = "aster_channel";
 /// One controller's share of an FPGA.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Area {
-    /// Whose.
+    /// Its name.
     pub controller: &'static str,
     /// Look-up tables, those used as memory included.
     pub lut: u64,
@@ -29,18 +29,18 @@ pub const TABLE_III: [Area; 3] = [
     Area { controller: "asynchronous", lut: 3_909, ff: 3_745, bram: 8.0 },
 ];
 
-/// What yosys made of our controller, and the paper's columns.
+/// yosys' result for our controller, and the paper's columns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AreaReport {
     /// Ours, with eight ways.
     pub ours: Area,
-    /// Of ours, look-up tables used as memory.
+    /// Our look-up tables that are used as memory.
     pub lut_memory: u64,
     /// The paper's.
     pub table_iii: [Area; 3],
-    /// What ours consists of, by the names of Xilinx's cells.
+    /// Our cells, by Xilinx's names.
     pub cells: BTreeMap<String, u64>,
-    /// What synthesised ours.
+    /// The tool that synthesised ours.
     pub tool: String,
 }
 
@@ -74,7 +74,7 @@ pub fn babol_area(rtl: &Path) -> Result<AreaReport, AreaError> {
     let version = yosys(Path::new("."), &["-V"])?;
     let mut files = Vec::new();
     collect(rtl, &rtl.join("channel/channel.f"), &mut files)?;
-    // yosys runs in `rtl`: its scripts have no way to write a folder of headers whose name holds a blank.
+    // yosys runs in `rtl`: its scripts can't quote an include folder with a blank in its name.
     let quoted: Vec<String> = files.iter().map(|file| format!("\"{}\"", file.display())).collect();
     let script = format!(
         "read_verilog -sv -Iinclude {}; synth_xilinx -flatten -top {TOP}; tee -q -o /dev/stdout stat -json",
@@ -84,7 +84,7 @@ pub fn babol_area(rtl: &Path) -> Result<AreaReport, AreaError> {
     report(&text, version.trim()).ok_or(AreaError::Yosys(text))
 }
 
-/// What a list names, those of the lists that it names first, each file once, as written: from `rtl`.
+/// The files of a list, those of included lists first, each file once, with paths relative to `rtl`.
 fn collect(rtl: &Path, list: &Path, files: &mut Vec<PathBuf>) -> Result<(), AreaError> {
     let text = std::fs::read_to_string(list)
         .map_err(|error| AreaError::Sources { path: list.to_path_buf(), error })?;

@@ -26,26 +26,26 @@ pub struct Setup {
     pub luns: u8,
     /// Requests in flight.
     pub depth: u16,
-    /// How pages are kept; the profile's way when absent.
+    /// How pages keep their content; as in the profile when absent.
     pub content: Option<Content>,
-    /// Hours that pass for the cells between what is programmed and what is measured.
+    /// Hours by which the cells age between programming and measurement.
     pub age_hours: u32,
     /// The row of the package's level table that reads use (READ RETRY); a fresh part's when absent.
     pub read_level: Option<u8>,
-    /// What is injected.
+    /// The injected requests.
     pub work: BenchWork,
 }
 
 /// A part of the measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BenchStage {
-    /// What reads will read is programmed.
+    /// Programs the pages that reads will read.
     Prepare,
     /// The work.
     Measure,
 }
 
-/// What a measurement found.
+/// A measurement's results.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct ChannelReport {
     /// The profile.
@@ -54,7 +54,7 @@ pub struct ChannelReport {
     pub controller: &'static str,
     /// LUNs on the channel.
     pub luns: u8,
-    /// 10⁶ transfers a second that the bus makes at most.
+    /// The bus rate in 10⁶ transfers per second.
     pub mt_per_s: f64,
     /// `read`, `program`, `erase`, `mixed`, or a flash operation such as `read-cache`.
     pub operation: &'static str,
@@ -62,50 +62,48 @@ pub struct ChannelReport {
     pub pattern: &'static str,
     /// Requests in flight.
     pub depth: u16,
-    /// Each kind of request by itself.
+    /// A report for each kind of request.
     pub kinds: Vec<KindReport>,
-    /// The row of the level table that was read at; absent unless it was chosen.
+    /// The row of the level table that reads used; absent unless it was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_level: Option<u8>,
     /// Bits that the code corrected.
     pub corrected_bits: u64,
     /// Reads with more errors than the code corrects.
     pub uncorrectable_reads: u64,
-    /// Requests that failed or brought wrong content.
+    /// Requests that failed or returned wrong content.
     pub failures: u64,
-    /// The first of them in words.
+    /// The first of them as text.
     pub first_failure: Option<String>,
-    /// Operations a simulated second, erases before programs not counted; absent when no simulated time
-    /// passed.
+    /// Operations per simulated second, without erases before programs; absent when no simulated time passed.
     pub iops: Option<f64>,
     /// Share of the time that the channel was owned; absent when no simulated time passed.
     pub channel_utilisation: Option<f64>,
     /// Transactions on the bus.
     pub transactions: u64,
-    /// Control words by what they ask for; absent unless the controller is asynchronous.
+    /// Control words by kind; absent unless the controller is asynchronous.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_words: Option<BTreeMap<&'static str, u64>>,
-    /// Operations a second of a bus that does nothing but strobe the bytes that must move; absent when none
-    /// must.
+    /// Operations per second of a bus that only strobes the bytes that must move; absent when none must.
     pub bus_limit_iops: Option<f64>,
-    /// The same in 10⁶ data bytes a second.
+    /// The same in 10⁶ data bytes per second.
     pub bus_limit_mb_per_s: Option<f64>,
-    /// Operations a second of LUNs that do nothing but work and move their own bytes.
+    /// Operations per second of LUNs whose arrays are always at work or moving their own bytes.
     pub array_limit_iops: f64,
     /// Percentage reached of the lower of the two limits; absent when no simulated time passed.
     pub limit_percent: Option<f64>,
     /// Simulated seconds that it took.
     pub simulated_s: f64,
-    /// Seconds of the wall clock that it took.
+    /// Wall-clock seconds that it took.
     pub wall_s: f64,
 }
 
-/// Runs a measurement. `progress` is told how far each stage is, and stops the measurement with `false`;
-/// `begins` is called with the bench when it is prepared, and `follows` after every request with their
-/// number.
+/// Runs a measurement. It calls `progress` with each stage's share done, which stops the measurement by
+/// `false`; `begins` with the prepared bench; and `follows` after every request with the number of requests
+/// so far.
 ///
 /// # Errors
-/// When there can't be such a bench. Failing requests are in the report instead.
+/// When the bench can't be built. Failed requests are in the report instead.
 pub fn run(
     setup: &Setup,
     recorder: &Recorder,
@@ -182,8 +180,7 @@ impl Tally {
         }
     }
 
-    /// Operations that were asked for: without the erases before programs, and the reads that a suspended one
-    /// lets through.
+    /// The requested operations: without erases before programs, and without the reads during a suspend.
     fn asked(&self, operation: BenchOperation) -> u64 {
         let [reads, programs, erases] = [0, 1, 2].map(|kind: usize| self.kinds[kind].0);
         let own = match operation {
@@ -267,7 +264,7 @@ fn report(
     }
 }
 
-/// How a controller is called in profiles and reports.
+/// A controller's name in profiles and reports.
 pub fn controller_name(controller: ControllerName) -> &'static str {
     match controller {
         ControllerName::Software => "software",

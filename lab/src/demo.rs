@@ -1,4 +1,4 @@
-//! The main job: a file tree through a whole drive and back, then the four classic workloads.
+//! `aster demo`: a file tree through a whole drive and back, then the four classic workloads.
 
 use crate::measure::{Progress, drive_of, measure};
 use crate::report::RunReport;
@@ -20,25 +20,24 @@ use std::path::{Path, PathBuf};
 
 /// The drive of the demo.
 pub const PROFILE: &str = "cosmos-plus";
-/// Blocks of each LUN that it uses (C31): 64 GiB, its over-provisioning, and what the firmware keeps for
-/// itself.
+/// Blocks of each LUN that it uses (C31): 64 GiB, its over-provisioning, and the firmware's own blocks.
 pub const BLOCKS_PER_LUN: u32 = 288;
-/// What it exports at least.
+/// The least capacity that it exports.
 pub const EXPORTED_BYTES: u64 = 64 << 30;
 
 /// Bytes of one command of the copy.
 const COPY_BYTES: usize = 128 << 10;
 
-/// What was copied through the drive.
+/// The result of the copy through the drive.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct CopyReport {
     /// Files in the tree.
     pub files: usize,
     /// Bytes of the tar stream.
     pub bytes: u64,
-    /// Checksum of what went in (SHA-256).
+    /// Checksum of the written bytes (SHA-256).
     pub written_sha256: String,
-    /// Checksum of what came back after the drive was rebuilt from its image.
+    /// Checksum of the bytes read after the drive was rebuilt from its image.
     pub read_sha256: String,
     /// Simulated seconds from power-on of the fresh drive to its clean shutdown.
     pub write_simulated_s: f64,
@@ -53,7 +52,7 @@ impl CopyReport {
     }
 }
 
-/// Everything that the demo found.
+/// The demo's results.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct DemoReport {
     /// The profile.
@@ -66,7 +65,7 @@ pub struct DemoReport {
     pub runs: Vec<RunReport>,
 }
 
-/// What went wrong.
+/// Why the demo failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// The shipped profile.
@@ -92,7 +91,7 @@ pub enum DemoError {
     Tree {
         /// Where.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -115,7 +114,7 @@ pub fn make_image(file: &File) -> Result<(), DemoError> {
     Ok(aster_run_virtual::make_image(file, &profile()?, Some(Content::Full))?)
 }
 
-/// Commands outstanding at most; the demo's jobs ask for less.
+/// The most commands in flight; the demo's jobs need fewer.
 const DEPTH_MAX: u16 = 255;
 
 fn config(profile: &Profile) -> Config {
@@ -128,8 +127,8 @@ fn config(profile: &Profile) -> Config {
 }
 
 /// Copies the tree below `root` as a tar stream to a fresh drive on the image at `image`, shuts it down,
-/// rebuilds the drive from the image alone, reads everything back and compares. Stopped half-way it shuts the
-/// drive down all the same.
+/// rebuilds the drive from the image alone, reads everything back and compares. If it is stopped half-way, it
+/// still shuts the drive down.
 ///
 /// # Errors
 /// When the tree or the image can't be used, the drive fails, or `progress` stops it.
@@ -140,7 +139,7 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
     let recorder = Recorder::default();
     let power_on = || -> Result<Machine, DemoError> {
         let media = open_image(image, &profile, Some(Content::Full))?;
-        // Where there is no room for it, the next use keeps it.
+        // If there is no room for the profile, the next use stores it.
         let _no_room = keep_profile(image, PROFILE, &profile)?;
         let config = config(&profile);
         let machine = Machine::power_on(PROFILE, &profile, Some(Content::Full), media, &recorder, config)?;
@@ -164,7 +163,7 @@ pub fn copy_tree(root: &Path, image: &Path, progress: Progress<'_>) -> Result<Co
         }
     }
     let write_simulated_s = machine.now().as_picos() as f64 / 1e12;
-    // Nothing of this machine is kept: the next drive comes from profile, NAND image and NVRAM alone.
+    // Drop all state of this machine: the next drive is built from profile, NAND image and NVRAM alone.
     drop(machine.shut_down()?);
 
     let machine = power_on()?;
@@ -208,8 +207,8 @@ fn stopped(machine: Machine) -> Result<CopyReport, DemoError> {
 const WAVE_BLOCKS: u32 = 24;
 
 /// Runs one way of one channel of the demo's drive, with real bytes, through a fill and random overwrites, so
-/// that pages are programmed, read and erased. `prepare` sees the machine after the fill. `done` is asked now
-/// and then whether enough was seen.
+/// that pages are programmed, read and erased. `prepare` sees the machine after the fill. It calls `done` now
+/// and then, which returns true when enough was recorded.
 ///
 /// # Errors
 /// When the drive fails.
@@ -237,7 +236,7 @@ pub fn run_for_wave(prepare: impl FnOnce(&Machine), mut done: impl FnMut() -> bo
     let mut contents = Contents::unversioned(drive, 1);
     let mut prepare = Some(prepare);
     for job in precondition(drive.bytes, &how) {
-        // The drive's own first reads, of factory marks, are over when the fill is.
+        // After the fill the drive's own first reads, of factory marks, are over.
         if job.access == Access::Random
             && let Some(prepare) = prepare.take()
         {
@@ -251,11 +250,10 @@ pub fn run_for_wave(prepare: impl FnOnce(&Machine), mut done: impl FnMut() -> bo
     Ok(())
 }
 
-/// Overwritten at random after the fill, in percent of the drive, so that what follows meets garbage
-/// collection.
+/// Random overwrites after the fill, in percent of the drive, so that the workloads meet garbage collection.
 const OVERWRITE_PERCENT: u32 = 30;
 
-/// The four workloads of the demo, with the requests that each is measured over.
+/// The four workloads of the demo, with their numbers of requests.
 fn workloads() -> Vec<Job> {
     let job = |name: &str, access, mix, block: u32, queue_depth, requests| Job {
         name: name.into(),
@@ -277,7 +275,8 @@ fn workloads() -> Vec<Job> {
     ]
 }
 
-/// Runs the four workloads on a preconditioned drive that keeps fingerprints. `stage` is told what begins.
+/// Runs the four workloads on a preconditioned drive that keeps fingerprints. Calls `stage` with the name of
+/// each stage.
 ///
 /// # Errors
 /// When the drive fails, or `progress` stops it.

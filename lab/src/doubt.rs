@@ -1,15 +1,14 @@
-//! What is to be said of the figures of a run: what casts doubt on them, and what became of what the work
-//! asked for.
+//! Warnings about the figures of a run: reasons to doubt them, and requests of the work that had no effect.
 
 use crate::lateness::LatenessReport;
 use crate::report::{DriveReport, TaskReport, thousands};
 use crate::warning::Warning;
 
-/// Share of the pages read from which on those that hold nothing are told: they cost no flash, and 1 % of
-/// them are what a 99th percentile stands on.
+/// If this share of the pages read was never written, there is a warning: such reads don't touch flash, and
+/// 1 % of them affects the 99th percentile.
 pub const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
-/// Everything that is to be said of a run, in the order of importance.
+/// All warnings of a run, by importance.
 pub(crate) fn of_run(drive: &DriveReport, tasks: &[TaskReport], interrupted: bool) -> Vec<Warning> {
     let late = tasks.iter().filter_map(|task| late(task.lateness.as_ref()?, &task.name));
     let slipped = tasks.iter().filter_map(|task| Some(slipped(task.slipped_s?, &task.name)));
@@ -50,8 +49,7 @@ fn slipped(seconds: f64, task: &str) -> Warning {
     Warning::new("slipped", message).of_task(task).with([("slipped_s", seconds)])
 }
 
-/// Writes of which none has reached flash: of the whole run, or of the first task by itself of which that is
-/// true.
+/// A warning when no write has reached flash: in the whole run, or in the first such task.
 fn of_writes(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
     let by_task = || tasks.iter().find_map(|task| buffered(task.drive.as_ref()?, Some(&task.name)));
     buffered(drive, None).or_else(by_task)
@@ -69,7 +67,8 @@ fn buffered(drive: &DriveReport, task: Option<&str>) -> Option<Warning> {
     })
 }
 
-/// Reads of what holds nothing: of the whole run, or of the first task by itself of which so many are.
+/// A warning about reads of pages that were never written: in the whole run, or in the first task with too
+/// many.
 fn of_reads(drive: &DriveReport, tasks: &[TaskReport]) -> Option<Warning> {
     let by_task = || {
         let told = |task: &TaskReport| unmapped(task.drive.as_ref()?, Some(&task.name));
@@ -93,7 +92,7 @@ fn unmapped(drive: &DriveReport, task: Option<&str>) -> Option<Warning> {
             "{} of the {} pages that were read{of} ({:.1} %) {hold}",
             thousands(nothing as f64),
             thousands(read as f64),
-            // Never 100 where some do hold something.
+            // Never 100 if some pages were written.
             (share * 100.0).min(99.9)
         ),
     };

@@ -1,4 +1,4 @@
-//! Latencies of a phase, by kind of request, and what the drive had done when each wave of tasks began.
+//! Latencies of a run by kind of request, and the drive's statistics at the beginning of each wave of tasks.
 
 use crate::lateness::{LatenessCount, LatenessReport};
 use crate::report::{Bucket, LatencyReport};
@@ -9,14 +9,14 @@ use aster_workload::runner::{Arrived, LatencySink, Statistics};
 use hdrhistogram::Histogram;
 use std::rc::Rc;
 
-/// Longest latency that is told apart, in nanoseconds: 1,000 s.
+/// The longest latency that is recorded exactly, in nanoseconds: 1,000 s.
 const HIGHEST_NS: u64 = 1_000_000_000_000;
 
 /// The beginning of a wave.
 pub(crate) struct WaveStart {
     pub(crate) wave: u32,
     pub(crate) at: Instant,
-    /// What the drive had done by then.
+    /// The drive's statistics at that time.
     pub(crate) stats: DriveStats,
 }
 
@@ -66,7 +66,7 @@ impl Spread {
     /// `None` when there were no requests.
     pub(crate) fn report(&self) -> Option<LatencyReport> {
         let (min_us, max_us) = (self.shortest.as_micros_f64(), self.longest.as_micros_f64());
-        // A quantile stands for its bin, which may reach beyond what there was.
+        // A quantile is the end of its bin, which may lie beyond the largest value.
         let us = |q| (self.histogram.value_at_quantile(q) as f64 / 1e3).clamp(min_us, max_us);
         (!self.histogram.is_empty()).then(|| LatencyReport {
             min_us,
@@ -80,12 +80,12 @@ impl Spread {
     }
 }
 
-/// A spread a task and kind, and the waves.
+/// A spread per task and kind, and the waves.
 pub(crate) struct Latencies {
     /// By kind in the order of [`Statistics::KINDS`]; most tasks have one or two of them, so one is made at
     /// its first request.
     spreads: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
-    /// The same from the recorded times of arrival, of tasks that have such, and how late they went.
+    /// The same from the recorded times of arrival, for tasks that have them, and their lateness.
     from_arrival: Vec<[Option<Spread>; Statistics::KINDS.len()]>,
     lateness: Vec<Option<LatenessCount>>,
     device: Rc<Device>,
@@ -112,7 +112,7 @@ impl Latencies {
     pub(crate) fn since_arrival(&self, task: usize, kind: RequestKind) -> Option<&Spread> {
         self.from_arrival[task][Statistics::index(kind)].as_ref()
     }
-    /// How late a task's requests went; `None` when none was to go at a time of its own.
+    /// How late a task's requests were issued; `None` when none had a time of its own.
     pub(crate) fn lateness(&self, task: usize) -> Option<LatenessReport> {
         self.lateness[task].as_ref().map(LatenessCount::report)
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn histograms_merge_without_loss() {
         let [mut a, mut b, mut both] = [(); 3].map(|()| Spread::default());
-        // From 0 to beyond the longest that is told apart; some in both.
+        // From 0 to beyond the longest that is recorded exactly; some in both.
         for nanos in [0, 1, 2047, 2048, 2049, 1_234_567, 999_999_999_999, 2_000_000_000_000] {
             a.record(Duration::from_nanos(nanos));
             both.record(Duration::from_nanos(nanos));

@@ -1,4 +1,4 @@
-//! How late the requests of a trace went that is replayed by the clock.
+//! Lateness of the requests of a trace that is replayed at recorded times.
 
 use aster_units::Duration;
 use aster_workload::runner::Arrived;
@@ -8,34 +8,34 @@ use serde::Serialize;
 /// Lateness of a trace's requests: from their recorded time of arrival to their issue.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LatenessReport {
-    /// Requests that were to go at a time of their own. Flushes, which go behind all that is before them, are
-    /// counted apart.
+    /// Requests with a time of their own. Flushes, which wait for everything before them, are counted
+    /// separately.
     pub requests: u64,
-    /// Those that went later.
+    /// Those that were issued later.
     pub late: u64,
-    /// Of those, the ones that waited for room in the queue, or came behind one that did.
+    /// Late requests that waited for room in the queue, or came after one that did.
     pub late_for_depth: u64,
-    /// Those that waited for a flush, or came behind one that did.
+    /// Late requests that waited for a flush, or came after one that did.
     pub late_for_flush: u64,
-    /// Flushes that were to go at a time of their own.
+    /// Flushes with a time of their own.
     pub flushes: u64,
-    /// Those that went later, because something before them was still in flight.
+    /// Flushes that were issued later, because a request before them was still in flight.
     pub flushes_late: u64,
-    /// Their share.
+    /// Share of late requests.
     pub late_share: f64,
     /// Mean over all requests, those in time included.
     pub mean_us: f64,
-    /// Of the latest.
+    /// Largest lateness.
     pub max_us: f64,
     /// When the latest arrived, in simulated seconds from the beginning.
     pub max_at_s: f64,
     /// When the first late one arrived; absent when none was.
     pub first_at_s: Option<f64>,
-    /// When the last request arrived: as long as the replay was to take.
+    /// When the last request arrived: how long the replay should have taken.
     pub arrivals_s: f64,
-    /// When the last request went.
+    /// When the last request was issued.
     pub issues_s: f64,
-    /// Over the time of arrival, a hundred intervals at most; those without a request are left out.
+    /// By time of arrival, at most a hundred intervals; those without a request are left out.
     pub over_time: Vec<LatenessInterval>,
 }
 
@@ -48,11 +48,11 @@ pub struct LatenessInterval {
     pub until_s: f64,
     /// Requests that arrived.
     pub requests: u64,
-    /// Those that went later.
+    /// Those that were issued later.
     pub late: u64,
     /// Mean lateness over all of them.
     pub mean_us: f64,
-    /// Of the latest.
+    /// Largest lateness.
     pub max_us: f64,
 }
 
@@ -199,7 +199,7 @@ impl LatenessCount {
 }
 
 impl LatenessReport {
-    /// What is to be said about it; `None` when all went in time.
+    /// A warning; `None` when all were in time.
     pub fn warning(&self) -> Option<String> {
         if self.late == 0 {
             return None;
@@ -227,7 +227,7 @@ impl LatenessReport {
     }
 }
 
-/// A time in the unit that a person would choose.
+/// A time in a readable unit.
 fn time(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} µs"),
@@ -300,7 +300,7 @@ mod tests {
         assert!(intervals.windows(2).all(|pair| pair[0].until_s == pair[1].from_s));
         assert!(intervals.last().unwrap().until_s >= report.arrivals_s);
         assert!(intervals.iter().all(|i| i.max_us == 6.0 && i.mean_us < 6.0));
-        // A pause leaves no intervals behind.
+        // A pause makes no intervals.
         assert_eq!(of(&[(0, 0), (1_000_000, 1)]).over_time.len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! How many commands the host may have outstanding for some work, and what the work asks for beyond that.
+//! How many commands the host can have in flight for some work, and what the work asks for beyond that.
 
 use crate::warning::Warning;
 use aster_device::profile::Profile;
@@ -6,30 +6,30 @@ use aster_workload::{Job, Unmet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Something that the work asks for and the drive's host interface, or the driver, does not give. The work
-/// runs nevertheless.
+/// A request of the work that the drive's host interface, or the driver, can't satisfy. The work runs
+/// nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostLimit {
     /// The job or the trace.
     pub job: String,
     /// The option, in the words of the user.
     pub option: &'static str,
-    /// What it says.
+    /// The requested value.
     pub asked: u64,
-    /// What there is.
+    /// The actual value.
     pub given: u64,
     /// Why, and what would change it.
     pub because: String,
 }
 
 impl HostLimit {
-    /// All of it in a sentence.
+    /// All of it as a sentence.
     pub fn note(&self) -> String {
         let HostLimit { job, option, asked, given, because } = self;
         format!("\"{job}\": {option} is {asked}, but {given} is what there is: {because}")
     }
 
-    /// The same for the list of all that is to be said of a run.
+    /// The same as a warning of a run.
     pub fn warning(&self) -> Warning {
         let values = [("asked", self.asked as f64), ("given", self.given as f64)];
         Warning::new("limit", self.note()).of_task(&self.job).with(values)
@@ -43,18 +43,18 @@ pub struct Queues {
     pub pairs: u16,
     /// Commands outstanding in each of them.
     pub depth: u16,
-    /// Bytes of a command at most.
+    /// The most bytes of a command.
     pub transfer_bytes: u32,
     /// What the work asks for beyond that.
     pub limits: Vec<HostLimit>,
 }
 
-/// Commands outstanding in a queue pair at most: the driver's own bound.
+/// The most commands in flight in a queue pair: the driver's own bound.
 const DEPTH_MAX: u64 = 4095;
-/// Bytes of a command at most, as Linux splits by default what is larger on many drives.
+/// The most bytes of a command: on many drives Linux by default splits larger ones.
 const TRANSFER_BYTES_MAX: u32 = 128 << 10;
 
-/// What tasks ask of the queues.
+/// The tasks' demands on the queues.
 #[derive(Clone, Debug)]
 pub struct Asks<'a> {
     option: &'static str,
@@ -68,7 +68,7 @@ struct Ask<'a> {
     depth: u64,
     copies: u32,
     largest: u32,
-    /// What it asks for in vain on any drive.
+    /// Options that have no effect on any drive.
     unmet: &'a [Unmet],
 }
 
@@ -92,7 +92,8 @@ impl<'a> Asks<'a> {
     }
 }
 
-/// The queues that tasks get on a drive of `profile`; `depth_min` is what else they are used for.
+/// The queues that tasks get on a drive of `profile`; `depth_min` is the depth that other users of the queues
+/// need.
 pub fn queues(profile: &Profile, asks: &Asks<'_>, depth_min: u32) -> Queues {
     let Asks { option, all: asks } = asks;
     let tasks: u32 = asks.iter().map(|a| a.copies).fold(0, u32::saturating_add).max(1);

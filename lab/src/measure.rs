@@ -1,4 +1,4 @@
-//! Runs tasks on a machine and says what came of it.
+//! Runs tasks on a machine and reports the results.
 
 use crate::doubt;
 use crate::latency::{Latencies, WaveStart};
@@ -14,7 +14,7 @@ use aster_workload::{Drive, Figure, SteadyOutcome, SteadyState};
 use std::ops::Range;
 use std::time::Instant;
 
-/// Follows long work: called with a share from 0 to 1; `false` asks to stop.
+/// Progress of long work: called with the share done from 0 to 1; `false` asks to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(f64) -> bool;
 
 /// The drive behind a machine, as workloads see it.
@@ -23,10 +23,10 @@ pub fn drive_of(machine: &Machine) -> Drive {
     Drive { bytes: namespace.blocks * u64::from(namespace.block_bytes), block_bytes: namespace.block_bytes }
 }
 
-/// Runs `tasks` and measures them. `contents` says what the drive holds, and is given back.
+/// Runs `tasks` and measures them. `contents` says what the drive holds, and is returned.
 ///
 /// # Errors
-/// When the run can't go on; failing requests are in the report instead.
+/// When the run can't continue; failed requests are in the report instead.
 pub fn measure(
     machine: &Machine,
     name: &str,
@@ -41,8 +41,8 @@ pub fn measure(
     }
 }
 
-/// As [`measure`], and gives what was measured by then when the run can't go on. It is in the report, too
-/// ([`RunReport::error`]).
+/// As [`measure`], but returns the figures so far when the run can't continue. The error is in the report,
+/// too ([`RunReport::error`]).
 pub(crate) fn measure_what_is_done(
     machine: &Machine,
     name: &str,
@@ -74,7 +74,7 @@ pub(crate) fn measure_what_is_done(
         let in_wave = statistics.iter().filter(|other| other.wave == wave).count();
         let alone = in_wave == row.len() && statistics[row.clone()].iter().all(|s| s.wave == wave);
         let drive = alone.then(|| drive_during(wave, &latencies.waves, (ended, &after))).flatten();
-        // Of a task that writes nothing there is none, whatever the drive still has to do for the one before.
+        // A task without writes has no WAF, whatever the drive still does for the task before.
         let drive = drive.map(|drive| DriveReport { waf: drive.waf.filter(|_| merged.writes()), ..drive });
         TaskReport {
             name,
@@ -109,7 +109,7 @@ pub(crate) fn measure_what_is_done(
     (report, contents, ran)
 }
 
-/// The tasks that share a row, in their order: those of one reporting group, or one by itself.
+/// The tasks that share a row, in their order: those of one reporting group, or a single one.
 fn rows_of(statistics: &[Statistics]) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     for (index, of) in statistics.iter().enumerate() {
@@ -202,7 +202,7 @@ fn steady_report(outcome: SteadyOutcome) -> SteadyReport {
     }
 }
 
-/// Contents without versions: blocks carry their address, which is enough to tell a wrong one.
+/// Contents without versions: blocks carry their address, which is enough to detect a wrong one.
 pub fn unversioned(machine: &Machine, seed: u64) -> Contents {
     Contents::unversioned(drive_of(machine), seed)
 }

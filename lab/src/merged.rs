@@ -1,4 +1,5 @@
-//! Tasks whose figures stand together: the copies of a job, the jobs of a reporting group, or all of a run.
+//! Tasks that are reported together: the copies of a job, the jobs of a reporting group, or all tasks of a
+//! run.
 
 use crate::latency::{Latencies, Spread};
 use crate::lateness::LatenessReport;
@@ -8,7 +9,7 @@ use aster_workload::RequestKind;
 use aster_workload::runner::Statistics;
 use std::ops::Range;
 
-/// Jobs whose names a row of several shows.
+/// The most names of jobs in one row.
 const NAMED_MAX: usize = 3;
 
 /// Some tasks together. Rates count from the first measured request of any of them to the last.
@@ -75,7 +76,7 @@ impl Merged {
             requests: *requests,
             bytes: *bytes,
             iops: rate(*requests as f64, self.seconds),
-            // A flush moves nothing: 0 MB/s would be no measurement.
+            // A flush moves no data: 0 MB/s would be misleading.
             mb_per_s: rate(*bytes as f64 / 1e6, self.seconds).filter(|_| *kind != RequestKind::Flush),
             latency: spread.report(),
             latency_from_arrival: self.since_arrival.iter().find(|(k, _)| k == kind).map(|(_, l)| l.clone()),
@@ -126,7 +127,7 @@ fn name_of(tasks: &[Statistics]) -> String {
     }
 }
 
-/// How a kind of request is called in reports.
+/// The name of a kind of request in reports.
 const fn kind_name(kind: RequestKind) -> &'static str {
     match kind {
         RequestKind::Read => "read",
@@ -137,7 +138,7 @@ const fn kind_name(kind: RequestKind) -> &'static str {
     }
 }
 
-/// An amount a simulated second; `None` when no simulated time passed.
+/// An amount per simulated second; `None` when no simulated time passed.
 pub(crate) fn rate(amount: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| amount / seconds)
 }

@@ -32,9 +32,9 @@ pub enum Work {
         jobs: Vec<Job>,
         /// Its name, for errors.
         name: String,
-        /// Its text, for whoever repeats the run.
+        /// Its text, for repeating the run.
         text: String,
-        /// Everything that is read is checked, whatever the jobs say.
+        /// All reads are checked, whatever the jobs say.
         verify: bool,
     },
     /// A trace.
@@ -43,17 +43,17 @@ pub enum Work {
         file: TraceFile,
         /// What is in it and how to replay it.
         survey: Box<Survey>,
-        /// The time between requests is kept, instead of the times ([`Loop::Closed`]).
+        /// The gaps between requests are kept, instead of the times ([`Loop::Closed`]).
         keep_gaps: bool,
-        /// Requests in flight at most; what is beyond waits in the host.
+        /// The most requests in flight; further ones wait in the host.
         queue_depth: u32,
-        /// Check what it reads.
+        /// Check its reads.
         verify: bool,
     },
 }
 
 impl Work {
-    /// The work of a job file's `text`; with `verify` everything that it reads is checked.
+    /// The work of a job file's `text`; with `verify` all its reads are checked.
     ///
     /// # Errors
     /// What is wrong with the text, and where.
@@ -90,20 +90,20 @@ pub struct Setup {
     pub profile: Profile,
     /// Overrides the profile's content.
     pub content: Option<Content>,
-    /// Fills the drive before, and overwrites so many percent of it at random.
+    /// Fills the drive first, and then overwrites this percentage of it at random.
     pub precondition_percent: Option<u32>,
-    /// Hours after the array was made that the work begins at: what is programmed by then has aged.
+    /// Age of the array in hours when the work begins: pages that were programmed before have aged.
     pub age_hours: Option<u32>,
-    /// Seeds what the work leaves to chance.
+    /// The seed of the work's random choices.
     pub seed: u64,
     /// Go on after a failed request.
     pub keep_going: bool,
-    /// The keys of the profile that were overridden, as KEY=VALUE, for the report: they are in place already.
+    /// The overridden keys of the profile, as KEY=VALUE, for the report: they are already applied.
     pub overrides: Vec<String>,
 }
 
 impl Setup {
-    /// A fresh drive of `profile`, which reports call `name`, with nothing asked for beside the work.
+    /// A fresh drive of `profile`, which reports call `name`, with default options.
     pub fn new(name: &str, profile: Profile) -> Self {
         Setup {
             name: name.to_owned(),
@@ -133,7 +133,7 @@ pub enum WorkError {
     /// The image that the drive is kept in.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// What was heard can't be written.
+    /// A listener's output can't be written.
     #[error(transparent)]
     Watch(#[from] WatchError),
     /// The run.
@@ -147,14 +147,14 @@ impl From<BuildError> for WorkError {
     }
 }
 
-/// Outstanding requests of the fill before the work.
+/// Requests in flight during the fill before the work.
 const PRECONDITION_DEPTH: u32 = 64;
 
 /// Powers a drive of `media`, built with `pieces`, on and runs the work, calling `look` at each [`Moment`].
-/// Gives the report, and the machine to go on with. [`run`] does all that goes around it, too.
+/// Returns the report, and the machine for further use. [`run`] also does everything around it.
 ///
 /// # Errors
-/// When the work can't be understood or the run can't go on.
+/// When the work is invalid or the run can't continue.
 pub fn run_on(
     setup: &Setup,
     pieces: impl Into<Pieces>,
@@ -173,8 +173,8 @@ pub fn run_on(
     }
 }
 
-/// As [`run_on`], and gives what was measured by then when the work can't go on. What the report says before
-/// its warnings of the run itself is what [`said_before`] gives.
+/// As [`run_on`], but returns the figures so far when the work can't continue. The report's warnings begin
+/// with those of [`said_before`].
 fn run_as_far_as_it_goes(
     setup: &Setup,
     pieces: impl Into<Pieces>,
@@ -206,8 +206,8 @@ fn run_as_far_as_it_goes(
             Ok((RunReport { limits: queues.limits, warnings, ..report }, machine, ran))
         }
         Err(error) => {
-            // The drive is not to blame: its image may be used again. If it can't be shut down either, the
-            // first error says more.
+            // The drive isn't at fault, so its image may be used again. If the shutdown fails, too, the first
+            // error is more useful.
             let _ = machine.shut_down();
             Err(error)
         }
@@ -265,7 +265,7 @@ fn carry_out(
     Ok((RunReport { trace, ..report }, ran))
 }
 
-/// What a report says of a trace and how it was replayed.
+/// A report's record of a trace and how it was replayed.
 fn trace_report(file: &TraceFile, survey: &Survey, keep_gaps: bool, queue_depth: u32) -> TraceReport {
     let (loop_kind, speed) = match survey.replay.times {
         Times::AsFastAsPossible => (Loop::Fastest, None),
@@ -289,7 +289,7 @@ fn trace_report(file: &TraceFile, survey: &Survey, keep_gaps: bool, queue_depth:
     }
 }
 
-/// Whether `jobs` fit `drive`, and what is to be said about them.
+/// Checks that `jobs` fit `drive`, and returns warnings about them.
 ///
 /// # Errors
 /// The first job that doesn't fit.
@@ -298,7 +298,7 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
     for job in jobs {
         let plans = job.plans(drive, seed)?;
         let (Some(wanted), Some(plan)) = (job.number_ios, plans.first()) else { continue };
-        // As many as there can be, if all were of the smallest block.
+        // The most requests there can be, if all had the smallest block.
         let most = plan.io_bytes.saturating_mul(job.loops.into()).div_ceil(job.smallest_block().into());
         if wanted > most && !job.time_based {
             let message = format!(
@@ -313,7 +313,7 @@ pub fn check_jobs(jobs: &[Job], drive: Drive, seed: u64) -> Result<Vec<Warning>,
     Ok(notes)
 }
 
-/// What is to be said of `work` on `drive` before it runs; the report has it, too.
+/// Warnings about `work` on `drive` before it runs; the report has them, too.
 ///
 /// # Errors
 /// The first job that doesn't fit.
@@ -323,7 +323,7 @@ pub fn said_before(setup: &Setup, work: &Work, drive: Drive) -> Result<Vec<Warni
     Ok(said)
 }
 
-/// Bytes that `jobs` write on `drive`, as far as that can be told before: of what goes by time, one loop.
+/// Bytes that `jobs` write on `drive`, as far as known in advance: for jobs with a time limit, one loop.
 ///
 /// # Errors
 /// The first job that doesn't fit.

@@ -1,5 +1,5 @@
-//! A run as a picture in time: a trace in the JSON format of Chrome's trace events, which
-//! <https://ui.perfetto.dev> opens.
+//! A run as a timeline: a trace in the JSON format of Chrome's trace events, which <https://ui.perfetto.dev>
+//! opens.
 //!
 //! Every queue, firmware task, core, LUN, array, channel and direction of the link is a track; arrows lead
 //! from a command to what was done for it.
@@ -41,7 +41,7 @@ impl Group {
     }
 }
 
-/// Tracks of a queue: commands of a queue overlap, the slices of a track in the picture don't.
+/// Tracks of a queue: commands of a queue overlap, but bars on one track must not.
 const LANES: u32 = 1 << 16;
 
 /// Writes pieces as trace events, until the first error.
@@ -50,7 +50,7 @@ pub struct PerfettoTrace<W: Write> {
     geometry: Geometry,
     started: bool,
     named: BTreeSet<(Group, u32)>,
-    /// When the last piece on each lane ended: of each queue's commands, and of what waits.
+    /// When the last piece on each lane ended: for each queue's commands, and for waiting operations.
     lanes: BTreeMap<(Group, u16), Vec<Instant>>,
     /// When the last operation of each LUN, and the last transfer of each direction, ended.
     flash_until: Vec<Instant>,
@@ -145,7 +145,7 @@ impl<W: Write> PerfettoTrace<W> {
                 args["length"] = span.length.into();
                 args["status"] = span.status.into();
             }
-            // By which what was done for one page is found on every track.
+            // LUN and row, by which work for one page is found on every track.
             Activity::Queued { lun, row, .. } | Activity::Flash { lun, row, .. } => {
                 args["lun"] = lun.0.into();
                 args["row"] = row.into();
@@ -157,7 +157,7 @@ impl<W: Write> PerfettoTrace<W> {
             "ph": "X", "pid": pid, "tid": track, "ts": ts, "dur": micros(to) - ts, "name": name, "args": args,
         }))?;
         let Some(id) = piece.command else { return Ok(()) };
-        // A command is known as a whole when it has ended; a viewer orders by time.
+        // A command's bar is written when it has ended; viewers order events by time.
         let ph = if group == Group::Commands { "s" } else { "t" };
         self.write(&json!({
             "ph": ph, "pid": pid, "tid": track, "ts": ts, "bp": "e", "id": id, "cat": "command", "name": "command",
@@ -183,7 +183,7 @@ impl<W: Write> PerfettoTrace<W> {
                 (Group::Station, self.lane((Group::Station, 0), from, to))
             }
             Activity::Flash { lun, .. } => {
-                // A read that was begun behind another is drawn from the other's end.
+                // A read that was begun during another is drawn from the other's end.
                 let until = &mut self.flash_until[lun.index()];
                 from = from.max(*until);
                 *until = to.max(*until);
@@ -191,10 +191,10 @@ impl<W: Write> PerfettoTrace<W> {
             }
             Activity::Transaction { channel, .. } => (Group::Channels, u32::from(channel)),
             Activity::Array { lun, .. } => (Group::Arrays, lun.0),
-            // The link's track shows what is before them.
+            // The wait isn't drawn: the link's track shows the transfers before it.
             Activity::LinkQueued { .. } => return Ok(()),
             Activity::Link { from_host, .. } => {
-                // The link carries one after the other.
+                // The link carries one transfer after the other.
                 let until = &mut self.link_until[usize::from(from_host)];
                 from = from.max(*until);
                 *until = to.max(*until);
@@ -235,7 +235,7 @@ impl<W: Write> PerfettoTrace<W> {
         Ok(())
     }
 
-    /// The first lane on which nothing else is drawn at that time.
+    /// The first lane that is free at that time.
     fn lane(&mut self, (group, queue): (Group, u16), from: Instant, to: Instant) -> u32 {
         let lanes = self.lanes.entry((group, queue)).or_default();
         let free = lanes.iter().position(|until| *until <= from).unwrap_or_else(|| {
@@ -247,7 +247,7 @@ impl<W: Write> PerfettoTrace<W> {
     }
 }
 
-/// Microseconds, as trace events count.
+/// Microseconds, the unit of trace events.
 fn micros(at: Instant) -> f64 {
     at.since(Instant::ZERO).as_micros_f64()
 }

@@ -1,5 +1,5 @@
-//! Where a report's figures come from: everything that a run is a function of, so that it can be run again,
-//! and what it ran on.
+//! A report's provenance: everything that determines a run, so that it can be repeated, and the machine that
+//! it ran on.
 
 mod host;
 
@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What the figures of a run follow from. Two runs of one provenance have the same figures, whatever they run
-/// on.
+/// Everything that determines the figures of a run. Two runs with the same provenance have the same figures
+/// on any machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The Aster that ran it.
@@ -27,9 +27,9 @@ pub struct Provenance {
     pub content: ContentKind,
     /// Seeds what the work leaves to chance.
     pub seed: u64,
-    /// What was filled before, and how many percent of it were overwritten; `null` when nothing was.
+    /// The percentage that was overwritten at random after a fill; `null` without preconditioning.
     pub precondition_percent: Option<u32>,
-    /// The age of the array in hours when the work began; `null` when it was left as it was.
+    /// The age of the array in hours when the work began; `null` when it wasn't set.
     pub age_hours: Option<u32>,
     /// Failed requests were counted and did not end their task.
     pub keep_going: bool,
@@ -37,7 +37,7 @@ pub struct Provenance {
     pub work: WorkRecord,
     /// The file that the drive is kept in; `null` in memory.
     pub image: Option<ImageRecord>,
-    /// The command line behind the program's name; empty when a program ran it.
+    /// The command line after the program's name; empty when a program ran it.
     pub arguments: Vec<String>,
     /// The machine that it ran on, which its simulated figures don't depend on.
     pub host: HostFacts,
@@ -48,7 +48,7 @@ pub struct Provenance {
 pub struct Build {
     /// Its number.
     pub version: String,
-    /// The commit that it was built from, with `-dirty` behind it when the tree had changes; `null` when that
+    /// The commit that it was built from, with `-dirty` after it when the tree had changes; `null` when that
     /// isn't known.
     pub commit: Option<String>,
 }
@@ -56,9 +56,9 @@ pub struct Build {
 /// A profile as it was when the run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProfileRecord {
-    /// What the drive calls itself.
+    /// The profile's name.
     pub name: String,
-    /// Keys that were overridden, as KEY=VALUE: they are in place in `keys`.
+    /// Keys that were overridden, as KEY=VALUE: they are applied in `keys`.
     pub overrides: Vec<String>,
     /// Every key with its value, overridden, given or by default.
     pub keys: Profile,
@@ -81,8 +81,8 @@ pub enum WorkRecord {
     Trace {
         /// What reports call it.
         name: String,
-        /// The file; `null` of what could be read only once, as standard input: repeating the run asks for a
-        /// file.
+        /// The file; `null` for input that could be read only once, such as standard input: repeating the run
+        /// then needs a file.
         path: Option<PathBuf>,
         /// Of the file's bytes, in hexadecimal digits.
         sha256: String,
@@ -94,17 +94,17 @@ pub enum WorkRecord {
 pub struct ImageRecord {
     /// The file.
     pub path: PathBuf,
-    /// What it held when the run began: SHA-256 of its NVRAM and of all that it keeps of blocks and pages,
-    /// their checksums among it; `null` when the run made it.
+    /// Its content when the run began: SHA-256 of its NVRAM and of its records of blocks and pages with their
+    /// checksums; `null` when the run made it.
     pub state: Option<String>,
 }
 
-/// A path that means the same elsewhere.
+/// An absolute path.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// SHA-256 of parts, one behind the other, in hexadecimal digits.
+/// SHA-256 of the concatenated parts, in hexadecimal digits.
 pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     parts.into_iter().for_each(|part| hash.update(part));

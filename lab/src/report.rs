@@ -1,4 +1,4 @@
-//! What a measurement found, as a table for people and as JSON for programs.
+//! A measurement's results, as a table for people and as JSON for programs.
 
 use crate::lateness::LatenessReport;
 use crate::limits::HostLimit;
@@ -37,13 +37,13 @@ pub struct LatencyReport {
 pub struct Bucket {
     /// The shortest latency in it, in nanoseconds.
     pub from_ns: u64,
-    /// The longest; what is longer than 1,000 s stands in the last bin there is.
+    /// The longest; latencies above 1,000 s are in the last bin.
     pub to_ns: u64,
     /// Requests.
     pub count: u64,
 }
 
-/// A line for each number would drown everything else.
+/// One line per number would make the report unreadable.
 fn on_one_line<S: Serializer>(buckets: &[Bucket], serializer: S) -> Result<S::Ok, S::Error> {
     let all: Vec<_> = buckets.iter().map(|of| (of.from_ns, of.to_ns, of.count)).collect();
     let text = serde_json::to_string(&all).and_then(RawValue::from_string);
@@ -53,22 +53,22 @@ fn on_one_line<S: Serializer>(buckets: &[Bucket], serializer: S) -> Result<S::Ok
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct KindReport {
-    /// What was asked for: `read`, `write`, `flush`, `trim` or `write zeroes` of a drive; `read`, `program`
-    /// or `erase` of a channel.
+    /// The kind: `read`, `write`, `flush`, `trim` or `write zeroes` of a drive; `read`, `program` or `erase`
+    /// of a channel.
     pub kind: &'static str,
     /// Requests completed.
     pub requests: u64,
-    /// Bytes asked for: of a trim those given up.
+    /// Requested bytes; for a trim the deallocated ones.
     pub bytes: u64,
-    /// Requests a simulated second; absent when no simulated time passed.
+    /// Requests per simulated second; absent when no simulated time passed.
     pub iops: Option<f64>,
-    /// 10⁶ bytes a simulated second; absent when no simulated time passed, and for flushes, which have no
+    /// 10⁶ bytes per simulated second; absent when no simulated time passed, and for flushes, which have no
     /// bytes.
     pub mb_per_s: Option<f64>,
     /// Their latencies, from issue to completion; absent when there were none.
     pub latency: Option<LatencyReport>,
-    /// The same from the recorded time of arrival, of a trace that is replayed by the clock: waiting in the
-    /// host counts.
+    /// The same from the recorded time of arrival, including waiting in the host, for a trace that is
+    /// replayed at recorded times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_from_arrival: Option<LatencyReport>,
 }
@@ -84,17 +84,17 @@ pub struct EraseReport {
     pub max: u32,
 }
 
-/// What the firmware did in a span of time: where write amplification comes from.
+/// The firmware's work in a span of time: the sources of write amplification.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq)]
 pub struct FirmwareReport {
-    /// Pages it had programmed, by their reason. The sum may differ from the arrays' count by those in work
-    /// at either end.
+    /// Pages programmed, by reason. The sum may differ from the arrays' count by the programs in flight at
+    /// either end.
     pub programs: ProgramReport,
-    /// Victim blocks taken, for whatever reason.
+    /// Victim blocks, for any reason.
     pub victims: u64,
-    /// Victims emptied because they were worn less than others.
+    /// Victims emptied for wear levelling.
     pub levelled: u64,
-    /// Victims emptied before their data fade.
+    /// Victims emptied to refresh their data.
     pub refreshed: u64,
     /// Times that the map was stored.
     pub checkpoints: u64,
@@ -104,7 +104,7 @@ pub struct FirmwareReport {
     pub buffer_hits: u64,
     /// Slices that did not.
     pub buffer_misses: u64,
-    /// 4 KiB sectors found uncorrectable, each time one was met.
+    /// Uncorrectable 4 KiB sectors, counted at each read.
     pub uncorrectable_sectors: u64,
 }
 
@@ -117,11 +117,11 @@ pub struct ProgramReport {
     pub gc: u64,
     /// Stored map and log.
     pub metadata: u64,
-    /// To complete a word line, so that what stands on it is safe.
+    /// To complete a word line, so that its pages are safe.
     pub padding: u64,
 }
 
-/// What the drive did in a span of time.
+/// The drive's work in a span of time.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct DriveReport {
     /// Bytes programmed over bytes written by the host; absent without host writes.
@@ -130,8 +130,7 @@ pub struct DriveReport {
     pub channel_utilisation: Option<f64>,
     /// Mapping units read by the host, in whole or part.
     pub pages_read: u64,
-    /// Of those, the ones that hold nothing, never written or trimmed: the drive answers with zeroes and
-    /// leaves flash alone.
+    /// Those of them that were never written, or trimmed: they read as zeroes without touching flash.
     pub pages_read_unmapped: u64,
     /// Pages read from flash.
     pub flash_reads: u64,
@@ -139,16 +138,16 @@ pub struct DriveReport {
     pub flash_programs: u64,
     /// Blocks erased.
     pub flash_erases: u64,
-    /// What the firmware did of it, and why.
+    /// The firmware's part of it.
     pub firmware: FirmwareReport,
     /// Simulated seconds that it took.
     pub simulated_s: f64,
 }
 
-/// What became of a steady state that a job asked for.
+/// The outcome of a job's steady-state criterion.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct SteadyReport {
-    /// What was asked for, as in the job: `iops_slope:0.3%`.
+    /// The criterion, as in the job: `iops_slope:0.3%`.
     pub criterion: String,
     /// The window, simulated seconds.
     pub duration_s: f64,
@@ -157,8 +156,7 @@ pub struct SteadyReport {
     /// The last full window's slope or largest difference from the mean, in `value_unit`; absent when no
     /// window was full.
     pub value: Option<f64>,
-    /// `%` of the mean where the criterion is in percent, else what `mean_unit` says; of a slope per check
-    /// interval.
+    /// `%` of the mean if the criterion is in percent, else `mean_unit`; for a slope per check interval.
     pub value_unit: &'static str,
     /// The last full window's mean, in `mean_unit`.
     pub mean: Option<f64>,
@@ -167,7 +165,7 @@ pub struct SteadyReport {
 }
 
 impl SteadyReport {
-    /// What a reader wants to know of the job of that name.
+    /// A note about the job of that name.
     pub fn note(&self, job: &str) -> String {
         let criterion = &self.criterion;
         match (self.attained_s, self.value) {
@@ -186,7 +184,7 @@ impl SteadyReport {
     }
 }
 
-/// Serde asks with a reference.
+/// serde passes a reference.
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -194,16 +192,15 @@ fn is_false(value: &bool) -> bool {
 /// One task of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TaskReport {
-    /// Its name, followed by its number among those that have the same; of a reporting group the names of its
-    /// jobs.
+    /// Its name, with a number if several have the same; for a reporting group the names of its jobs.
     pub name: String,
-    /// Copies of jobs that stand together here: more than one only of a reporting group.
+    /// Copies of jobs in this row: more than one only for a reporting group.
     pub copies: usize,
     /// A report for each kind of request that it made; none when every request failed.
     pub kinds: Vec<KindReport>,
-    /// What the drive did from the task's beginning to its end; absent when other tasks ran beside it.
+    /// The drive's work from the task's beginning to its end; absent when other tasks ran at the same time.
     pub drive: Option<DriveReport>,
-    /// What became of its steady state; absent where the job asked for none.
+    /// The outcome of its steady-state criterion; absent if the job has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyReport>,
     /// The end of another job, by `exitall`, ended it before its time.
@@ -211,14 +208,14 @@ pub struct TaskReport {
     pub ended_by_another: bool,
     /// Blocks whose content was checked.
     pub checked_blocks: u64,
-    /// Requests that failed or brought wrong content.
+    /// Requests that failed or returned wrong content.
     pub failures: u64,
-    /// The first failure in words.
+    /// The first failure as text.
     pub first_failure: Option<String>,
-    /// How late its requests went, of a trace that is replayed by the clock.
+    /// The lateness of its requests, for a trace that is replayed at recorded times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatenessReport>,
-    /// How much later than recorded its last request went, of a trace whose gaps are kept; absent when
+    /// How much later than recorded its last request was issued, for a trace whose gaps are kept; absent when
     /// nothing had to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slipped_s: Option<f64>,
@@ -233,28 +230,27 @@ pub struct RunReport {
     pub tasks: Vec<TaskReport>,
     /// All tasks together.
     pub total: TotalReport,
-    /// What the drive did from the first task's beginning to the last one's end.
+    /// The drive's work from the first task's beginning to the last one's end.
     #[serde(flatten)]
     pub drive: DriveReport,
     /// The whole drive's erases at the end.
     pub erases: EraseReport,
-    /// Seconds of the wall clock that it took.
+    /// Wall-clock seconds that it took.
     pub wall_s: f64,
-    /// It was stopped before its end: the figures are of what was done by then.
+    /// It was stopped early: the figures cover the work until then.
     pub interrupted: bool,
-    /// What ended it early when it could not go on: the figures are of what was done by then. Absent when
-    /// nothing did.
+    /// The error that ended it early: the figures cover the work until then. Absent without an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What is to be known beside the figures: everything that the terminal is told of them.
+    /// All warnings that the terminal shows.
     pub warnings: Vec<Warning>,
-    /// Where the figures come from, and how to get them again; absent where nobody asked.
+    /// Where the figures come from, and how to repeat them; absent if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
     /// The trace that was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceReport>,
-    /// What the work asked for and the host interface did not give.
+    /// Requests of the work that the host interface could not satisfy.
     pub limits: Vec<HostLimit>,
 }
 
@@ -263,13 +259,13 @@ pub struct RunReport {
 pub struct TotalReport {
     /// By kind of request.
     pub kinds: Vec<KindReport>,
-    /// All requests but flushes; the bytes are those of reads and writes where there are any. Absent when
+    /// All requests except flushes; the bytes are those of reads and writes if there are any. Absent when
     /// there were none.
     pub all: Option<KindReport>,
 }
 
 impl RunReport {
-    /// True when requests were to go at times of their own, and none was late.
+    /// True when requests had times of their own, and none was late.
     pub fn went_in_time(&self) -> bool {
         let mut timed = self.tasks.iter().filter_map(|task| task.lateness.as_ref()).peekable();
         timed.peek().is_some() && timed.all(|lateness| lateness.late == 0)
@@ -280,7 +276,7 @@ impl RunReport {
     }
 }
 
-/// `names` with numbers behind those that stand there more than once, such that no two are the same.
+/// `names`, with numbers appended to duplicates so that all are distinct.
 pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
@@ -323,8 +319,8 @@ fn shown<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or(ABSENT.into(), text)
 }
 
-/// The runs as one table: a line for each task and kind. What belongs to a whole task stands in its first
-/// line, and what belongs to a whole run of several lines in a line of its own.
+/// The runs as one table, with a line for each task and kind. Figures of a whole task stand in its first
+/// line; those of a run with several lines have a line of their own.
 pub fn table(runs: &[RunReport]) -> String {
     let mut rows: Vec<Row> = vec![HEADER.map(str::to_owned)];
     for run in runs {
@@ -345,7 +341,7 @@ pub fn table(runs: &[RunReport]) -> String {
             rows.push(total);
         }
     }
-    // A column of zeroes would say nothing.
+    // A column of zeroes is hidden.
     let hidden = runs.iter().all(|run| run.failures() == 0).then_some(FAILED);
     let columns: Vec<usize> = (0..COLUMNS).filter(|&c| hidden != Some(c)).collect();
     lay_out(&rows, &columns)
@@ -357,7 +353,7 @@ fn rows_of(task: &TaskReport) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for kind in &task.kinds {
         rows.push(row_of(task, kind, both));
-        // In time both are the same.
+        // If all were in time, both are the same.
         rows.extend(
             kind.latency_from_arrival.as_ref().filter(|_| late).map(|latency| arrival_row(kind, latency)),
         );
@@ -391,7 +387,7 @@ fn put_kind(row: &mut Row, kind: &KindReport) {
         us(|l| l.p999_us),
     ]);
 }
-/// What a kind's latencies are where they count from the recorded times.
+/// The row of a kind's latencies from the recorded times.
 fn arrival_row(kind: &KindReport, latency: &LatencyReport) -> Row {
     let mut row = Row::default();
     row[0] = format!("  {} from arrival", plural(kind.kind));
@@ -399,11 +395,11 @@ fn arrival_row(kind: &KindReport, latency: &LatencyReport) -> Row {
     row[3..FAILED].clone_from_slice(&cells);
     row
 }
-/// The name of a kind of request for several of them.
+/// The plural of a kind of request.
 fn plural(kind: &str) -> String {
     match kind {
         "flush" => "flushes".into(),
-        // Its name is that of the command, which has one form.
+        // The command's name has no plural.
         "write zeroes" => kind.into(),
         _ => format!("{kind}s"),
     }
@@ -446,14 +442,14 @@ fn micros(us: f64) -> String {
     if us < 1000.0 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
-/// A rate: below 10 with two digits that say something, however low it is.
+/// A rate; below 10 with two significant digits, however low it is.
 fn low(rate: f64) -> String {
     let digits =
         if rate >= 9.95 || rate <= 0.0 { 0 } else { (1.0 - rate.log10().floor()).clamp(1.0, 6.0) as usize };
     format!("{rate:.digits$}")
 }
 
-/// A rate with so many digits behind the point, or more where it would be a zero without being one.
+/// A rate with `digits` digits after the point, or more if it would round to zero.
 pub fn rate_text(rate: f64, digits: usize) -> String {
     if rate > 0.0 && rate < 9.95 { low(rate) } else { format!("{rate:.digits$}") }
 }
@@ -564,7 +560,7 @@ mod tests {
         let one = lines(&[run(vec![alone])]);
         assert_eq!(one.len(), 3);
         assert!(one[2].contains("1.50") && one[2].contains("15 %") && one[2].contains("0/1.0/3"), "{one:?}");
-        // One after the other: each has its own, the run's totals are in the last line.
+        // One after the other: each task has its own figures, the run's totals are in the last line.
         let tasks = vec![
             task("a", vec![kind("write", Some(9.0))], Some(drive(1.25, 0.5))),
             task("b", vec![kind("read", Some(9.0)), kind("write", Some(9.0))], Some(drive(3.75, 1.5))),
@@ -574,11 +570,11 @@ mod tests {
         assert!(own[3].contains("3.75") && !own[4].contains("3.75"), "{own:?}");
         assert!(own[5].starts_with("all of it ") && own[5].contains("1.50") && own[5].contains("2.00 s"));
         assert_eq!(own.iter().filter(|line| line.contains("0/1.0/3")).count(), 1);
-        // Beside each other: the drive's work can't be told apart.
+        // At the same time: the drive's work can't be separated.
         let tasks = ["a", "b"].map(|name| task(name, vec![kind("write", Some(9.0))], None));
         let together = lines(&[run(tasks.into())]);
         assert!(!together[2].contains('%') && !together[3].contains('%') && together[4].contains("15 %"));
-        // The total has figures of its own, and a rate below one request a second is no zero.
+        // The total has figures of its own, and a rate below one request per second isn't shown as zero.
         let cells: Vec<&str> = together[4].split_whitespace().take(6).collect();
         assert_eq!(cells, ["all", "of", "it", "12", "0.25", "100.0"]);
     }

@@ -1,8 +1,8 @@
 //! Recorded traces: files as they are found, plain or compressed, and what is in them.
 //!
-//! A trace is read line by line and never kept: first by [`survey()`], which says whether all of it can be
-//! replayed, then by the replay. What can be read only once, as standard input, is put into a temporary file
-//! as it comes.
+//! A trace is read line by line and never kept in memory: first by [`survey()`], which checks whether all of
+//! it can be replayed, then by the replay. Input that can be read only once, such as standard input, is
+//! copied to a temporary file.
 
 mod input;
 mod report;

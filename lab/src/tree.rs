@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
-/// Folders that are no part of a project's own tree.
+/// Folders that aren't part of a project's own tree.
 const LEFT_OUT: [&str; 3] = [".git", "target", "node_modules"];
-/// Bytes of a tree's files at most: the stream stands in memory, more than once.
+/// The most bytes of a tree's files: the stream is in memory more than once.
 const TREE_BYTES_MAX: u64 = 512 << 20;
 
 /// The tree below `root` as one tar stream, in the order of names, so that the same tree gives the same
@@ -21,7 +21,7 @@ pub(crate) fn tar_of(root: &Path) -> io::Result<(Vec<u8>, usize)> {
     Ok((archive.into_inner()?, added.files))
 }
 
-/// What a stream holds so far.
+/// The stream so far.
 #[derive(Default)]
 struct Added {
     files: usize,
@@ -56,7 +56,7 @@ fn add(archive: &mut tar::Builder<Vec<u8>>, root: &Path, below: &Path, added: &m
 /// Files in a tar stream.
 ///
 /// # Errors
-/// When it is no tar stream.
+/// When it isn't a tar stream.
 pub(crate) fn files_of(stream: &[u8]) -> io::Result<usize> {
     let mut files = 0;
     for entry in tar::Archive::new(stream).entries()? {

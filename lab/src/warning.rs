@@ -1,15 +1,14 @@
-//! What is to be known beside the figures of a run, for people and for programs.
+//! Warnings about a run, for people and for programs.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Something that is to be known: what casts doubt on the figures, what the work asked for in vain, what
-/// happened on the way.
+/// A warning: a reason to doubt the figures, an option without effect, or an event during the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Warning {
     /// What it is, for programs: it stays the same from version to version.
     pub code: &'static str,
-    /// In words.
+    /// The message for people.
     pub message: String,
     /// The task that it is about; absent when it is about the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,12 +18,12 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// Of the whole run, without numbers.
+    /// A warning about the whole run, without numbers.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Warning { code, message: message.into(), task: None, values: BTreeMap::new() }
     }
 
-    /// The same of one task.
+    /// The same for one task.
     #[must_use]
     pub fn of_task(self, task: &str) -> Self {
         Warning { task: Some(task.to_owned()), ..self }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType};
 
-/// Rest that is shown before the first change.
+/// Idle time that is shown before the first change.
 const LEAD_IN: Duration = Duration::from_nanos(100);
 
 /// A pin's or decoded signal's name in the file: datasheet names, `_n` for active low, the way as a number.
@@ -69,12 +69,12 @@ pub fn write_vcd(out: impl Write, wave: &Waveform) -> io::Result<()> {
     for together in wave.changes().chunk_by(|a, b| a.at == b.at) {
         let mut stamped = false;
         for (i, change) in together.iter().enumerate() {
-            // Of several levels at one instant only the last lasts.
+            // Of several levels at one instant only the last counts.
             if together[i + 1..].iter().any(|later| later.signal == change.signal) {
                 continue;
             }
             let Some((variable, current)) = variables.get_mut(&change.signal) else { continue };
-            // Two equal cycles in a row are two; a pin that stays is nothing.
+            // Two equal cycles in a row are two changes; a pin that stays isn't a change.
             if *current == change.level && !matches!(change.level, Level::Text(_)) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Numbers in words.
 
-/// So many of something whose name takes an s for several: "1 request", "3 requests".
+/// A number with a noun whose plural takes an s: "1 request", "3 requests".
 pub fn counted(n: impl Into<u64>, what: &str) -> String {
     match n.into() {
         1 => format!("1 {what}"),

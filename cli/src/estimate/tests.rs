@@ -1,6 +1,6 @@
 use super::*;
 
-/// Work as (seconds that a stretch takes, share that is done behind it), told `step` by `step`.
+/// Work as (seconds of a stretch, share done after it), reported in steps of `step`.
 fn told(stretches: &[(f64, f64)], step: f64) -> Vec<(f64, Option<f64>)> {
     let end: f64 = stretches.iter().map(|(lasts, _)| lasts).sum();
     let share = |at: f64| {
@@ -25,8 +25,8 @@ fn told(stretches: &[(f64, f64)], step: f64) -> Vec<(f64, Option<f64>)> {
     told
 }
 
-/// The share of times at which something is said, and by how much the worst of it is wrong, as a factor, a
-/// second or two aside.
+/// The share of times with an estimate, and the largest error of an estimate as a factor, ignoring a second
+/// or two.
 fn judged(told: &[(f64, Option<f64>)], end: f64) -> (f64, f64) {
     let said: Vec<_> = told.iter().filter_map(|(at, left)| Some((end - at, (*left)?))).collect();
     let wrong = said.iter().map(|(real, left)| (left + 2.0).max(real + 2.0) / (left + 2.0).min(real + 2.0));
@@ -43,7 +43,8 @@ fn even_work_is_told_right_from_the_start() {
     }
 }
 
-/// A model of what gave "8 s left" at 10 s of 51: more than half was cheap, the rest four times as dear.
+/// A model of the case that gave "8 s left" at 10 s of 51: more than half was cheap, the rest cost four times
+/// as much.
 #[test]
 fn work_that_has_just_become_dear_is_not_told_by_what_was_cheap() {
     let told = told(&[(9.0, 0.55), (42.0, 1.0)], 0.1);
@@ -53,7 +54,7 @@ fn work_that_has_just_become_dear_is_not_told_by_what_was_cheap() {
     assert!(often > 0.6 && worst < 1.5, "{often} {worst}");
 }
 
-/// A model of GC that sets in little by little, as a drive's free blocks go.
+/// A model of GC that sets in gradually, as a drive's free blocks run out.
 #[test]
 fn work_that_gets_dearer_is_told_within_reason() {
     let stretches: Vec<_> = (1..=20).map(|n| (f64::from(n).sqrt() * 3.0, f64::from(n) / 20.0)).collect();
@@ -85,7 +86,7 @@ fn work_in_steps_is_told_between_them_too() {
 }
 
 /// Wall-clock times at which the bar of a debug build came to each percent, on a busy machine with two cores.
-/// Recorded once from a terminal: `stage,seconds,percent` a line.
+/// Recorded once from a terminal: One `stage,seconds,percent` per line.
 const RECORDED: &str = include_str!("recorded.csv");
 
 /// The series of [`RECORDED`]: a stage's name, and (seconds, share) from its beginning.
@@ -102,8 +103,8 @@ fn recorded() -> Vec<(&'static str, Vec<(f64, f64)>)> {
     stages
 }
 
-/// Whatever is said of real work, whose cells differ by as much as they like, is right to a factor of two and
-/// two seconds.
+/// Estimates of real work, whose cells may differ in cost by any amount, are right to a factor of two and two
+/// seconds.
 #[test]
 fn recorded_runs_are_told_to_a_factor_of_two() {
     let mut said = 0;

@@ -1,5 +1,5 @@
-//! Lives that are led in processes of their own: an assertion of the firmware ends a process where panics
-//! abort, and is a failure like any other, to be told and made smaller.
+//! Runs each drive in its own process: an assertion of the firmware ends the process if panics abort, and
+//! then is reported and reduced like any other failure.
 
 use crate::console;
 use crate::failure::Failure;
@@ -14,22 +14,22 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks whether somebody asked to stop.
+/// Time between two checks whether the user asked to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a child says, one line each.
+/// A child's messages, one line each.
 #[derive(Serialize, Deserialize)]
 enum Said {
-    /// The power went, so many picoseconds from power-on.
+    /// The power was cut, this many picoseconds after power-on.
     Cut(u64),
     /// The life is over.
     Over { seen: Seen, broken: Option<Broken> },
 }
 
-/// Lives a case, and says to the parent what comes of it.
+/// Runs a case, and reports the result to the parent.
 ///
 /// # Errors
-/// When nobody listens.
+/// When the parent has gone.
 pub(crate) fn be_one(case: &Case, lives: &mut dyn Lives) -> Result<(), Failure> {
     let say = |said: &Said| console::json_line(said);
     let mut seen = Seen::default();
@@ -46,7 +46,7 @@ pub(crate) fn be_one(case: &Case, lives: &mut dyn Lives) -> Result<(), Failure> 
     say(&Said::Over { seen, broken })
 }
 
-/// Leads each life in a child.
+/// Runs each drive in a child process.
 pub(crate) struct Children<'a> {
     /// The arguments that say which drive it is.
     victim: Vec<String>,
@@ -81,7 +81,7 @@ impl Lives for Children<'_> {
             let mut bytes = Vec::new();
             complaints.read_to_end(&mut bytes).map(|_| String::from_utf8_lossy(&bytes).into_owned())
         });
-        // A round of a large drive takes minutes, and nobody who asks to stop waits for its end.
+        // A round of a large drive takes minutes, and a user who asks to stop shouldn't wait for its end.
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || BufReader::new(said).lines().try_for_each(|line| sender.send(line)));
         let (mut cuts, mut cut_at_ps, mut over) = (0u64, 0, None);
@@ -138,13 +138,13 @@ impl Lives for Children<'_> {
     }
 }
 
-/// Whether a process was ended by another, or by the system for want of memory: no drive does that.
+/// Whether another process, or the system for lack of memory, ended a process: that isn't a drive's failure.
 fn was_killed(status: ExitStatus) -> bool {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
     status.signal().is_some_and(|signal| [SIGHUP, SIGINT, SIGKILL, SIGTERM].contains(&signal))
 }
 
-/// What the firmware asserted, out of what the process said at its end.
+/// The firmware's assertion, from the last output of the process.
 fn assertion(complaints: &str, status: ExitStatus) -> String {
     const PANICKED: &str = "panicked at ";
     let said = complaints.split_once(PANICKED).map(|(_, said)| said.split("\nnote: ").next().unwrap_or(said));

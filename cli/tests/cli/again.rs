@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
 
-/// What the simulation gave.
+/// The results of the simulation.
 fn figures(report: &Value) -> Value {
     let mut figures = report.clone();
     for other in ["wall_s", "provenance", "spans", "warnings"] {
@@ -52,7 +52,7 @@ fn a_report_alone_repeats_its_run_after_everything_else_has_changed() {
     // And again from the second.
     place.write("second.json", second.to_string());
     assert_eq!(figures(&place.report(&["run", "--again", "second.json", "--json"])), figures(&first));
-    // Other figures in the report are found out: the run isn't what it says.
+    // Changed figures in the report are detected.
     let mut edited = first.clone();
     edited["tasks"][0]["kinds"][0]["requests"] = 1.into();
     place.write("edited.json", edited.to_string());
@@ -67,7 +67,7 @@ fn a_report_alone_repeats_its_run_after_everything_else_has_changed() {
     place.write("lacking.json", lacking.to_string());
     let error = place.refused(1, &["run", "--again", "lacking.json", "--json"]);
     assert!(error.contains("a figure differs from lacking.json: tasks is missing there"), "{error}");
-    // Another seed is another run, or the comparison above would say nothing.
+    // Another seed gives another run; otherwise the comparison above would show nothing.
     edited["provenance"]["seed"] = 8.into();
     place.write("edited.json", edited.to_string());
     let error = place.refused(1, &["run", "--again", "edited.json", "--json"]);
@@ -128,7 +128,7 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
     place.write("r.json", other.to_string());
     assert!(again(2, &[]).contains("pieces that are not Aster's (tasks)"));
 
-    // One that was edited: by its key, without a word of Rust's types.
+    // An edited report: the error names the key, and no Rust type.
     for (key, value, what) in [
         ("seed", "x".into(), "seed: must be a whole number that is not negative, but is \"x\""),
         ("content", "none".into(), "content: must be \"full\" or \"fingerprint\", but is \"none\""),
@@ -150,7 +150,7 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
     place.write("r.json", other.to_string());
     assert!(again(2, &[]).contains("r.json: provenance: must be a table with keys of its own"));
 
-    // An older version is only told.
+    // For an older version there is only a message.
     place.write("t.csv", trace);
     other = first.clone();
     other["provenance"]["aster"]["version"] = "0.0.7".into();
@@ -198,7 +198,7 @@ fn a_packed_trace_of_several_devices_is_repeated_as_it_was_replayed() {
         assert_eq!(figures(&again), figures(&first));
         assert_eq!(again["provenance"]["arguments"], first["provenance"]["arguments"]);
     }
-    // How it is replayed is the report's.
+    // The report decides how it is replayed.
     for other in [
         ["--trace-loop", "open"],
         ["--trace-place", "apart"],
@@ -240,7 +240,7 @@ fn a_trace_from_standard_input_is_repeated_from_a_file_that_is_named() {
     place.write("t.csv", DISKS.replace("Read,4096", "Read,8192"));
     let error = place.refused(2, &named);
     assert!(error.contains("t.csv: is another trace") && error.contains("SHA-256"), "{error}");
-    // Nothing else comes in the place of the report's work.
+    // The report's work can't be replaced.
     place.write("j.fio", MIXED);
     place.write("job.json", place.report(&["run", "tiny", "--job", "j.fio", "--json"]).to_string());
     let error = place.refused(2, &["run", "--again", "job.json", "--trace", "moved.csv"]);
@@ -303,7 +303,7 @@ fn an_image_keeps_its_profile() {
         place.aster(&["image", "info", "e.aster"]).out.contains("keeps its profile, tiny, which differs")
     );
 
-    // Keys that its flash doesn't depend on may be overridden; others are refused, and so is nonsense.
+    // Keys on which the flash doesn't depend may be overridden; others are refused, and so are invalid ones.
     let set = |key: &str| place.aster(&["run", "--job", "j.fio", "--image", "d.aster", "--set", key]);
     assert_eq!(set("ftl.buffer_entries=16").code, 0);
     let refused = set("ftl.over_provisioning_percent=40");

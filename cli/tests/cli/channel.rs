@@ -186,7 +186,7 @@ fn the_babol_experiment_brings_tables_and_figures() {
         assert!(ran.err.contains(&format!("wrote figures/{figure}\n")), "{}", ran.err);
     }
     assert!(place.read("figures/fig10.csv").contains("channel,paper,8,LUNs,88.56"));
-    // A figure that can't be written takes nothing of the report away.
+    // If a figure can't be written, the report is still printed.
     std::fs::create_dir_all(place.path("taken/fig9.svg")).unwrap();
     let table = place.aster(&["reproduce", "babol", "--quick", "--out", "taken"]);
     assert!(table.code == 2 && table.err.contains("fig9.svg: is a folder"), "{}", table.err);

@@ -1,4 +1,4 @@
-//! `aster serve` on a disk that runs full: it pauses, and goes on when there is room.
+//! `aster serve` on a disk that runs full: it pauses, and continues when there is room.
 
 use crate::killed::{BLOCK_BYTES, BLOCKS, Session, serve_by};
 use crate::place::Place;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zerocopy::FromBytes;
 
-/// Nothing takes so long.
+/// Nothing should take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Slots of a transfer each that `tiny` has and that are written.
 const SLOTS: u64 = 4000;
@@ -53,15 +53,15 @@ struct Drive {
     session: Session,
     said: Lines,
     status: Lines,
-    /// For what isn't a write.
+    /// For commands other than writes.
     other: Queue,
     flushes: Queue,
     page: u64,
     written: u64,
     flushed: u64,
-    /// A flush that was sent before the pause has no answer yet.
+    /// A flush that was sent before the pause hasn't completed yet.
     flushes_on: bool,
-    /// The asynchronous event that told of the pause.
+    /// The asynchronous event of the pause.
     event: Option<Cqe>,
 }
 
@@ -113,7 +113,7 @@ impl Drive {
                 let flush = IoCommand::Flush.to_sqe(1, 0, 0, 0);
                 self.session.host.push(&mut self.flushes, flush);
                 self.session.host.ring(&self.flushes);
-                // One that the disk has no room for waits, too.
+                // A write for which the disk has no room waits, too.
                 let answered = loop {
                     match self.session.host.poll(&mut self.flushes) {
                         Some(cqe) => break cqe.status().is_success(),
@@ -139,7 +139,7 @@ impl Drive {
             self.session.host.ring_head(&self.session.queue);
             self.written += u64::from(answer.status().is_success());
         }
-        // It was raised before the drive said so. Aborts told of it, if there were any.
+        // The event was raised before the server's message. Aborts may have completed it already.
         if self.event.is_none() {
             self.event = Some(self.session.host.wait_admin());
         }
@@ -165,7 +165,7 @@ impl Drive {
             std::thread::yield_now();
         }
     }
-    /// A write was on its way when the pause began: it waits and is aborted, or it was in work and ends well.
+    /// A write that was in flight when the pause began either waits and is aborted, or succeeds.
     fn abort(&mut self, cid: u16) -> Cqe {
         self.event = Some(self.session.host.wait_admin());
         loop {
@@ -184,7 +184,7 @@ impl Drive {
         }
     }
 
-    /// The host heard of it, and has an answer to everything but writes.
+    /// The host got the event, and all its commands except writes have completed.
     fn is_told_and_answered(&mut self) {
         let host = &mut self.session.host;
         let event = self.event.take().unwrap();
@@ -218,7 +218,7 @@ impl Drive {
         }
     }
 
-    /// The write that waited ends well, and there is no second pause.
+    /// The write that waited succeeds, and there is no second pause.
     fn goes_on(&mut self) {
         self.said.wait_for("there is room again");
         assert!(self.session.host.wait(&mut self.session.queue).status().is_success());
@@ -233,7 +233,7 @@ impl Drive {
         self.status.wait_for("\"notice\":\"there is room again");
     }
 
-    /// Asks the server to end; its exit status, and what it said at the end.
+    /// Asks the server to end; returns its exit status and its last output.
     fn stop(mut self) -> (i32, Lines) {
         let stop = format!("kill -TERM {}", self.session.server.id());
         assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
@@ -245,7 +245,7 @@ impl Drive {
 const SERVE: [&str; 9] =
     ["serve", "tiny", "--image", "d.aster", "--vfio-user", "s", "--pace", "fast", "--json"];
 
-// ---- a limit on the size of files: whoever runs this can set and lift one ----
+// ---- a limit on the size of files: any user can set and lift one ----
 
 /// A server that may not write to its image beyond a byte, as it may not beyond a quota or a full disk's last
 /// block.
@@ -311,8 +311,8 @@ fn one_that_is_stopped_meanwhile_has_lost_its_power_and_what_was_flushed_is_ther
 
 // ---- a small disk ----
 
-/// A disk of 64 MiB that is nearly full, in name spaces of its own: nobody else sees it, and no right is
-/// needed where the system lets users have such.
+/// A disk of 64 MiB that is nearly full, in namespaces of its own: no other process sees it, and it needs no
+/// privileges if the system allows user namespaces.
 struct SmallDisk {
     holder: Child,
     folder: PathBuf,
@@ -356,7 +356,7 @@ impl SmallDisk {
         command
     }
     fn serve(&self, place: &Place) -> Drive {
-        // From the root on: the folder that the command begins in is none of the disk's name space.
+        // An absolute path: the command's working directory isn't in the disk's namespace.
         let image = place.path("disk/d.aster");
         let mut arguments = SERVE;
         arguments[3] = image.to_str().unwrap();
@@ -378,8 +378,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Does `work` on a disk with room for a part of what is written; where the system has no such disks for
-/// users, the tests above are what there is.
+/// Does `work` on a disk with room for a part of the writes. If the system doesn't allow such disks, only the
+/// tests above run.
 fn on_a_small_disk(work: impl FnOnce(&Place, &SmallDisk)) {
     let place = Place::new();
     match SmallDisk::mount(&place, "12582912") {

@@ -1,4 +1,4 @@
-//! Rows of a report: copies, groups, totals, and what casts doubt on them.
+//! Rows of a report: copies, groups, totals, and warnings about them.
 
 use crate::place::Place;
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn reads_of_nothing_are_told_by_their_share() {
     let (all, said) = warned("offset=2m\nsize=1m");
     assert_eq!(all[0]["values"]["share"], 1.0);
     assert!(said.contains("all 64 pages that were read hold nothing, never written or trimmed"), "{said}");
-    // One job's share counts even where it is lost among another's reads.
+    // One job's share counts even if it is small among another job's reads.
     place.write(
         "two.fio",
         "[fill]\nrw=write\nbs=16k\nsize=1m\n[most]\nstonewall\nrw=read\nbs=16k\nsize=1m\nloops=20\n\

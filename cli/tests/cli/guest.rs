@@ -13,11 +13,11 @@ const DRIVE: [&str; 6] =
     ["tiny", "--set", "geometry.blocks_per_lun=128", "--set", "geometry.pages_per_block=64", "--image"];
 
 fn serve(place: &Place) -> Child {
-    // Whoever is killed can't remove its socket.
+    // A killed server can't remove its socket.
     let _ = std::fs::remove_file(place.path("s"));
     let arguments = [&["serve"][..], &DRIVE, &["d.aster", "--vfio-user", "s", "--pace", "fast"]].concat();
     let mut server = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The socket is there before anybody listens at it.
+    // The socket exists before the server listens.
     while UnixStream::connect(place.path("s")).is_err() {
         assert_eq!(server.try_wait().unwrap(), None, "the server ended");
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! `aster image`: what it says of sound images, of damaged ones, and of those that are cut short.
+//! `aster image` on sound, damaged and truncated images.
 
 use crate::place::Place;
 use std::fs::OpenOptions;
@@ -92,7 +92,7 @@ fn a_record_that_another_stands_in_for_is_told_and_so_is_what_lies_behind_the_en
     let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
     assert!(run.code == 1 && found["sound"] == false && found["bytes_beyond"] == 3, "{found}");
     assert_eq!(found["damaged_records"][0]["byte"], 4096, "{found}");
-    // Its drive is none the worse, and mends it.
+    // The drive works nevertheless, and repairs it.
     let copied = place.aster(&["image", "clone", "d.aster", "copy.aster", "--check"]);
     assert!(copied.code == 0 && copied.err.contains("copy 1 of 2"), "{}", copied.err);
     file.set_len(length).unwrap();

@@ -1,4 +1,4 @@
-//! Figures outlast what goes wrong beside them and behind them, and one command has one number.
+//! Figures survive failures beside and after them, and a command has the same number everywhere.
 
 use crate::place::Place;
 use serde_json::Value;
@@ -87,10 +87,10 @@ fn a_command_has_the_same_number_in_an_explanation_in_events_and_in_perfettos_tr
     }
     assert!((number(&bar["ts"]) - number(&told["began_us"])).abs() < 1e-3, "{bar}");
 
-    // It says where it comes from, as a report does, and a report's repeats it.
+    // It has a provenance like a report, and can be repeated like one.
     assert_eq!(told["provenance"]["profile"]["name"], "tiny");
     assert_eq!((&told["interrupted"], &told["warnings"]), (&false.into(), &serde_json::json!([])));
-    // Behind the end there is nothing, and that is said once.
+    // After the end there is nothing, and one warning says so.
     let late = place.aster(&["explain", "tiny", "--job", "mixed.fio", "--from", "10s"]);
     assert_eq!(late.code, 1);
     assert!(

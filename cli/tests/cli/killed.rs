@@ -13,14 +13,14 @@ use std::process::{Child, Command, Stdio};
 use zerocopy::FromBytes;
 
 const MEMORY: u64 = 4 << 20;
-/// Blocks of 512 bytes in a slot, of which there are so many.
+/// Blocks of 512 bytes per slot.
 pub const BLOCKS: u32 = 16;
 pub const BLOCK_BYTES: usize = 512;
 const SLOTS: u64 = 600;
 /// Writes in flight when the server is killed, and between two flushes.
 const IN_FLIGHT: u64 = 12;
 
-/// A block that says where it belongs and which write it comes from.
+/// A block with its address and the version of its write.
 fn block(slot: u64, nth: u64, version: u64) -> Vec<u8> {
     [slot ^ nth << 32, version].map(u64::to_le_bytes).concat().repeat(BLOCK_BYTES / 16)
 }
@@ -52,10 +52,10 @@ pub fn serve_with(place: &Place, more: &[&str]) -> Session {
 }
 /// As [`serve_with`], by a command that serves at the socket `s`.
 pub fn serve_by(place: &Place, command: &mut Command) -> Session {
-    // Whoever is killed can't remove its socket.
+    // A killed server can't remove its socket.
     let _ = std::fs::remove_file(place.path("s"));
     let mut server = command.spawn().unwrap();
-    // The socket is there before anybody listens at it.
+    // The socket exists before the server listens.
     while UnixStream::connect(place.path("s")).is_err() {
         if let Some(status) = server.try_wait().unwrap() {
             let mut said = String::new();
@@ -72,7 +72,7 @@ pub fn serve_by(place: &Place, command: &mut Command) -> Session {
 }
 
 impl Session {
-    /// What was flushed is there, every other block one of its versions, whole.
+    /// Flushed data are there, and every other block holds one of its versions, whole.
     fn verify(&mut self, held: &mut Slots) {
         let mut bytes = vec![0; BLOCKS as usize * BLOCK_BYTES];
         for (&slot, blocks) in held.iter_mut() {
@@ -90,7 +90,7 @@ impl Session {
                     held.flushed,
                     held.sent
                 );
-                // What was read once is read from now on.
+                // Later reads must return the same version.
                 *held = Held { flushed: version, sent: version };
             }
         }
@@ -141,7 +141,7 @@ impl Session {
     }
 }
 
-/// A test that is done with its server, or fails, leaves none behind.
+/// No server stays behind when a test ends or fails.
 impl Drop for Session {
     fn drop(&mut self) {
         let _ = self.server.kill();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// What came of a run.
+/// The result of a run.
 pub struct Ran {
     pub code: i32,
     pub out: String,
@@ -43,14 +43,14 @@ impl Place {
         Ran { code: status.code().expect("no signal ended it"), out: text(stdout), err: text(stderr) }
     }
 
-    /// Runs and gives the JSON on standard output; everything must have gone well.
+    /// Runs the binary and returns the JSON on standard output; the run must succeed.
     pub fn report(&self, arguments: &[&str]) -> serde_json::Value {
         let ran = self.aster(arguments);
         assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
         serde_json::from_str(&ran.out).unwrap()
     }
 
-    /// Runs and gives the error, which must end the process with `code` and without a panic.
+    /// Runs the binary and returns the error; the process must end with `code` and without a panic.
     pub fn refused(&self, code: i32, arguments: &[&str]) -> String {
         let ran = self.aster(arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}{}", ran.out, ran.err);

@@ -1,4 +1,4 @@
-//! Traces: how late they went, whose requests they hold, and how they are packed.
+//! Traces: their lateness, their devices, and their compression.
 
 use crate::place::Place;
 use flate2::Compression;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
 
-/// So many reads of 4 KiB, one every so many microseconds, on a drive that has been filled.
+/// `requests` reads of 4 KiB, one every `every_us` microseconds, on a filled drive.
 fn reads(requests: u64, every_us: u64) -> String {
     let line = |i: u64| format!("{} /dev/sda read {} 4096\n", i * every_us, i * 37 % 512 * 4096);
     format!("fio version 3 iolog\n{}", (0..requests).map(line).collect::<String>())

@@ -82,7 +82,7 @@ fn an_image_keeps_the_data_from_run_to_run() {
     assert!(said("1k").contains("\n2 blocks were checked."), "{}", said("1k"));
     assert!(report["flash_reads"].as_u64().unwrap() >= 64, "the pages came from flash: {report}");
 
-    // Data of another seed are wrong content, and the run says which.
+    // Data of another seed are wrong content, and the error says which.
     let error = place.refused(1, &["run", "tiny", "--job", "read.fio", "--image", "d.aster", "--seed", "2"]);
     assert!(error.contains("failures; the first, of \"look\": wrong content"), "{error}");
 }
@@ -276,7 +276,8 @@ fn jobs_one_after_the_other_have_numbers_of_their_own() {
     let report = place.report(&["run", "tiny", "--job", "two.fio", "--json"]);
     let (w, r) = (&report["tasks"][0]["drive"], &report["tasks"][1]["drive"]);
     assert!(w["waf"].as_f64().unwrap() >= 1.0 && r["waf"].is_null(), "{report}");
-    // A drive that completes writes by itself has the last of them in hand when the reads begin.
+    // A drive whose controller completes writes early is still working on the last of them when the reads
+    // begin.
     place.write("ahead.fio", "[w]\nrw=write\nbs=16k\nsize=1m\n[r]\nstonewall\nrw=read\nbs=16k\nsize=4m\n");
     let small =
         ["--content", "fingerprint", "--set", "restrict.blocks_per_lun=64", "--set", "ftl.buffer_entries=64"];
@@ -298,7 +299,7 @@ fn jobs_one_after_the_other_have_numbers_of_their_own() {
     let seconds = |of: &Value| of["simulated_s"].as_f64().unwrap();
     assert!((seconds(w) + seconds(r) - seconds(&report)).abs() < 1e-9, "{report}");
 
-    // Beside each other the drive's work can't be told apart.
+    // For jobs that run at once, the drive's work can't be separated.
     place.write("both.fio", "[w]\nrw=write\nsize=64k\n[r]\nrw=read\nsize=64k\n");
     let report = place.report(&["run", "tiny", "--job", "both.fio", "--json"]);
     assert!(report["tasks"][0]["drive"].is_null() && report["tasks"][1]["drive"].is_null(), "{report}");
@@ -341,7 +342,7 @@ fn waveform_and_events_are_written_side_by_side() {
         assert!(kinds.contains(kind), "{kind} is missing among {kinds:?}");
     }
 
-    // Looking doesn't change what happens.
+    // Listeners don't change the run.
     let without = place.report(&["run", "tiny", "--job", "write.fio", "--verify", "--json"]);
     assert_eq!(with["simulated_s"], without["simulated_s"]);
 }

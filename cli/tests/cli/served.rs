@@ -12,7 +12,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// What a server should have said or shown by then.
+/// How long a server may take to print or show something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn metrics(address: &str) -> String {
@@ -65,7 +65,7 @@ fn a_second_server_at_a_socket_is_refused_and_the_first_one_has_seen_no_client()
         let error = place.refused(2, &["serve", "pocket", "--vfio-user", "s"]);
         assert!(error.contains("s: another process serves there; name another path"), "{error}");
     }
-    // The first takes one after the other: when it has heard a fourth, it has seen the three go.
+    // The server takes one client after the other: when it has accepted a fourth, the three have gone.
     let mut client = std::os::unix::net::UnixStream::connect(place.path("s")).unwrap();
     client.write_all(&[0; 16]).unwrap();
     let before: Vec<_> = said.by_ref().take_while(|line| !line.contains("a message of 0 bytes")).collect();
@@ -75,7 +75,8 @@ fn a_second_server_at_a_socket_is_refused_and_the_first_one_has_seen_no_client()
     assert!(server.wait().unwrap().success());
 }
 
-/// What keeps a client out is a line for a person and an object for a program, as soon as it is known.
+/// A problem that keeps a client from using the drive is reported at once, as a line for people and an object
+/// for programs.
 #[test]
 fn a_client_that_is_refused_is_told_of_to_persons_and_programs() {
     let place = Place::new();
@@ -164,7 +165,7 @@ fn metric<'a>(page: &'a str, name: &str) -> Option<(f64, &'a str)> {
     Some((value, after(format!("# TYPE {name} ")).expect("a metric has a type")))
 }
 
-/// C4, C46: what the host did is counted, and stays until somebody asks: on the line, over HTTP, and for the
+/// C4, C46: the host's activity is counted, and kept until it is read: on the line, over HTTP, and by the
 /// host itself.
 #[test]
 fn a_drive_under_load_counts_what_the_host_did_on_every_side_band() {

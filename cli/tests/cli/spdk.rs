@@ -1,8 +1,7 @@
-//! SPDK's own initiator, where it is to be had: `ASTER_SPDK` names the folder of its programs
-//! (docs/serve.md).
+//! SPDK's own initiator, if it is available: `ASTER_SPDK` names the folder of its programs (docs/serve.md).
 //!
-//! What it does is held on every machine by our own client (`tests/tests/live_clients.rs`). This one says
-//! whether that is still what SPDK does.
+//! A test client does the same on every machine (`tests/tests/live_clients.rs`). This test shows whether SPDK
+//! still behaves like that.
 
 use crate::place::Place;
 use aster_tests::cases;
@@ -19,7 +18,7 @@ const MEGABYTES: &str = "256";
 struct Served {
     place: Place,
     server: Child,
-    /// What it says of its clients.
+    /// Its messages about clients.
     said: BufReader<ChildStderr>,
 }
 
@@ -29,7 +28,7 @@ impl Served {
         std::fs::create_dir(place.path("drive")).unwrap();
         let serve = ["serve", "pocket", "--vfio-user", "drive/cntrl", "--pace", "fast"];
         let mut server = place.command(&serve).stderr(Stdio::piped()).spawn().unwrap();
-        // It listens when it says so; the rest is read in the end.
+        // It prints a line when it listens; the rest of its output is read at the end.
         let mut said = BufReader::new(server.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("stop it with Ctrl-C") {
@@ -38,7 +37,7 @@ impl Served {
         }
         Served { place, server, said }
     }
-    /// Runs a program of SPDK's against the drive: what it said.
+    /// Runs a program of SPDK's against the drive; returns its output.
     fn drive(&self, program: &Path, arguments: &[&str]) -> String {
         // Without a name it would be taken for a discovery controller.
         let folder = self.place.path("drive");
@@ -50,7 +49,7 @@ impl Served {
         assert!(ran.status.success(), "{} {arguments:?}: {}\n{said}", program.display(), ran.status);
         said
     }
-    /// Ends the server: what it said of its clients.
+    /// Ends the server; returns its messages about clients.
     fn stop(mut self) -> String {
         let stop = format!("kill -TERM {}", self.server.id());
         assert!(Command::new("sh").args(["-c", &stop]).status().unwrap().success());
@@ -61,7 +60,7 @@ impl Served {
     }
 }
 
-/// Huge pages can be had: there are enough, and a file system of them is mounted, as DPDK wants it.
+/// Whether huge pages are available: there are enough, and a hugetlbfs is mounted, as DPDK needs it.
 fn has_huge_pages() -> bool {
     let free = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     let free = free.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0u64);
@@ -69,7 +68,7 @@ fn has_huge_pages() -> bool {
     free >= HUGE_PAGES && mounts.lines().any(|line| line.split(' ').nth(2) == Some("hugetlbfs"))
 }
 
-/// Requests a second in all, as `spdk_nvme_perf` prints them in its last table.
+/// Requests per second in total, as `spdk_nvme_perf` prints them in its last table.
 fn iops(said: &str) -> f64 {
     let total = said.lines().find_map(|line| line.trim().strip_prefix("Total")).expect("a total");
     let number = total.split(':').nth(1).and_then(|rest| rest.split_whitespace().next());

@@ -1,11 +1,11 @@
-//! `aster torture`: what it says, and that a failure's command repeats it.
+//! `aster torture`: its output, and that a failure's command repeats the failure.
 
 use crate::place::Place;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Cells that lose so much with each read that no code corrects it.
+/// Cells that lose so much charge with each read that no code can correct it.
 const LOSSY: &str = "package.errors.read=1e-3";
 
 #[test]
@@ -50,7 +50,7 @@ fn a_failure_is_told_with_a_command_that_repeats_it_overrides_and_content_includ
     assert_eq!(report["failure"]["what_smaller"], says, "{report}");
 }
 
-/// A round of a large drive takes long: whoever asks to stop does not wait for its end.
+/// A round of a large drive takes long: a user who asks to stop doesn't wait for its end.
 #[test]
 fn an_interrupt_ends_a_life_in_the_middle_of_a_round_and_its_process_with_it() {
     let place = Place::new();
@@ -61,7 +61,7 @@ fn an_interrupt_ends_a_life_in_the_middle_of_a_round_and_its_process_with_it() {
     assert!(!Path::new(&format!("/proc/{child}")).exists(), "its process goes with it");
 }
 
-/// That says nothing about the drive, neither that it has lost something nor that it has not.
+/// The result says neither that the drive has lost data nor that it has not.
 #[test]
 fn a_life_that_somebody_else_ends_is_no_good_end() {
     for signal in ["TERM", "KILL"] {
@@ -84,7 +84,7 @@ fn large(place: &Place) -> Command {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
-/// The process of the life that it leads.
+/// The process of the drive that it runs.
 fn child_of(parent: &Child) -> String {
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     loop {

@@ -1,4 +1,4 @@
-//! One command in the picture of `--perfetto`, from the doorbell to the array and back (C45).
+//! One command in the trace of `--perfetto`, from the doorbell to the array and back (C45).
 
 use crate::place::Place;
 use serde_json::Value;
@@ -82,7 +82,7 @@ impl Trace {
     }
 }
 
-/// When what happened to a read.
+/// The times of a read's steps.
 #[derive(Debug)]
 struct Chain<'a> {
     command: Bar<'a>,
@@ -93,15 +93,15 @@ struct Chain<'a> {
     array: Bar<'a>,
 }
 
-/// Follows a read that one flash read was made for; `None` when it was made for otherwise.
-/// `by_itself`: the controller completes commands, and the firmware senses the end of their data later (P13).
+/// Follows a read with exactly one flash read; `None` for other reads. With `by_itself` the controller
+/// completes commands, and the firmware senses the end of their data later (P13).
 fn follow<'a>(trace: &'a Trace, id: u64, bars: &[Bar<'a>], by_itself: bool) -> Option<Chain<'a>> {
     let all = |group: u64| bars.iter().copied().filter(move |bar| bar.track.0 == group).collect::<Vec<_>>();
     let one = |group: u64| match all(group)[..] {
         [bar] => Some(bar),
         _ => None,
     };
-    // What is drawn later than it began would be another test's.
+    // Bars that are drawn later than they began aren't part of this test.
     let is_plain = bars.iter().all(|bar| bar.args.get("began_us").is_none());
     let (flash, array) = (one(FLASH)?, one(ARRAYS).filter(|_| is_plain)?);
     let command = one(COMMANDS).expect("a command has a bar");
@@ -127,7 +127,7 @@ fn follow<'a>(trace: &'a Trace, id: u64, bars: &[Bar<'a>], by_itself: bool) -> O
     assert_eq!(names, words);
     assert!(stages.windows(2).all(|pair| pair[0].to == pair[1].from), "{stages:?}");
 
-    // Each begins when, and not before, what it needs is there.
+    // Each step begins exactly when its inputs are there.
     let chain = [
         ("doorbell", command.from),
         ("fetched", fetched.to),

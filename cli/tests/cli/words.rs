@@ -1,4 +1,4 @@
-//! What `aster` says: help, lists, and errors for every kind of mistake.
+//! The texts of `aster`: help, lists, and errors for every kind of mistake.
 
 use crate::place::Place;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -63,7 +63,7 @@ fn profiles_and_checks_are_printed_as_json() {
     assert_eq!(checked["flash_bytes"], 48 << 20);
     assert!(checked["exported_bytes"].as_u64().is_some_and(|bytes| bytes < 48 << 20), "{checked}");
     assert!(checked["ready_after_s"].as_f64().is_some_and(|s| s > 0.0), "{checked}");
-    // What the file says, what was overridden, and what has its default.
+    // A key from the file, an overridden one, and one with its default.
     let ftl = &checked["profile"]["ftl"];
     assert_eq!(
         (&ftl["slice_workers"], &ftl["buffer_entries"], &ftl["gc_depth"]),

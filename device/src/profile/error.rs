@@ -29,7 +29,7 @@ impl fmt::Display for ProfileError {
 impl std::error::Error for ProfileError {}
 
 impl ProfileError {
-    /// `text` is no TOML.
+    /// `text` isn't valid TOML.
     pub(super) fn of_syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().trim();
         let line = error.span().map(|span| line_of(text, span.start));
@@ -52,8 +52,8 @@ impl ProfileError {
         ProfileError { file: file.to_owned(), line, key, reason }
     }
 
-    /// A key is unknown, missing, or has a value that it doesn't take, of which `unfit` says what it must be.
-    /// `path` is where serde had come to in what `text` says and what its package does.
+    /// A key is unknown, missing, or has a value that it doesn't take; `unfit` says what the value must be.
+    /// `path` is where serde was in the profile `text` merged with its package.
     pub(super) fn of_serde(
         file: &str,
         text: &str,
@@ -64,7 +64,7 @@ impl ProfileError {
         let line = error.span().map(|span| line_of(text, span.start));
         if let Some(missing) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
         {
-            // Without a header there is no line to blame.
+            // Without a header there is no line to name.
             let header = |l: &usize| text.lines().nth(l - 1).is_some_and(|line| header_of(line).is_some());
             let key = (!key.is_empty()).then_some(key);
             let line = line.filter(header).or_else(|| find_key(text, key.as_deref()?));
@@ -76,8 +76,7 @@ impl ProfileError {
             let line = find_key(text, &key).or(line);
             return ProfileError { file: file.to_owned(), line, key: Some(key), reason: unfit(message) };
         };
-        // What was put together out of a profile and a package has no place of its own: the key is looked
-        // for.
+        // A merged profile has no line numbers, so look for the key in the profile's text.
         let line = line.or_else(|| {
             (1..=text.lines().count()).find(|&l| {
                 let named = key_at(text, l);
@@ -101,7 +100,7 @@ impl ProfileError {
 /// Longest piece of a line that an error repeats.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// What the parser of TOML says, for a person: it speaks of its grammar, and of the letter that it was at.
+/// The TOML parser's message for people: its own names parts of the grammar and single letters.
 fn in_words(message: &str) -> &str {
     const WORDS: [(&str, &str); 9] = [
         (
@@ -121,7 +120,7 @@ fn in_words(message: &str) -> &str {
     known.map_or(message, |(_, words)| words)
 }
 
-/// The key that serde had come to, without places in lists.
+/// The key that serde was at, without indexes into lists.
 pub(super) fn key_of(path: &Path) -> String {
     let mut key = String::new();
     for part in path {

@@ -1,4 +1,5 @@
-//! docs/profiles.md lists every key; its tables are made from the schema, and this holds them to it.
+//! docs/profiles.md lists every key. Its tables are generated from the schema, and this test compares the
+//! two.
 
 use super::words::UNITS;
 use super::*;
@@ -72,7 +73,7 @@ fn kebab(name: &str) -> String {
     out
 }
 
-/// A profile of nothing but what must be there, and the same with every default in its place.
+/// A profile with only the required keys, and the same profile with all defaults filled in.
 fn least() -> (Table, Table) {
     let mut least: Table =
         toml::from_str(shipped::SHIPPED.iter().find(|(n, _)| *n == "tiny").unwrap().1).unwrap();
@@ -81,7 +82,7 @@ fn least() -> (Table, Table) {
     (least, Table::try_from(&profile).unwrap())
 }
 
-/// Takes every key of `table`, which stands at `path` in `whole`, out of `whole` that it does without.
+/// Removes from `whole` every optional key of `table`, which stands at `path` in it.
 fn prune(table: &mut Table, path: &mut Vec<String>, whole: &mut Table) {
     for (key, value) in table.iter_mut() {
         path.push(key.clone());
@@ -154,7 +155,7 @@ fn write_table(
         let unit = match ending {
             Some((_, unit)) => unit,
             None if path == "costs" => "cycles",
-            None if RATES.contains(&field.name.as_str()) && path == "package.errors" => "errors a bit",
+            None if RATES.contains(&field.name.as_str()) && path == "package.errors" => "errors per bit",
             None => "",
         };
         let default = match at(full, &key) {

@@ -1,7 +1,7 @@
 //! A profile describes one SSD: a TOML file whose every key has an effect (design §5).
 //!
-//! `[package]` may name a shipped package by its key `part` (profiles/packages); what the profile says itself
-//! then comes in the place of what the package's file says, in `[geometry]` too.
+//! `[package]` may name a shipped package by its key `part` (profiles/packages); the profile's own keys then
+//! override those of the package's file, in `[geometry]` too.
 //!
 //! Parsing is strict. An unknown key, a value of the wrong type or out of range is an error that names the
 //! key, the line and, for a misspelt key, the nearest known one.
@@ -39,7 +39,7 @@ impl Profile {
         Profile::parse_with(&Pieces::default(), name, text)
     }
 
-    /// As [`Profile::parse`], of a profile that may choose among a reader's own `pieces` too.
+    /// As [`Profile::parse`], for a profile that may also name a reader's own `pieces`.
     ///
     /// # Errors
     /// As [`Profile::parse`].
@@ -58,7 +58,7 @@ impl Profile {
         })?;
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
         profile.check().map_err(|(key, reason)| fail(key, reason))?;
-        // What only shows when parts meet.
+        // Some errors show only when the parts are put together.
         crate::check_with(pieces, &profile, None).map_err(|error| {
             let (key, reason) = error.blame();
             fail(&key, reason)
@@ -82,11 +82,10 @@ impl Profile {
 }
 
 impl Profile {
-    /// All of it as a profile's text, with every default in its place: [`Profile::parse`] gives the same
-    /// profile.
+    /// The whole profile as text, with all defaults filled in: [`Profile::parse`] gives the same profile.
     ///
     /// # Errors
-    /// When a number is larger than TOML has it.
+    /// When a number is too large for TOML.
     pub fn to_toml(&self) -> Result<String, ProfileError> {
         toml::to_string(self).map_err(|error| ProfileError {
             file: "profile".to_owned(),
@@ -97,7 +96,7 @@ impl Profile {
     }
 }
 
-/// Chunks of new pages of which so many can't be read make no drive.
+/// A profile is refused when this share of the chunks of new pages can't be read.
 const UNREADABLE: f64 = 0.5;
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use toml::{Table, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellUse {
-    /// One bit a cell.
+    /// One bit per cell.
     Slc,
-    /// Two bits a cell.
+    /// Two bits per cell.
     Mlc,
-    /// Three bits a cell.
+    /// Three bits per cell.
     Tlc,
 }
 
@@ -54,44 +54,44 @@ pub struct PackageProfile {
     /// tCCS in nanoseconds: column change to data.
     #[serde(default = "default_ccs")]
     pub column_change_ns: u32,
-    /// Program/erase cycles that the maker promises.
+    /// Program/erase cycles that the vendor guarantees.
     #[serde(default = "default_endurance")]
     pub endurance: u32,
-    /// Factory bad blocks in a thousand.
+    /// Factory bad blocks per thousand.
     #[serde(default)]
     pub factory_bad_per_mille: u16,
     /// Which pages of a factory bad block carry its mark.
     #[serde(default)]
     pub factory_marks: FactoryMarksName,
-    /// Programs that fail in a million.
+    /// Programs that fail per million.
     #[serde(default)]
     pub program_failures_per_million: u32,
-    /// Erases that fail in a million.
+    /// Erases that fail per million.
     #[serde(default)]
     pub erase_failures_per_million: u32,
-    /// How much more often they fail a thousand program/erase cycles, as a share.
+    /// How much more often they fail per thousand program/erase cycles, as a share.
     #[serde(default)]
     pub failure_growth: f64,
-    /// Program/erase cycles, in percent of the endurance, after which blocks can't be erased any more; up to
-    /// a quarter more, block by block. 0 for never.
+    /// Program/erase cycles, in percent of the endurance, after which blocks can't be erased any more; each
+    /// block lasts up to a quarter longer. 0 for never.
     #[serde(default)]
     pub wear_out_percent: u32,
     /// Fastest NV-DDR2 timing mode.
     #[serde(default = "default_nv_ddr2_mode")]
     pub nv_ddr2_mode_max: u8,
-    /// Optional commands of ONFI that it has.
+    /// Optional ONFI commands that the package has.
     #[serde(default)]
     pub commands: Vec<CommandName>,
-    /// A program of an upper page that power cuts off takes the lower pages of its word line along.
+    /// A power cut during the program of an upper page also destroys the lower pages of its word line.
     #[serde(default)]
     pub pair_loss: bool,
-    /// Cells used as SLC, behind a prefix; absent when it can't.
+    /// Cells used as SLC, by a command prefix; absent when the package can't.
     pub slc: Option<PseudoSlcProfile>,
-    /// One-shot programming of TLC word lines; absent when it can't.
+    /// One-shot programming of TLC word lines; absent when the package can't.
     pub one_shot: Option<OneShotProfile>,
-    /// Suspending programs and erases; absent when it can't.
+    /// Suspending programs and erases; absent when the package can't.
     pub suspend: Option<SuspendProfile>,
-    /// Read levels; absent when there is one only.
+    /// Read levels; absent when there is only one.
     pub retry: Option<RetryProfile>,
     /// Bit errors; none when absent.
     #[serde(default)]
@@ -102,7 +102,7 @@ fn default_nv_ddr2_mode() -> u8 {
     7
 }
 
-/// Which pages of a factory bad block carry its mark: ONFI 5.1 §3.3 leaves it to the maker.
+/// Which pages of a factory bad block carry its mark: ONFI 5.1 §3.3 leaves it to the vendor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactoryMarksName {
@@ -110,7 +110,7 @@ pub enum FactoryMarksName {
     FirstPage,
     /// The last.
     LastPage,
-    /// One of the two, block by block.
+    /// One of the two; which one differs from block to block.
     #[default]
     FirstOrLastPage,
 }
@@ -198,35 +198,36 @@ fn default_endurance() -> u32 {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorsProfile {
-    /// Of a fresh block.
+    /// In a fresh block.
     pub fresh: f64,
-    /// More a thousand program/erase cycles.
+    /// Added per thousand program/erase cycles.
     pub cycle: f64,
-    /// More a squared thousand program/erase cycles.
+    /// Added per squared thousand program/erase cycles.
     pub cycle_squared: f64,
-    /// More a unit of ln(1 + hours since programmed).
+    /// Added per unit of ln(1 + hours since programmed).
     pub retention: f64,
-    /// More a read of the block since its erase.
+    /// Added per read of the block since its erase.
     pub read: f64,
-    /// What the rate of a CSB page is multiplied by.
+    /// Factor for the rate of a CSB page.
     pub csb_factor: f64,
-    /// What the rate of an MSB page is multiplied by.
+    /// Factor for the rate of an MSB page.
     pub msb_factor: f64,
-    /// What the rate of a page in a block used as SLC is multiplied by.
+    /// Factor for the rate of a page in a block used as SLC.
     pub slc_factor: f64,
-    /// How far the best read level sinks, millivolts a unit of ln(1 + hours since programmed).
+    /// How far the best read level falls, millivolts per unit of ln(1 + hours since programmed).
     pub retention_shift_mv: f64,
-    /// Millivolts beside the best level at which the rate has grown by half; 0 when the level doesn't matter.
+    /// Distance from the best level, in millivolts, at which the rate has grown by half; 0 when the level
+    /// doesn't matter.
     pub level_width_mv: f64,
-    /// Standard deviation of the level that one read finds a cell at, millivolts; at most `level_width_mv`.
+    /// Standard deviation of a cell's level from read to read, millivolts; at most `level_width_mv`.
     pub read_noise_mv: f64,
     /// The share by which scrambled data on the next word line raises the rate.
     pub neighbour: f64,
-    /// How much further a cell is lifted of which all neighbours are charged than one of which none is,
-    /// millivolts a thousand program/erase cycles; in the place of `neighbour`.
+    /// How much further a cell is lifted when all its neighbours are charged than when none is, millivolts
+    /// per thousand program/erase cycles; replaces `neighbour`.
     pub coupling_mv: f64,
-    /// The share of each level's errors that such a lift makes, 0 to 1, the erased level's first: as many as
-    /// cells have levels.
+    /// The share of each level's errors that such a lift causes, 0 to 1, the erased level first: one for each
+    /// level of a cell.
     pub lifted: Vec<f64>,
 }
 
@@ -260,11 +261,11 @@ pub const PACKAGES: &[(&str, &str)] = &[
     ("toshiba", include_str!("../../../profiles/packages/toshiba.toml")),
 ];
 
-/// Tables that a package file has: those of a profile, as far as they are the package's.
+/// Tables that a package file may have: those of a profile that describe the package.
 const TABLES: [&str; 2] = ["geometry", "package"];
 
-/// The package that `profile` names by `package.part`, with what the profile says itself in the package
-/// file's place. `None` when it names none. `name` and `text` stand for the profile in errors.
+/// The package that `profile` names by `package.part`, overridden by the profile's own keys. `None` when it
+/// names none. `name` and `text` stand for the profile in errors.
 pub(super) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Option<Table>, ProfileError> {
     let package = profile.get("package").and_then(Value::as_table);
     let Some(part) = package.and_then(|package| package.get("part")) else { return Ok(None) };
@@ -285,7 +286,7 @@ pub(super) fn with_part(name: &str, text: &str, profile: &Table) -> Result<Optio
     Ok(Some(merged))
 }
 
-/// Puts what `over` says in the place of what `under` says, table by table.
+/// Overrides the values of `under` by those of `over`, table by table.
 fn overlay(under: &mut Table, over: &Table) {
     for (key, value) in over {
         match (under.get_mut(key), value) {
@@ -297,7 +298,7 @@ fn overlay(under: &mut Table, over: &Table) {
     }
 }
 
-/// Checks what lifts cells: errors are (key, reason).
+/// Checks the keys of cell-to-cell coupling: errors are (key, reason).
 pub(super) fn coupling(p: &PackageProfile) -> Result<(), (&'static str, String)> {
     let (e, levels) = (&p.errors, 1usize << CellMode::from(p.cells).bits());
     let is_on = e.coupling_mv > 0.0;

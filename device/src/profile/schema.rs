@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What it is, for people.
+    /// What the drive is, for people.
     pub description: String,
     /// How page content is kept; a run may override it.
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct Profile {
     pub ftl: FtlProfile,
     /// Front end; most keys are those of an NVMe controller.
     pub host: HostProfile,
-    /// Keys for pieces of a reader's own, which get them unread. Without such a piece the table is refused.
+    /// Keys for pieces of your own, which get them unchecked. Without such a piece the table is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<toml::Table>,
 }
@@ -62,7 +62,7 @@ pub enum ContentKind {
     /// Every byte.
     #[default]
     Full,
-    /// A tag a 4 KiB sector.
+    /// One tag per 4 KiB sector.
     Fingerprint,
 }
 
@@ -81,21 +81,21 @@ impl From<ContentKind> for Content {
 pub struct GeometryProfile {
     /// Channels.
     pub channels: u16,
-    /// Chip enables a channel.
+    /// Chip enables per channel.
     pub ways: u8,
-    /// LUNs a chip enable.
+    /// LUNs per chip enable.
     #[serde(default = "one")]
     pub luns: u8,
-    /// Planes a LUN.
+    /// Planes per LUN.
     #[serde(default = "one")]
     pub planes: u8,
-    /// Blocks a LUN, all planes together.
+    /// Blocks per LUN, all planes together.
     pub blocks_per_lun: u32,
-    /// Pages a block.
+    /// Pages per block.
     pub pages_per_block: u16,
-    /// Data bytes a page.
+    /// Data bytes per page.
     pub page_bytes: u32,
-    /// Spare bytes a page.
+    /// Spare bytes per page.
     pub spare_bytes: u16,
 }
 
@@ -103,22 +103,21 @@ fn one() -> u8 {
     1
 }
 
-/// Capacity restriction (C31): what the firmware uses of the array. Absent keys restrict nothing.
+/// Capacity restriction (C31): the part of the array that the firmware uses. Absent keys restrict nothing.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestrictProfile {
     /// Channels used.
     pub channels: Option<u16>,
-    /// Ways used a channel.
+    /// Ways used per channel.
     pub ways: Option<u8>,
-    /// Planes used a LUN.
+    /// Planes used per LUN.
     pub planes: Option<u8>,
-    /// Blocks used a LUN, all used planes together; all of theirs when absent.
+    /// Blocks used per LUN, all used planes together; all blocks of these planes when absent.
     pub blocks_per_lun: Option<u32>,
-    /// Pages used a block: its first, or its first LSB pages.
+    /// Pages used per block: its first ones, or its first LSB pages.
     pub pages_per_block: Option<u16>,
-    /// SLC mode of cells with more bits: only LSB pages are used, and a block has as many as it has word
-    /// lines.
+    /// SLC mode of cells with more bits: only LSB pages are used, one per word line of a block.
     #[serde(default)]
     pub lsb_pages: bool,
 }
@@ -142,7 +141,7 @@ pub enum ControllerName {
     /// Flash operations in software, on a core (B1).
     #[default]
     Software,
-    /// In hardware: an operation module a LUN and an arbiter (B29, BABOL's Fig 4).
+    /// In hardware: one operation module per LUN and an arbiter (B29, BABOL's Fig 4).
     Synchronous,
     /// In hardware: control words, filters and a dispatcher (B29, Cosmos+, C14).
     Asynchronous,
@@ -152,14 +151,14 @@ pub enum ControllerName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelProfile {
-    /// What drives the channel. In hardware it costs no core anything.
+    /// What drives the channel. A hardware controller takes no core's time.
     #[serde(default)]
     pub controller: ControllerName,
     /// Data interface after bring-up.
     pub data_interface: DataModeName,
     /// ONFI timing mode of that interface.
     pub timing_mode: u8,
-    /// Millions of bytes that the bus moves a second at most; what the timing mode allows when absent.
+    /// Highest bus rate in millions of bytes per second; what the timing mode allows when absent.
     #[serde(default)]
     pub rate_mt_s: Option<u32>,
     /// Controller clock period in nanoseconds.
@@ -197,11 +196,11 @@ pub enum PlacementName {
 pub struct EccProfile {
     /// The code's field is GF(2^field).
     pub field: u32,
-    /// Errors a chunk that the code is designed for.
+    /// Errors per chunk that the code is designed for.
     pub designed: usize,
-    /// Errors a chunk that are corrected; at most `designed` (G6).
+    /// Errors per chunk that are corrected; at most `designed` (G6).
     pub corrected: usize,
-    /// Data bytes a chunk.
+    /// Data bytes per chunk.
     pub chunk_bytes: u16,
     /// Where parity lies.
     #[serde(default)]
@@ -212,7 +211,8 @@ pub struct EccProfile {
     /// Nanoseconds from the last byte off the bus to data known good.
     #[serde(default)]
     pub detect_ns: u32,
-    /// Nanoseconds to correct one damaged chunk; to search its roots where the key equation solver is shared.
+    /// Nanoseconds to correct one damaged chunk; only to search its roots if the key equation solver is
+    /// shared.
     #[serde(default)]
     pub correct_ns: u32,
     /// Channels that share a key equation solver (C22); 0 when each has its own, in `correct_ns`.
@@ -233,11 +233,10 @@ fn yes() -> bool {
 pub struct BoardProfile {
     /// DRAM bandwidth in MB/s (10⁶ bytes), 0 for unlimited.
     pub dram_mb_per_s: u64,
-    /// Nanoseconds that the core under the big loop waits for a word of memory that its caches leave out: a
-    /// completion flag.
+    /// Nanoseconds that the big loop's core waits for a word of uncached memory, such as a completion flag.
     #[serde(default)]
     pub uncached_ns: u32,
-    /// A capacitor stands behind the NVRAM: it keeps what it holds when the power goes without a shutdown.
+    /// The NVRAM has a capacitor: it keeps its content when power is lost without a shutdown.
     #[serde(default)]
     pub nvram_kept: bool,
     /// Buses between DRAM, processor and controllers.
@@ -246,8 +245,9 @@ pub struct BoardProfile {
 }
 
 /// The buses of Table 6 (C55) beside DRAM and the flash bus; MB/s are 10⁶ bytes, 0 for unlimited. Under the
-/// big loop the core's register accesses and the controllers' completion flags contend for buses 9 to 11, its
-/// looks at those flags with everything in DRAM. Bus 7 has only the core on it: it takes time.
+/// big loop the core's register accesses and the controllers' completion flags contend for buses 9 to 11. The
+/// core's reads of those flags contend with all other DRAM accesses. Only the core uses bus 7, so it only
+/// adds latency.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusesProfile {
@@ -259,7 +259,7 @@ pub struct BusesProfile {
     pub channels_mb_per_s: u64,
     /// Bus 4: that interconnect to one channel controller.
     pub channel_mb_per_s: u64,
-    /// Bus 6: processor to memory controller, what the caches leave out.
+    /// Bus 6: processor to memory controller, for uncached memory.
     pub processor_memory_mb_per_s: u64,
     /// Bus 8: central interconnect to memory controller, the controllers' completion flags.
     pub central_memory_mb_per_s: u64,
@@ -269,8 +269,8 @@ pub struct BusesProfile {
     pub central_mhz: f64,
     /// Buses 10 and 11: the control path's interconnect to the controllers' registers, MHz.
     pub control_mhz: f64,
-    /// Cycles that a word takes on each of buses 7, 9 and 10 or 11 on average, one way: the firmware waits
-    /// for a register that it reads or writes there and back.
+    /// Average cycles of a word on each of buses 7, 9 and 10 or 11, one way; a register access of the
+    /// firmware waits for both ways.
     pub register_cycles: f64,
 }
 
@@ -282,17 +282,17 @@ pub struct LinkProfile {
     pub generation: u8,
     /// Lanes.
     pub lanes: u8,
-    /// No limit to the bytes a second: a transfer takes `latency_ns` alone, which must then be above 0, since
-    /// a command that costs nothing would let a job that goes by time run for ever.
+    /// No limit to the bytes per second: a transfer takes `latency_ns` alone, which must then be above 0,
+    /// since with commands that take no time a job with a time limit would run for ever.
     #[serde(default)]
     pub unlimited: bool,
     /// One way through link and root complex, nanoseconds.
     #[serde(default)]
     pub latency_ns: u32,
-    /// Payload bytes a packet.
+    /// Payload bytes per packet.
     #[serde(default = "default_payload")]
     pub packet_payload: u32,
-    /// Header, framing and acknowledgement bytes a packet.
+    /// Header, framing and acknowledgement bytes per packet.
     #[serde(default = "default_overhead")]
     pub packet_overhead: u32,
     /// PCI vendor.
@@ -356,9 +356,9 @@ pub struct CostsProfile {
     pub transaction: u64,
     /// Flash: looking at a status.
     pub poll: u64,
-    /// Big loop: a pass, whatever it finds.
+    /// Big loop: each pass.
     pub loop_pass: u64,
-    /// Big loop: looking at a way that works or a host DMA in flight.
+    /// Big loop: checking a busy way or a host DMA in flight.
     pub loop_status: u64,
     /// Big loop: comparing the priority of an operation.
     pub loop_compare: u64,
@@ -370,7 +370,7 @@ pub struct CostsProfile {
 
 /// The name of Cosmos+'s low-level scheduler among those of `scheduler.policy`.
 pub const COSMOS: &str = "cosmos";
-/// The name of the scheduler that lets reads go before programs and erases.
+/// The name of the scheduler that serves reads before programs and erases.
 pub const READS_FIRST: &str = "reads-first";
 
 /// Which of the transactions that wait for a channel goes next (B18).
@@ -382,7 +382,7 @@ pub enum TransactionOrder {
     Fifo,
     /// The LUNs take turns.
     RoundRobin,
-    /// What makes an array busy first, then status, data out, data in.
+    /// Transactions that start an array first, then status, data out, data in.
     ByClass,
     /// The fewest bytes first.
     ShortestFirst,
@@ -394,10 +394,10 @@ pub enum TransactionOrder {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulerProfile {
-    /// What stands between flash requests and controllers: `"fifo"` serves a LUN's requests in the order they
-    /// came, `"reads-first"` reads before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler,
-    /// in one big loop with the FTL (C34–C44), one LUN a way; `"pass-through"` hands them on as they came, as
-    /// many at once as a channel has LUNs; or one of a reader's own.
+    /// The flash scheduler: `"fifo"` serves a LUN's requests in order of arrival, `"reads-first"` serves
+    /// reads before programs and erases; `"cosmos"` is Cosmos+'s low-level scheduler, in one big loop with
+    /// the FTL (C34–C44), for one LUN per way; `"pass-through"` hands requests on in order of arrival, as
+    /// many at once as a channel has LUNs; or one of your own.
     #[serde(default = "default_policy")]
     pub policy: String,
     /// Operations that run at once behind one chip enable; 0 for as many as it has LUNs.
@@ -409,7 +409,7 @@ pub struct SchedulerProfile {
     /// Times that the big loop repeats a read which can't be corrected (C39).
     #[serde(default = "default_retries")]
     pub read_retries: u8,
-    /// The big loop packs the programs of a TLC word line into one (C83). Of a package with `one_shot`.
+    /// The big loop packs the programs of a TLC word line into one (C83). Needs a package with `one_shot`.
     #[serde(default)]
     pub one_shot: bool,
 }
@@ -437,11 +437,11 @@ fn default_retries() -> u8 {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PollProfile {
-    /// Between two polls of a busy LUN, nanoseconds.
+    /// Time between two polls of a busy LUN, nanoseconds.
     pub interval_ns: u32,
     /// How long before the typical time the first poll comes, nanoseconds.
     pub early_ns: u32,
-    /// Give up after so many times the typical time.
+    /// Gives up after this many times the typical time.
     pub patience: u32,
 }
 
@@ -483,7 +483,7 @@ pub enum LevellingName {
     None,
     /// The least worn free block is written first.
     Dynamic,
-    /// And data at rest moves out of blocks that are left behind.
+    /// Also moves cold data out of the least worn blocks.
     #[default]
     Static,
 }
@@ -492,15 +492,14 @@ pub enum LevellingName {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FtlProfile {
-    /// What turns the host's commands into flash requests: `"page-mapping"`, or a translation of a reader's
-    /// own.
+    /// What turns the host's commands into flash requests: `"page-mapping"`, or a translation of your own.
     #[serde(default = "default_kind")]
     pub kind: String,
     /// Physical over logical capacity, minus one, in percent.
     pub over_provisioning_percent: f64,
     /// Pages in the data buffer.
     pub buffer_entries: u32,
-    /// Slices of commands in work at once.
+    /// Slices of commands in progress at once.
     #[serde(default = "default_workers")]
     pub slice_workers: u16,
     /// Read only the sectors asked for, not the whole page.
@@ -523,26 +522,27 @@ pub struct FtlProfile {
     /// Pages that garbage collection of a LUN has in flight.
     #[serde(default = "default_gc_depth")]
     pub gc_depth: u8,
-    /// Pages of data programmed between two stored maps; 0 for 256 times as many as the map takes.
+    /// Pages of data programmed between two stored maps; 0 for 256 times as many as a stored map takes.
     #[serde(default)]
     pub checkpoint_pages: u32,
-    /// How blocks are worn alike.
+    /// How the wear of blocks is levelled.
     #[serde(default)]
     pub wear_levelling: LevellingName,
-    /// Erases that a block with data at rest may be behind the most worn of its LUN.
+    /// How many erases fewer than the most worn block of its LUN a block with cold data may have.
     #[serde(default = "default_spread")]
     pub wear_spread: u32,
-    /// Data is written anew when a read corrects so much of what the code can; 0 for never.
+    /// Data are refreshed when a read corrects this share of what the code can; 0 for never.
     #[serde(default = "default_refresh")]
     pub refresh_corrected_percent: u32,
-    /// Data is written anew when its block was read so often; 0 for never.
+    /// Data are refreshed when their block was read this often; 0 for never.
     #[serde(default = "default_refresh_reads")]
     pub refresh_reads: u32,
-    /// A page is read in the background each so many microseconds, to find data that fades; 0 for never.
+    /// Interval in microseconds at which the background scan reads a page, to find data with many bit errors;
+    /// 0 for no scan.
     #[serde(default)]
     pub scan_us: u32,
-    /// Pause after each page that moves for wear or refresh, while its LUN has room, and without commands
-    /// before blocks that hold nothing are erased, microseconds.
+    /// Pause after each page that moves for wear levelling or refresh, while its LUN has room; also how long
+    /// the drive must have no commands before blocks without valid pages are erased; microseconds.
     #[serde(default = "default_gap")]
     pub background_gap_us: u32,
 }
@@ -614,15 +614,15 @@ pub struct HostProfile {
     pub command_set: String,
     /// I/O queue pairs, 1 to 64.
     pub queue_pairs: u16,
-    /// Entries a queue, 2 to 4096.
+    /// Entries per queue, 2 to 4096.
     pub queue_entries: u16,
-    /// Commands in work at once.
+    /// Commands in progress at once.
     #[serde(default = "default_slots")]
     pub command_slots: u16,
     /// Largest transfer of a command in bytes, a power of two times 4 KiB.
     #[serde(default = "default_transfer")]
     pub transfer_bytes_max: u32,
-    /// Submission queue entries that one fetch brings at most.
+    /// Submission queue entries that one fetch reads at most.
     #[serde(default = "default_fetch")]
     pub fetch_batch: u8,
     /// Logical block bytes of a new drive: 512 or 4096.
@@ -637,13 +637,13 @@ pub struct HostProfile {
     /// From the end of a command to its completion entry on the link, nanoseconds.
     #[serde(default)]
     pub completion_ns: u32,
-    /// A read, and a write without force unit access, is completed when the last byte of its data has been
-    /// moved, whatever the FTL has yet to do for it (P13), instead of when the FTL has ended it.
+    /// The controller completes a read, or a write without force unit access, when the last byte of its data
+    /// has been moved (P13), instead of when the FTL is done with it.
     #[serde(default)]
     pub auto_completion: bool,
     /// DMA requests of the firmware, units of 4 KiB under the big loop, that the controller holds at once;
-    /// four for each command slot when absent. Under the big loop a read that misses the data buffer has one
-    /// of the FTL's, as many, from its flash request on.
+    /// four for each command slot when absent. Under the big loop the FTL has as many of its own, and a read
+    /// that misses the data buffer occupies one from its flash request on.
     #[serde(default)]
     pub dma_requests: Option<u16>,
     /// From a DMA request of the firmware to its first packet on the link, nanoseconds; requests overlap.
@@ -719,7 +719,7 @@ impl Profile {
     pub(super) fn cell_mode(&self) -> CellMode {
         self.package.cells.into()
     }
-    /// Blocks that so many planes of a LUN have.
+    /// Blocks that this many planes of a LUN have.
     pub(crate) fn blocks_of_planes(&self, planes: u8) -> u32 {
         let g = &self.geometry;
         g.blocks_per_lun / u32::from(g.planes.max(1)) * u32::from(planes)

@@ -53,7 +53,8 @@ fn an_unknown_key_is_told_with_all_its_tables() {
     assert_eq!(e.key.as_deref(), Some("package.erors"));
 }
 
-/// What is wrong only when parts meet: (line of the profile, replacement, key, line that is named).
+/// Errors that show only when the parts are put together: (line of the profile, replacement, key, line that
+/// is named).
 const MISFITS: &[(&str, &str, &str, &str)] = &[
     (
         "over_provisioning_percent = 32",
@@ -70,7 +71,7 @@ const MISFITS: &[(&str, &str, &str, &str)] = &[
         "ftl.gc_free_blocks",
         "gc_free_blocks = 9",
     ),
-    // A key that has its default stands at its table's header.
+    // The error of a key with its default names the line of the table's header.
     (
         "die_deviation_us = 3\npage_deviation_us = 10",
         "die_deviation_us = 70",
@@ -103,7 +104,7 @@ fn a_value_of_the_wrong_type_names_key_and_line() {
     }
 }
 
-/// Values that a key's type doesn't take: (line of the profile, replacement, key, what is said of it).
+/// Values that a key's type doesn't take: (line of the profile, replacement, key, part of the message).
 const UNFIT: &[(&str, &str, &str, &str)] = &[
     (
         "buffer_entries = 32",
@@ -380,7 +381,7 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("command_slots = 32", "command_slots = 0", "host.command_slots"),
     ("block_bytes = 512", "block_bytes = 520", "host.block_bytes"),
     ("block_bytes = 512", "block_bytes = 512\ntransfer_bytes_max = 5000", "host.transfer_bytes_max"),
-    // MDTS says 4096 with 0, which means no limit.
+    // MDTS would encode 4096 as 0, which means no limit.
     ("block_bytes = 512", "block_bytes = 512\ntransfer_bytes_max = 4096", "host.transfer_bytes_max"),
     (
         "page_deviation_us = 10",
@@ -534,7 +535,7 @@ fn each_bad_value_names_its_key_and_what_is_allowed() {
         let e = error(&with(old, new));
         assert_eq!(e.key.as_deref(), Some(*key), "{new}: {e}");
         assert!(e.reason.contains("must") || e.reason.contains("only") || e.reason.contains("gives"), "{e}");
-        // Of a number it is told what it is, not only what it must be.
+        // A message about a number also says what it is, not only what it must be.
         let forms = ["must be from ", "must be 1, 2", "must be 512", "must be a power", "must be a multiple"];
         if forms.iter().any(|form| e.reason.starts_with(form)) {
             assert!(e.reason.contains(", but is ") || e.reason.contains(", but one is "), "{e}");
@@ -565,7 +566,7 @@ fn small_blocks_on_a_drive_that_keeps_fingerprints_are_refused() {
     assert_eq!(e.key.as_deref(), Some("host.block_bytes"));
 }
 
-/// The tiny profile with its package and geometry replaced by a shipped package, of which it says `more`.
+/// The tiny profile with its package and geometry replaced by a shipped package and the keys in `more`.
 fn with_part(part: &str, more: &str) -> String {
     let start = TINY.find("[geometry]").expect("a table");
     let end = TINY.find("[channel]").expect("a table");
@@ -585,7 +586,7 @@ fn each_shipped_package_makes_a_drive_that_the_rooms_accept() {
     }
 }
 
-/// Table I: tR 100, 78 and 53 µs; pages of 16,384 bytes; 8, 8 and 2 LUNs a channel (B21). One LUN reads at
+/// Table I: tR 100, 78 and 53 µs; pages of 16,384 bytes; 8, 8 and 2 LUNs per channel (B21). One LUN reads at
 /// 57.5, 62.3 and 68.8 MB/s at 100 MT/s when a transfer takes 185 µs (B24).
 #[test]
 fn the_packages_of_table_i_have_its_numbers() {
@@ -649,7 +650,7 @@ fn a_package_that_contradicts_itself_or_its_bus_is_refused() {
     }
 }
 
-/// Each key that only vendor commands show reaches the package, and the firmware where it asks for it.
+/// Each key that only vendor commands reveal reaches the package and, if the firmware needs it, the firmware.
 #[test]
 fn vendor_keys_reach_package_and_firmware() {
     let parse = |more: &str| Profile::parse("drive.toml", &with_part("tlc-3d", more)).unwrap();

@@ -1,7 +1,7 @@
-//! What a profile's reader says of a value that its key doesn't take, in the words of TOML.
+//! Error messages for values that a key doesn't take, in TOML's terms.
 //!
-//! serde speaks of Rust's types. The range that the key really has stands in `check.rs`, and depends on other
-//! keys: it is found by checking the profile with the ends of the type's range in the value's place.
+//! serde's messages name Rust's types. The key's real range stands in `check.rs` and depends on other keys.
+//! This module finds it by checking the profile with both ends of the type's range as the value.
 
 use super::Profile;
 use super::error::{key_of, nearest, unknown_field};
@@ -28,7 +28,7 @@ pub(super) const UNITS: [(&str, &str); 14] = [
     ("_mv", "mV"),
 ];
 
-/// The unit behind a number of `key`, with a space before it; nothing where it has none.
+/// The unit of `key`, with a space before it; empty if it has none.
 pub(super) fn unit_of(key: &str) -> String {
     let by_name = UNITS.iter().find(|(ending, _)| key.ends_with(ending)).map(|(_, unit)| *unit);
     match by_name.or_else(|| key.starts_with("costs.").then_some("cycles")) {
@@ -37,7 +37,7 @@ pub(super) fn unit_of(key: &str) -> String {
     }
 }
 
-/// What is wrong with the value at `path` of `table`, of which serde says `message`.
+/// What is wrong with the value at `path` of `table`, for which serde gave `message`.
 pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
     let Some(found) = value_at(table, path) else { return message.to_owned() };
     let is_entry = path.iter().any(|part| matches!(part, Segment::Seq { .. }));
@@ -48,12 +48,12 @@ pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
     };
     let mut text = match &wanted {
         Wanted::Whole { low, high } => {
-            // The nearer end first: a range may depend on the side.
+            // The nearer end first: the message may depend on the side.
             let is_below = found.as_integer().is_some_and(|number| number < *low);
             let probes = if is_below { [*low, *high] } else { [*high, *low] }.map(Value::Integer);
             let range = (!is_entry).then(|| range_of(table, &key, probes)).flatten();
             let range = range.unwrap_or_else(|| format!("be from {low} to {high}{}", unit_of(&key)));
-            // A number is told its range alone; what is none, that it must be one.
+            // A number gets its range alone; another type gets that it must be a number.
             match range.strip_prefix("be from") {
                 Some(rest) if found.as_integer().is_none() => format!("{must} be a whole number from{rest}"),
                 _ if found.as_integer().is_none() => format!("{must} be a whole number and {range}"),
@@ -85,7 +85,7 @@ pub(super) fn reason(table: &Table, path: &Path, message: &str) -> String {
     text
 }
 
-/// What a key takes, as far as its type says.
+/// What a key's type accepts.
 enum Wanted {
     Whole { low: i64, high: i64 },
     Number,
@@ -106,7 +106,7 @@ impl Wanted {
             "u8" => Wanted::Whole { low: 0, high: u8::MAX.into() },
             "u16" => Wanted::Whole { low: 0, high: u16::MAX.into() },
             "u32" => Wanted::Whole { low: 0, high: u32::MAX.into() },
-            // TOML's numbers end there.
+            // The largest integer of TOML.
             "u64" | "usize" => Wanted::Whole { low: 0, high: i64::MAX },
             "i16" => Wanted::Whole { low: i16::MIN.into(), high: i16::MAX.into() },
             "f64" => Wanted::Number,
@@ -133,7 +133,7 @@ impl Wanted {
     }
 }
 
-/// Reads any value that serde gives: a report's, or that of another file than a profile.
+/// Reads any value by serde: from a report, or from a file that isn't a profile.
 ///
 /// # Errors
 /// Names the key, and says what it must be and is.
@@ -145,7 +145,7 @@ pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T
     })
 }
 
-/// serde's `message` in words, where there is nothing but it.
+/// serde's `message` in plain words, if there is nothing else to say.
 fn plain(message: &str) -> String {
     if let Some(missing) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         return format!("lacks the key '{missing}'");
@@ -162,7 +162,7 @@ fn plain(message: &str) -> String {
     }
 }
 
-/// What "invalid type: string \"x\"" and its like have found.
+/// The value that a message such as "invalid type: string \"x\"" names.
 fn found_in(start: &str) -> Option<String> {
     if let Some(name) = start.strip_prefix("unknown variant `") {
         return Some(format!("\"{}\"", name.trim_end_matches('`')));
@@ -182,7 +182,7 @@ fn found_in(start: &str) -> Option<String> {
     })
 }
 
-/// The value that `path` leads to.
+/// The value at `path`.
 fn value_at(table: &Table, path: &Path) -> Option<Value> {
     let mut parts = path.iter();
     let Segment::Map { key } = parts.next()? else { return None };
@@ -209,8 +209,7 @@ fn with(table: &Table, key: &str, value: Value) -> Option<Table> {
     Some(whole)
 }
 
-/// What the first of `probes` that is refused as the value of `key` is told that it must be: "be from 4 to
-/// 16".
+/// The requirement in the error for the first of `probes` that `key` refuses: "be from 4 to 16".
 fn range_of(table: &Table, key: &str, probes: [Value; 2]) -> Option<String> {
     probes.into_iter().find_map(|probe| {
         let profile = Profile::deserialize(Value::Table(with(table, key, probe)?)).ok()?;

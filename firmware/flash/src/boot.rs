@@ -18,7 +18,7 @@ use core::fmt;
 /// tITC: interface and timing mode change to the next command (ONFI 5.1 §4.21).
 const T_ITC: Duration = Duration::from_micros(1);
 
-/// Why a package was not taken into service.
+/// Why a package could not be brought up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootError {
     /// An operation failed.
@@ -106,8 +106,8 @@ impl fmt::Display for BootError {
     }
 }
 
-/// Takes the package of `lun`'s chip enable into service: RESET, READ ID, READ PARAMETER PAGE (to `scratch`,
-/// a buffer that holds bytes), SET FEATURES to the profile's data interface, ZQ CALIBRATION LONG of each LUN
+/// Brings up the package behind `lun`'s chip enable: RESET, READ ID, READ PARAMETER PAGE (to `scratch`, a
+/// buffer that holds bytes), SET FEATURES to the profile's data interface, ZQ CALIBRATION LONG of each LUN
 /// where the package has it.
 ///
 /// # Errors
@@ -132,7 +132,7 @@ pub async fn bring_up(lun: &Lun, dram: &SharedDram, scratch: BufferId) -> Result
     Ok(page)
 }
 
-/// The long form follows power-on; the drivers keep it until power goes.
+/// The long form is for power-on; the calibration lasts until power-off.
 async fn calibrate(lun: &Lun) -> Result<(), BootError> {
     for index in 0..lun.config().shape.geometry.luns {
         if zq_calibration(lun, index, true).await?.fail() {
@@ -142,7 +142,7 @@ async fn calibrate(lun: &Lun) -> Result<(), BootError> {
     Ok(())
 }
 
-/// The profile's package, or none in particular.
+/// Refuses a package that isn't the profile's, if the profile names one.
 async fn check_id(lun: &Lun) -> Result<(), BootError> {
     let Some(expected) = lun.config().variant.id else { return Ok(()) };
     let answer = read_id(lun, READ_ID_JEDEC, expected.len() as u32).await?.to_le_bytes();
@@ -172,7 +172,7 @@ fn check_shape(lun: &Lun, page: &ParameterPage) -> Result<(), BootError> {
 }
 
 /// SET FEATURES 01h to the profile's data interface, for package and controller (ONFI 5.1 §5.31.1). The
-/// package answers in the new mode only, so its busy time is waited out rather than polled.
+/// package answers only in the new mode, so this waits for the typical time instead of polling.
 async fn set_data_interface(lun: &Lun) -> Result<(), BootError> {
     let chosen = lun.config().interface;
     let interface = match chosen.mode {

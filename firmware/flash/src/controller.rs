@@ -24,11 +24,11 @@ impl Controller {
         Controller { lun }
     }
 
-    /// What this controller does with a package that has no SLC mode.
+    /// What this controller can do with a package that has no SLC mode.
     pub const CAPABILITIES: Capabilities =
         Capabilities { compound: true, targets: MAX_TARGETS as u8, raw: true, slc: false };
 
-    /// What this controller does with its package.
+    /// What this controller can do with its package.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities { slc: self.lun.commands().pseudo_slc.is_some(), ..Self::CAPABILITIES }
     }
@@ -39,7 +39,7 @@ impl Controller {
     }
 
     /// Carries a request out: planes together where targets and package allow, else target after target.
-    /// `fault` is told why a target ended in an error.
+    /// Calls `fault` with the reason if a target ended in an error.
     pub async fn execute(&self, request: &FlashRequest, fault: impl Fn(FlashError)) -> Outcomes {
         self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         let mut outcomes = [Outcome::default(); MAX_TARGETS];
@@ -72,10 +72,10 @@ impl Controller {
         outcomes
     }
 
-    /// Carries a page read out ([`FlashRequest::is_page_read`]), which the array may have begun already at
-    /// `begun`. When the page is about to cross the bus `ahead` is asked for the row of another page read:
-    /// the array begins with it while the stages still work on this one (C22). Gives since when it does.
-    /// `fault` is told why the read ended in an error.
+    /// Carries out a page read ([`FlashRequest::is_page_read`]), which the array may have begun already, at
+    /// `begun`. When the page is about to cross the bus, this calls `ahead` for the row of another page read:
+    /// the array begins that read while the stages still work on this page (C22). Returns when it began.
+    /// Calls `fault` with the reason if the read ended in an error.
     pub async fn execute_page_read(
         &self,
         request: &FlashRequest,
@@ -114,7 +114,7 @@ impl Controller {
             if let Ok((frame, since)) = read_transfer_and_trigger(lun, row, sectors, buffer, next).await {
                 return Ok((frame, Some(since)));
             }
-            // Each for itself, then, so that an error is that of the request which deserves it.
+            // Then retry each read separately, so that the error is reported for the right request.
         }
         Ok((read_transfer(lun, row, sectors, buffer).await?, None))
     }

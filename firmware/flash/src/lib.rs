@@ -4,7 +4,7 @@
 //! - [`Lun`] issues transactions for one LUN and waits for them.
 //! - [`operations`] are READ, PROGRAM, ERASE and the rest, a file for each theme.
 //! - [`boot`] takes a package from power-on to its data mode (B12).
-//! - [`schedule`] says which transaction gets the channel next.
+//! - [`schedule`] chooses the transaction that gets the channel next.
 //! - [`Controller`] serves I3 requests with these operations: the software-defined channel controller.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -32,7 +32,7 @@ pub struct PollPolicy {
     pub interval: Duration,
     /// Polls start when the typical time has passed, minus this much.
     pub early: Duration,
-    /// Give up after so many times the typical time.
+    /// Give up after this many times the typical time.
     pub patience: u32,
 }
 
@@ -57,7 +57,7 @@ pub struct FlashConfig {
     pub t_bers: Duration,
     /// Typical reset time.
     pub t_rst: Duration,
-    /// What the packages have beside ONFI's mandatory commands.
+    /// The packages' optional and vendor specific commands.
     pub variant: PackageVariant,
     /// The data interface to leave SDR mode 0 for.
     pub interface: Interface,
@@ -70,12 +70,12 @@ pub struct FlashConfig {
 }
 
 /// What flash software knows of its packages' optional and vendor specific commands. The default is a plain
-/// ONFI package that is not asked for its identifier.
+/// ONFI package whose identifier boot doesn't check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PackageVariant {
     /// The commands.
     pub commands: CommandSet,
-    /// What READ ID answers at 00h; boot refuses another package. `None` takes whatever comes.
+    /// What READ ID answers at 00h; boot refuses another package. `None` accepts any package.
     pub id: Option<[u8; 6]>,
     /// Typical tR of blocks used as SLC.
     pub slc_read: Duration,
@@ -115,8 +115,8 @@ pub struct Lun {
     way: usize,
 }
 
-/// A transaction under construction, in the place from which the engine will take it. Issuing consumes it, so
-/// that none is held across an await.
+/// A transaction under construction, built in place in the slot from which the engine takes it. Issuing
+/// consumes the draft, so that none is held across an await.
 pub struct Draft<'a>(RefMut<'a, Box<Txn>>);
 
 impl Deref for Draft<'_> {
@@ -133,7 +133,7 @@ impl DerefMut for Draft<'_> {
     }
 }
 
-/// A transaction on its way. It only waits: nothing of the transaction is kept across the await.
+/// An issued transaction. This future only waits: it doesn't hold the transaction across the await.
 #[must_use = "a transaction's result tells whether it happened"]
 pub struct Issued<'a>(&'a Lun);
 
@@ -158,7 +158,7 @@ impl Lun {
         let (core, port, config) = (core.clone(), Rc::clone(port), Rc::clone(config));
         Lun { core, port, config, recorder: Recorder::default(), slot, way }
     }
-    /// Tells `recorder` what its software costs.
+    /// Reports the software's cost to `recorder`.
     #[must_use]
     pub fn reporting_to(self, recorder: &Recorder) -> Self {
         Lun { recorder: recorder.clone(), ..self }
@@ -206,8 +206,8 @@ impl Lun {
         self.issue_and_linger(txn, Duration::ZERO)
     }
 
-    /// As [`Lun::issue`], but the result is delivered only `linger` after the end: for operations that know
-    /// how long the array takes.
+    /// As [`Lun::issue`], but delivers the result `linger` after the end: for operations that know how long
+    /// the array takes.
     #[inline]
     pub fn issue_and_linger<'a>(&'a self, mut txn: Draft<'a>, linger: Duration) -> Issued<'a> {
         txn.end();
@@ -217,8 +217,8 @@ impl Lun {
     }
 
     /// Starts a transaction on this LUN's chip enable and those of `others`: Chip Control takes a bitmap
-    /// (B7). It is issued from this LUN's slot; nobody else may have a transaction on those LUNs in flight,
-    /// and only this one's package may be read from.
+    /// (B7). It is issued from this LUN's slot. No other transaction on those LUNs may be in flight, and only
+    /// this LUN's package may be read from.
     pub fn gang_txn(&self, name: &'static str, others: &[&Lun]) -> Draft<'_> {
         self.spend(Function::Transaction, self.config.costs.transaction);
         let mut txn = self.port.txn(self.slot);
@@ -234,7 +234,7 @@ impl Lun {
     pub(crate) fn unsupported(&self, operation: &'static str) -> FlashError {
         FlashError::Unsupported { operation, at: self.core.exec().now() }
     }
-    /// Refuses an operation unless the package has its commands.
+    /// Returns an error unless the package has the operation's commands.
     pub(crate) fn need(&self, has: bool, operation: &'static str) -> Result<(), FlashError> {
         if has { Ok(()) } else { Err(self.unsupported(operation)) }
     }
@@ -250,12 +250,12 @@ impl Lun {
         row: RowAddr,
         typical: Duration,
     ) -> impl Future<Output = Result<Status, FlashError>> + 'a {
-        // No future around the future: most operations wait here.
+        // Returns the inner future without wrapping it: most operations wait here, and a wrapper costs time.
         self.until_ready_within(txn, row, typical, typical)
     }
 
-    /// As [`Lun::until_ready`], but polls from `soonest` on: for commands that wait for what the array does
-    /// already.
+    /// As [`Lun::until_ready`], but polls from `soonest` on: for commands that wait for an array operation
+    /// that is already running.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].
@@ -272,9 +272,9 @@ impl Lun {
         Ok(self.poll_ready(name, row, typical).await?.0)
     }
 
-    /// Polls until RDY, which `transaction` took away for at most about `typical`, and which is back about
-    /// `expected`. Gives the status and when RDY came back as far as one can tell: at `expected` if no poll
-    /// found otherwise, else at the last one that did not see it.
+    /// Polls until RDY. `transaction` cleared RDY for at most about `typical`, and it should be set again at
+    /// about `expected`. Returns the status and the best estimate of when RDY was set: `expected` if no poll
+    /// found the LUN busy, else the time of the last poll that did.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].

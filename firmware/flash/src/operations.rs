@@ -1,7 +1,8 @@
-//! The operations, by theme. Between their transactions the channel belongs to others.
+//! The operations, by theme. Between the transactions of an operation the channel is free for other LUNs.
 //!
-//! What a package has no command for is [`FlashError::Unsupported`] before anything is issued. An operation's
-//! LUN must not be in use by another one; those that say so need all LUNs behind the chip enable.
+//! If the package lacks a command, the operation returns [`FlashError::Unsupported`] before it issues
+//! anything. No other operation may use the LUN at the same time; some operations say that they need all LUNs
+//! behind the chip enable.
 
 mod admin;
 mod cache;
@@ -70,8 +71,8 @@ fn read_address(txn: &mut Txn, row: RowAddr) -> &mut Txn {
     txn.cmd(command::READ).col_row(Column(0), row)
 }
 
-/// Selects a column for data output; where the LUN shares its chip enable another may have been selected
-/// meanwhile, so that CHANGE READ COLUMN ENHANCED names it (ONFI 5.1 §5.16, §5.17).
+/// Selects a column for data output. If LUNs share the chip enable, another one may have been selected
+/// meanwhile, so CHANGE READ COLUMN ENHANCED names the LUN (ONFI 5.1 §5.16, §5.17).
 fn select_column(lun: &Lun, txn: &mut Txn, row: RowAddr, column: Column) {
     if lun.shares_chip_enable() {
         select_plane(txn, row, column);

@@ -1,7 +1,7 @@
-//! Transaction schedulers: which of the transactions that wait for a channel goes next (B18).
+//! Transaction schedulers: they choose which of the transactions that wait for a channel goes next (B18).
 //!
-//! Each is an [`Arbiter`]; a drive's profile names one, and who builds a drive or a bench may
-//! bring their own (docs/schedulers.md).
+//! Each is an [`Arbiter`]. A drive's profile names one; a drive or a bench can also be built with a custom
+//! one (docs/schedulers.md).
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -10,7 +10,7 @@ use aster_ports::channel::Arbiter;
 use aster_ports::channel::ChannelPort;
 use aster_ports::order::TransactionClass;
 
-/// So often may a transaction be passed over by these schedulers; then it goes next.
+/// These schedulers pass a transaction over at most this often; then it goes next.
 pub const PASSED_OVER_MAX: u32 = 256;
 
 /// Whether the oldest has been passed over too often.
@@ -26,7 +26,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// For a channel of so many slots, one a LUN.
+    /// For a channel of `slots` slots, one per LUN.
     pub fn new(slots: usize) -> Self {
         RoundRobin { slots: slots.max(1), next: 0 }
     }
@@ -43,7 +43,7 @@ impl Arbiter for RoundRobin {
     }
 }
 
-/// The class that comes first in a list goes first; within a class the one issued first.
+/// The class that stands first in a list goes first; within a class, transactions go in order of issue.
 #[derive(Clone, Copy, Debug)]
 pub struct ByClass {
     order: [TransactionClass; 4],
@@ -57,7 +57,7 @@ impl ByClass {
 }
 
 impl Default for ByClass {
-    /// What makes an array busy first, so that its time runs; then status, data out, data in.
+    /// Transactions that start an array go first, so that its time runs; then status, data out, data in.
     fn default() -> Self {
         use TransactionClass::{Command, DataIn, DataOut, Status};
         ByClass::new([Command, Status, DataOut, DataIn])
@@ -74,7 +74,7 @@ impl Arbiter for ByClass {
     }
 }
 
-/// The transaction with the fewest bytes goes first: its neighbours wait least.
+/// The transaction with the fewest bytes goes first: it delays the others least.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShortestFirst;
 
@@ -87,17 +87,17 @@ impl Arbiter for ShortestFirst {
     }
 }
 
-/// The LUN goes first that has moved the fewest bytes while others waited.
+/// The LUN that has moved the fewest bytes while others waited goes first.
 #[derive(Debug)]
 pub struct FairShare {
     moved: Vec<u64>,
 }
 
-/// What a transaction counts for beside its bytes: its latches and waits own the channel, too.
+/// Bytes added for each transaction: its latches and waits occupy the channel, too.
 const TRANSACTION_WEIGHT: u64 = 64;
 
 impl FairShare {
-    /// For a channel of so many slots, one a LUN.
+    /// For a channel of `slots` slots, one per LUN.
     pub fn new(slots: usize) -> Self {
         FairShare { moved: vec![0; slots.max(1)] }
     }
@@ -112,14 +112,15 @@ impl Arbiter for FairShare {
         let floor = moved(waiting[index]);
         self.moved[usize::from(waiting[index]) % slots] +=
             channel.waiting(waiting[index]).bytes() + TRANSACTION_WEIGHT;
-        // A LUN that has been idle mustn't own the channel until it has caught up with its past.
+        // A LUN that was idle may catch up only by a bounded amount, so that it can't keep the channel for
+        // long.
         let behind = floor.saturating_sub(CREDIT);
         self.moved.iter_mut().for_each(|moved| *moved = (*moved).max(behind));
         index
     }
 }
 
-/// So many bytes may a LUN lag behind the others and catch up.
+/// How many bytes a LUN may lag behind the others and catch up.
 const CREDIT: u64 = 64 * 1024;
 
 /// The index of the least key, the first of equals.
@@ -144,8 +145,8 @@ pub enum TransactionPolicy {
 }
 
 impl TransactionPolicy {
-    /// The arbiter for a channel of so many slots; none for the order of issue, which the port keeps by
-    /// itself.
+    /// The arbiter for a channel of `slots` slots; none for the order of issue, which the port keeps without
+    /// one.
     pub fn arbiter(self, slots: usize) -> Option<Box<dyn Arbiter>> {
         Some(match self {
             TransactionPolicy::Fifo => return None,

@@ -72,7 +72,7 @@ impl Bench {
         Self::with(geometry, content, placement, (interface, timing_mode), |_, _| {})
     }
 
-    /// A bench whose packages, or what is known of them, are changed first.
+    /// A bench whose packages, or the software's description of them, are changed first.
     fn with(
         geometry: Geometry,
         content: Content,
@@ -200,7 +200,7 @@ impl Bench {
         memory.page_and_oob(BufferId(a)) == memory.page_and_oob(BufferId(b))
     }
 
-    /// Shows the bus from now on.
+    /// Records the bus from now on.
     fn watch(&self) -> Rc<RefCell<Vec<Seen>>> {
         let seen = Rc::new(RefCell::new(Vec::new()));
         self.engine.set_tap(Some(Box::new(Tap(seen.clone()))));
@@ -410,7 +410,7 @@ fn a_read_takes_the_time_that_its_cycles_add_up_to() {
     // cover 1 + 2 + 2 + 1.
     let rhw = 10 - 6;
     let status = 2 + 2 + 3 + 8 + 4 + 1 + 3 + rhw + 1;
-    // The transfer answers the status at once: its push comes after the edge that ended the status, and is
+    // The transfer follows the status at once: its push comes after the edge that ended the status, and is
     // sampled at the next.
     let transfer = 1 + 2 + 2 + 4 * 3 + 30 + 4 + (64 * 277 + 41_u64).div_ceil(2) + 3 + rhw + 1;
     let want = Duration::from_nanos(10) * (trigger + status + transfer) + Duration::from_micros(58 + 3);

@@ -1,4 +1,4 @@
-//! What carries flash requests out for a scheduler's worker.
+//! What carries out flash requests for a scheduler's worker.
 
 use alloc::rc::Rc;
 use aster_flash::Controller;
@@ -10,15 +10,15 @@ use core::future::Future;
 /// object and allocates nothing.
 ///
 /// # Who calls, in what order
-/// One worker per LUN calls `execute`, for one request after the other, and never drops it half-way. While a
-/// page read is under way, `ahead` is asked at most once for the page read that comes next; if it gives one,
-/// the controller begins with that, and what it has begun is handed back with the very next call, which is
-/// for that request.
+/// One worker per LUN calls `execute` for one request after the other, and never drops its future early.
+/// During a page read the backend calls `ahead` at most once for the next page read. If `ahead` returns one,
+/// the controller begins it, and the worker passes what was begun to the very next call, which is for that
+/// request.
 pub trait Backend {
-    /// A page read that has been begun while the one before it was on its way.
+    /// A page read that was begun during the one before it.
     type Begun;
-    /// Carries `request` out, which may have been `begun` already. `fault` is told why a target ended in an
-    /// error, before the outcome says that it did.
+    /// Carries out `request`, which may have been `begun` already. Calls `fault` with the reason before it
+    /// returns an outcome with an error.
     fn execute(
         &self,
         request: &FlashRequest,
@@ -30,7 +30,7 @@ pub trait Backend {
 
 /// Flash operations in software, on the worker's core.
 impl Backend for Controller {
-    /// The array works on it since then.
+    /// When the array began it.
     type Begun = Instant;
 
     async fn execute(
@@ -48,10 +48,9 @@ impl Backend for Controller {
     }
 }
 
-/// A controller behind an I3 port of its own, of two requests per LUN. What it does costs the worker's core
-/// nothing.
+/// A controller behind its own I3 port, with two requests per LUN. It takes none of the worker's core time.
 impl Backend for Rc<FlashPort> {
-    /// The port has it.
+    /// Its request at the port.
     type Begun = Tag;
 
     async fn execute(

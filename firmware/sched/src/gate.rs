@@ -1,4 +1,4 @@
-//! What keeps a scheduler from packages that have not been brought up.
+//! Keeps a scheduler from using packages before they have been brought up.
 
 use aster_exec::{Exec, WaitQueue};
 use core::cell::Cell;

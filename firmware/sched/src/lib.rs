@@ -1,10 +1,11 @@
-//! Flash schedulers: which request a LUN works on next, and whether it may start now (design §1, B17).
+//! Flash schedulers: they decide which request a LUN works on next, and whether it may start now (design §1,
+//! B17).
 //!
-//! A [`FlashScheduler`] is a party of the drive: it stands between the translation's flash requests and the
-//! channel controllers, I3 on either side. Three are ours:
+//! A [`FlashScheduler`] is an exchangeable part of the drive: it stands between the translation's flash
+//! requests and the channel controllers, with I3 on either side. There are three:
 //!
 //! - [`Workers`]: a [`Worker`] per LUN, above controllers in software or hardware ([`Backend`]).
-//!   [`TaskScheduler`] is the piece that decides; [`Tasks`] is what the workers of a drive share of it.
+//!   [`TaskScheduler`] is the part that decides; the workers of a drive share it in [`Tasks`].
 //! - [`cosmos`]: one big loop on one core, which polls (C34–C44).
 //! - [`PassThrough`]: first come, first served, some requests per channel at once, on no core.
 #![no_std]

@@ -1,4 +1,4 @@
-//! First come, first served: what stands in a storage controller whose host schedules.
+//! First come, first served: the scheduler for a storage controller whose host does the scheduling.
 
 use crate::scheduler::{Below, FlashScheduler, LunPlace, SchedulerNeeds, SchedulerPorts, SchedulerView};
 use alloc::boxed::Box;
@@ -12,17 +12,17 @@ use aster_parties::PieceError;
 use aster_ports::flash::{FlashPort, FlashRequest, FlashStatus, Tag};
 use core::cell::{Cell, RefCell};
 
-/// Hands requests to their channel's controller in the order in which they came, so many per channel at once,
-/// without choosing and on no core.
+/// Hands requests to their channel's controller in order of arrival, up to a fixed number per channel at
+/// once. It makes no choices and takes no core's time.
 #[derive(Clone, Copy, Debug)]
 pub struct PassThrough {
-    /// Requests of a channel that its controller has at once, at least 1.
+    /// How many requests a channel's controller has at once, at least 1.
     pub slots_per_channel: u16,
 }
 
 impl FlashScheduler for PassThrough {
     fn needs(&self) -> SchedulerNeeds {
-        // All slots of a channel may hold requests to one LUN.
+        // All slots of a channel may be used by requests to one LUN.
         SchedulerNeeds { requests_per_lun: self.slots_per_channel, ..SchedulerNeeds::default() }
     }
     fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {

@@ -1,4 +1,5 @@
-//! Task schedulers: which request a LUN's worker takes next, and when its operation may start (B17).
+//! Task schedulers: they decide which request a LUN's worker takes next, and when its operation may start
+//! (B17).
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -30,25 +31,25 @@ pub struct Running {
 
 /// Decides what runs. One value serves all LUNs of a drive.
 pub trait TaskScheduler {
-    /// A LUN is free: the index of the request to take, among phases given oldest first, at least two.
+    /// A LUN is idle: returns the index of the request to take, among at least two phases given oldest first.
     /// Programs and erases of a LUN must keep their order, since the pages of a block are programmed in
     /// order.
     fn choose(&mut self, lun: LunIndex, waiting: &mut dyn Iterator<Item = Phase>) -> usize;
 
-    /// Whether `task` may start now. One that may not is asked about again whenever an operation has ended.
+    /// Whether `task` may start now. If not, the worker asks again whenever an operation has ended.
     fn admits(&mut self, _task: &Task, _running: Running) -> bool {
         true
     }
 }
 
-/// The task schedulers that a profile can name: how a LUN's next request is chosen among those waiting.
+/// The task schedulers that a profile can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
-    /// In the order they came.
+    /// Requests go in order of arrival.
     #[default]
     Fifo,
-    /// Reads before programs and erases; otherwise in the order they came. Programs and erases never overtake
-    /// each other, since the pages of a block must be programmed in order.
+    /// Reads go before programs and erases; otherwise requests go in order of arrival. Programs and erases
+    /// never overtake each other, since the pages of a block must be programmed in order.
     ReadsFirst,
 }
 
@@ -59,7 +60,8 @@ impl Policy {
             Policy::Fifo => 0,
             Policy::ReadsFirst => {
                 // A read must not overtake the erase or program of what it reads: the FTL reads only pages
-                // whose program has ended and erases only blocks that nobody reads, so any read may go first.
+                // whose program has ended and erases only blocks that aren't being read, so any read may go
+                // first.
                 Iterator::position(&mut waiting, |phase| {
                     matches!(phase, Phase::Read | Phase::Trigger | Phase::Transfer)
                 })
@@ -78,13 +80,12 @@ impl TaskScheduler for Policy {
     }
 }
 
-/// Starts an operation only while fewer than so many run in its package, say for want of power; chooses as
-/// `inner` does.
+/// Limits how many operations run in a package at once, for example to save power; chooses as `inner` does.
 #[derive(Clone, Copy, Debug)]
 pub struct PackageLimit<S> {
     /// What chooses.
     pub inner: S,
-    /// Operations at once behind one chip enable, at least 1.
+    /// The most operations at once behind one chip enable, at least 1.
     pub operations_max: u32,
 }
 
@@ -97,7 +98,7 @@ impl<S: TaskScheduler> TaskScheduler for PackageLimit<S> {
     }
 }
 
-/// A drive's task scheduler with what its workers tell it.
+/// A drive's task scheduler with the counts of running operations.
 pub struct Tasks {
     scheduler: RefCell<Box<dyn TaskScheduler>>,
     in_packages: RefCell<Vec<u32>>,
@@ -106,7 +107,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// For a drive of so many packages.
+    /// For a drive of `packages` packages.
     pub fn new(scheduler: Box<dyn TaskScheduler>, packages: u32) -> Self {
         Tasks {
             scheduler: RefCell::new(scheduler),
@@ -131,7 +132,7 @@ impl Tasks {
     pub(crate) fn admit(&self, task: &Task) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
-        // Nothing runs that could end and have the question asked again: then it must start.
+        // If no operation runs, none will end and cause another question, so this one must start.
         let admitted = running.drive == 0 || self.scheduler.borrow_mut().admits(task, running);
         if admitted {
             *in_package += 1;
@@ -148,7 +149,7 @@ impl Tasks {
     }
 }
 
-/// Lets a choice that overtakes stand, but not for ever.
+/// Lets a choice overtake older requests, but only a bounded number of times.
 pub(crate) fn bounded(overtakes: &Cell<u32>, choice: usize) -> usize {
     if choice == 0 || overtakes.get() == OVERTAKES_MAX {
         overtakes.set(0);

@@ -1,4 +1,4 @@
-//! The worker of a LUN: takes a request, has it carried out, answers it, for ever.
+//! The worker of a LUN: it takes a request, has it carried out and answers it, again and again.
 
 use crate::backend::Backend;
 use crate::gate::BringUpGate;
@@ -18,17 +18,17 @@ struct TakenRequest {
     task: Task,
 }
 
-/// What a LUN's worker works with.
+/// A LUN's worker.
 pub struct Worker<B> {
-    /// The LUN over the drive.
+    /// The LUN, numbered over the drive.
     pub lun: LunIndex,
     /// Where requests come from.
     pub port: Rc<FlashPort>,
     /// What carries them out.
     pub controller: B,
-    /// Which chip enable of the drive it lies behind.
+    /// Its chip enable, numbered over the drive.
     pub package: u32,
-    /// What chooses and admits, shared by all workers.
+    /// Chooses and admits requests; shared by all workers.
     pub tasks: Rc<Tasks>,
     /// Opens when the package answers.
     pub gate: Rc<BringUpGate>,
@@ -37,9 +37,9 @@ pub struct Worker<B> {
 }
 
 impl<B: Backend> Worker<B> {
-    /// Serves one LUN for ever: the long-lived worker of design §2. Behind a page read it has the next one
-    /// begun, if there is one, so that the LUN's array doesn't wait for the stages, nor for the pages of
-    /// other LUNs.
+    /// Serves one LUN for ever: the long-lived worker of design §2. During a page read it begins the next
+    /// one, if there is one, so that the LUN's array waits neither for the stages nor for the pages of other
+    /// LUNs.
     pub async fn run(self) {
         let exec = self.port.exec().clone();
         self.gate.pass(&exec).await;

@@ -13,7 +13,7 @@ use aster_parties::PieceError;
 use aster_ports::flash::FlashPort;
 use aster_units::LunIndex;
 
-/// Serves each LUN by a [`Worker`], which chooses as the drive's [`Tasks`] do.
+/// Serves each LUN by a [`Worker`], for which the drive's [`Tasks`] choose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Workers;
 
@@ -47,7 +47,7 @@ impl SchedulerView for WorkersView {}
 
 impl FlashScheduler for Workers {
     fn needs(&self) -> SchedulerNeeds {
-        // One that is carried out, and the read that is begun behind it.
+        // The request that is carried out, and the read that is begun behind it.
         SchedulerNeeds { requests_per_lun: 2, takes_software: true, polls: false, commands: false }
     }
     fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {

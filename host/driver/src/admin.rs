@@ -20,7 +20,7 @@ use zerocopy::FromBytes;
 
 const PAGE: usize = HOST_PAGE_BYTES as usize;
 
-/// What an admin command moves; at most one page.
+/// An admin command's data; at most one page.
 enum Transfer<'a> {
     None,
     ToHost(&'a mut [u8]),
@@ -32,7 +32,7 @@ impl<B: Bar + 'static> Driver<B> {
         self.admin_pages + u64::from(slot.0) * HOST_PAGE_BYTES
     }
 
-    /// Sends an admin command with PRP1 as given and waits for it. Gives dword 0 of the completion.
+    /// Sends an admin command with the given PRP1 and waits for it. Returns dword 0 of the completion.
     pub(crate) async fn admin_at(&self, command: AdminCommand, prp1: u64) -> Result<u32, DriverError> {
         let slot = self.await_slot(QueueId::ADMIN).await;
         let result = self.admin_in(slot, command.to_sqe(0, slot.0, prp1, 0), false).await?;
@@ -84,7 +84,7 @@ impl<B: Bar + 'static> Driver<B> {
         change(self.memory.borrow_mut().bytes_mut(page, length).expect("the admin pages were allocated"));
     }
 
-    /// Reads an identify structure (§5.15). `nsid` is 0 where the structure belongs to no namespace.
+    /// Reads an identify structure (§5.15). `nsid` is 0 if the structure belongs to no namespace.
     ///
     /// # Errors
     /// Those of the command.
@@ -100,7 +100,7 @@ impl<B: Bar + 'static> Driver<B> {
         Ok(())
     }
 
-    /// Reads a feature's value (§5.13). `nsid` is 0 but for features of a namespace.
+    /// Reads a feature's value (§5.13). `nsid` is 0 except for features of a namespace.
     ///
     /// # Errors
     /// Those of the command.
@@ -131,7 +131,7 @@ impl<B: Bar + 'static> Driver<B> {
         self.admin(command, nsid, Transfer::ToHost(into)).await
     }
 
-    /// Sets a feature (§5.21), for good if `save`. Gives dword 0 of the completion: what was granted.
+    /// Sets a feature (§5.21), persistently if `save`. Returns dword 0 of the completion: the granted value.
     ///
     /// # Errors
     /// Those of the command.
@@ -164,7 +164,7 @@ impl<B: Bar + 'static> Driver<B> {
     /// Reads `bytes` bytes of a log page, a multiple of 4, page by page (§5.14).
     ///
     /// # Errors
-    /// Those of the command; [`DriverError::Argument`] when the length is 0 or no multiple of 4.
+    /// Those of the command; [`DriverError::Argument`] when the length is 0 or not a multiple of 4.
     pub async fn log_page(&self, id: LogId, nsid: u32, bytes: usize) -> Result<Vec<u8>, DriverError> {
         if bytes == 0 || !bytes.is_multiple_of(4) {
             return Err(DriverError::Argument("a log page is read in multiples of 4 bytes"));
@@ -214,7 +214,8 @@ impl<B: Bar + 'static> Driver<B> {
         self.identify_namespace().await
     }
 
-    /// Asks for a command to be aborted (§5.1). True when it was; its own completion says so too.
+    /// Asks the controller to abort a command (§5.1). Returns true if it was aborted; its own completion says
+    /// so, too.
     ///
     /// # Errors
     /// Those of the command.

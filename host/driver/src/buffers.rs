@@ -4,7 +4,7 @@ use aster_ports::link::BadAddress;
 use aster_units::{Content, SECTOR_BYTES};
 use aster_wire::nvme::prp::{PRP_ENTRY_BYTES, PrpShape};
 
-/// What a data buffer holds.
+/// A data buffer's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Data<'a> {
     /// Bytes.
@@ -13,7 +13,7 @@ pub enum Data<'a> {
     Tags(&'a [[u8; 8]]),
 }
 
-/// What a data buffer holds, to be changed.
+/// A data buffer's content, mutable.
 #[derive(PartialEq, Eq, Debug)]
 pub enum DataMut<'a> {
     /// Bytes.
@@ -42,10 +42,10 @@ pub(crate) struct Buffers {
 const CHAINED: u64 = PAGE.entries() - 1;
 
 impl Buffers {
-    /// Takes and prepares the memory of `slots` slots.
+    /// Allocates and prepares the memory of `slots` slots.
     ///
     /// # Errors
-    /// When the memory is smaller than the configuration asks for.
+    /// When the memory is smaller than the configuration needs.
     pub(crate) fn new(config: &Config, slots: u64, memory: &mut GuestMemory) -> Result<Self, OutOfMemory> {
         let data_stride = match config.content {
             Content::Full => config.data_pages() * HOST_PAGE_BYTES,
@@ -86,7 +86,7 @@ impl Buffers {
                 self.set_entry(slot, page, index, first + index * HOST_PAGE_BYTES, memory);
             }
         }
-        // What the buffer's end leaves over is never read: the transfer's length ends the list.
+        // Entries past the buffer's end are never read: the transfer's length ends the list.
     }
 
     fn set_entry(&self, slot: u64, page: u64, index: u64, value: u64, memory: &mut GuestMemory) {
@@ -127,7 +127,7 @@ impl Buffers {
         }
     }
 
-    /// The first `bytes` bytes of a slot's data, a multiple of 4 KiB where they are tags.
+    /// The first `bytes` bytes of a slot's data, a multiple of 4 KiB for tags.
     #[inline]
     pub(crate) fn data<'a>(
         &self,
@@ -141,7 +141,7 @@ impl Buffers {
             Content::Fingerprint => Data::Tags(memory.tags(at, bytes / SECTOR_BYTES)?),
         })
     }
-    /// The first `bytes` bytes of a slot's data, a multiple of 4 KiB where they are tags, to be changed.
+    /// The first `bytes` bytes of a slot's data, a multiple of 4 KiB for tags, mutable.
     #[inline]
     pub(crate) fn data_mut<'a>(
         &self,
@@ -211,8 +211,8 @@ mod tests {
         let config = Config { transfer_bytes_max: 1100 * 4096, depth: 1, ..Config::default() };
         let mut memory = config.memory();
         let buffers = Buffers::new(&config, 1, &mut memory).unwrap();
-        // 513 and 1,024 pages end a list page exactly; the others before and between must not be disturbed by
-        // it.
+        // 513 and 1,024 pages end a list page exactly; that must not disturb the other lengths before and
+        // between.
         for pages in [513u64, 514, 513, 1024, 1025, 512, 1100, 3] {
             let (prp1, prp2) = buffers.prps(0, pages * 4096, &mut memory);
             let runs = walk(prp1, prp2, pages * 4096, &memory);

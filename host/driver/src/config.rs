@@ -14,10 +14,10 @@ pub(crate) const PAGE: PageSize = PageSize::FOUR_KIB;
 pub enum CompletionMode {
     /// By MSI-X.
     Interrupt,
-    /// I/O queues have no interrupt; they are looked at this often while commands are in flight. Admin
-    /// commands still interrupt.
+    /// I/O queues have no interrupt; the driver polls them at this interval while commands are in flight.
+    /// Admin commands still interrupt.
     Polled {
-        /// Simulated time between two looks, above zero.
+        /// Simulated time between two polls, above zero.
         period: Duration,
     },
 }
@@ -27,11 +27,11 @@ pub enum CompletionMode {
 pub struct Config {
     /// I/O queue pairs, 1 to 64. The controller may grant fewer.
     pub queue_pairs: u16,
-    /// Commands in flight a queue pair, 1 to 4,095: the queues have one entry more. The controller may cut
-    /// it.
+    /// Commands in flight per queue pair, 1 to 4,095: the queues have one entry more. The controller may
+    /// reduce it.
     pub depth: u16,
     /// Largest data transfer of one command in bytes, a multiple of 4 KiB up to 32 MiB. The controller's MDTS
-    /// may cut it.
+    /// may reduce it.
     pub transfer_bytes_max: u32,
     /// Where in its first page each data buffer begins: a multiple of 4 below 4,096, as an application's
     /// memory might lie. 0 for `fingerprint`, where only whole sectors have a tag.
@@ -42,7 +42,7 @@ pub struct Config {
     pub namespace: Option<u32>,
     /// What the data buffers hold: bytes or tags.
     pub content: Content,
-    /// How completions are noticed.
+    /// How the driver learns of completions.
     pub completion: CompletionMode,
     /// A command that takes longer is reported as overdue. Simulated time.
     pub command_timeout: Duration,
@@ -77,9 +77,9 @@ pub struct ConfigError {
 
 /// Most I/O queue pairs.
 const QUEUE_PAIRS_MAX: u16 = 64;
-/// Most commands in flight a queue pair.
+/// Most commands in flight per queue pair.
 const DEPTH_MAX: u16 = 4095;
-/// Most bytes a command.
+/// Most bytes per command.
 const TRANSFER_BYTES_LIMIT: u32 = 32 << 20;
 
 impl Config {

@@ -32,7 +32,7 @@ pub struct Driver<B: Bar> {
     pub(crate) live_pairs: Cell<u16>,
     pub(crate) doorbell_stride: Cell<u8>,
     pub(crate) namespace: Cell<Namespace>,
-    /// Bytes of one command's data at most, as granted.
+    /// The most data bytes of one command, as granted.
     pub(crate) transfer_bytes: Cell<u32>,
     /// The same in logical blocks.
     pub(crate) blocks_max: Cell<u32>,
@@ -69,7 +69,7 @@ impl<B: Bar + 'static> Driver<B> {
     pub fn queues(&self) -> impl Iterator<Item = QueueId> + use<B> {
         (1..=self.live_pairs.get()).map(QueueId)
     }
-    /// Commands that a queue pair holds in flight at most.
+    /// The most commands in flight of a queue pair.
     pub fn depth(&self, queue: QueueId) -> u16 {
         self.pairs.borrow()[queue.index()].depth()
     }
@@ -78,7 +78,7 @@ impl<B: Bar + 'static> Driver<B> {
         let pair = &self.pairs.borrow()[queue.index()];
         (!pair.polled).then_some(pair.vector)
     }
-    /// The first thing that the controller did against the protocol.
+    /// The controller's first violation of the protocol.
     #[inline]
     pub fn violation(&self) -> Option<Violation> {
         self.violation.get()
@@ -92,7 +92,7 @@ impl<B: Bar + 'static> Driver<B> {
         self.pairs.borrow_mut()[queue.index()].take()
     }
 
-    /// Gives a slot back that is not in flight.
+    /// Releases a slot that isn't in flight.
     #[inline]
     pub fn release_slot(&self, queue: QueueId, slot: SlotId) {
         self.pairs.borrow_mut()[queue.index()].release(slot, &self.exec);
@@ -129,8 +129,8 @@ impl<B: Bar + 'static> Driver<B> {
         assert!(bytes <= self.config.transfer_bytes_max, "{bytes} bytes are more than a slot's buffer");
     }
 
-    /// Tells the controller of everything that was submitted to a queue and taken from its completions since
-    /// the last call: at most one doorbell each. Call it once after a batch.
+    /// Rings the doorbells for everything submitted to a queue and taken from its completions since the last
+    /// call: at most one doorbell each. Call it once after a batch.
     #[inline]
     pub fn ring(&self, queue: QueueId) {
         let doorbells = self.pairs.borrow_mut()[queue.index()].doorbells();
@@ -166,7 +166,7 @@ impl<B: Bar + 'static> Driver<B> {
         None
     }
 
-    /// An interrupt has arrived, or somebody wants to look: takes the completions of the vector's queues,
+    /// Call this when an interrupt has arrived, or to poll. It takes the completions of the vector's queues,
     /// wakes the tasks that await them and keeps the others for [`Driver::next_completion`]. An unknown
     /// vector does nothing.
     pub fn interrupt(&self, vector: u16) {
@@ -188,8 +188,8 @@ impl<B: Bar + 'static> Driver<B> {
     }
 
     /// The command that has been in flight for longest over all I/O queues, if that is
-    /// [`Config::command_timeout`] or more at `now`. Looks at every slot, so it is to be asked once in a
-    /// while, not at each completion.
+    /// [`Config::command_timeout`] or more at `now`. It checks every slot, so call it now and then, not at
+    /// each completion.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         let pairs = self.pairs.borrow();
         let (pair, (slot, submitted)) = pairs

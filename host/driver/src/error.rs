@@ -28,7 +28,7 @@ impl fmt::Display for CommandName {
     }
 }
 
-/// A command that has not completed in the time it was given.
+/// A command that has not completed within its time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overdue {
     /// What it is.
@@ -51,7 +51,7 @@ impl fmt::Display for Overdue {
     }
 }
 
-/// A completion that the standard forbids. The controller can't be trusted any more.
+/// A completion that the standard forbids. The controller's further completions can't be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Violation {
     /// A completion names a command that is not in flight.
@@ -93,7 +93,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Why the driver could not do what it was asked.
+/// Why an operation of the driver failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DriverError {
     /// The configuration is out of range.
@@ -129,7 +129,7 @@ pub enum DriverError {
         command: CommandName,
         /// Its first logical block; `None` for commands without one.
         slba: Option<u64>,
-        /// The controller's answer.
+        /// The controller's status.
         status: Status,
     },
     /// A command did not complete in time. It may still do so.
@@ -150,8 +150,8 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// Whether the controller said that it can't read what was asked for (Unrecovered Read Error, NVMe 1.4
-    /// §4.5.1.2.3): the data is lost, and nothing else is wrong.
+    /// Whether the controller reported Unrecovered Read Error (NVMe 1.4 §4.5.1.2.3): the data are lost, and
+    /// nothing else is wrong.
     pub fn is_unrecovered_read(&self) -> bool {
         matches!(self, DriverError::Command { status, .. } if status.is(Status::UNRECOVERED_READ_ERROR))
     }

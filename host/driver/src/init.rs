@@ -1,4 +1,4 @@
-//! Bringing the controller up and down (NVMe 1.4 §7.6).
+//! Bringing the controller up and shutting it down (NVMe 1.4 §7.6).
 
 use crate::bar::Bar;
 use crate::config::{ADMIN_ENTRIES, CompletionMode};
@@ -40,17 +40,18 @@ impl<B: Bar + 'static> Driver<B> {
         Csts(self.read_register(Register::Status) as u32)
     }
 
-    /// Whether the controller reports a fatal status (CSTS.CFS). After a shutdown: it could not write
-    /// everything that it had.
+    /// Whether the controller reports a fatal status (CSTS.CFS). After a shutdown this means that it could
+    /// not write all of its data.
     pub fn is_fatal(&self) -> bool {
         self.status_register().cfs()
     }
 
     /// Resets the controller and brings it up: admin queues, identify, I/O queues (NVMe 1.4 §7.6.1). Commands
-    /// that were in flight are lost. It may be called again at any time, as after an error or a shutdown.
+    /// that were in flight are lost. It may be called again at any time, for example after an error or a
+    /// shutdown.
     ///
     /// # Errors
-    /// The first thing that went wrong; the controller is left as it is then.
+    /// The first error; the controller is left as it is then.
     pub async fn init(&self) -> Result<(), DriverError> {
         let cap = Cap(self.read_register(Register::Capabilities));
         check_capabilities(cap)?;
@@ -66,7 +67,7 @@ impl<B: Bar + 'static> Driver<B> {
     async fn disable(&self, limit: Duration) -> Result<(), DriverError> {
         let cc = Cc(self.read_register(Register::Configuration) as u32);
         if cc.en() {
-            // The standard wants RDY to have followed an earlier EN before EN changes again (§3.1.5).
+            // RDY must have followed an earlier change of EN before EN changes again (§3.1.5).
             if !self.status_register().cfs() {
                 self.wait_ready(true, limit).await?;
             }

@@ -71,7 +71,7 @@ impl<B: Bar + 'static> Driver<B> {
 
     /// Puts a command into a slot's submission queue. [`Driver::ring`] tells the controller; the completion
     /// comes from [`Driver::next_completion`]. Asserts that the slot was taken and that the command is no
-    /// larger than [`Driver::blocks_max`]; whether it fits the namespace is the controller's to judge.
+    /// larger than [`Driver::blocks_max`]; the controller checks whether it fits the namespace.
     #[inline]
     pub fn submit(&self, queue: QueueId, slot: SlotId, io: &Io) {
         self.submit_as(queue, slot, io, false);
@@ -141,7 +141,8 @@ impl<B: Bar + 'static> Driver<B> {
         self.one(queue, Io { op: IoOp::Flush, slba: 0, blocks: 0, fua: false }).await
     }
 
-    /// Zeroes any number of blocks (§6.17), with `forced` onto the media before it completes (FUA).
+    /// Zeroes any number of blocks (§6.17); with `forced` the zeroes are on the media before it completes
+    /// (FUA).
     ///
     /// # Errors
     /// Those of the commands; those before the first error have happened.
@@ -201,7 +202,7 @@ impl<B: Bar + 'static> Driver<B> {
         self.send(queue, IoOp::Write, slba, Data::Bytes(bytes), fua).await
     }
 
-    /// Writes tags, one a 4 KiB block.
+    /// Writes tags, one per 4 KiB block.
     ///
     /// # Errors
     /// As [`Driver::write`], when the content is bytes.
@@ -238,7 +239,7 @@ impl<B: Bar + 'static> Driver<B> {
         self.pieces(queue, IoOp::Read, slba, bytes, Content::Full, false, |_, _| {}, take).await
     }
 
-    /// Reads tags, one a 4 KiB block.
+    /// Reads tags, one per 4 KiB block.
     ///
     /// # Errors
     /// As [`Driver::read`], when the content is bytes.
@@ -279,9 +280,9 @@ impl<B: Bar + 'static> Driver<B> {
         self.pieces(queue, op, slba, bytes, content, fua, give, |_, _| {}).await
     }
 
-    /// Carries out a transfer of any length in commands that overlap as far as there are slots. `give` fills
-    /// a buffer before its command, `take` empties it afterwards; both are told the byte offset into the
-    /// transfer.
+    /// Carries out a transfer of any length as several commands that overlap as far as there are slots.
+    /// `give` fills a buffer before its command, `take` empties it afterwards; both get the byte offset into
+    /// the transfer.
     #[allow(clippy::too_many_arguments)] // one private function behind six public ones
     async fn pieces(
         &self,
@@ -308,7 +309,7 @@ impl<B: Bar + 'static> Driver<B> {
         let (mut sent, mut outcome) = (0, Ok(()));
         loop {
             while sent < bytes && outcome.is_ok() {
-                // Having something in flight, rather go on with that than wait for others to free a slot.
+                // If it has commands in flight, it waits for these instead of waiting for a slot.
                 let slot = match self.take_slot(queue) {
                     Some(slot) => slot,
                     None if window.is_empty() => self.await_slot(queue).await,

@@ -2,14 +2,14 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | [`Bar`] | register access, as of the host's now |
+//! | [`Bar`] | register access, at the host's current time |
 //! | [`GuestMemory`] | the memory that the device's DMA reaches: bytes, and tags for `fingerprint` drives |
-//! | [`Config`] | how many queue pairs, how deep, how large a command |
+//! | [`Config`] | number and depth of queue pairs, largest command |
 //! | [`Driver`] | brings the controller up, sends commands, takes completions |
 //!
 //! The driver lives on the host's own [`aster_exec::Exec`]. A run mode carries doorbells to the device and
-//! interrupts back ([`Driver::interrupt`]); waiting, as for CSTS.RDY, lets the host's clock move. Tasks on
-//! that executor await whole commands; a workload that must be fast uses slots and completions directly and
+//! interrupts back ([`Driver::interrupt`]); waiting, for example for CSTS.RDY, advances the host's clock.
+//! Tasks on that executor await whole commands. A fast workload uses slots and completions directly and
 //! awaits nothing: [`Driver::take_slot`], [`Driver::submit`], [`Driver::ring`], [`Driver::next_completion`].
 //!
 //! After [`Driver::new`] nothing on the I/O path allocates: each request slot owns its data buffer and its

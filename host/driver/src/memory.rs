@@ -7,18 +7,18 @@ use core::ops::Range;
 
 /// Bytes of a host memory page: the driver sets CC.MPS to 0 (NVMe 1.4 §3.1.5).
 pub const HOST_PAGE_BYTES: u64 = 4096;
-/// Where the byte region begins. Below is nothing, so that a zero address is caught.
+/// Where the byte region begins. There is no memory below, so that address zero is an error.
 pub const BYTES_BASE: u64 = 1 << 20;
 /// Where the tag region begins; each 4 KiB of addresses stand for one tag.
 pub const TAGS_BASE: u64 = 1 << 40;
 
 const TAG_BYTES: usize = 8;
 
-/// There is less memory than asked for.
+/// There is less memory than requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("host memory is too small: {asked} bytes more were asked for, {left} are left")]
 pub struct OutOfMemory {
-    /// Bytes (tags count 4 KiB each) that were asked for.
+    /// Requested bytes (tags count 4 KiB each).
     pub asked: u64,
     /// Bytes that were left.
     pub left: u64,
@@ -58,8 +58,8 @@ impl GuestMemory {
         }
     }
 
-    /// Takes `bytes` bytes of the byte region at a multiple of `align`, a power of two, for good. Gives the
-    /// address.
+    /// Allocates `bytes` bytes of the byte region at a multiple of `align`, a power of two, permanently.
+    /// Returns the address.
     ///
     /// # Errors
     /// When fewer are left.
@@ -71,7 +71,7 @@ impl GuestMemory {
         Ok(BYTES_BASE + at)
     }
 
-    /// Takes room for `tags` tags for good. Gives the address of the first, a multiple of 4 KiB.
+    /// Allocates room for `tags` tags permanently. Returns the address of the first, a multiple of 4 KiB.
     ///
     /// # Errors
     /// When fewer are left.
@@ -97,7 +97,7 @@ impl GuestMemory {
     pub fn bytes(&self, address: u64, length: usize) -> Result<&[u8], BadAddress> {
         range(address, BYTES_BASE, length, 1).and_then(|r| self.bytes.get(r)).ok_or(BadAddress(address))
     }
-    /// The bytes at an address, to be changed.
+    /// The bytes at an address, mutable.
     ///
     /// # Errors
     /// When part of the range is not in the byte region.
@@ -115,7 +115,7 @@ impl GuestMemory {
             .and_then(|r| self.tags.get(r))
             .ok_or(BadAddress(address))
     }
-    /// `count` tags to be changed, the first at an address that is a multiple of 4 KiB.
+    /// `count` tags, mutable, the first at an address that is a multiple of 4 KiB.
     ///
     /// # Errors
     /// When part of the range is not in the tag region.
@@ -127,7 +127,7 @@ impl GuestMemory {
     }
 }
 
-/// The elements of a region that begins at `base` and has one element for each `scale` addresses.
+/// The elements of a region that begins at `base` and has one element per `scale` addresses.
 #[inline]
 fn range(address: u64, base: u64, count: usize, scale: u64) -> Option<Range<usize>> {
     let relative = address.checked_sub(base)?;

@@ -29,13 +29,13 @@ pub(crate) enum SlotState {
     Free,
     Taken,
     InFlight,
-    /// Completed; its task has not looked yet.
+    /// Completed; its task has not taken the result yet.
     Done(Completion),
-    /// In flight when the controller was reset; its task has not looked yet.
+    /// In flight when the controller was reset; its task has not taken the result yet.
     Lost,
 }
 
-/// What the driver remembers of a command.
+/// The driver's state of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueSlot {
     pub(crate) state: SlotState,
@@ -44,7 +44,7 @@ pub(crate) struct QueueSlot {
     pub(crate) awaited: bool,
     /// Its task gave up: the slot is freed when the completion comes.
     pub(crate) abandoned: bool,
-    /// An Asynchronous Event Request may stay for ever.
+    /// An Asynchronous Event Request, which has no time limit.
     pub(crate) endless: bool,
     pub(crate) opcode: u8,
     pub(crate) slba: Option<u64>,
@@ -64,7 +64,7 @@ impl QueueSlot {
     };
 }
 
-/// How a command is followed.
+/// How a command's completion is handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Following {
     pub(crate) slba: Option<u64>,
@@ -74,8 +74,8 @@ pub(crate) struct Following {
 
 /// A submission and a completion queue with their request slots (NVMe 1.4 §4.1).
 ///
-/// There is one slot less than entries, so that neither queue can overflow: what is in the submission queue
-/// is in flight, and so is what is in the completion queue.
+/// There is one slot less than entries, so that neither queue can overflow: each command in either queue
+/// occupies a slot.
 pub(crate) struct QueuePair {
     pub(crate) id: QueueId,
     pub(crate) vector: u16,
@@ -96,7 +96,7 @@ pub(crate) struct QueuePair {
     done: VecDeque<Completion>,
 }
 
-/// Commands of a pair on the way: doorbell values to write.
+/// Doorbell values of a pair that are to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Doorbells {
     pub(crate) head: Option<u16>,
@@ -104,7 +104,7 @@ pub(crate) struct Doorbells {
 }
 
 impl QueuePair {
-    /// Takes the memory of a pair of `entries` entries.
+    /// Allocates the memory of a pair of `entries` entries.
     pub(crate) fn new(id: QueueId, entries: u16, memory: &mut GuestMemory) -> Result<Self, OutOfMemory> {
         let sq = memory.alloc(ring_bytes(entries, SQE_BYTES), HOST_PAGE_BYTES)?;
         let cq = memory.alloc(ring_bytes(entries, CQE_BYTES), HOST_PAGE_BYTES)?;
@@ -129,8 +129,8 @@ impl QueuePair {
         })
     }
 
-    /// Makes the pair empty, with `entries` entries (at most those it was made with). Commands in flight are
-    /// lost: their tasks are told, the others' slots are free.
+    /// Empties the pair and gives it `entries` entries (at most as many as it was made with). Commands in
+    /// flight are lost: their tasks are woken with that result; slots without a task become free.
     pub(crate) fn reset(&mut self, entries: u16, memory: &mut GuestMemory, exec: &Exec) {
         assert!(usize::from(entries) <= self.slots.len() + 1, "a queue does not grow");
         self.entries = entries;
@@ -186,7 +186,8 @@ impl QueuePair {
         self.waiters.wake_one(exec);
     }
 
-    /// Puts a command into the submission queue; [`QueuePair::doorbells`] tells the controller.
+    /// Puts a command into the submission queue; [`QueuePair::doorbells`] gives the doorbell values for the
+    /// controller.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -214,7 +215,8 @@ impl QueuePair {
         if index + 1 == self.entries { 0 } else { index + 1 }
     }
 
-    /// The next completion that no task awaits. Those that a task awaits are noted and the task is woken.
+    /// The next completion that no task awaits. For a completion that a task awaits, it stores the result and
+    /// wakes the task.
     ///
     /// # Errors
     /// When the controller broke the protocol; the entry is consumed.

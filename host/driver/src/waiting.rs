@@ -11,12 +11,13 @@ use aster_exec::Handler;
 use core::future::poll_fn;
 use core::task::Poll;
 
-/// Delivers the driver's timed events. It holds no driver: the executor outlives it.
+/// Delivers the driver's timed events. It holds only a weak reference, because the executor outlives the
+/// driver.
 pub(crate) struct Watch<B: Bar>(pub(crate) Weak<Driver<B>>);
 
-/// Looks for commands that take too long.
+/// Checks for commands that take too long.
 const WATCHDOG: u64 = 0;
-/// Looks at the polled queues.
+/// Polls the polled queues.
 const POLL: u64 = 1;
 
 impl<B: Bar + 'static> Handler for Watch<B> {
@@ -33,11 +34,11 @@ impl<B: Bar + 'static> Driver<B> {
         waiters.wait(&self.exec, || self.take_slot(queue)).await
     }
 
-    /// Waits until an awaited command has completed. The slot stays taken on success and is the driver's
-    /// after an error.
+    /// Waits until an awaited command has completed. On success the slot stays taken; after an error it
+    /// belongs to the driver.
     ///
     /// # Errors
-    /// Time ran out, the controller was reset or broke the protocol.
+    /// The time limit passed, or the controller was reset or broke the protocol.
     pub(crate) async fn await_completion(
         &self,
         queue: QueueId,
@@ -101,7 +102,7 @@ impl<B: Bar + 'static> Driver<B> {
         }
     }
 
-    /// Wakes the tasks whose commands are overdue, and watches the oldest of the others.
+    /// Wakes the tasks whose commands are overdue, and sets the watchdog for the oldest of the others.
     fn bark(&self) {
         self.watchdog_armed.set(false);
         let now = self.exec.now();

@@ -1,9 +1,9 @@
-//! Block content that says what it is: which block, which version, whose run.
+//! Block content that identifies itself: address, version and the seed of its run.
 //!
-//! In `full` a block begins with [`HEADER_BYTES`] of header (address, version, seed, check) and goes on with
-//! a body that is a function of the three. Reading back compares every byte, and a wrong block is named for
-//! what it is: older, misplaced, zero, foreign or damaged. In `fingerprint` [`tag`] packs address and version
-//! into the one 64-bit word that a sector keeps.
+//! With `full` content a block begins with [`HEADER_BYTES`] of header (address, version, seed, check),
+//! followed by a body that is a function of the first three. Reading back compares every byte, and an error
+//! says whether a wrong block is older, misplaced, zero, from another run or damaged. In `fingerprint`
+//! [`tag`] packs address and version into the one 64-bit word that a sector keeps.
 //!
 //! Version 0 is a block that was never written or was deallocated: all zero, tag 0.
 
@@ -39,7 +39,7 @@ pub const fn split_tag(tag: u64) -> (u64, u32) {
     (tag & (TAG_BLOCKS - 1), (tag >> TAG_BLOCK_BITS) as u32)
 }
 
-/// What a block calls itself.
+/// A block's identity, as its content says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Its address in logical blocks.
@@ -50,16 +50,16 @@ pub struct Identity {
     pub seed: u64,
 }
 
-/// What a block turned out to hold.
+/// What a block was found to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundContent {
     /// All zero.
     Zero,
-    /// A whole block that was written under this identity.
+    /// An intact block that was written with this identity.
     Whole(Identity),
-    /// Neither: the header is none, or the body is not the header's.
+    /// Neither: the header is invalid, or the body doesn't match it.
     Damaged {
-        /// The first byte that is not what the header calls for; 0 if the header itself is none.
+        /// The first byte that doesn't match the header; 0 if the header itself is invalid.
         byte: usize,
     },
 }
@@ -113,7 +113,7 @@ impl Body {
         x ^ (x >> 29)
     }
 
-    /// Stands in the header; a header that lost a bit does not agree with it.
+    /// The header's check word, which detects bit errors in the header.
     fn check(self) -> u64 {
         mix64(self.0 ^ 0x4173_7465_7220_3031)
     }
@@ -168,7 +168,7 @@ pub fn identify(block: &[u8]) -> FoundContent {
 }
 
 fn first_difference(rest: &[[u8; WORD_BYTES]], body: Body) -> Option<usize> {
-    // The sum of differences has no branch in it; the place is looked for only when there is one.
+    // The sum of differences needs no branch; only if it isn't zero is the position searched for.
     let differs =
         rest.iter().enumerate().fold(0, |sum, (i, word)| sum | (u64::from_le_bytes(*word) ^ body.word(i)));
     if differs == 0 {
@@ -198,11 +198,10 @@ pub fn check(block: &[u8], identity: Identity) -> Result<(), Mismatch> {
     }
 }
 
-/// The version of `block` that a block holds, 0 if it is all zero: what [`crate::Oracle::complete_read`] asks
-/// for.
+/// The version of `block` that a block holds, 0 if it is all zero, for [`crate::Oracle::complete_read`].
 ///
 /// # Errors
-/// What it holds if that is no version of `block` from the run with this seed.
+/// What it holds if that isn't a version of `block` from the run with this seed.
 pub fn version_of(bytes: &[u8], block: u64, seed: u64) -> Result<u32, Mismatch> {
     match identify(bytes) {
         FoundContent::Zero => Ok(0),
@@ -214,7 +213,7 @@ pub fn version_of(bytes: &[u8], block: u64, seed: u64) -> Result<u32, Mismatch> 
 /// The version of `block` that a sector's tag says in `fingerprint`, 0 for the empty one.
 ///
 /// # Errors
-/// What it says instead. A tag has no seed: one of another run is not told apart.
+/// What it holds instead. A tag has no seed, so tags of another run aren't detected.
 pub fn version_of_tag(found: u64, block: u64) -> Result<u32, Mismatch> {
     match (found, split_tag(found)) {
         (0, _) => Ok(0),

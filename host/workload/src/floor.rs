@@ -1,4 +1,4 @@
-//! Whether a job keeps up with the least that is asked of it.
+//! Checks whether a job keeps its minimum rates.
 
 use crate::{BlockSizes, Job, Mix, PerDirection, RateFloor, RequestKind};
 use alloc::vec::Vec;
@@ -7,16 +7,16 @@ use core::fmt;
 
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// A job came to less than the least.
+/// A job was slower than its minimum rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FloorMissed {
-    /// The option that says the least, in fio's words.
+    /// fio's option for the minimum.
     pub option: &'static str,
-    /// What kind of requests it came to too few of: reads, writes or trims.
+    /// The kind of requests that were too slow: reads, writes or trims.
     pub kind: RequestKind,
-    /// The least, in bytes or requests a second.
+    /// The minimum, in bytes or requests per second.
     pub least: u64,
-    /// What it came to in a cycle, in the same.
+    /// The rate in the cycle, in the same unit.
     pub got: u64,
     /// When the cycle began, counted from the job's start.
     pub from: Duration,
@@ -55,7 +55,7 @@ impl fmt::Display for FloorMissed {
 }
 impl core::error::Error for FloorMissed {}
 
-/// Nothing is judged before: a job may settle, as in fio.
+/// No cycle is checked before this time, so that a job can settle, as in fio.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Watches one direction of a job.
@@ -66,7 +66,7 @@ struct Watched {
     least_requests: Option<u64>,
     /// The longest request that may come.
     largest: u32,
-    /// What has completed since the cycle began.
+    /// Bytes completed since the cycle began.
     bytes: u64,
     requests: u64,
     /// When the cycle began.
@@ -74,7 +74,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Judges the cycle that ends at `now`, and begins the next one.
+    /// Checks the cycle that ends at `now`, and begins the next one.
     fn judge(&mut self, now: Duration) -> Result<(), FloorMissed> {
         let Watched { kind, from, bytes, requests, .. } = *self;
         (self.bytes, self.requests, self.from) = (0, 0, now);
@@ -90,9 +90,9 @@ impl Watched {
         compare(FloorMissed::REQUESTS, requests, self.least_requests)
     }
 
-    /// From when on the cycle is too slow whatever completes next: without that a job of which nothing
-    /// completes any more would never be judged, and with less one of few large requests would be judged
-    /// between two of them.
+    /// The time from which on the cycle is too slow whatever completes next. Without it, a job whose requests
+    /// no longer complete would never be checked. If it were earlier, a job of few large requests would be
+    /// checked between two of them.
     fn hopeless_from(&self, cycle: Duration) -> Duration {
         let enough_for = |done: u64, next: u64, least: Option<u64>| {
             let picos = u128::from(done + next) * PICOS_PER_SECOND / u128::from(least?);
@@ -112,7 +112,7 @@ impl Watched {
 #[derive(Clone, Debug)]
 pub(crate) struct FloorWatch {
     cycle: Duration,
-    /// Those of the job's directions that have a least.
+    /// The job's directions that have a minimum.
     directions: Vec<Watched>,
 }
 
@@ -150,7 +150,7 @@ impl FloorWatch {
     /// A request has completed at `elapsed`, counted from the start.
     ///
     /// # Errors
-    /// The cycle that ends with it came to less than the least.
+    /// The cycle that ends with it was slower than the minimum.
     pub(crate) fn completed(
         &mut self,
         kind: RequestKind,
@@ -168,15 +168,15 @@ impl FloorWatch {
         if elapsed.saturating_sub(watched.from) < cycle { Ok(()) } else { watched.judge(elapsed) }
     }
 
-    /// When to look again although nothing has completed.
+    /// When to check again even if nothing has completed.
     pub(crate) fn look_at(&self) -> Duration {
         self.directions.iter().map(|d| d.hopeless_from(self.cycle)).min().unwrap_or(Duration::MAX)
     }
 
-    /// It is `elapsed`, and everything that has completed has been told.
+    /// Checks at `elapsed`, after all completions so far were reported.
     ///
     /// # Errors
-    /// A cycle came to less than the least, and nothing that completes could change that.
+    /// A cycle was slower than the minimum, and no completion could change that.
     pub(crate) fn look(&mut self, elapsed: Duration) -> Result<(), FloorMissed> {
         let cycle = self.cycle;
         self.directions.iter_mut().try_for_each(|d| match d.hopeless_from(cycle) <= elapsed {
@@ -205,7 +205,7 @@ mod tests {
     fn a_job_that_slows_down_is_told_after_the_cycle_and_none_before_it_has_settled() {
         let mut watch = watch("rate_iops_min=100").unwrap();
         let mut read = |at| watch.completed(RequestKind::Read, 4096, ms(at));
-        // Slow at first: nobody minds.
+        // Being slow at first is allowed.
         assert_eq!(read(1_900), Ok(()));
         for i in 0..=110 {
             assert_eq!(read(2_000 + 10 * i), Ok(()), "{i}");
@@ -246,14 +246,14 @@ mod tests {
 
     #[test]
     fn a_job_of_which_nothing_completes_is_told_when_nothing_could_save_the_cycle() {
-        // A megabyte in flight is worth two seconds of the least.
+        // A megabyte in flight is as much as the minimum asks for in two seconds.
         let mut watch = watch("bs=1m\nrate_min=512k").unwrap();
         let at = watch.look_at();
         assert!((ms(4_000)..ms(4_001)).contains(&at), "{at}");
         assert_eq!(watch.look(ms(4_000)), Ok(()));
         let missed = watch.look(at).unwrap_err();
         assert_eq!((missed.got, missed.from), (0, ms(2_000)));
-        // Few large requests that are fast enough are never between two of them.
+        // A job of few large requests that is fast enough never fails between two of them.
         let mut steady = super::tests::watch("bs=1m\nrate_min=1500k").unwrap();
         for i in 0..100 {
             let at = ms(2_000 + 600 * i);

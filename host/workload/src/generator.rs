@@ -10,7 +10,7 @@ fn is_write(kind: RequestKind) -> bool {
     matches!(kind, RequestKind::Write | RequestKind::WriteZeroes)
 }
 
-/// What one direction remembers.
+/// The state of one direction.
 #[derive(Clone, Debug)]
 struct Lane {
     sizes: BlockSizes,
@@ -18,7 +18,7 @@ struct Lane {
     slots: u64,
     /// Next sequential offset inside the region.
     cursor: u64,
-    /// Of a hundred random requests so many are random.
+    /// Percentage of a random job's requests that are random.
     random_percent: u8,
     schedule: Schedule,
 }
@@ -30,7 +30,7 @@ impl Lane {
         let align = align.unwrap_or_else(|| sizes.smallest().into());
         // A slot is a start from which at least the smallest request fits.
         let slots = (plan.bytes.saturating_sub(u64::from(sizes.smallest()))) / align + 1;
-        // Each direction and copy has gaps of its own.
+        // Each direction and copy draws its own gaps.
         let seed = plan.seed.wrapping_add(of as u64 + 1);
         let (iops, rate) = (*of.of(&job.rate_iops), *of.of(&job.rate));
         let schedule = Schedule::new(iops, rate, job.poisson, sizes.smallest(), seed);
@@ -66,7 +66,7 @@ impl Direction {
     }
 }
 
-/// Which requests of a mix were reads, a bit each.
+/// Which requests of a mix were reads, one bit per request.
 #[derive(Clone, Debug, Default)]
 struct Choices {
     words: Vec<u64>,
@@ -94,17 +94,16 @@ impl Choices {
 /// The direction of a mix's requests where a direction has a rate.
 #[derive(Clone, Debug)]
 enum Rated {
-    /// No direction has one: the percentage alone says.
+    /// No direction has a rate: only the percentage counts.
     No,
-    /// Whichever is due goes. With `kept` what was chosen is noted, for those who read it back.
+    /// The direction that is due goes. `kept` records the choices, for reading back.
     Chosen { kept: Option<Choices> },
-    /// As it was chosen before; so many requests have followed it.
+    /// Repeats recorded choices; `followed` counts the requests so far.
     Again { chosen: Choices, followed: u64 },
 }
 
-/// The requests of a [`Plan`], one after the other: a function of the plan, and of a mix with rates also of
-/// the times at which it is asked, in constant memory (of such a mix that is read back, a bit a request
-/// more).
+/// The requests of a [`Plan`], one after the other: a function of the plan and, for a mix with rates, of the
+/// times of the calls. It needs constant memory, plus one bit per request for such a mix that is read back.
 ///
 /// A loop ends when its requests add up to the plan's `io_bytes` (both directions together; a trim before a
 /// write is not counted), so the last request may go a little beyond. With a random map and several block
@@ -143,8 +142,8 @@ impl Generator {
     pub fn new(plan: &Plan) -> Self {
         let job = &plan.job;
         let smallest = u64::from(job.smallest_block());
-        // One map serves both directions of a mix, so both count in its unit. Aligning to something else than
-        // the block leaves blocks that no slot covers: a map would say nothing.
+        // One map serves both directions of a mix, so both count in its unit. With an alignment other than
+        // the block size no slot covers some blocks, so a map would be meaningless.
         let map = job.random_map && job.distribution == Distribution::Uniform && job.block_align.is_none();
         let lane = |of: Direction| {
             let own = job.block_align.map(|aligns| u64::from(*of.of(&aligns)));
@@ -193,14 +192,14 @@ impl Generator {
         }
     }
 
-    /// Data requests given so far; flushes are not counted.
+    /// Data requests returned so far; flushes don't count.
     pub fn issued(&self) -> u64 {
         self.issued
     }
 
-    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio: where the one that
-    /// the percentage says is not due, the other goes if it is, and of two that are not the one that is due
-    /// first.
+    /// Which direction of a mix goes at `elapsed`. Each keeps to its own rate, as in fio: if the direction
+    /// that the percentage chooses isn't due, the other goes if it is due. If neither is due, the one that is
+    /// due first goes.
     fn reads_next(&mut self, elapsed: Duration) -> bool {
         let drawn = self.rng.below(100) < self.read_percent;
         let kept = match &mut self.rated {
@@ -233,7 +232,7 @@ impl Generator {
         if self.loop_bytes >= self.io_bytes {
             self.loops_done += 1;
             if !self.endless && self.loops_done >= self.loops {
-                // Stay ended, however often asked.
+                // Further calls return `None`, too.
                 self.number_ios = self.issued;
                 return None;
             }
@@ -279,7 +278,8 @@ impl Generator {
             lane.cursor
         } else {
             let slot = self.placement.slot(lane.slots, |zones| of.of(zones), self.seed, &mut self.rng);
-            // A mix of two block sizes shares one range of slots: fold those where this one has no room.
+            // Directions of a mix share one range of slots: fold the slots in which this direction's block
+            // doesn't fit.
             slot % lane.slots * lane.align
         };
         let length = length.min(self.bytes - inside);
@@ -295,7 +295,7 @@ impl Generator {
 impl Source for Generator {
     type Error = Infallible;
 
-    /// As of the time at which the earlier direction is due: the requests of a host whose drive keeps up.
+    /// At the time at which the earlier direction is due: the requests for a drive that keeps up.
     fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
         self.next_request_at(self.read.due().min(self.write.due()))
     }
@@ -317,7 +317,7 @@ impl Source for Generator {
     }
 }
 
-/// What a generator wrote, to be read back: the same places in the same order, as reads, as fast as the queue
+/// Reads back what a generator wrote: the same offsets in the same order, as reads, as fast as the queue
 /// takes them.
 #[derive(Clone, Debug)]
 pub struct WrittenBlocks {
@@ -326,7 +326,7 @@ pub struct WrittenBlocks {
 }
 
 impl WrittenBlocks {
-    /// The writes among the data requests that `generator`, which is one of `plan`, has given so far.
+    /// The writes among the data requests that `generator`, made from `plan`, has returned so far.
     pub fn new(plan: &Plan, generator: &Generator) -> Self {
         let mut again = Generator::new(plan);
         if let Rated::Chosen { kept: Some(chosen) } = &generator.rated {

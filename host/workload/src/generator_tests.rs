@@ -50,7 +50,7 @@ fn without_a_map_blocks_repeat() {
     for r in &got {
         *hits.entry(r.offset).or_insert(0) += 1;
     }
-    // A uniform draw of n out of n leaves about 1/e unseen.
+    // n uniform draws out of n leave about 1/e undrawn.
     assert!((600..700).contains(&hits.len()), "{}", hits.len());
 }
 
@@ -154,7 +154,7 @@ fn written_blocks_are_the_writes_in_their_order() {
     assert_eq!(back.iter().map(|r| r.offset).collect::<Vec<_>>(), written);
 }
 
-/// What a job with both rates asks for in a second of a drive that answers at once.
+/// The requests in one second of a job with both rates, for a drive that completes at once.
 fn of_a_second(lines: &str) -> (Generator, Plan, Vec<Request>) {
     let job = crate::fio::parse(&in_a_section(lines)).unwrap().remove(0);
     let plan = plan(&job);
@@ -165,7 +165,7 @@ fn of_a_second(lines: &str) -> (Generator, Plan, Vec<Request>) {
         match step {
             crate::IssueStep::Issue(request) => {
                 got.push(request);
-                // What has no rate would go without end.
+                // A direction without a rate would never stop.
                 now += Duration::from_micros(100);
                 issuer.completed(now);
             }
@@ -194,11 +194,11 @@ fn each_direction_of_a_mix_keeps_to_its_own_rate() {
             assert!((wanted..wanted + 3 * 4096).contains(&bytes), "{rates}: {kind:?} {bytes} of {wanted}");
         }
     }
-    // One without a rate goes on while the other waits: 10,000 requests fit the second.
+    // A direction without a rate continues while the other waits: 10,000 requests fit into the second.
     let (_, _, got) = of_a_second("rw=randrw\nrate_iops=100,0");
     assert_eq!(got.iter().filter(|r| r.kind == RequestKind::Read).count(), 100);
     assert!(got.len() > 9_900, "{}", got.len());
-    // A drive that falls behind both sees the mix.
+    // A drive that falls behind both rates sees the percentage.
     let (_, _, got) = of_a_second("rw=randrw\nrwmixread=80\nrate_iops=100000,50000");
     let reads = got.iter().filter(|r| r.kind == RequestKind::Read).count() * 100 / got.len();
     assert!((78..=82).contains(&reads), "{reads} %");
@@ -209,7 +209,7 @@ fn what_a_rated_mix_wrote_is_what_is_read_back() {
     let (generator, plan, got) = of_a_second("rw=randrw\nrate=20m,5m\nverify=crc32c");
     let written: Vec<_> = got.iter().filter(|r| r.kind == RequestKind::Write).map(|r| r.offset).collect();
     let back: Vec<_> = all(&mut WrittenBlocks::new(&plan, &generator)).iter().map(|r| r.offset).collect();
-    // The last one was given, but its time had not come.
+    // The last one was returned, but its time had not come.
     assert!(written.len() > 1000 && back.len() <= written.len() + 1);
     assert!(back[..written.len()] == written[..], "other blocks are read back");
 }
@@ -304,7 +304,7 @@ fn zones_take_their_shares_of_requests_in_each_direction() {
         assert!((0.88..0.92).contains(&read), "{line}: {read} of the reads in the first tenth");
         assert!((0.48..0.52).contains(&write), "{line}: {write} of the writes in the first half");
     }
-    // What no zone covers is left alone; a direction without zones is uniform.
+    // A region without a zone gets no requests; a direction without zones is uniform.
     let all = of_fio("rw=randrw\nrandom_distribution=zoned:100/25,");
     assert_eq!(share(&all, RequestKind::Read, 256 << 10), 1.0);
     assert!((0.22..0.28).contains(&share(&all, RequestKind::Write, 256 << 10)));

@@ -1,28 +1,28 @@
 use crate::{Request, RequestKind, Source};
 use aster_units::Duration;
 
-/// When requests may go. All times are simulated and counted from the start of the work.
+/// When requests may be issued. All times are simulated and count from the start of the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
-    /// Requests in flight at most, at least 1.
+    /// The most requests in flight, at least 1.
     pub queue_depth: u32,
     /// Pause after each `think_time_blocks` requests, once all have completed.
     pub think_time: Duration,
     /// Requests between two pauses, at least 1.
     pub think_time_blocks: u64,
-    /// After so long a time without a pause there is one too.
+    /// There is also a pause after this much time without one.
     pub think_time_every: Option<Duration>,
-    /// Times of requests move by each pause before them.
+    /// Each pause moves the times of later requests.
     pub rate_ignores_think_time: bool,
     /// Nothing is issued before.
     pub start_delay: Duration,
-    /// After the start: what is issued in this time is not measured.
+    /// Requests issued in this time after the start aren't measured.
     pub ramp_time: Duration,
-    /// After the ramp: nothing is issued later. `None` has no end.
+    /// Nothing is issued later than this after the ramp. `None` is no limit.
     pub run_time: Option<Duration>,
-    /// Times of requests are gaps to be kept (closed loop): the gap behind a request counts from when it
-    /// went, or where the next one found no room, from the completion that made it. Without it a request that
-    /// found no room is late.
+    /// Closed loop: keeps the gaps between requests. A gap counts from when the earlier request was issued
+    /// or, if the later one found no room, from the completion that made room. Without it a request that
+    /// finds no room is late.
     pub keep_gaps: bool,
 }
 
@@ -43,10 +43,10 @@ impl Pace {
     }
 }
 
-/// What holds back a request whose time has come.
+/// What holds back a request that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeldBy {
-    /// As many requests are in flight as may be.
+    /// The queue depth is reached.
     Depth,
     /// A flush, which waits for everything before it and lets nothing pass.
     Flush,
@@ -65,8 +65,8 @@ pub enum IssueStep {
     Finished,
 }
 
-/// Decides when each request of a source goes: a value without a clock. Ask [`Issuer::step`] with the time,
-/// obey, and tell it of each completion.
+/// Decides when each request of a source is issued, without a clock of its own. Call [`Issuer::step`] with
+/// the time, do what it returns, and report each completion to it.
 ///
 /// A flush waits for everything before it and holds back everything after it, as a program that calls `fsync`
 /// does; an NVMe flush covers only what completed before it was issued (NVMe 1.4 §6.8).
@@ -82,11 +82,11 @@ pub struct Issuer<S> {
     since_pause: u64,
     /// When the last pause was over; the start before the first one.
     pause_ended: Duration,
-    /// What pauses have moved the times of requests by.
+    /// How far pauses have moved the times of requests.
     moved: Duration,
     last_completion: Duration,
     last_issue: Duration,
-    /// The next request has found no room since the last one went.
+    /// The next request has found no room since the last one was issued.
     stalled: bool,
     /// What held requests back last.
     held_by: Option<HeldBy>,
@@ -131,22 +131,22 @@ impl<S: Source> Issuer<S> {
         elapsed.saturating_sub(before)
     }
 
-    /// True when the source gives nothing more, because it is through or its time is over.
+    /// True when the source gives nothing more, because it has ended or its time is over.
     pub fn is_dry(&self) -> bool {
         self.dry
     }
 
-    /// What has held requests back last, and those behind them; `None` when nothing ever did.
+    /// What last held requests back; `None` when nothing ever did.
     pub fn held_by(&self) -> Option<HeldBy> {
         self.held_by
     }
 
-    /// Requests are held back by something that the issuer doesn't see.
+    /// Notes that requests are held back by something outside of the issuer.
     pub fn hold(&mut self, by: HeldBy) {
         self.held_by = Some(by);
     }
 
-    /// How much later than their times requests go because of [`Pace::keep_gaps`].
+    /// How much later than their times requests are issued because of [`Pace::keep_gaps`].
     pub fn slipped(&self) -> Duration {
         self.slipped
     }
@@ -174,8 +174,8 @@ impl<S: Source> Issuer<S> {
         self.last_completion = elapsed;
     }
 
-    /// Nothing more comes of the source, as if its time had run out. What is in flight completes, then the
-    /// closing request goes.
+    /// Ends the source, as if its time had run out. Requests in flight complete, then the closing request is
+    /// issued.
     pub fn end(&mut self) {
         if !self.closed {
             self.dry = true;
@@ -203,7 +203,7 @@ impl<S: Source> Issuer<S> {
             self.end();
         }
         if !self.dry && self.next.is_none() {
-            // What goes next may depend on when there is room for it.
+            // The next request may depend on when there is room for it, so ask only when there is.
             if self.in_flight >= pace.queue_depth {
                 self.stalled = true;
                 return Ok(IssueStep::WaitForCompletion);
@@ -232,8 +232,8 @@ impl<S: Source> Issuer<S> {
         }
         let long_enough =
             pace.think_time_every.is_some_and(|every| elapsed.saturating_sub(self.pause_ended) >= every);
-        // What began a pause still holds while it lasts: the count grows with requests only, the time never
-        // shrinks.
+        // The condition that began a pause stays true while it lasts: the count grows only with requests, and
+        // time never goes back.
         let pauses = self.since_pause >= pace.think_time_blocks || (long_enough && self.since_pause > 0);
         if !pace.think_time.is_zero() && pauses && !self.closed {
             if self.in_flight > 0 {
@@ -283,7 +283,7 @@ mod tests {
     const LATENCY: Duration = Duration::from_micros(10);
     const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 4096 };
 
-    /// Runs a job against a drive that answers everything after `LATENCY`; gives (issue time, request).
+    /// Runs a job against a drive that completes everything after `LATENCY`; returns (issue time, request).
     fn run(job: &Job) -> Vec<(Duration, Request)> {
         let plan = job.plans(DRIVE, 0).unwrap().remove(0);
         carry_out(&mut Issuer::new(Generator::new(&plan), plan.pace()))
@@ -378,7 +378,8 @@ mod tests {
         }
     }
 
-    /// When they go against a drive that answers after `LATENCY`, in microseconds, and how far times slipped.
+    /// When they are issued to a drive that completes after `LATENCY`, in microseconds, and how far times
+    /// slipped.
     fn replayed(times: &[u64], queue_depth: u32, keep_gaps: bool) -> (Vec<u64>, u64) {
         let pace = Pace { keep_gaps, ..Pace::unlimited(queue_depth) };
         let mut issuer = Issuer::new(At(times.iter()), pace);

@@ -8,7 +8,7 @@ use aster_units::{Duration, Rng};
 pub enum Access {
     /// Each direction goes on where it stopped, and wraps at the end of the region.
     Sequential,
-    /// Drawn after the job's [`Distribution`].
+    /// Drawn from the job's [`Distribution`].
     Random,
 }
 
@@ -21,7 +21,7 @@ pub enum Mix {
     Write,
     /// Trims only.
     Trim,
-    /// Reads and writes after [`Job::read_percent`].
+    /// Reads and writes by [`Job::read_percent`].
     ReadWrite,
     /// Each block is trimmed, then written.
     TrimWrite,
@@ -43,10 +43,10 @@ pub enum Distribution {
     Zoned(PerDirection<Vec<Zone>>),
 }
 
-/// A part of the region, behind the zone before it.
+/// A part of the region, directly after the previous zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Zone {
-    /// Of a hundred requests, so many go there; those of all zones add up to 100.
+    /// Percentage of the requests that go there; all zones add up to 100.
     pub requests_percent: u8,
     /// How long it is; a percentage is of the region.
     pub size: Extent,
@@ -58,19 +58,19 @@ pub enum ExitWhat {
     /// Those that run beside it.
     #[default]
     Group,
-    /// All of the file, those too that have not begun.
+    /// All jobs of the file, including those that have not begun.
     All,
-    /// Those that run beside it; the next ones begin. The same as `Group` here, where groups run one after
+    /// Those that run beside it; the next ones begin. The same as `Group` here, because groups run one after
     /// the other.
     Stonewall,
 }
 
-/// The least that a job has to come to.
+/// The minimum rates of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateFloor {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes: PerDirection<Option<u64>>,
-    /// Requests a second.
+    /// Requests per second.
     pub requests: PerDirection<Option<u64>>,
     /// Both are counted over this time.
     pub cycle: Duration,
@@ -87,20 +87,20 @@ impl Default for RateFloor {
     }
 }
 
-/// An option that a job gives and that, beside its others, changes nothing.
+/// An option of a job that has no effect because of its other options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unmet {
     /// The option, in fio's words.
     pub option: &'static str,
-    /// What it says, in its own unit.
+    /// The requested value, in the option's unit.
     pub asked: u64,
-    /// What there is, in the same.
+    /// The actual value, in the same unit.
     pub given: u64,
     /// Why, and what would change it.
     pub because: &'static str,
 }
 
-/// A place or a length on a drive whose size is not known yet.
+/// An offset or a length on a drive whose size isn't known yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// Bytes.
@@ -226,29 +226,29 @@ pub struct Job {
     pub size: Option<Extent>,
     /// How many bytes one loop requests; `None` is the region's size.
     pub io_size: Option<Extent>,
-    /// Ends the job after so many data requests.
+    /// Ends the job after this many data requests.
     pub number_ios: Option<u64>,
-    /// How often the whole is done, at least 1.
+    /// How often the job is done, at least 1.
     pub loops: u32,
-    /// Requests in flight at most, at least 1.
+    /// The most requests in flight, at least 1.
     pub queue_depth: u32,
     /// How many copies run at once, at least 1.
     pub copies: u32,
     /// Placement of random offsets.
     pub distribution: Distribution,
-    /// Where the most likely block of a skewed distribution lies, as a share of the region from 0 to 1.
-    /// `None` leaves Zipf and Pareto to the seed and puts Normal into the middle.
+    /// Where the most likely block of a skewed distribution lies, as a share of the region from 0 to 1. With
+    /// `None` the seed decides for Zipf and Pareto, and Normal is centred in the middle.
     pub center: Option<f64>,
-    /// Of a hundred requests of a random job so many are random; the others go on where the direction's last
+    /// Percentage of a random job's requests that are random; the others continue where the direction's last
     /// one ended.
     pub random_percent: PerDirection<u8>,
-    /// Uniform random offsets visit every block once a pass.
+    /// Uniform random offsets visit every block once per pass.
     pub random_map: bool,
     /// Where randomness starts.
     pub seed: u64,
     /// True: the requests depend on `seed` alone. False: on the seed of the run too.
     pub repeatable: bool,
-    /// Simulated time after which no more is issued.
+    /// Simulated time after which nothing more is issued.
     pub run_time: Option<Duration>,
     /// Begin again until `run_time` is over.
     pub time_based: bool,
@@ -260,24 +260,24 @@ pub struct Job {
     pub think_time: Duration,
     /// Requests between two pauses, at least 1.
     pub think_time_blocks: u64,
-    /// A pause comes after so long a time without one too.
+    /// There is also a pause after this much time without one.
     pub think_time_every: Option<Duration>,
-    /// Requests a second at most, each direction by itself.
+    /// The most requests per second, for each direction separately.
     pub rate_iops: PerDirection<Option<u64>>,
-    /// Bytes a second at most, each direction by itself; no direction has both rates.
+    /// The most bytes per second, for each direction separately; no direction has both rates.
     pub rate: PerDirection<Option<u64>>,
     /// Rated requests come as a Poisson process, with gaps that are exponentially distributed, instead of
     /// evenly.
     pub poisson: bool,
-    /// A pause moves what comes after it, instead of being made up for.
+    /// A pause moves later requests, instead of being made up for.
     pub rate_ignores_think_time: bool,
-    /// The job fails when it comes to less.
+    /// The job fails when it is slower.
     pub rate_floor: RateFloor,
     /// The job ends when it has reached a steady state.
     pub steady_state: Option<SteadyState>,
     /// When any job of the file ends, others end too.
     pub exit_all: bool,
-    /// So they do when a job fails.
+    /// Others also end when a job fails.
     pub exit_all_on_error: bool,
     /// Which others end with this one.
     pub exit_what: ExitWhat,
@@ -285,7 +285,7 @@ pub struct Job {
     pub fua: bool,
     /// Writes are Write Zeroes commands: no data moves.
     pub write_zeroes: bool,
-    /// A flush after so many writes; 0 is never.
+    /// A flush after this many writes; 0 is never.
     pub flush_every: u64,
     /// A flush when the job ends.
     pub flush_at_end: bool,
@@ -299,7 +299,7 @@ pub struct Job {
     pub new_group: bool,
     /// Reports show the jobs of its reporting group together.
     pub group_reporting: bool,
-    /// What its file asks for in vain; nothing here follows it.
+    /// Options of its file that have no effect, for reports only.
     pub unmet: Vec<Unmet>,
 }
 

@@ -1,17 +1,17 @@
-//! What a host asks of the drive, as pure values: nothing here knows a wall clock, and only [`runner`] knows
-//! a driver.
+//! A host's requests to the drive, as pure values: this crate uses no wall clock, and only [`runner`] uses a
+//! driver.
 //!
 //! | where | what |
 //! |---|---|
-//! | [`Request`], [`Source`] | one thing asked of the drive, and whatever gives the next one |
+//! | [`Request`], [`Source`] | one request to the drive, and a source of requests |
 //! | [`Job`], [`Plan`] | a described workload; the same laid out on a drive of known size |
 //! | [`Generator`], [`WrittenBlocks`] | the requests of a plan; the blocks it wrote, to be read back |
-//! | [`Issuer`] | when each request may go: queue depth, think time, run time, rates |
+//! | [`Issuer`] | when each request may be issued: queue depth, think time, run time, rates |
 //! | [`fio`] | fio job files: text to jobs, one documented table of options |
 //! | [`trace`] | blkparse text, MSR Cambridge CSV, fio iolog 2 and 3 as sources |
 //! | [`content`] | block content and fingerprints that carry address and version |
 //! | [`Oracle`] | which versions each block may hold, with writes in flight |
-//! | [`runner`] | all of it carried out on a driver, timed, counted and checked |
+//! | [`runner`] | carries all of it out on a driver; times, counts and checks it |
 //!
 //! A source is a function of its description and a seed: the same description gives the same requests on
 //! every machine. After construction a generator allocates nothing.

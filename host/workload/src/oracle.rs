@@ -15,14 +15,14 @@ pub struct WriteToken(u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadToken(u64);
 
-/// A block read a version that it could not hold.
+/// A read returned a version that the block could not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unexpected {
     /// The block.
     pub block: u64,
     /// What was read; 0 is all zero.
     pub found: u32,
-    /// What would have been right, ascending.
+    /// The versions that would have been right, ascending.
     pub acceptable: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ struct Read {
     replaced: Vec<(u64, u32)>,
 }
 
-/// A version that a block may hold, and when it came to rest.
+/// A version that a block may hold, and when its write ended.
 #[derive(Clone, Copy, Debug)]
 struct Settled {
     version: u32,
@@ -59,21 +59,21 @@ struct Settled {
 /// Which versions each logical block may hold.
 ///
 /// The rules are NVMe's: commands in flight at once have no order between them, so
-/// - while a write is in flight its blocks hold what they held, or what it writes;
-/// - of writes that overlapped in time, any may be the one that lasts; a write that began after another had
-///   completed replaces it;
-/// - a read may return whatever its blocks could hold at any moment while it was in flight;
-/// - a write that never completes (power cut, reset, error) leaves either;
+/// - while a write is in flight its blocks hold their old version or its version;
+/// - of writes that overlapped in time, any may be the last one to take effect; a write that began after
+///   another had completed replaces it;
+/// - a read may return any version that its blocks could hold at any moment while it was in flight;
+/// - a write that never completes (power cut, reset, error) leaves either version;
 /// - a block that was trimmed, zeroed or never written is all zero: version 0. (The standard would allow more
 ///   for a trim; this drive promises zeroes.)
 ///
-/// 4 bytes a block that was written, in chunks of 1,024.
+/// 4 bytes per written block, in chunks of 1,024 blocks.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     chunks: Vec<Option<Box<[u32]>>>,
     blocks: u64,
-    /// Blocks that may hold more than one version at rest, or that a write in flight can still turn into
-    /// such.
+    /// Blocks that may hold more than one version with no write in flight, or that a write in flight can
+    /// still make so.
     contested: BTreeMap<u64, Vec<Settled>>,
     writes: BTreeMap<u64, Write>,
     reads: BTreeMap<u64, Read>,
@@ -81,7 +81,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// A drive of so many blocks, all empty.
+    /// A drive of `blocks` blocks, all empty.
     pub fn new(blocks: u64) -> Self {
         let chunks =
             usize::try_from(blocks.div_ceil(CHUNK_BLOCKS)).expect("the drive's blocks fit an address");
@@ -153,7 +153,7 @@ impl Oracle {
             && !self.writes.values().any(|other| overlaps(other.first, other.count))
             && !self.reads.values().any(|read| overlaps(read.first, read.count))
         {
-            // Alone on its blocks: nothing to remember but the version.
+            // It was alone on its blocks: only the version needs to be kept.
             blocks.for_each(|block| self.rest(block, write.version));
             return;
         }
@@ -161,7 +161,7 @@ impl Oracle {
             let before = self.settled(block);
             let mut after: Vec<Settled> = Vec::with_capacity(1);
             for old in before {
-                // What came to rest while this write was in flight may have come after it.
+                // A write that ended while this one was in flight may have taken effect after it.
                 if old.at > write.begun && old.version != write.version {
                     after.push(old);
                 } else {
@@ -186,7 +186,7 @@ impl Oracle {
         }
     }
 
-    /// Everything in flight is lost, as by a power cut: each write leaves either.
+    /// Everything in flight is lost, as by a power cut: each write leaves either version.
     pub fn abandon_all(&mut self) {
         self.reads.clear();
         while let Some(&token) = self.writes.keys().next() {
@@ -242,7 +242,7 @@ impl Oracle {
     /// from now on.
     ///
     /// # Errors
-    /// The first block that holds what it cannot.
+    /// The first block with a version that it can't hold.
     pub fn complete_read(&mut self, token: ReadToken, found: &[u32]) -> Result<(), Unexpected> {
         let read = self.reads.remove(&token.0).expect("a read completes once");
         assert_eq!(found.len() as u64, read.count, "one version for each block that was read");

@@ -4,7 +4,7 @@ use aster_units::mix64;
 const ROUNDS: usize = 4;
 
 /// A seeded permutation of `0..len` in constant memory: the random map of a random workload, which visits
-/// every block once a pass without a bitmap.
+/// every block once per pass without a bitmap.
 ///
 /// The numbers are mixed inside the next power of two; those that land outside `0..len` are mixed again until
 /// they land inside (cycle walking), under two steps on average.
@@ -82,7 +82,7 @@ mod tests {
         let len = 1 << 16;
         let p = Permutation::new(len, 1);
         let near = (1..len).filter(|&i| p.at(i).abs_diff(p.at(i - 1)) < len / 64).count();
-        // A uniform permutation puts about 2/64 of the neighbours that close.
+        // A uniform permutation puts about 2/64 of all neighbours that close together.
         assert!((1_500..2_700).contains(&near), "{near}");
         let q = Permutation::new(len, 2);
         assert!((0..len).filter(|&i| p.at(i) == q.at(i)).count() < 20);

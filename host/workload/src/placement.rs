@@ -7,7 +7,7 @@ use aster_units::{Rng, mix64};
 /// A zone in the slots of its direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ZoneSlots {
-    /// Draws below this and not below that of the zone before go here; of the last one 100.
+    /// Draws below this and not below the previous zone's value go here; 100 for the last zone.
     below: u8,
     first: u64,
     slots: u64,
@@ -31,7 +31,7 @@ fn zone_slots(zones: &[Zone], region: u64, align: u64, slots: u64) -> Vec<ZoneSl
             }
         };
         below += zone.requests_percent;
-        // A zone has a slot of the region at least, however small the region is.
+        // Each zone has at least one slot, even in a small region.
         let first = first.min(slots - 1);
         ZoneSlots { below, first, slots: end.min(slots).saturating_sub(first).max(1) }
     };
@@ -41,7 +41,7 @@ fn zone_slots(zones: &[Zone], region: u64, align: u64, slots: u64) -> Vec<ZoneSl
 /// Where random offsets come from, in units of a direction's alignment.
 #[derive(Clone, Debug)]
 pub(crate) enum Placement {
-    /// Each slot once a pass, in an order that changes with the pass.
+    /// Each slot once per pass, in an order that changes with the pass.
     Map {
         order: Permutation,
         next: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Slots {
 }
 
 impl Placement {
-    /// Over `slots`; those of each direction are in `of`. `map` has every slot come once a pass where the
+    /// Over `slots`; those of each direction are in `of`. With `map` every slot comes once per pass if the
     /// distribution is uniform.
     pub(crate) fn new(
         distribution: &Distribution,

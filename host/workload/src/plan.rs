@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use aster_units::mix64;
 use core::fmt;
 
-/// One copy of a job, laid out on a drive and checked: whatever follows can rely on it.
+/// One copy of a job, laid out on a drive and checked: later code can rely on its values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     /// The job it came from.
@@ -41,7 +41,7 @@ impl fmt::Display for PlanError {
 }
 impl core::error::Error for PlanError {}
 
-/// What is wrong with the zones of a direction, whatever the region.
+/// What is wrong with the zones of a direction, independently of the region.
 fn zones_at_fault(zones: &[Zone]) -> Option<String> {
     let requests: u32 = zones.iter().map(|zone| u32::from(zone.requests_percent)).sum();
     if !zones.is_empty() && requests != 100 {
@@ -69,8 +69,8 @@ impl Job {
     /// Lays the job's copies out on `drive`. `run_seed` matters to jobs that are not repeatable.
     ///
     /// # Errors
-    /// Names the option that the drive cannot satisfy: a block size that is no multiple of its logical block,
-    /// or a region that ends beyond it.
+    /// Names the option that the drive cannot satisfy: a block size that isn't a multiple of its logical
+    /// block, or a region that ends beyond it.
     pub fn plans(&self, drive: Drive, run_seed: u64) -> Result<Vec<Plan>, PlanError> {
         (0..self.copies).map(|copy| self.plan(copy, drive, run_seed)).collect()
     }
@@ -124,7 +124,7 @@ impl Job {
                 return Err(fail("size", problem));
             }
         };
-        // What does not make up a whole block at the end is left alone.
+        // A partial block at the end isn't used.
         let bytes = bytes / u64::from(block) * u64::from(block);
         if bytes < u64::from(smallest) {
             return Err(fail("size", format!("{bytes} bytes hold no block of {smallest}")));

@@ -1,4 +1,4 @@
-//! How fast requests go at most: when a rated one is due.
+//! Limits the rate of requests: when a request with a rate is due.
 
 use aster_units::{Duration, Rng, mix64};
 
@@ -27,8 +27,8 @@ enum Limit {
 }
 
 impl Schedule {
-    /// So many requests or bytes a second, never both. Under `poisson` the gaps are random and follow from
-    /// `seed`; a rate in bytes counts in requests of `smallest` bytes then, as in fio.
+    /// A schedule of requests or bytes per second, never both. Under `poisson` the gaps are random and follow
+    /// from `seed`; a rate in bytes counts in requests of `smallest` bytes then, as in fio.
     pub(crate) fn new(iops: Option<u64>, rate: Option<u64>, poisson: bool, smallest: u32, seed: u64) -> Self {
         let requests_a_second =
             iops.map(|n| n as f64).or(rate.map(|n| n as f64 / f64::from(smallest.max(1))));

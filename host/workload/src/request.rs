@@ -1,6 +1,6 @@
 use aster_units::Duration;
 
-/// What a request does; the NVMe command that carries it stands beside it.
+/// What a request does; each has its NVMe command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum RequestKind {
     /// Read (NVMe 1.4 §6.9).
@@ -15,7 +15,7 @@ pub enum RequestKind {
     WriteZeroes,
 }
 
-/// One thing that a host asks of the drive.
+/// One request of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// What to do.
@@ -48,7 +48,7 @@ pub struct Drive {
 }
 
 /// The longest time that a job or a trace may name: 50 days. A start delay, a ramp and a run of that length
-/// fit the range of simulated time together.
+/// together fit the range of simulated time.
 pub const TIME_MAX: Duration = Duration::from_secs(50 * 86_400);
 
 /// Gives requests one after the other, the same ones in every run.
@@ -59,11 +59,11 @@ pub trait Source {
     /// The next request, or `None` when the work is done.
     ///
     /// # Errors
-    /// A source that reads text fails on the first line that it cannot take; it gives nothing afterwards.
+    /// A source that reads text fails on the first invalid line and gives nothing afterwards.
     fn next_request(&mut self) -> Result<Option<Request>, Self::Error>;
 
-    /// The next request as of `elapsed`, counted as [`Request::at`] is: what a source gives may depend on
-    /// which of its requests are due. Times never go back between calls.
+    /// The next request at `elapsed`, which counts like [`Request::at`]: it may depend on which of the
+    /// source's requests are due. Times never go back between calls.
     ///
     /// # Errors
     /// Those of [`Source::next_request`].
@@ -71,8 +71,8 @@ pub trait Source {
         self.next_request()
     }
 
-    /// The request that closes the work, asked for once when no more are going to be issued, whether the
-    /// source ran dry or time ran out.
+    /// The request that closes the work. It is requested once, when no more are issued because the source has
+    /// ended or time has run out.
     fn closing_request(&mut self) -> Option<Request> {
         None
     }

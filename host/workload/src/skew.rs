@@ -15,7 +15,7 @@ pub struct Zipf {
     place: Scatter,
 }
 
-/// Ranks scattered over a region, with the first one where it is wanted.
+/// Ranks scattered over a region, with the first one at a given place.
 #[derive(Clone, Debug)]
 struct Scatter {
     order: Permutation,
@@ -157,7 +157,7 @@ impl Normal {
         Normal { len, widened_by: (deviation / 100.0).min(0.5), center }
     }
 
-    /// Draws a block. What falls beyond an end of the region comes in at the other, as in fio.
+    /// Draws a block. A draw beyond an end of the region wraps around to the other, as in fio.
     pub fn block(&self, rng: &mut Rng) -> u64 {
         const DRAWS: u32 = 12;
         let mean = (0..DRAWS).map(|_| rng.unit_f64()).sum::<f64>() / f64::from(DRAWS);
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(Zipf::new(1_000, 1.2, 9, Some(center)).place.at(0), hottest);
             assert_eq!(Pareto::new(1_000, 0.2, 9, Some(center)).place.at(0), hottest);
         }
-        // It only moves the places: each block is still somebody's.
+        // The centre only moves the places: each block still has a rank.
         let place = Zipf::new(1_000, 1.2, 9, Some(0.5)).place;
         let mut places: Vec<u64> = (0..1_000).map(|rank| place.at(rank)).collect();
         places.sort_unstable();

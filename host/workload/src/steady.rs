@@ -1,42 +1,42 @@
-//! When a job has come to rest: SNIA's idea of a steady state in fio's words.
+//! When a job has reached a steady state, as SNIA defines it and with fio's options.
 
 use alloc::collections::VecDeque;
 use aster_units::Duration;
 use core::fmt;
 
-/// What is looked at in each interval.
+/// The figure that is measured in each interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Figure {
-    /// Requests a second.
+    /// Requests per second.
     Iops,
-    /// Bytes a second.
+    /// Bytes per second.
     Bandwidth,
     /// Mean latency in nanoseconds.
     Latency,
 }
 
-/// When a job is steady, and ends.
+/// The criterion by which a job is steady, and ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SteadyState {
-    /// What is looked at.
+    /// The measured figure.
     pub figure: Figure,
     /// True: the slope of the regression line over the window counts, a check interval being 1 on its axis.
     /// False: the largest difference of an interval from the window's mean.
     pub slope: bool,
-    /// Steady is what stays below.
+    /// The job is steady while the value stays below this.
     pub limit: f64,
     /// The limit is in percent of the window's mean.
     pub percent: bool,
     /// How long the window is: a multiple of `interval`, at least two.
     pub duration: Duration,
-    /// Nothing is looked at before so long after the job's start.
+    /// The first interval begins this long after the job's start.
     pub ramp: Duration,
-    /// The time over which the figure is taken.
+    /// The time over which the figure is measured.
     pub interval: Duration,
 }
 
 impl fmt::Display for SteadyState {
-    /// As fio has it: `iops_slope:0.3%`; a limit of latency is in nanoseconds.
+    /// In fio's notation: `iops_slope:0.3%`; a limit of latency is in nanoseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figure = match self.figure {
             Figure::Iops => "iops",
@@ -49,7 +49,7 @@ impl fmt::Display for SteadyState {
     }
 }
 
-/// What became of it.
+/// The outcome of a criterion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SteadyOutcome {
     /// What was asked for.
@@ -67,7 +67,7 @@ pub struct SteadyOutcome {
 #[derive(Clone, Debug)]
 pub(crate) struct SteadyWatch {
     outcome: SteadyOutcome,
-    /// The interval that runs ends here.
+    /// The end of the current interval.
     ends: Duration,
     begins: Duration,
     requests: u64,
@@ -100,7 +100,7 @@ impl SteadyWatch {
         self.outcome
     }
 
-    /// A request has completed at `elapsed`. True when the job is steady, from the first time on.
+    /// A request has completed at `elapsed`. Returns true from when the job is first steady on.
     pub(crate) fn completed(&mut self, bytes: u32, latency: Duration, elapsed: Duration) -> bool {
         while elapsed >= self.ends && self.outcome.attained.is_none() {
             if self.requests == 0 && self.window.is_idle() {
@@ -141,7 +141,7 @@ impl SteadyWatch {
     fn judge(&mut self) {
         let steady = self.look();
         if steady {
-            // Running sums round; what a job ends on does not.
+            // Running sums have rounding errors, so the decision that ends a job uses an exact sum.
             self.window.sum_up();
             if self.look() {
                 self.outcome.attained = Some(self.ends);
@@ -149,20 +149,20 @@ impl SteadyWatch {
         }
     }
 
-    /// Takes the window's figures down. True when they are within the limit.
+    /// Records the window's figures. Returns true when they are within the limit.
     fn look(&mut self) -> bool {
         let SteadyState { slope, limit, percent, .. } = self.outcome.criterion;
         let mean = self.window.mean();
         let value = if slope { self.window.slope() } else { self.window.largest_difference(mean) };
         let value = if percent { 100.0 * value / mean } else { value };
-        // Where nothing happens there is no percentage of anything, and nothing that could be steady.
+        // Without requests there is no mean to take a percentage of, and no steady state.
         self.outcome.mean = Some(mean);
         self.outcome.value = value.is_finite().then_some(value);
         mean > 0.0 && libm::fabs(value) < limit
     }
 }
 
-/// The last intervals' figures. A push takes constant time in the mean, however many intervals there are.
+/// The last intervals' figures. A push takes amortised constant time, however many intervals there are.
 #[derive(Clone, Debug)]
 struct Window {
     values: VecDeque<f64>,
@@ -198,7 +198,7 @@ impl Window {
         self.values.len() == self.intervals
     }
 
-    /// Full, of nothing but empty intervals.
+    /// The window is full, and all its intervals are empty.
     fn is_idle(&self) -> bool {
         self.idle >= self.intervals
     }
@@ -218,7 +218,8 @@ impl Window {
         self.pushed += 1;
         keep_extreme(&mut self.largest, (number, value), intervals, |old| old <= value);
         keep_extreme(&mut self.smallest, (number, value), intervals, |old| old >= value);
-        // Once a turn, or as soon as nothing is left, rounding begins anew.
+        // Once per window length, or when all intervals are empty, recompute the sums to discard rounding
+        // errors.
         if self.pushed.is_multiple_of(intervals) || self.idle == self.intervals {
             self.sum_up();
         }
@@ -276,8 +277,8 @@ mod tests {
         interval: Duration::from_millis(100),
     };
 
-    /// Completes so many requests, spread evenly, in each interval; gives the interval in which the job was
-    /// found steady.
+    /// Completes the given number of requests, evenly spaced, in each interval; returns the interval in which
+    /// the job was found steady.
     fn steady_after(criterion: SteadyState, counts: &[u64]) -> (Option<usize>, SteadyOutcome) {
         let mut watch = SteadyWatch::new(criterion, Duration::ZERO);
         for (interval, &count) in counts.iter().enumerate() {
@@ -308,7 +309,7 @@ mod tests {
     fn a_limit_without_percent_is_in_the_figures_unit() {
         let within = |limit| SteadyState { limit, percent: false, ..CRITERION };
         let counts = [205, 200, 199, 201, 200];
-        // Of a mean of 2,012.5 a second the first interval is 37.5 away.
+        // The first interval is 37.5 away from the mean of 2,012.5 per second.
         assert_eq!(steady_after(within(37.0), &counts).0, None);
         assert_eq!(steady_after(within(38.0), &counts).0, Some(4));
     }
@@ -367,7 +368,7 @@ mod tests {
         };
         for slope in [false, true] {
             let mut watch = SteadyWatch::new(SteadyState { slope, limit: 0.0, ..fine }, Duration::ZERO);
-            // With every interval walked this would be 2 * 10^10 steps, and the gap a million million
+            // If every interval were visited, this would take 2 * 10^10 steps, and the gap a million million
             // intervals.
             for i in 0..100_000 {
                 assert!(!watch.completed(4096, Duration::ZERO, Duration::from_micros(3 * i)));

@@ -5,7 +5,7 @@
 pub enum Source {
     /// Measured here.
     Ours,
-    /// What bounds ours, by the times that the model has.
+    /// The bound for ours by the model's times.
     Bound,
     /// The paper's: what it prints, or comes to from what it prints. The text says where and how, for the
     /// legend: `Table I`, `text of 7.1`.
@@ -13,7 +13,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// As the table has it.
+    /// Its name in the table.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Source::Ours => "ours",
@@ -28,7 +28,7 @@ impl Source {
 pub struct Series {
     /// Its name, without whose it is: series of one name have one colour in the whole figure.
     pub name: String,
-    /// Whose it is.
+    /// The source.
     pub source: Source,
     /// Its points, in the order of their x; one alone is a mark without a line.
     pub points: Vec<(f64, f64)>,
@@ -48,9 +48,9 @@ pub enum Scale {
 /// A panel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {
-    /// What it is of.
+    /// Its title.
     pub title: String,
-    /// What is along the abscissa.
+    /// The quantity on the abscissa.
     pub x: &'static str,
     /// How it is.
     pub scale: Scale,
@@ -65,7 +65,7 @@ pub struct Panel {
 pub struct Figure {
     /// Its files' name, without an ending.
     pub name: &'static str,
-    /// What it shows.
+    /// Its caption.
     pub label: &'static str,
     /// Panels beside each other.
     pub columns: usize,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl Figure {
-    /// Writes the numbers that are drawn as CSV (RFC 4180), a line a point.
+    /// Writes the drawn numbers as CSV (RFC 4180), one line per point.
     ///
     /// # Errors
     /// Those of `out`.

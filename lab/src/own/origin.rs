@@ -1,4 +1,4 @@
-//! What a report says of where its figures come from, and the way back from there.
+//! Makes a report's provenance, and the setup of a run from a provenance.
 
 use super::{Setup, Work};
 use crate::provenance::{Build, HostFacts, ImageRecord, ProfileRecord, Provenance, WorkRecord, absolute};
@@ -6,7 +6,7 @@ use aster_device::profile::{ContentKind, Profile};
 use aster_device::{ChannelHardware, Pieces};
 use aster_units::Content;
 
-/// Of a run of `work` as `setup` says, on a drive with `pieces`.
+/// The provenance of a run of `work` with `setup`, on a drive with `pieces`.
 pub(crate) fn provenance_of(
     setup: &Setup,
     pieces: &Pieces,
@@ -52,12 +52,12 @@ pub(crate) fn provenance_of(
     }
 }
 
-/// The setup that gives the run of `provenance` again.
+/// The setup that repeats the run of `provenance`.
 ///
 /// # Errors
-/// When the profile's keys make no drive here, in words.
+/// When this version can't build a drive from the profile's keys; a message.
 pub fn setup_of(provenance: &Provenance) -> Result<Setup, String> {
-    // Checked as one that a person wrote: a report may have been edited, or be of another version.
+    // Check it like a profile written by hand: the report may have been edited, or be of another version.
     let keys = &provenance.profile.keys;
     let profile = keys.to_toml().and_then(|text| Profile::parse("the report's profile", &text));
     let profile = profile.map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ pub fn setup_of(provenance: &Provenance) -> Result<Setup, String> {
     })
 }
 
-/// What a report says of `work`.
+/// A report's record of `work`.
 pub fn record_of(work: &Work) -> WorkRecord {
     match work {
         Work::Jobs { name, text, verify, .. } => {

@@ -1,4 +1,4 @@
-//! Everything that `aster run` does, as one call: an image, what listens, the work, the report.
+//! Everything that `aster run` does, as one call: image, listeners, work, report.
 
 use super::origin::provenance_of;
 use super::{Moment, Setup, Work, WorkError, run_as_far_as_it_goes};
@@ -20,15 +20,15 @@ pub struct Place {
     image: Option<PathBuf>,
     /// What is in the image, if there was one.
     existing: Option<Media>,
-    /// What an image that was there holds, as [`ImageRecord::state`] has it, once somebody has asked.
+    /// The checksum of an existing image's content ([`ImageRecord::state`]), computed on first use.
     state: OnceCell<String>,
-    /// The report says where it comes from.
+    /// Whether the report has its provenance.
     provenance: bool,
     drive: Drive,
 }
 
 impl Place {
-    /// In memory, or in the file `image`. One that is there is opened and checked; nothing is made yet.
+    /// In memory, or in the file `image`. An existing image is opened and checked; a new one isn't made yet.
     ///
     /// # Errors
     /// When the image isn't that of such a drive, or the profile makes none.
@@ -52,15 +52,15 @@ impl Place {
         Ok(Place { image, existing, state: OnceCell::new(), provenance: true, drive })
     }
 
-    /// The report won't say where its figures come from. For a report that nobody keeps: to sum up what a
-    /// large image holds takes a while.
+    /// Leaves the provenance out of the report. This is for reports that aren't kept, because the checksum of
+    /// a large image takes a while.
     #[must_use]
     pub fn without_provenance(self) -> Self {
         Place { provenance: false, ..self }
     }
 
-    /// What an image that was there holds ([`ImageRecord::state`]); `None` of one that is still to be made,
-    /// and in memory. The first call reads every record of the image.
+    /// The checksum of an existing image's content ([`ImageRecord::state`]); `None` for a new image, or in
+    /// memory. The first call reads every record of the image.
     ///
     /// # Errors
     /// When the image can't be read.
@@ -94,29 +94,29 @@ impl Place {
             Some(media) => media,
             None => open_image(path, &setup.profile, setup.content)?,
         };
-        // Where there is no room for it, the next use keeps it: a run that only reads needs none.
+        // If there is no room for the profile, the next use stores it: a run that only reads needs no room.
         let _no_room = keep_profile(path, &setup.name, &setup.profile)?;
         Ok(media)
     }
 }
 
-/// What a run is at.
+/// A phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// The drive comes up, and is filled if that was asked for.
+    /// The drive boots, and is preconditioned if requested.
     Before,
     /// The work.
     Work,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
-    /// What was measured. Its warnings are all that is to be said.
+    /// The measurements, with all warnings.
     pub report: RunReport,
-    /// What listeners heard.
+    /// The listeners' results.
     pub heard: Heard,
-    /// What went wrong, the first thing first: what ended the work before its time, a drive that could not be
-    /// shut down, files that could not be written. The figures are of what was done.
+    /// Errors in order of occurrence: why the work ended early, a failed shutdown, files that could not be
+    /// written. The figures cover the work that was done.
     pub problems: Vec<WorkError>,
     /// The first page of flash that could not be corrected, if there was one.
     pub first_lost_page: Option<LostPage>,
@@ -147,9 +147,9 @@ impl fmt::Display for LostPage {
 }
 
 /// Runs `work` as `aster run` does, on a drive built with `pieces`: boots it from `place`, fills and ages it
-/// as `setup` says, lets `watchers` listen, measures, and shuts a drive that has an image down. `progress` is
-/// called with what the run is at and the share of that which is done; `false` ends the work early, and the
-/// report covers what was done by then. What goes wrong from the work's beginning on takes no figures away:
+/// as `setup` says, attaches `watchers`, measures, and shuts down a drive that has an image. It calls
+/// `progress` with the phase and the share of it that is done; `false` ends the work early, and the report
+/// covers the work until then. Errors after the work's beginning don't lose the figures; they are in
 /// [`Outcome::problems`].
 ///
 /// # Errors
@@ -184,7 +184,7 @@ pub fn run(
             Moment::Work => {
                 watchers.work_begins(machine);
                 phase.set(Phase::Work);
-                // However short the work is.
+                // Report the phase once, however short the work is.
                 (progress.borrow_mut())(Phase::Work, 0.0);
             }
         },
@@ -196,7 +196,7 @@ pub fn run(
     let first_lost_page = LostPage::first_of(machine.device());
     let (heard, behind) = watchers.finish(machine, |machine| match has_image {
         true => machine.shut_down().map(drop).map_err(WorkError::from),
-        // Nobody will see the drive again: its power may go as it is.
+        // The drive won't be used again, so it needs no shutdown.
         false => Ok(()),
     });
     report.provenance = provenance;
@@ -204,7 +204,7 @@ pub fn run(
     report.warnings.splice(0..0, recovery);
     report.warnings.extend(heard.notes.iter().cloned());
     let mut problems: Vec<WorkError> = ran.err().map(WorkError::from).into_iter().collect();
-    // What ended the run keeps the drive from being shut down as well, and says it better.
+    // If the run's error also prevents the shutdown, the first error is the better message.
     let is_known = |error: &WorkError| report.error.is_some() && matches!(error, WorkError::Run(_));
     problems.extend(behind.into_iter().filter(|error| !is_known(error)));
     report.warnings.extend(problems.iter().map(|error| {
@@ -274,7 +274,7 @@ mod tests {
         text.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
     }
 
-    /// Whoever was issued first.
+    /// Chooses the transaction that was issued first.
     struct First;
 
     impl aster_device::plug::Arbiter for First {

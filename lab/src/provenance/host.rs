@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
-/// What a program may want to know of it. Simulated figures don't depend on any.
+/// Facts about the machine. Simulated figures don't depend on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// The operating system with its release.

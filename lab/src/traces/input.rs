@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// The longest line of a trace. Without a bound a file without line ends would be kept in memory.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// What is read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 256 << 10;
 
 /// How a trace's file is compressed.
@@ -28,7 +28,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its name, and the program that unpacks to standard output.
+    /// Its name, and the program that decompresses to standard output.
     const fn in_words(self) -> Option<(&'static str, &'static str)> {
         match self {
             Compression::None => None,
@@ -42,7 +42,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A skippable frame, as pzstd begins with; its first byte counts from 50h to 5Fh.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
-/// What others begin with, and the program that unpacks it.
+/// Magic bytes of other formats, and the program that decompresses each.
 const OTHERS: [(&[u8], &str, &str); 4] = [
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "xz -dc"),
     (b"BZh", "bzip2", "bzip2 -dc"),
@@ -54,17 +54,17 @@ const OTHERS: [(&[u8], &str, &str); 4] = [
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     name: String,
-    /// Where it stays; `None` of what could be read only once.
+    /// Its path; `None` for input that could be read only once.
     path: Option<PathBuf>,
     file: Rc<File>,
     compression: Compression,
 }
 
 impl TraceFile {
-    /// The file at `path`. One that can be read only once, as a pipe, is copied to a temporary file.
+    /// The file at `path`. One that can be read only once, such as a pipe, is copied to a temporary file.
     ///
     /// # Errors
-    /// In words for the user, without the file's name.
+    /// A message for the user, without the file's name.
     pub fn open(path: &Path) -> Result<Self, String> {
         let file = File::open(path).map_err(|error| error.to_string())?;
         let metadata = file.metadata().map_err(|error| error.to_string())?;
@@ -78,10 +78,10 @@ impl TraceFile {
         }
     }
 
-    /// What `from` gives, copied to a temporary file.
+    /// The content of `from`, copied to a temporary file.
     ///
     /// # Errors
-    /// In words for the user.
+    /// A message for the user.
     pub fn read_once(name: String, mut from: impl Read) -> Result<Self, String> {
         let folder = std::env::temp_dir();
         let copied = tempfile::tempfile_in(&folder).and_then(|mut file| {
@@ -119,7 +119,7 @@ impl TraceFile {
         Ok(TraceFile { name, path: None, file: Rc::new(file), compression })
     }
 
-    /// Calls it something else.
+    /// Changes its name.
     pub fn rename(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
@@ -129,7 +129,7 @@ impl TraceFile {
         &self.name
     }
 
-    /// Where it can be read again; `None` of what could be read only once, as standard input.
+    /// Where it can be read again; `None` for input that could be read only once, such as standard input.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -144,14 +144,14 @@ impl TraceFile {
         self.lines_of(FileReader::new(&self.file, 0, None))
     }
 
-    /// The same, while the file's bytes are counted and summed up.
+    /// The same, while the file's bytes are counted and their checksum is computed.
     pub(super) fn summed_lines(&self) -> (Lines, Sum) {
         let sum = Sum(Rc::new(RefCell::new((Sha256::new(), 0))));
         let reader = FileReader::new(&self.file, 0, Some(sum.clone()));
         (self.lines_of(reader), sum)
     }
 
-    /// Sums up what `lines` have left unread, as what stands behind a compressed stream.
+    /// Adds the bytes that `lines` left unread, such as bytes after a compressed stream, to the checksum.
     pub(super) fn finish(&self, sum: Sum) -> io::Result<(String, u64)> {
         let at = sum.0.borrow().1;
         let mut rest = FileReader::new(&self.file, at, Some(sum.clone()));
@@ -177,7 +177,7 @@ impl TraceFile {
     }
 }
 
-/// Why what can be read only once could not be copied to `folder`.
+/// Why input that can be read only once could not be copied to `folder`.
 fn not_copied(folder: &Path, error: &io::Error) -> String {
     let folder = folder.display();
     match error.kind() {
@@ -196,15 +196,15 @@ pub(super) struct Sum(Rc<RefCell<(Sha256, u64)>>);
 /// How reading a file ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// It has not.
+    /// It has not ended.
     Open,
-    /// Somebody wanted more than its so many bytes.
+    /// The reader reached the end after this many bytes.
     After(u64),
-    /// The system could not read on.
+    /// The system failed to read further.
     Failed,
 }
 
-/// Reads a file that others read, too, from some byte on.
+/// Reads a shared file from a given byte on.
 struct FileReader {
     file: Rc<File>,
     at: u64,
@@ -234,7 +234,7 @@ impl Read for FileReader {
     }
 }
 
-/// What is known of a packed file when it can't be unpacked.
+/// What is known of a compressed file when it can't be decompressed.
 struct Packed {
     kind: &'static str,
     program: &'static str,
@@ -243,7 +243,7 @@ struct Packed {
 }
 
 impl Packed {
-    /// What is wrong and what to do, instead of the decoder's words.
+    /// What is wrong and what to do, instead of the decoder's message.
     fn problem(&self, error: &io::Error) -> String {
         let kind = self.kind;
         let what = match self.seen.get() {
@@ -258,7 +258,7 @@ impl Packed {
             }
         };
         let rest = self.path.as_ref().map(|path| {
-            // The last line that comes out of it may be torn.
+            // The last decompressed line may be incomplete.
             format!(
                 ", or replay what can be had of it: {} {} | sed '$d' | aster run … --trace -",
                 self.program,

@@ -6,16 +6,17 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loop {
-    /// Requests arrive at their recorded times. One that finds the queue full waits in the host and is late.
+    /// Requests arrive at their recorded times. A request that finds the queue full waits in the host and is
+    /// late.
     Open,
-    /// The time between requests is kept, counted from the completion where one has waited for room: nothing
-    /// is late, the whole takes longer.
+    /// The gaps between requests are kept, counted from the completion that made room if one had to wait:
+    /// nothing is late, but the whole takes longer.
     Closed,
     /// As fast as the queue depth allows.
     Fastest,
 }
 
-/// A trace that was replayed, and how: what a report needs for the run to be repeated.
+/// A trace and how it was replayed, for repeating the run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct TraceReport {
     /// Its name.
@@ -31,9 +32,9 @@ pub struct TraceReport {
     /// How it followed the clock.
     #[serde(rename = "loop")]
     pub loop_kind: Loop,
-    /// Times as fast as recorded; absent where that means nothing.
+    /// The speed relative to the recorded one; absent where it has no meaning.
     pub speed: Option<f64>,
-    /// Requests in flight at most; what is beyond waits in the host.
+    /// The most requests in flight; further ones wait in the host.
     pub queue_depth: u32,
     /// Requests beyond the drive, or the device's region of it, were folded into it.
     pub wrap: bool,

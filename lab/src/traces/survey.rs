@@ -20,30 +20,30 @@ pub enum Choice {
 /// Where several devices of a trace go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placing {
-    /// One behind the other, each in a region as long as what the trace asks of it.
+    /// One after the other, each in a region as large as the trace needs.
     Apart,
-    /// At the addresses that were recorded, one upon the other.
+    /// At their recorded addresses, all over the same range.
     Same,
 }
 
-/// What the user has asked for.
+/// The user's options.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// How the trace is written; `None` has it recognised.
+    /// How the trace is written; `None` detects it.
     pub format: Option<Format>,
     /// Its devices.
     pub choice: Choice,
     /// Where they go.
     pub placing: Placing,
-    /// When requests go.
+    /// When requests are issued.
     pub times: Times,
-    /// What becomes of requests beyond a device's region.
+    /// What to do with requests beyond a device's region.
     pub beyond: Beyond,
-    /// What becomes of requests that are not whole blocks.
+    /// What to do with requests that aren't whole blocks.
     pub unaligned: Unaligned,
 }
 
-/// What is in a trace that can be replayed.
+/// The content of a trace that can be replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Survey {
     /// How it is written.
@@ -72,14 +72,14 @@ impl Survey {
 /// Regions begin at multiples of this, so that no two share a page.
 const REGION_ALIGN: u64 = 64 << 10;
 
-/// Devices that an error lists at most.
+/// The most devices that an error lists.
 const LISTED_MAX: usize = 20;
 
 /// Reads the whole of a trace as it will be replayed on `drive`.
 ///
 /// # Errors
 /// When the format isn't known, a line can't be read, a request or a device doesn't fit the drive, or there
-/// is nothing to replay; in words for the user, without the file's name.
+/// is nothing to replay; as a message for the user, without the file's name.
 pub fn survey(file: &TraceFile, asked: &TraceOptions, drive: Drive) -> Result<Survey, String> {
     let format = match asked.format {
         Some(format) => format,
@@ -142,7 +142,7 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
     Err("is empty".into())
 }
 
-/// An error behind so many requests: where a trace can't be read on, that matters.
+/// An error after `before` requests, a number that matters if the rest of a trace can't be read.
 fn in_words(error: &TraceError, before: u64) -> String {
     match (&error.problem, before) {
         (TraceProblem::Unreadable(why), 0) => {

@@ -74,8 +74,8 @@ fn a_packed_trace_is_the_trace() {
         assert_ne!(found.sha256, plain.sha256, "the checksum is the file's");
         let same = Survey { sha256: plain.sha256.clone(), file_bytes: plain.file_bytes, ..found };
         assert_eq!(same, plain);
-        // Twice, because it is read twice; and cut off anywhere it is an error or what stands there, never a
-        // panic.
+        // Twice, because it is read twice. Truncated anywhere it gives an error or the lines up to there,
+        // never a panic.
         assert!(file.lines().all(|line| line.is_ok()));
         for end in 0..packed.len() {
             if let Ok(cut) = self::file(&packed[..end]) {
@@ -207,7 +207,7 @@ fn a_bad_line_is_named() {
     assert!(read(TWO_DISKS, &mqsim).unwrap_err().starts_with("line 1, column 1: expected a time"));
 }
 
-/// Gives so many bytes, and no more fit.
+/// Accepts this many bytes and then reports that there is no room.
 struct TooLong(usize);
 
 impl std::io::Read for TooLong {

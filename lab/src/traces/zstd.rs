@@ -2,7 +2,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, Read};
 
-/// Unpacks all frames of a Zstandard file, one behind the other, as RFC 8878 §3 has them: the decoder knows
+/// Decompresses all frames of a Zstandard file, one after the other (RFC 8878 §3): the decoder handles only
 /// one.
 pub(super) struct Frames<R> {
     from: R,
@@ -37,7 +37,7 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// The frame is through: is it what was packed?
+    /// After a frame: compares its checksum.
     fn check(&self) -> io::Result<()> {
         match self.decoder.get_checksum_from_data() {
             Some(sum) if self.decoder.get_calculated_checksum() != Some(sum) => {

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-/// Why nothing can be written of what was heard.
+/// Why a listener's output can't be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The file can't be made, or its name says nothing of how to write it.
+    /// The file can't be created, or its name doesn't tell its format.
     #[error("{path}: {problem}", path = path.display())]
     File {
         /// The file.
@@ -20,7 +20,7 @@ pub enum WatchError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -34,10 +34,10 @@ impl WatchError {
     }
 }
 
-/// What stands for standard output elsewhere.
+/// The name that elsewhere means standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// A file to write; what it held is gone.
+/// Creates a file to write, and truncates an existing one.
 pub(super) fn create(path: &Path) -> Result<BufWriter<File>, WatchError> {
     if path.as_os_str() == STANDARD_OUTPUT {
         return Err(WatchError::file(

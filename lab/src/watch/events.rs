@@ -1,4 +1,4 @@
-//! The events of a run, one JSON object a line: every one from power-on, those of a window, or those of the
+//! The events of a run, one JSON object per line: every one from power-on, those of a window, or those of the
 //! slowest commands.
 
 use super::error::{WatchError, create};
@@ -48,7 +48,7 @@ impl<W: Write> EventSink for Lines<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Takes the next event, and writes it if it is one that `counts` at that time.
+    /// Takes the next event, and writes it if `counts` accepts it at that time.
     fn hear(&mut self, at: Instant, event: &Event, counts: impl FnOnce(Instant) -> bool) {
         self.numbers.hear(event);
         if self.error.is_none() && counts(at) {
@@ -65,11 +65,11 @@ impl<W: Write> Output<W> {
 /// Takes the span of a command that has ended.
 type Ended = Box<dyn FnMut(&CommandSpan)>;
 
-/// What a flash operation is known by between its events: LUN, kind and row.
+/// What identifies a flash operation across its events: LUN, kind and row.
 type Operation = (u64, u64, u64);
 
 /// Keeps the events of the slowest commands: those that name a command, the firmware task that carries out a
-/// slice of it, or a flash operation that such a task has asked for.
+/// slice of it, or a flash operation that such a task has requested.
 struct OfSlowest {
     window: WorkWindow,
     spans: Spans<Ended>,
@@ -156,7 +156,7 @@ impl<W: Write> EventSink for Windowed<W> {
     }
 }
 
-/// Writes what a recorder hears to a file, until it is finished.
+/// Writes a recorder's events to a file, until it is finished.
 pub struct EventFile {
     path: PathBuf,
     recorder: Recorder,
@@ -166,8 +166,8 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Makes the file at `path`, which hears of `recorder` from now on unless the window is a part of the
-    /// run.
+    /// Creates the file at `path`. It receives the events of `recorder` from now on, unless the window is a
+    /// part of the run.
     ///
     /// # Errors
     /// When the file can't be made.
@@ -209,7 +209,7 @@ impl EventFile {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
     /// The first error since the file was made.
@@ -256,7 +256,7 @@ mod tests {
         let mut lines = Lines(Rc::clone(&into));
         let fetched = |command| Event::CommandFetched { command, queue: 1, opcode: 2, host_id: 9 };
         let mut hear = |event: Event| lines.event(Instant::ZERO, &event);
-        // Two before the work; one of them ends behind its beginning.
+        // Two commands before the work; one of them ends after the work's beginning.
         [4, 5].into_iter().for_each(|slot| hear(fetched(slot)));
         window.begin(Instant::ZERO);
         [4, 7].into_iter().for_each(|slot| hear(fetched(slot)));

@@ -14,7 +14,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Who hears what became of a run's commands.
+/// The listeners to a run's commands.
 pub struct Followers {
     perfetto: Option<Perfetto>,
     collector: Option<Rc<RefCell<Collector>>>,
@@ -29,11 +29,11 @@ struct Perfetto {
     /// Until the drive's shape is known.
     file: RefCell<Option<BufWriter<File>>>,
     trace: Rc<RefCell<Option<PerfettoTrace<BufWriter<File>>>>>,
-    /// What is drawn at the end, where only the slowest commands are.
+    /// Pieces to draw at the end, if only the slowest commands are drawn.
     slowest: Option<Rc<RefCell<Slowest<Piece>>>>,
 }
 
-/// Keeps a piece where only the slowest commands are drawn.
+/// Keeps a piece if only the slowest commands are drawn.
 fn keep(slowest: &mut Slowest<Piece>, piece: &Piece, window: &WorkWindow) {
     let Some(command) = piece.command else { return };
     slowest.hear(command, *piece);
@@ -42,7 +42,7 @@ fn keep(slowest: &mut Slowest<Piece>, piece: &Piece, window: &WorkWindow) {
     }
 }
 
-/// What is asked of [`Lives`], whatever its function is.
+/// Queries to [`Lives`] that don't depend on its function type.
 trait Fetched {
     fn fetched(&self) -> u64;
 }
@@ -54,7 +54,7 @@ impl<F: FnMut(&Piece)> Fetched for Lives<F> {
 }
 
 impl Followers {
-    /// Makes what is to be written.
+    /// Creates the output files.
     ///
     /// # Errors
     /// When the file can't be made.
@@ -79,7 +79,7 @@ impl Followers {
         Ok(Followers { perfetto, collector, at_work: Rc::default(), window, lives: RefCell::default() })
     }
 
-    /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
+    /// Listens to `machine`, whose I/O queues have not been used yet, beside existing listeners.
     pub fn attach(&self, machine: &Machine) {
         if self.perfetto.is_none() && self.collector.is_none() {
             return;
@@ -126,10 +126,10 @@ impl Followers {
         }
     }
 
-    /// The work has ended: ends what was written, and explains.
+    /// The work has ended: completes the files, and explains the command.
     ///
     /// # Errors
-    /// Beside the explanation: why the file could not be written.
+    /// Returned beside the explanation: why the file could not be written.
     pub fn finish(&self, machine: &Machine) -> (Option<Explanation>, Result<(), WatchError>) {
         self.at_work.set(None);
         let explain =

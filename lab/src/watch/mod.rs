@@ -1,5 +1,5 @@
-//! What listens to a run: waveforms, events, the trace for Perfetto, the operation monitor, spans, one
-//! command's life.
+//! Listeners to a run: waveforms, events, the trace for Perfetto, the operation monitor, spans, the history
+//! of one command.
 
 mod error;
 mod events;

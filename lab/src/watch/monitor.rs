@@ -35,12 +35,12 @@ enum Format {
     JsonLines,
 }
 
-/// Samples on their way to a file, until the first error.
+/// Writes samples to a file, until the first error.
 struct Output<W: Write> {
     into: W,
     format: Format,
     headed: bool,
-    /// When the work began: times are from there on.
+    /// When the work began: times count from there.
     begin: Instant,
     error: Option<io::Error>,
 }
@@ -107,7 +107,7 @@ pub fn object(entries: &[TableEntry], sample: Sample<'_>) -> Map<String, Value> 
     times.chain(values).collect()
 }
 
-/// What ends when the work has, whatever the monitor's function is.
+/// Ends a monitor with the work, independently of its function type.
 trait Finish: EventSink {
     fn finish(&mut self, at: Instant);
 }
@@ -139,7 +139,7 @@ pub struct MonitorFile {
 }
 
 impl MonitorFile {
-    /// Makes the file at `path`, for what these modules tell.
+    /// Makes the file at `path`, for the entries of these modules.
     ///
     /// # Errors
     /// When it can't be made.
@@ -156,7 +156,7 @@ impl MonitorFile {
         })
     }
 
-    /// Listens to `machine` from now on, beside whoever listens already.
+    /// Listens to `machine` from now on, beside existing listeners.
     pub fn attach(&self, machine: &Machine, interval: Duration) {
         let output = Rc::clone(&self.output);
         let each =
@@ -168,7 +168,7 @@ impl MonitorFile {
         add(machine, Tee::default().with(Until(Rc::clone(&self.monitor))));
     }
 
-    /// The work has ended: writes what is left.
+    /// The work has ended: writes the rest.
     ///
     /// # Errors
     /// The first error since the file was made.

@@ -1,13 +1,12 @@
-//! The number of a command in the work: the same in events, in Perfetto's trace, and for whoever asks to have
-//! it explained.
+//! The number of a command in the work: the same in events, in Perfetto's trace, and in `aster explain`.
 
 use super::window::WorkWindow;
 use crate::explain::in_work;
 use aster_run_virtual::events::Event;
 use std::collections::BTreeMap;
 
-/// Numbers the commands of the work by the slots that they are in. What the front end fetched before the work
-/// began has no number.
+/// Numbers the commands of the work by the slots that they are in. Commands that were fetched before the work
+/// began have no number.
 pub(super) struct Numbers {
     work: WorkWindow,
     /// Commands of the work that were fetched so far.
@@ -16,14 +15,14 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Of the work during which `work` is open. Nothing of it may have been fetched yet.
+    /// For the work during which `work` is open. None of its commands may have been fetched yet.
     pub(super) fn new(work: WorkWindow) -> Self {
         Numbers { work, fetched: 0, by_slot: BTreeMap::new() }
     }
 
     /// Takes the next event.
     pub(super) fn hear(&mut self, event: &Event) {
-        // One that was parked goes on as if it had just been fetched.
+        // A parked write continues as if it had just been fetched.
         let (Event::CommandFetched { command, .. } | Event::CommandResumed { command, .. }) = *event else {
             return;
         };

@@ -1,26 +1,26 @@
-//! Keeps what was done for the slowest commands.
+//! Keeps events of the slowest commands.
 
 use aster_units::Duration;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Things that are kept of one command; what is beyond is left out.
+/// The most items that are kept per command; further ones are left out.
 const ITEMS_MAX: usize = 100_000;
 
-/// What was done for some command, in the order in which it was heard.
+/// The items of a command, in order of arrival.
 struct Kept<T> {
     items: Vec<(u64, T)>,
-    /// When something was heard of it last, counted in things heard.
+    /// When its last item arrived, counted in items.
     heard: u64,
 }
 
-/// How slow a command was, and of equals which came first.
+/// The rank of a command: its duration, and for equal ones which came first.
 type Rank = (Duration, Reverse<u64>);
 
-/// Things heard of commands, of which those of the `most` slowest stay. Of equals the first do.
+/// Items of commands; keeps those of the `most` slowest commands. Among equal ones the first are kept.
 ///
-/// Memory is bounded: besides those that are kept, `open_max` commands that have not ended are followed, and
-/// of each so many things.
+/// Memory is bounded: besides the kept commands it tracks at most `open_max` commands that have not ended,
+/// and a bounded number of items for each.
 pub(super) struct Slowest<T> {
     most: usize,
     open_max: usize,
@@ -34,7 +34,7 @@ impl<T> Slowest<T> {
         Slowest { most, open_max, heard: 0, open: BTreeMap::new(), best: BTreeMap::new() }
     }
 
-    /// Something was done for a command.
+    /// Adds an item of a command.
     pub(super) fn hear(&mut self, command: u64, item: T) {
         self.heard += 1;
         let heard = self.heard;
@@ -44,13 +44,13 @@ impl<T> Slowest<T> {
             kept.items.push((heard, item));
         }
         if self.open.len() > self.open_max {
-            // One that has ended, and of which something was heard behind its end.
+            // Drop the oldest: most likely it has ended, and an item arrived after its end.
             let oldest = self.open.iter().min_by_key(|(_, kept)| kept.heard).map(|(command, _)| *command);
             oldest.and_then(|command| self.open.remove(&command));
         }
     }
 
-    /// A command has ended, which may be kept or not.
+    /// A command has ended; decides whether to keep it.
     pub(super) fn ended(&mut self, command: u64, took: Duration, counts: bool) {
         let Some(kept) = self.open.remove(&command).filter(|_| counts) else { return };
         self.best.insert((took, Reverse(command)), kept.items);
@@ -59,7 +59,7 @@ impl<T> Slowest<T> {
         }
     }
 
-    /// What is kept, in the order in which it was heard.
+    /// The kept items, in order of arrival.
     pub(super) fn finish(self) -> impl Iterator<Item = T> {
         let mut items: Vec<(u64, T)> = self.best.into_values().flatten().collect();
         items.sort_by_key(|(heard, _)| *heard);

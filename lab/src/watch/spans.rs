@@ -12,15 +12,15 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Command slots that are followed: the 4,096 that a profile may ask for at most, and those that the front
-/// end adds for admin commands.
+/// Command slots that are tracked: the 4,096 that a profile may have at most, and those that the front end
+/// adds for admin commands.
 pub(crate) const SLOTS: u16 = 8192;
 
 /// Listens to a machine from its boot on, and measures from the beginning of the work on.
 #[derive(Default)]
 pub struct SpanSink {
-    /// Spans that end before the work are followed, because a queue's doorbells make sense only to one who
-    /// saw them all, and not counted.
+    /// Spans that end before the work are tracked but not counted: a queue's doorbells can be interpreted
+    /// only if all of them were seen.
     at_work: Rc<Cell<bool>>,
     stages: Rc<RefCell<SpanTable>>,
     commands: RefCell<Option<Rc<RefCell<dyn Lost>>>>,
@@ -30,7 +30,7 @@ pub struct SpanSink {
     firmware: RefCell<Option<(Instant, Rc<RefCell<FirmwareSpans>>)>>,
 }
 
-/// What is asked of [`Spans`] at the end, whatever its function is.
+/// Queries to [`Spans`] that don't depend on its function type.
 trait Lost {
     fn lost(&self) -> u64;
 }
@@ -41,7 +41,7 @@ impl<F: FnMut(&CommandSpan)> Lost for Spans<F> {
     }
 }
 
-/// Whoever listened before.
+/// The previous listener.
 struct Before(Box<dyn EventSink>);
 
 impl EventSink for Before {
@@ -51,7 +51,7 @@ impl EventSink for Before {
 }
 
 impl SpanSink {
-    /// Listens to `machine`, whose I/O queues have not been used yet, beside whoever listens already.
+    /// Listens to `machine`, whose I/O queues have not been used yet, beside existing listeners.
     pub fn attach(&self, machine: &Machine) {
         let (stages, at_work) = (Rc::clone(&self.stages), Rc::clone(&self.at_work));
         let mut spans = Spans::new(SLOTS, move |span| {
@@ -61,7 +61,7 @@ impl SpanSink {
         });
         let driver = machine.driver();
         for queue in driver.queues() {
-            // A queue of so many entries holds one command less (NVMe 1.4 §4.1.2).
+            // A queue holds one command less than it has entries (NVMe 1.4 §4.1.2).
             spans.queue_created(queue.0, driver.depth(queue) + 1);
         }
         let spans = Rc::new(RefCell::new(spans));
@@ -87,7 +87,7 @@ impl SpanSink {
         self.commands.borrow().as_ref().map_or(0, |spans| spans.borrow().lost())
     }
 
-    /// What was measured by now.
+    /// The measurements so far.
     pub fn report(&self, machine: &Machine) -> SpanReport {
         let stages = self.stages.borrow();
         let steps = Stage::ALL[1..].iter().map(|stage| Row::of(stage.name(), stages.step(*stage)));
@@ -124,7 +124,7 @@ impl SpanSink {
     }
 }
 
-/// Lets `sink` listen beside whoever listens to the machine's drive.
+/// Adds `sink` to the listeners of the machine's drive.
 pub fn add(machine: &Machine, sink: Tee) {
     let recorder = machine.device().recorder();
     let all = match recorder.detach() {
@@ -166,7 +166,7 @@ impl Row {
 struct FlashRow {
     #[serde(flatten)]
     durations: Row,
-    /// Those that failed, were uncorrectable or brought an error.
+    /// Those that failed, were uncorrectable or ended with an error.
     unsuccessful: u64,
 }
 
@@ -185,22 +185,22 @@ struct FirmwareRow {
     function: &'static str,
     /// How often it was worked on.
     count: u64,
-    /// How long, all cores together.
+    /// Time, summed over all cores.
     ms: f64,
-    /// Of the cores' time.
+    /// Share of the cores' time.
     percent: f64,
 }
 
 /// Where the time of a run went.
 #[derive(Serialize)]
 pub struct SpanReport {
-    /// Up to each stage from the one before it, and in all.
+    /// From each stage to the next, and in total.
     stages: Vec<Row>,
     /// By kind.
     flash: Vec<FlashRow>,
     /// By function, on the firmware's cores.
     firmware: Vec<FirmwareRow>,
-    /// Commands and flash operations of which one end wasn't seen.
+    /// Commands and flash operations whose beginning or end wasn't seen.
     lost: u64,
 }
 

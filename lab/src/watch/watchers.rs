@@ -16,7 +16,7 @@ use aster_units::Duration;
 use std::cell::Cell;
 use std::path::PathBuf;
 
-/// What is to be heard of a run. By default nothing.
+/// Which listeners a run has. By default none.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// The ONFI waveforms of the work's first READ, PROGRAM and ERASE: VCD, or a picture when it ends in
@@ -24,15 +24,15 @@ pub struct Watch {
     pub wave: Option<PathBuf>,
     /// Every event from power-on, one JSON object a line.
     pub events: Option<PathBuf>,
-    /// What the work's commands did, for ui.perfetto.dev.
+    /// The work's commands, for ui.perfetto.dev.
     pub perfetto: Option<PathBuf>,
     /// The operation monitor's samples of the work.
     pub monitor: Option<MonitorWatch>,
     /// Where the work's commands spent their time.
     pub spans: bool,
-    /// One command's life.
+    /// The history of one command.
     pub explain: Option<Which>,
-    /// Of events, Perfetto's trace and what may be explained, a part.
+    /// The part of the run for events, Perfetto's trace and explanations.
     pub part: WindowOptions,
 }
 
@@ -49,7 +49,7 @@ pub struct MonitorWatch {
     pub interval: Duration,
 }
 
-/// Everybody that listens to one run. Files are made when it is.
+/// All listeners of one run. Their files are created with it.
 pub struct Watchers {
     wave: Option<WaveFile>,
     events: Option<EventFile>,
@@ -64,14 +64,14 @@ pub struct Watchers {
 /// Called with the machine when the work begins.
 type Hook = Box<dyn FnOnce(&Machine)>;
 
-/// What was heard of a run.
+/// The listeners' results.
 #[derive(Default)]
 pub struct Heard {
-    /// Where the work's commands spent their time, if that was asked for.
+    /// Where the work's commands spent their time, if requested.
     pub spans: Option<SpanReport>,
-    /// One command's life, if that was asked for and there was such a command.
+    /// The history of one command, if requested and if there was such a command.
     pub explanation: Option<Explanation>,
-    /// What is to be said about it.
+    /// Notes about it.
     pub notes: Vec<Warning>,
 }
 
@@ -95,8 +95,8 @@ impl Watchers {
         Ok(Watchers { wave, events, spans, monitor, followers, window, recorder, hook: Cell::default() })
     }
 
-    /// Calls `hook` with the machine when the work begins: what it adds ([`add`](super::add)) hears the work
-    /// beside everybody else, such as an operation monitor with modules of one's own.
+    /// Calls `hook` with the machine when the work begins: listeners that it adds ([`add`](super::add)), such
+    /// as an operation monitor with custom modules, hear the work beside the others.
     #[must_use]
     pub fn at_work(self, hook: impl FnOnce(&Machine) + 'static) -> Self {
         self.hook.set(Some(Box::new(hook)));
@@ -144,8 +144,8 @@ impl Watchers {
         }
     }
 
-    /// The work has ended; `shut_down` ends the machine, of which only events hear. What can't be written
-    /// takes nothing of the rest away.
+    /// The work has ended; `shut_down` shuts down the machine, which only the events' file covers. A file
+    /// that can't be written doesn't affect the others.
     pub fn finish<E: From<WatchError>>(
         self,
         machine: Machine,

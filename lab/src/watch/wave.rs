@@ -18,18 +18,18 @@ use std::rc::{Rc, Weak};
 pub struct WaveFile {
     path: PathBuf,
     into: BufWriter<File>,
-    /// Of a picture: the file for its numbers.
+    /// The file for a picture's numbers.
     numbers: Option<BufWriter<File>>,
     listening: RefCell<Option<Listening>>,
 }
 
 struct Listening {
-    /// Weak, so that whoever owns the drive can cut its power.
+    /// Weak, so that the drive's owner can cut its power.
     device: Weak<Device>,
     taps: Vec<WaveTap>,
 }
 
-/// Tells the taps when arrays begin and end to work, and whoever listened before everything.
+/// Tells the taps when arrays begin and end, and passes all events to the previous listener.
 pub struct Tell {
     before: Option<Box<dyn EventSink>>,
     taps: Vec<WaveTap>,
@@ -88,8 +88,8 @@ impl WaveFile {
         *self.listening.borrow_mut() = Some(Listening { device: Rc::downgrade(device), taps });
     }
 
-    /// Leaves the channels alone once one of them has shown everything: drawing takes time. True from then
-    /// on.
+    /// Removes the taps once one channel has shown everything, since drawing takes time. Returns true from
+    /// then on.
     pub fn settle(&self) -> bool {
         let listening = self.listening.borrow();
         let Some(Listening { device, taps }) = &*listening else { return true };
@@ -100,7 +100,7 @@ impl WaveFile {
         complete
     }
 
-    /// Writes the waveform of the channel that has shown most. Gives what is to be said about it.
+    /// Writes the waveform of the channel that has shown most. Returns a note about it.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -112,7 +112,7 @@ impl WaveFile {
         }
     }
 
-    /// Writes what a bench's channel has shown. Gives what is to be said about it.
+    /// Writes the waveform of a bench's channel. Returns a note about it.
     ///
     /// # Errors
     /// When the file can't be written.

@@ -1,32 +1,32 @@
-//! Which part of a run is written down.
+//! The part of a run that is written to files.
 
 use crate::warning::Warning;
 use aster_units::{Duration, Instant};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Which part of a run goes into the files of events and of Perfetto's trace, and may be explained. By
-/// default the whole.
+/// The part of a run that goes into the files of events and of Perfetto's trace, and that may be explained.
+/// By default the whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowOptions {
     /// Nothing before this time of the work.
     pub from: Option<Duration>,
     /// Nothing from this time of the work on.
     pub until: Option<Duration>,
-    /// In the files, only what was done for so many commands, the slowest of those that begin in that time.
+    /// Limits the files to this many commands, the slowest of those that begin in that time.
     pub slowest: Option<usize>,
 }
 
-/// A part of the work, in the drive's time; shut until the work begins.
+/// A part of the work, in the drive's time; closed until the work begins.
 #[derive(Clone)]
 pub struct WorkWindow {
     from: Duration,
     until: Option<Duration>,
     /// How many commands are kept; `None` keeps everything.
     pub(super) slowest: Option<usize>,
-    /// The user has asked for a part.
+    /// Whether the user chose a part.
     pub(super) chosen: bool,
-    /// First moment, and the first that is too late, while the work goes on.
+    /// The first moment, and the first that is too late, during the work.
     open: Rc<Cell<Option<(Instant, Instant)>>>,
 }
 
@@ -47,7 +47,7 @@ impl WorkWindow {
         self.open.set(Some((after(self.from), self.until.map_or(Instant::MAX, after))));
     }
 
-    /// The work has ended at `now`. Gives what is to be said when it had before the window began.
+    /// The work has ended at `now`. Returns a warning when it ended before the window began.
     pub(super) fn end(&self, now: Instant) -> Option<Warning> {
         let (first, _) = self.open.take()?;
         let began = first.as_picos().checked_sub(self.from.as_picos())?;
@@ -64,12 +64,12 @@ impl WorkWindow {
         self.open.get()
     }
 
-    /// True of a moment in the window.
+    /// True for a moment in the window.
     pub(super) fn has(&self, at: Instant) -> bool {
         self.ends().is_some_and(|(first, end)| first <= at && at < end)
     }
 
-    /// True of what has a part in the window.
+    /// True for an interval that overlaps the window.
     pub(super) fn meets(&self, from: Instant, to: Instant) -> bool {
         self.ends().is_some_and(|(first, end)| to >= first && from < end)
     }

@@ -1,7 +1,7 @@
 //! A waveform as a picture: a timing diagram as datasheets print them, in SVG.
 //!
-//! Time runs evenly where the bus works. Where nothing changes for long, and in the middle of a long burst,
-//! the axis is cut; each cut says what it leaves out.
+//! Time is to scale while the bus works. The axis is cut where nothing changes for long, and in the middle of
+//! a long burst; each cut says what it leaves out.
 
 use super::name_of;
 use aster_device::wave::{Change, Label, Level, Signal, Waveform};
@@ -11,11 +11,11 @@ use std::io;
 use svg::Document;
 use svg::node::element::{Group, Path, Rectangle, Text};
 
-/// Pixels that a nanosecond takes.
+/// Pixels per nanosecond.
 const PIXELS_A_NANOSECOND: f64 = 1.1;
-/// A rest longer than this is cut.
+/// Idle time longer than this is cut.
 const REST_MAX: Duration = Duration::from_nanos(150);
-/// What a cut takes in pixels.
+/// Width of a cut in pixels.
 const CUT: f64 = 64.0;
 /// Bytes of a burst that are drawn before its cut, and after it.
 const BYTES_BEFORE: usize = 5;
@@ -28,7 +28,7 @@ const STYLE: &str = "text{font:11px ui-monospace,monospace;fill:#1f2933}.pin{fil
     .box{fill:#eef2f6;stroke:#1f2933;stroke-width:1}.name{fill:#d9e8fb;stroke:#1f2933}.cut{fill:#fff}\
     .edge{stroke:#9aa5b1;stroke-dasharray:3 3;fill:none}.said{fill:#7b8794;font-size:10px}.ground{fill:#fff}";
 
-/// A stretch of time and where it lies.
+/// A stretch of time and its place on the axis.
 struct Stretch {
     from: Instant,
     until: Instant,
@@ -96,7 +96,7 @@ fn long_bursts(changes: &[Change]) -> Vec<(Instant, Instant, u32)> {
     spans.collect()
 }
 
-/// The changes that are drawn: all but those in the middle of long bursts.
+/// The changes that are drawn: all except those in the middle of long bursts.
 fn drawn(changes: &[Change], bursts: &[(Instant, Instant, u32)]) -> Vec<Change> {
     let hidden: Vec<(Instant, Instant)> = bursts
         .iter()
@@ -165,7 +165,7 @@ pub fn write_svg(mut out: impl io::Write, wave: &Waveform) -> io::Result<()> {
 fn draw_row(axis: &Axis, changes: &[Change], signal: Signal, rest: Level, top: f64) -> Group {
     let mut mine: Vec<(Instant, Level)> = Vec::new();
     for change in changes.iter().filter(|c| c.signal == signal) {
-        // Of several levels at one instant only the last lasts.
+        // Of several levels at one instant only the last counts.
         match mine.last_mut().filter(|(at, _)| *at == change.at) {
             Some(last) => last.1 = change.level,
             None => mine.push((change.at, change.level)),
@@ -201,7 +201,7 @@ fn draw_row(axis: &Axis, changes: &[Change], signal: Signal, rest: Level, top: f
         let Some((class, said)) = boxed else { continue };
         let frame = Rectangle::new().set("x", from).set("y", high).set("width", (until - from).max(0.5));
         boxes = boxes.add(frame.set("height", LEVEL).set("class", class));
-        // A word that doesn't fit would run into its neighbour.
+        // Truncate a word that would run into its neighbour.
         let fits: String = said.chars().take(((until - from - 4.0) / 6.7).max(0.0) as usize).collect();
         if fits.len() == said.len() || fits.chars().count() >= 3 {
             boxes = boxes.add(Text::new(fits).set("x", from + 3.0).set("y", top + 14.0));

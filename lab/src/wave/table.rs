@@ -1,4 +1,4 @@
-//! A waveform as a table, for what stands beside a picture.
+//! A waveform as a table, written beside a picture.
 
 use super::name_of;
 use crate::figure::quoted;
@@ -6,7 +6,8 @@ use aster_device::wave::{Level, Waveform};
 use aster_units::Instant;
 use std::io;
 
-/// Writes every change of `wave` as CSV (RFC 4180): bytes in hexadecimal, `z` where nobody drives the bus.
+/// Writes every change of `wave` as CSV (RFC 4180): bytes in hexadecimal, `z` where neither side drives the
+/// bus.
 ///
 /// # Errors
 /// Those of `out`.

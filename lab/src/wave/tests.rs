@@ -1,4 +1,4 @@
-//! What is written is parsed again, and read as a logic analyser reads pins.
+//! The written file is parsed again, and read as a logic analyser reads pins.
 
 use super::write_vcd;
 use aster_channel::{WaveFilter, WaveTap};

@@ -20,7 +20,7 @@ use aster_wire::onfi::command_set::ReadRetry;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Requests that a bench has in flight at most.
+/// The most requests in flight of a bench.
 pub const DEPTH_MAX: u16 = 1024;
 
 /// One channel under test.
@@ -47,10 +47,10 @@ impl Bench {
         Bench::power_on_with(ChannelHardware::Timed, profile, luns, depth, content, recorder)
     }
 
-    /// As [`Bench::power_on`], with a reader's own `pieces`; channels alone will do.
+    /// As [`Bench::power_on`], with a reader's own `pieces`, which may be channels only.
     ///
     /// # Errors
-    /// Also when such channels can't be those of this bench.
+    /// Also when such channels don't fit this bench.
     pub fn power_on_with(
         pieces: impl Into<Pieces>,
         profile: &Profile,
@@ -79,7 +79,7 @@ impl Bench {
     pub fn now(&self) -> Instant {
         self.channel.exec().now()
     }
-    /// The executor, for whoever injects requests of their own.
+    /// The executor, for callers that inject their own requests.
     pub fn exec(&self) -> &Exec {
         self.channel.exec()
     }
@@ -99,11 +99,11 @@ impl Bench {
     pub fn content(&self) -> Content {
         self.channel.content()
     }
-    /// Looks at the cells, and breaks them on purpose.
+    /// Inspects the cells, and breaks them on purpose.
     pub fn nand(&self) -> &NandInspect {
         self.channel.nand()
     }
-    /// What the channel has done.
+    /// The channel's statistics.
     pub fn stats(&self) -> ChannelStats {
         self.channel.stats()
     }
@@ -114,13 +114,13 @@ impl Bench {
             _ => None,
         }
     }
-    /// Sends an administrative control word down the control path (C18). Refused where the controller has
+    /// Sends an administrative control word down the control path (C18). It is refused if the controller has
     /// none.
     pub fn ask(&self, word: &ControlWord) -> Answer {
         self.channel.ask(word)
     }
-    /// Puts a filter into the control path, behind those that are there (C16). False when the controller has
-    /// none.
+    /// Inserts a filter into the control path, after the existing ones (C16). Returns false when the
+    /// controller has no control path.
     pub fn insert_filter(&self, filter: Box<dyn Filter>) -> bool {
         self.channel.insert_filter(filter)
     }
@@ -128,12 +128,12 @@ impl Bench {
     pub fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
         self.channel.set_tap(tap);
     }
-    /// Transfers that the data bus makes a second at most.
+    /// The most transfers per second on the data bus.
     pub fn transfers_per_second(&self) -> f64 {
         self.limits.transfers_per_second()
     }
     /// Runs a flash operation of a reader's own on LUN `slot / ways` behind chip enable `slot % ways`, and
-    /// gives what it gives. Nothing else must be in flight on that LUN.
+    /// returns its result. Nothing else may be in flight on that LUN.
     ///
     /// # Panics
     /// When there is no such LUN, or the operation waits for something that never comes.
@@ -153,14 +153,13 @@ impl Bench {
         let value = result.borrow_mut().take();
         value.expect("the operation has ended, or waits for something that never comes")
     }
-    /// Lets hours pass for the charge in the cells; time never goes back.
+    /// Sets the age of the cells in hours; it can't be reduced.
     pub fn set_age_hours(&self, hours: u32) {
         self.nand().set_age_hours(hours).expect("a bench has no image that couldn't be written");
     }
 
-    /// Has the reads that follow use row `level` of the packages' level table: READ RETRY (B31). SET FEATURES
-    /// goes to each chip enable through the controller, and GET FEATURES reads it back. Nothing may be in
-    /// flight.
+    /// Makes later reads use row `level` of the packages' level table: READ RETRY (B31). SET FEATURES goes to
+    /// each chip enable through the controller, and GET FEATURES reads it back. Nothing may be in flight.
     ///
     /// # Errors
     /// When the packages have no such level, or a request fails.
@@ -184,8 +183,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Sends one request of one target, waits until everything has come to rest, and gives what became of it.
-    /// Nothing else may be in flight.
+    /// Sends one request of one target, waits until nothing is in flight, and returns the outcome. Nothing
+    /// else may be in flight.
     ///
     /// # Errors
     /// When the controller could not carry it out.
@@ -200,7 +199,7 @@ impl Bench {
         }
         Ok(outcome)
     }
-    /// Page buffers, as many as requests in flight at most.
+    /// The number of page buffers, which is the most requests in flight.
     pub(crate) fn depth(&self) -> u16 {
         self.depth
     }
@@ -215,8 +214,8 @@ impl Bench {
             self.exec().advance_to(next);
         }
     }
-    /// Lets time pass until everything has come to rest. `each` hears of every sample, and sets `stop` with
-    /// `false`.
+    /// Lets time pass until nothing is in flight. Calls `each` with every sample; if it returns `false`,
+    /// `stop` is set.
     pub(crate) fn rest(
         &self,
         samples: &RefCell<Vec<Sample>>,
@@ -232,17 +231,17 @@ impl Bench {
             }
         }
     }
-    /// What bounds `work` on this bench, whatever the controller.
+    /// The bounds of `work` on this bench, with any controller.
     pub fn limits(&self, work: &BenchWork) -> Limits {
         self.limits.of(work, self.depth)
     }
 }
 
-/// Has `profile` drive its data bus at `mt_s` million transfers a second: slower than its timing mode allows
-/// if need be, or in the slowest mode of its interface that is fast enough.
+/// Makes `profile` drive its data bus at `mt_s` million transfers per second: slower than its timing mode
+/// allows if necessary, or in the slowest mode of its interface that is fast enough.
 ///
 /// # Errors
-/// When no mode is.
+/// When no mode is fast enough.
 pub fn set_rate(profile: &mut Profile, mt_s: u32) -> Result<(), BenchError> {
     let mut tried = profile.clone();
     tried.channel.rate_mt_s = Some(mt_s.max(1));

@@ -1,11 +1,11 @@
-//! What a bench programs, so that it knows what a read must bring.
+//! The content that a bench programs and expects from reads.
 
 use aster_units::{LunIndex, RowAddr, mix64};
 
-/// Blocks of each LUN that reads read from.
+/// Blocks of each LUN that are used for reads.
 pub(crate) const READ_BLOCKS: usize = 2;
 
-/// What a sector of a page holds in its first eight bytes.
+/// The first eight bytes of a page's sector.
 pub(crate) fn content_tag(lun: LunIndex, row: RowAddr, generation: u32, sector: u64) -> [u8; 8] {
     let place = u64::from(lun.0) << 32 | u64::from(row.0);
     mix64(mix64(place) ^ u64::from(generation) << 8 ^ sector).to_le_bytes()

@@ -1,5 +1,5 @@
 //! A bench: one channel with its packages and its controller, without FTL, NVMe and host. Requests are
-//! injected at the controller (B22), so that what is measured is the controller.
+//! injected at the controller (B22), so that the controller is measured.
 #![forbid(unsafe_code)]
 
 mod bench;

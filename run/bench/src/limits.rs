@@ -1,4 +1,4 @@
-//! What no controller can exceed, from the standard's times and the profile's alone.
+//! Bounds for any controller, from the standard's and the profile's times alone.
 
 use crate::operation::FlashOperation as Op;
 use crate::work::{BenchOperation, BenchWork};
@@ -7,15 +7,15 @@ use aster_flash::{FlashConfig, PackageVariant};
 use aster_ports::layout::PageLayout;
 use aster_units::{Duration, Geometry, PageInBlock, SECTOR_BYTES, SectorRange};
 
-/// Upper bounds in operations a second.
+/// Upper bounds in operations per second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limits {
-    /// The bus does nothing but strobe the bytes that operations must move: data, parity and OOB. `None` when
-    /// they move none.
+    /// The bus only strobes the bytes that operations must move: data, parity and OOB. `None` when they move
+    /// none.
     pub bus: Option<f64>,
-    /// Each LUN does nothing but work in its array and move its own bytes (B24).
+    /// Each LUN's array is always at work or moving its own bytes (B24).
     pub array: f64,
-    /// Data bytes of an operation, the mean where there are several kinds.
+    /// Data bytes per operation; the mean if there are several kinds.
     pub data_bytes: f64,
 }
 
@@ -26,7 +26,7 @@ impl Limits {
     }
 }
 
-/// What the bounds follow from.
+/// The times from which the bounds are computed.
 pub(crate) struct Source {
     geometry: Geometry,
     layout: PageLayout,
@@ -43,7 +43,7 @@ pub(crate) struct Source {
 struct Cost {
     /// Its bytes on the bus.
     bus: Duration,
-    /// The whole of it on a LUN that has the bus to itself.
+    /// The whole operation on a LUN without contention for the bus.
     alone: Duration,
     data_bytes: f64,
 }
@@ -141,7 +141,7 @@ impl Source {
         }
     }
 
-    /// One flash operation of so many pages.
+    /// One flash operation of `pages` pages.
     fn of_flash(&self, operation: Op, pages: u64, read: Cost, program: Cost, erase: Cost) -> Cost {
         let v = &self.variant;
         let off_bus =

@@ -1,5 +1,5 @@
-//! Flash operations that no request of I3 asks for: caches, planes, SLC, one shot, copyback, suspend, retry,
-//! gangs. They are software: on a controller that is hardware there is no such thing.
+//! Flash operations for which I3 has no request: caches, planes, SLC, one shot, copyback, suspend, retry,
+//! gangs. They are software: hardware controllers don't have them.
 
 use crate::sample::WorkKind;
 
@@ -50,7 +50,7 @@ use FlashOperation as Op;
 pub(crate) const GANG: usize = 2;
 
 impl FlashOperation {
-    /// What reports call it.
+    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Op::ReadCache => "read-cache",
@@ -74,7 +74,7 @@ impl FlashOperation {
         }
     }
 
-    /// What its samples count once an operation: those of this kind.
+    /// The kind of its samples that count as one operation.
     pub const fn kind(self) -> WorkKind {
         match self {
             Op::ReadCache
@@ -98,7 +98,7 @@ impl FlashOperation {
     pub(crate) const fn luns(self) -> usize {
         if matches!(self, Op::ReadGang | Op::ProgramGang) { GANG } else { 1 }
     }
-    /// Pages of one operation, on LUNs of `planes` planes that have so many buffers each.
+    /// Pages of one operation, on LUNs of `planes` planes with `buffers` buffers each.
     pub(crate) fn pages(self, planes: u8, buffers: u32) -> u32 {
         match self {
             Op::ReadCache | Op::ReadCacheRandom | Op::ProgramCache => buffers,
@@ -108,7 +108,7 @@ impl FlashOperation {
             _ => 1,
         }
     }
-    /// True when pages are read that have to be there.
+    /// True when it reads pages that must have been programmed.
     pub(crate) const fn reads(self) -> bool {
         !matches!(self, Op::ErasePlanes | Op::EraseSlc)
             && (matches!(self.kind(), WorkKind::Read)

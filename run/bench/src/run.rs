@@ -1,4 +1,4 @@
-//! Has a bench do its work: it is prepared for it, then the work is injected.
+//! Runs work on a bench: first prepares it, then injects the work.
 
 use crate::bench::Bench;
 use crate::content::READ_BLOCKS;
@@ -22,9 +22,9 @@ enum Ready {
 }
 
 impl Bench {
-    /// Makes the bench, whose cells must be as they left the factory, ready for `work`: what reads will read
-    /// is programmed. `progress` is told shares from 0 to 1; when it says `false`, nothing more is done,
-    /// neither now nor in the run.
+    /// Prepares the bench, whose cells must be new, for `work`: programs the pages for reads. Calls
+    /// `progress` with shares from 0 to 1; if it returns `false`, nothing more is done, neither now nor in
+    /// the run.
     ///
     /// # Errors
     /// When the packages have too few good blocks, or they or the controller don't have the operation.
@@ -66,7 +66,7 @@ impl Bench {
     }
 
     /// Injects the work that the bench was prepared for, and calls `each` for every request that has ended;
-    /// when it says `false`, no further request is sent.
+    /// if it returns `false`, no further request is sent.
     pub fn run(&self, prepared: Prepared, each: &mut dyn FnMut(&Sample) -> bool) -> Ran {
         let (started, before) = (self.exec().now(), self.stats());
         let mut ended = started;

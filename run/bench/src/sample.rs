@@ -1,4 +1,4 @@
-//! What a bench tells of the requests that it injected.
+//! A bench's results of the requests that it injected.
 
 use aster_channel::ChannelStats;
 use aster_ports::flash::{FlashError, FlashStatus};
@@ -18,7 +18,7 @@ pub enum WorkKind {
 /// A request that has ended.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What it was.
+    /// Its kind.
     pub kind: WorkKind,
     /// From its injection to its result.
     pub latency: Duration,
@@ -26,11 +26,11 @@ pub struct Sample {
     pub bytes: u32,
     /// How it ended.
     pub status: FlashStatus,
-    /// False for a read that brought other content than was programmed.
+    /// False for a read that returned other content than was programmed.
     pub right: bool,
     /// Bits that the code corrected.
     pub corrected: u16,
-    /// Why it was not carried out, which names transaction and time.
+    /// Why it was not carried out, with transaction and time.
     pub fault: Option<FlashError>,
 }
 
@@ -39,6 +39,6 @@ pub struct Sample {
 pub struct Ran {
     /// From the first injection to the last result.
     pub simulated: Duration,
-    /// What the channel did meanwhile.
+    /// The channel's statistics during it.
     pub channel: ChannelStats,
 }

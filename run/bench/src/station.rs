@@ -20,7 +20,7 @@ pub(crate) struct Station {
     pub(crate) operation: FlashOperation,
     pub(crate) pattern: Pattern,
     pub(crate) sectors: SectorRange,
-    /// The first one's chip enable is the one that data comes from unless a gang's other one is ready sooner.
+    /// Data come from the first one's chip enable unless the other one of a gang is ready sooner.
     pub(crate) luns: Vec<Lun>,
     pub(crate) index: LunIndex,
     pub(crate) behind: u8,
@@ -32,7 +32,7 @@ pub(crate) struct Station {
     pub(crate) pages: u16,
     /// Blocks that are used together, one of each plane or one alone.
     pub(crate) sets: Vec<Vec<BlockAddr>>,
-    /// Times that each set was filled.
+    /// How often each set was filled.
     pub(crate) generations: Vec<u32>,
     pub(crate) next_read: u32,
     /// Where the next program goes, and the set that the next erase takes.
@@ -150,7 +150,7 @@ impl Station {
         Ok(failed.contains(&true))
     }
 
-    /// Takes turns until there are none.
+    /// Takes turns until none are left.
     pub(crate) async fn run(&mut self, turns: &Turns) {
         while turns.take(self.now()) {
             self.lead().spend(Function::FlashRequest, self.lead().config().costs.request);
@@ -277,7 +277,7 @@ impl Station {
         Ok(failed.contains(&true))
     }
 
-    /// A page that was programmed before goes to `to`.
+    /// Copies a page that was programmed before to `to`.
     async fn copy(&mut self, to: Target) -> Sample {
         let source = self.next_read(1);
         let from = self.targets(source, to.sectors, 0)[0];
@@ -304,7 +304,7 @@ impl Station {
         sample
     }
 
-    /// A program or erase that is suspended in its middle for a read: a sample of each.
+    /// Suspends a program or erase halfway for a read: gives a sample of each.
     async fn suspend(&mut self, turns: &Turns) {
         let source = self.next_read(1);
         let read = self.targets(source, self.sectors, 0)[0];
@@ -340,8 +340,8 @@ impl Station {
         samples.push(self.written(kind, began, 1, Ok(status.fail())));
     }
 
-    /// Starts to program or erase `stopped`, suspends it halfway, reads, and goes on. Gives its status, what
-    /// was read and when that was over; `asked` becomes the time of the suspend.
+    /// Starts to program or erase `stopped`, suspends it halfway, reads, and resumes it. Returns its status,
+    /// the read's result and when the read ended; sets `asked` to the time of the suspend.
     async fn read_amid(
         &self,
         stopped: &Target,
@@ -398,7 +398,7 @@ impl Station {
         Ok(failed)
     }
 
-    /// What became of `frames`, asked for at `began`.
+    /// The samples of reads to `frames`, requested at `began`.
     fn readings(
         &self,
         began: Instant,
@@ -423,7 +423,7 @@ impl Station {
         }
     }
 
-    /// What became of a program of so many pages, or of an erase.
+    /// The sample of a program of several pages, or of an erase.
     fn written(
         &self,
         kind: WorkKind,

@@ -88,7 +88,7 @@ fn check(bench: &Bench, operation: Op) -> Result<(), BenchError> {
     if !has {
         return Err(refused(operation, &format!("the package lacks {lacks}")));
     }
-    // Replicas are read, and levels set, by chip enable.
+    // Replicas are read, and read levels are set, per chip enable.
     let alone = matches!(operation, Op::ReadGang | Op::ProgramGang | Op::ReadRetry);
     if alone && bench.geometry().luns > 1 {
         return Err(refused(operation, "needs packages with one LUN behind a chip enable"));
@@ -128,7 +128,7 @@ fn sets(bench: &Bench, operation: Op, slots: &[usize]) -> Result<Vec<Vec<BlockAd
     Ok(sets)
 }
 
-/// Programs what the stations will read.
+/// Programs the pages that the stations will read.
 pub(crate) fn fill(
     bench: &Bench,
     stations: Vec<Station>,
@@ -152,7 +152,7 @@ pub(crate) fn fill(
     })
 }
 
-/// Has the stations work, to fill their sets or to take turns, and calls `each` for what they have done.
+/// Runs the stations, to fill their sets or to take turns, and calls `each` for their samples.
 pub(crate) fn work(
     bench: &Bench,
     stations: Vec<Station>,

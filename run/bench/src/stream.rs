@@ -1,4 +1,4 @@
-//! A stream of requests, so many in flight, each page's content checked when it is read.
+//! A stream of requests with a fixed number in flight; each page's content is checked when it is read.
 
 use crate::bench::Bench;
 use crate::content::{READ_BLOCKS, content_tag};
@@ -15,9 +15,9 @@ use std::rc::Rc;
 
 struct LunState {
     blocks: Vec<BlockAddr>,
-    /// Times that each block was erased and filled again.
+    /// How often each block was erased and filled again.
     generations: Vec<u32>,
-    /// Pages of the read blocks that come next in order.
+    /// The next page of the read blocks, in order.
     next_read: u32,
     /// Where the next program goes: an index into `blocks`, and the page.
     open: usize,
@@ -30,7 +30,7 @@ struct Item {
     kind: WorkKind,
     lun: LunIndex,
     row: RowAddr,
-    /// What the page's content follows from.
+    /// The generation that determines the page's content.
     generation: u32,
 }
 
@@ -76,7 +76,7 @@ impl Stream {
         })
     }
 
-    /// The same LUNs, as they are now, with other work.
+    /// The same LUNs in their current state, with other work.
     pub(crate) fn with(self, work: BenchWork) -> Self {
         Stream { work, made: 0, ..self }
     }
@@ -140,7 +140,7 @@ impl Stream {
         }
     }
 
-    /// Blocks before `first` are left alone.
+    /// Blocks before `first` are not used.
     fn program(&mut self, turn: u64, first: usize) -> Item {
         let lun = self.lun_of(turn);
         let state = &mut self.luns[lun];
@@ -190,7 +190,7 @@ impl Shared {
     fn next(&self, now: Instant) -> Option<(Item, SectorRange)> {
         let mut stream = self.stream.borrow_mut();
         let stream = stream.as_mut()?;
-        // A program whose erase has been sent goes too: the block must not stay between the two.
+        // A program whose erase has been sent is sent, too, so that the block doesn't stay erased.
         if (self.stop.get() || now >= self.until) && stream.after_erase.is_none() {
             return None;
         }

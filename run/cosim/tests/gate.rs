@@ -1,20 +1,20 @@
-//! The equality gate can fail: with one thing wrong in the RTL it does, and with nothing wrong it passes,
-//! built in the same way.
+//! The equality gate can fail: it fails for each mutation of the RTL, and passes for the unchanged RTL built
+//! in the same way.
 //!
-//! Each mutation has the channel Verilated and compiled anew, so this is one of the long tests.
+//! Each mutation needs the channel Verilated and compiled again, so this is one of the long tests.
 
 use aster_rtl_bench::mutation::{self, GATE_MUTATIONS};
 use aster_rtl_bench::{long, rtl};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs the gate with the channel's sources from `sources`: whether it passed, and what it said.
+/// Runs the gate with the channel's sources from `sources`; returns whether it passed, and its output.
 fn gate(sources: &Path, test: &str) -> (bool, String) {
     let root = rtl().join("..");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let output = Command::new(env!("CARGO"))
         .args(["test", "--package", "aster-run-cosim", "--test", "rtl", "--target-dir"])
-        // Beside what everything else is built in, which would be built again otherwise.
+        // A target directory of its own, so that the normal one doesn't have to be rebuilt.
         .arg(target.join("mutated-rtl"))
         .args([&format!("{test}::"), "--", "--nocapture"])
         .current_dir(root)
@@ -42,8 +42,7 @@ fn the_gate_fails_on_mutated_rtl_and_only_there() {
         mutation.copy(&rtl(), copy.path());
         let (passed, text) = gate(copy.path(), mutation.found_by);
         assert!(!passed, "the gate passes although: {}", mutation.name);
-        // Every comparison says in which setting; a package that doesn't come up would not be the gate's
-        // doing.
+        // A failed comparison names its setting. A package that doesn't come up isn't a failed comparison.
         assert!(text.contains("Setting {"), "no comparison failed, though: {}\n{text}", mutation.name);
     }
 }

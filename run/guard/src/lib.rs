@@ -1,16 +1,16 @@
-//! Memory that another process shares and may take away: an access to what is gone is an error.
+//! Memory that another process shares and may take away: an access to missing memory is an error.
 //!
-//! A page of a mapped file can be missing when it is touched: its owner has cut the file short, or it is a
-//! hole in a file of huge pages and the pool of huge pages is empty. The system then sends SIGBUS, which ends
-//! a process. A [`Shared`] mapping survives: the handler puts a page of zeroes in the place of the missing
-//! one, notes that in the mapping's `watch::Watch`, and the access goes on. When it has ended, the mapping
-//! finds the note, maps the file anew there for the next access, and reports [`Gone`].
+//! A page of a mapped file can be missing when it is accessed: its owner has truncated the file, or it is a
+//! hole in a file of huge pages and the pool of huge pages is empty. The system then sends SIGBUS, which by
+//! default ends the process. A [`Shared`] mapping survives: the handler maps a page of zeroes in place of the
+//! missing one, notes that in the mapping's `watch::Watch`, and the access continues. After the access the
+//! mapping finds the note, maps the file there again for the next access, and reports [`Gone`].
 //!
-//! So an access that finds its memory costs one look at a flag beside the copy. System calls that answer with
-//! an error instead (`pread`, `process_vm_writev`) cost some ten times the copy of 64 bytes, whatever they
-//! find (docs/adr/0013).
+//! So an access whose memory is present costs one test of a flag beside the copy. System calls that return an
+//! error instead (`pread`, `process_vm_writev`) always cost about ten times as much as copying 64 bytes
+//! (docs/adr/0013).
 //!
-//! A SIGBUS for any other address, and one that a process sent, goes to the handler that was there before.
+//! A SIGBUS for any other address, or one that a process sent, goes to the previous handler.
 
 mod handler;
 mod shared;

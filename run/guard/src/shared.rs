@@ -1,4 +1,4 @@
-//! A mapping that outlives what its file's owner does.
+//! A mapping that survives truncation of its file by the owner.
 
 use crate::handler;
 use crate::watch::Watch;
@@ -18,48 +18,48 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use vm_memory::mmap::MmapRegionError;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
-/// The memory that was asked for is not there: cut off by its owner, or a huge page that nobody can give.
-/// What was read are zeroes from there on; what was written there is lost.
+/// The requested memory is missing: its owner has truncated it, or there is no free huge page. A read gives
+/// zeroes from there on; a write there is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone;
 
 /// A part of a file, mapped and shared, that other processes change at any time and may take away.
 ///
-/// It stays with the thread that made it: the handler relies on it that nobody else touches the memory. A
-/// process that this one forks finds no guard on it.
+/// It stays on the thread that made it: the handler relies on no other thread accessing the memory. A forked
+/// process has no guard on it.
 pub struct Shared {
     region: ManuallyDrop<MmapRegion>,
-    /// The addresses may be somebody else's by now: a mapping that was to replace another one failed half
-    /// way.
+    /// The addresses may belong to another mapping by now: a remap failed half way.
     lost: Cell<bool>,
     file: Arc<File>,
-    /// Where in the file the mapping begins: at a whole page of the file's.
+    /// Where in the file the mapping begins: a multiple of the file's page size.
     file_offset: u64,
-    /// What was asked for begins so far in the mapping.
+    /// Offset of the requested range in the mapping.
     shift: usize,
     length: usize,
     protection: i32,
     watch: &'static Watch,
-    /// How often a part of it was mapped anew since all of it was.
+    /// How many parts were mapped again since the whole was mapped.
     parts: Cell<usize>,
     of_one_thread: PhantomData<*const ()>,
 }
 
-/// How often all mappings together may have a part mapped anew before one is mapped anew as a whole. A part
-/// can leave two more areas behind for the system to count, for it joins none of huge pages and none of some
-/// file systems; a process may have 65,530 areas, and one too many would end it in the handler.
+/// How many parts all mappings together may map again before a mapping is mapped again as a whole. A part can
+/// add two areas to those that the system counts, because areas of huge pages and of some file systems are
+/// never merged. A process may have 65,530 areas; at the limit the handler's own mapping would fail and end
+/// the process.
 const PARTS_MAX: usize = 8192;
 static PARTS: AtomicUsize = AtomicUsize::new(0);
 
-/// Places were checked when they came from outside.
+/// Offsets were checked when they came from outside.
 const INSIDE: &str = "inside the mapping";
 
 impl Shared {
-    /// Maps `length` bytes of `file` from `offset` on. `page_bytes` are the file's pages, a power of two: a
-    /// huge page comes and goes as a whole. They are at least the system's.
+    /// Maps `length` bytes of `file` from `offset` on. `page_bytes` is the file's page size, a power of two
+    /// and at least the system's: a huge page is present or missing as a whole.
     ///
     /// # Errors
-    /// When the system refuses: too little memory, or a file that may not be written to.
+    /// When the system refuses: too little memory, or a file that isn't writable.
     pub fn new(
         file: Arc<File>,
         offset: u64,
@@ -112,7 +112,7 @@ impl Shared {
     /// Copies bytes in.
     ///
     /// # Panics
-    /// When the mapping isn't writable: callers have asked.
+    /// When the mapping isn't writable: callers must check.
     ///
     /// # Errors
     /// [`Gone`].
@@ -123,8 +123,8 @@ impl Shared {
         self.region.get_slice(at, from.len()).expect(INSIDE).copy_from(from);
         self.check()
     }
-    /// The little-endian word at `offset`, a multiple of 4, as it is at one instant; what the other side
-    /// wrote before it can be seen afterwards.
+    /// The little-endian word at `offset`, a multiple of 4, read atomically with acquire ordering: what the
+    /// other side wrote before it is visible afterwards.
     ///
     /// # Errors
     /// [`Gone`].
@@ -143,10 +143,10 @@ impl Shared {
         if self.lost.get() { Err(Gone) } else { Ok(self.shift + offset) }
     }
 
-    /// What came of the access before this.
+    /// The result of the access before this call.
     #[inline]
     fn check(&self) -> Result<(), Gone> {
-        // The handler runs in this thread: the access must have been made, no more.
+        // The handler runs in this thread, so a compiler fence suffices to order the access before this.
         compiler_fence(Ordering::SeqCst);
         match self.watch.gone() {
             None => Ok(()),
@@ -154,9 +154,9 @@ impl Shared {
         }
     }
 
-    /// Maps the file anew where pages are `gone`, in the same place: what is missing may be there next time.
-    /// While the system can't, zeroes lie there and all stays gone. Where it can't even do that, the
-    /// addresses are given up for good.
+    /// Maps the file again where pages are `gone`, in the same place: the missing memory may be there next
+    /// time. If the system can't, zeroes are mapped there and the pages stay gone. If it can't do that
+    /// either, the addresses are given up for good.
     #[cold]
     fn recover(&self, gone: Range<usize>) -> Result<(), Gone> {
         let of_file = MAP_SHARED | MAP_NORESERVE;
@@ -174,7 +174,7 @@ impl Shared {
                 self.forget_parts();
             }
         } else if self.map_over(&part, PROT_READ | PROT_WRITE, zeroes, -1, 0) {
-            // That may be more than was gone.
+            // The part may be larger than what was gone.
             self.watch.note_gone(begin + part.start..begin + part.end);
         } else {
             self.give_up();
@@ -182,31 +182,31 @@ impl Shared {
         Err(Gone)
     }
 
-    /// Replaces `part` of the mapping by another one; false when the system can't, and then nothing may be
-    /// there.
+    /// Replaces `part` of the mapping by another one. Returns false if the system can't; then the part may be
+    /// unmapped.
     fn map_over(&self, part: &Range<usize>, protection: c_int, flags: c_int, file: c_int, at: off_t) -> bool {
         assert!(part.start < part.end && part.end <= self.region.size(), "{INSIDE}");
         let address = self.region.as_ptr().wrapping_add(part.start).cast::<c_void>();
-        // SAFETY: `recover` alone calls this, and not once the addresses are given up: they are those of the
-        // mapping that this owns, to which nobody has a reference.
+        // SAFETY: only `recover` calls this, and not after the addresses were given up: they belong to the
+        // mapping that this owns, and no reference to it exists.
         unsafe { libc::mmap(address, part.len(), protection, flags | MAP_FIXED, file, at) != MAP_FAILED }
     }
 
-    /// Somebody else may have the addresses from now on: nothing is ever done there again.
+    /// Another mapping may get the addresses from now on: this one never touches them again.
     fn give_up(&self) {
         self.watch.stop();
         self.lost.set(true);
     }
 
-    /// No areas are left behind by parts of this mapping.
+    /// The parts of this mapping no longer count as areas.
     fn forget_parts(&self) {
         PARTS.fetch_sub(self.parts.take(), Ordering::Relaxed);
     }
 }
 
-/// The smallest page: at no other multiple the handler can put anything in the place of one.
+/// The system's page size, which is the granularity of the handler's mappings.
 fn system_page_bytes() -> usize {
-    // SAFETY: it takes a number and gives one.
+    // SAFETY: it takes a number and returns one.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("a system has pages")
 }
 
@@ -216,7 +216,7 @@ impl Drop for Shared {
             return;
         }
         self.watch.stop();
-        // SAFETY: nobody uses the region behind this, and its addresses are still this mapping's.
+        // SAFETY: the region isn't used after this, and its addresses still belong to this mapping.
         unsafe { ManuallyDrop::drop(&mut self.region) };
         self.forget_parts();
     }
@@ -235,7 +235,7 @@ mod tests {
     const HUGE: usize = 2 << 20;
 
     fn memory(bytes: u64) -> Arc<File> {
-        // As DPDK makes it without huge pages: nobody can seal it.
+        // As DPDK makes it without huge pages: it can't be sealed.
         let file = memfd_create("memory", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, bytes).unwrap();
         Arc::new(file.into())
@@ -315,7 +315,7 @@ mod tests {
             ftruncate(&*file, 0x2000).unwrap();
             assert_eq!(shared.read(0x2000, &mut [0; 0x2000]), Err(Gone), "round {round}");
             drop(shared);
-            // Most often at the addresses that have just become free.
+            // The system usually maps it at the addresses that have just become free.
             let foreign = vec![PATTERN; 0x4_0000];
             std::thread::yield_now();
             assert!(foreign.iter().all(|&b| b == PATTERN), "round {round}");
@@ -368,7 +368,7 @@ mod tests {
         ftruncate(&*file, 0x4000).unwrap();
         let shared = Shared::new(Arc::clone(&file), 0, 0x4000, PAGE, true).unwrap();
         assert_eq!(shared.write(0, &[7; 0x4000]), Ok(()));
-        // Mappings that are there may be written to, and there will be no new ones.
+        // Existing mappings stay writable, and new writable ones are refused.
         fcntl_add_seals(&*file, SealFlags::FUTURE_WRITE).unwrap();
         ftruncate(&*file, 0x2000).unwrap();
         let refused = Shared::new(Arc::clone(&file), 0, 0x2000, PAGE, true).map(drop).unwrap_err();
@@ -386,7 +386,7 @@ mod tests {
         let at = shared.region.as_ptr();
         shared.give_up();
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-        // SAFETY: a mapping that is given up touches its addresses no more: they are this test's.
+        // SAFETY: a mapping that was given up no longer touches its addresses: they belong to this test.
         let foreign = unsafe { libc::mmap(at.cast(), 0x2000, PROT_READ | PROT_WRITE, flags, -1, 0) };
         assert_eq!(foreign.cast(), at);
         // SAFETY: it has just been mapped, and so it is below.
@@ -401,7 +401,7 @@ mod tests {
             // SAFETY: as above; if it isn't mapped any more, this ends the test.
             assert_eq!(unsafe { at.add(offset).read_volatile() }, 0xa5);
         }
-        // SAFETY: it is this test's.
+        // SAFETY: it belongs to this test.
         assert_eq!(unsafe { libc::munmap(foreign, 0x2000) }, 0);
     }
 
@@ -413,7 +413,7 @@ mod tests {
     }
 
     /// Files of huge pages, of each size that this system has, with more pages than their pool: making them
-    /// takes none, touching does. A pool so large that emptying it would hurt is left alone.
+    /// takes no page, accessing them does. A pool that is too large to empty is left alone.
     fn files_larger_than_their_pool() -> Vec<(usize, u64, Arc<File>)> {
         let sizes = [(HUGE, MemfdFlags::HUGE_2MB), (1 << 30, MemfdFlags::HUGE_1GB)];
         let mut files = Vec::new();
@@ -440,7 +440,7 @@ mod tests {
     fn a_hole_that_the_pool_of_huge_pages_cannot_fill_is_gone() {
         for (page_bytes, pages, file) in files_larger_than_their_pool() {
             let huge = page_bytes as u64;
-            // From the middle of a huge page on, as a client may hand it over.
+            // From the middle of a huge page on, as a client may pass it.
             let length = (pages - 1) * huge;
             let shared = Shared::new(Arc::clone(&file), huge / 2, length, page_bytes, true).unwrap();
             let places = (0..pages - 1).map(|page| page * huge + 17);
@@ -456,7 +456,7 @@ mod tests {
             let hole = (0..pages - 1).map(|page| page * huge + 17).find(|at| !there.contains(at)).unwrap();
             assert_eq!(shared.read(hole, &mut [0]), Err(Gone));
             assert_eq!(shared.load(hole + 3), Err(Gone));
-            // A page that its owner gives back fills a hole.
+            // A page that its owner frees can fill a hole.
             if let Some(&first) = there.first() {
                 let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 fallocate(&*file, flags, (first + huge / 2) / huge * huge, huge).unwrap();

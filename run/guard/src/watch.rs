@@ -1,19 +1,19 @@
-//! Which addresses are watched: a table that the handler can read at any moment, in any thread.
+//! The table of watched addresses, which the handler can read at any moment, in any thread.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, compiler_fence};
 
-/// Mappings that a process can have at a time: those of two clients with as many as a client may hand over.
+/// The most mappings in a process at a time: enough for two clients with as many as one client may pass.
 const WATCHES_MAX: usize = 8192;
 
-/// One mapping. Only the thread that owns it touches its memory, so the handler runs in that thread and looks
-/// at no other thread's entries. What it reads of an entry of its own, that thread wrote: no other thread's
-/// half-written range matches.
+/// One mapping. Only the thread that owns it accesses its memory, so the handler runs in that thread and
+/// ignores other threads' entries. The same thread wrote the entries that the handler uses, so it never sees
+/// a half-written range.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The entry is in use.
     taken: AtomicBool,
-    /// The thread whose mapping it is; 0 while nothing is watched. Written last by `start` and first by
+    /// The thread that owns the mapping; 0 while nothing is watched. Written last by `start` and first by
     /// `stop`.
     owner: AtomicI32,
     begin: AtomicUsize,
@@ -26,7 +26,7 @@ pub(crate) struct Watch {
 }
 
 static WATCHES: [Watch; WATCHES_MAX] = [const { Watch::new() }; WATCHES_MAX];
-/// Those behind have never been taken.
+/// Entries from here on have never been taken.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 impl Watch {
@@ -42,8 +42,7 @@ impl Watch {
         }
     }
 
-    /// Watches `addresses`, which consist of pages of `page_bytes`; `None` when there are too many mappings
-    /// already.
+    /// Watches `addresses`, which consist of pages of `page_bytes`; `None` when the table is full.
     pub(crate) fn start(addresses: Range<usize>, page_bytes: usize) -> Option<&'static Watch> {
         let free = |watch: &&Watch| {
             watch.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -60,13 +59,13 @@ impl Watch {
         compiler_fence(Ordering::SeqCst);
         Some(watch)
     }
-    /// Nothing is watched any more. The memory is still mapped.
+    /// Ends watching. The memory is still mapped.
     pub(crate) fn stop(&self) {
         self.owner.store(0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         self.taken.store(false, Ordering::Release);
     }
-    /// This thread's watch over `address`, and the whole page that this is in.
+    /// This thread's watch over `address`, and the page that contains the address.
     pub(crate) fn over(address: usize) -> Option<(&'static Watch, Range<usize>)> {
         let used = WATCHES.get(..USED.load(Ordering::Relaxed))?;
         let thread = this_thread();
@@ -94,21 +93,21 @@ impl Watch {
         self.gone_begin.store(all.start, Ordering::Relaxed);
         self.gone_end.store(all.end, Ordering::Relaxed);
     }
-    /// The addresses in which all pages lie that were missing, if one was.
+    /// The range that spans all missing pages, if any were missing.
     #[inline]
     pub(crate) fn gone(&self) -> Option<Range<usize>> {
         let end = self.gone_end.load(Ordering::Relaxed);
         (end != 0).then(|| self.gone_begin.load(Ordering::Relaxed)..end)
     }
-    /// The file is mapped anew there.
+    /// Clears the note, after the file was mapped there again.
     pub(crate) fn clear(&self) {
         self.gone_end.store(0, Ordering::Relaxed);
     }
 }
 
-/// The calling thread's number. A system call that a handler may make.
+/// The calling thread's id, by a system call that a handler may make.
 fn this_thread() -> i32 {
-    // SAFETY: it takes nothing, touches no memory of ours and can't fail.
+    // SAFETY: it takes no argument, accesses no memory of ours and can't fail.
     unsafe { libc::gettid() }
 }
 
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_thread_finds_no_mapping_but_its_own_whatever_others_start_and_stop() {
-        // Each thread watches the lower half of a range of its own, over and over, beside the others.
+        // Each thread repeatedly watches the lower half of its own range, in parallel with the others.
         let base = 0xffff_9000_0000_0000_usize;
         let threads: Vec<_> = (0..4)
             .map(|thread| {
@@ -130,7 +129,7 @@ mod tests {
                         let others = (0..4).filter(|&other| other != thread);
                         assert!(others.into_iter().all(|other| !Watch::covers(base + other * 0x10_0000)));
                         watch.stop();
-                        // Nearly all addresses are below a range that has lost its beginning.
+                        // Nearly all addresses would be inside a range whose beginning is 0.
                         assert!(!Watch::covers(at) && !Watch::covers(0x5000));
                     }
                 })
@@ -141,7 +140,7 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_the_mapping_and_the_page_that_it_is_in() {
-        // Addresses where nothing is ever mapped: above those of user space.
+        // Addresses above user space, where nothing is ever mapped.
         let base = 0xffff_8000_0000_0000;
         let small = Watch::start(base..base + 0x3000, 0x1000).unwrap();
         let huge = Watch::start(base + 0x20_0000..base + 0x60_0000, 0x20_0000).unwrap();

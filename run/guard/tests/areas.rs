@@ -1,5 +1,5 @@
-//! A client can't use up the areas that the system allows a process: without one left the guard could put
-//! nothing in the place of a missing page.
+//! A client can't use up the areas that the system allows a process: without a free one the guard could not
+//! replace a missing page.
 
 use aster_run_guard::{Gone, Shared};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -18,7 +18,7 @@ fn number(path: &str) -> Option<u64> {
 #[test]
 fn a_file_of_holes_takes_few_areas_however_many_of_them_are_met() {
     let limit = number("/proc/sys/vm/max_map_count").unwrap();
-    // Parts of mappings of huge pages never join: each that is mapped anew by itself is an area.
+    // Parts of mappings of huge pages never merge: each part that is mapped again is an area of its own.
     let free = number("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB;
     let file = match (free, memfd_create("areas", flags)) {

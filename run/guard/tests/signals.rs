@@ -1,8 +1,8 @@
-//! A SIGBUS that some process sent is none of the guard's: what was set before decides, and the guard stays
-//! on duty for as long as the process lives.
+//! The guard doesn't handle a SIGBUS that a process sent: the previous action decides, and the guard stays
+//! active for as long as the process lives.
 //!
-//! What happens at a signal belongs to the whole process, so each case is a process of its own: this test
-//! starts its own program again.
+//! A signal's action applies to the whole process, so each case runs in its own process: this test starts its
+//! own program again.
 
 use aster_run_guard::{Gone, Shared};
 use libc::{SA_SIGINFO, SI_QUEUE, SIG_DFL, SIG_IGN, SIGBUS, c_int, c_void, sigaction, siginfo_t};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Which case a process is.
 const CASE: &str = "ASTER_GUARD_TEST_CASE";
-/// What a process says that the signal did not end.
+/// The output of a process that survived the signal.
 const WENT_ON: &str = "went on behind the signal";
 const LENGTH: u64 = 0x4000;
 
@@ -39,15 +39,15 @@ fn set(handler: usize, flags: c_int) {
 }
 
 fn raise() {
-    // SAFETY: the process is made for it.
+    // SAFETY: the process was started for this.
     assert_eq!(unsafe { libc::raise(SIGBUS) }, 0);
 }
 
 /// Sends this thread a SIGBUS that carries an address where one that the system raises has it.
 fn send_with(address: usize) {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();
-    // SAFETY: zeroes are a `siginfo_t`. Behind its three numbers, at the alignment of an address, is the
-    // place that `si_addr` reads: the first assertion makes sure of it. The call reads `info` alone.
+    // SAFETY: zeroes are a `siginfo_t`. After its three numbers, aligned for an address, is the field that
+    // `si_addr` reads, as the first assertion checks. The call only reads `info`.
     unsafe {
         (*info.as_mut_ptr()).si_signo = SIGBUS;
         (*info.as_mut_ptr()).si_code = SI_QUEUE;
@@ -59,16 +59,16 @@ fn send_with(address: usize) {
     }
 }
 
-/// Where the mapping begins that a file has in this process.
+/// Where this process's mapping of a file begins.
 fn address_of(name: &str) -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.contains(name)).unwrap();
     usize::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
 }
 
-/// What a process does that is one case.
+/// Runs one case in its process.
 fn be(case: &str) {
-    // SAFETY: it takes numbers alone. A process that is to end by a signal leaves no core file then.
+    // SAFETY: it takes only numbers. It keeps a process that ends by a signal from leaving a core file.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     match case {
         "default" => set(SIG_DFL, 0),
@@ -107,8 +107,8 @@ fn a_signal_that_was_sent_does_what_it_did_before() {
     if let Ok(case) = std::env::var(CASE) {
         return be(&case);
     }
-    // Rust's runtime takes its handler away at a signal that is none of its own, and ours with it: a process
-    // that went on would do so without its guard.
+    // At a signal that isn't its own, Rust's runtime removes its handler, and ours with it: a process that
+    // continued would be without its guard.
     for case in ["default", "runtime"] {
         let (status, went_on) = process(case);
         assert_eq!(

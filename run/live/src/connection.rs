@@ -13,11 +13,11 @@ use std::mem::MaybeUninit;
 use std::os::unix::net::UnixStream;
 use zerocopy::IntoBytes;
 
-/// File descriptors that come with a message at most.
+/// The most file descriptors with a message.
 pub(crate) const MESSAGE_FILES_MAX: usize = 16;
-/// Bytes of a region access at most.
+/// The most bytes of a region access.
 pub(crate) const TRANSFER_BYTES_MAX: usize = 64 << 10;
-/// Bytes of a message at most: one that announces more is no message.
+/// The most bytes of a message: one that announces more is invalid.
 pub const MESSAGE_BYTES_MAX: usize = TRANSFER_BYTES_MAX + 4096;
 
 /// Why a connection is over.
@@ -26,10 +26,10 @@ pub(crate) enum ConnectionError {
     /// The client has closed it.
     #[error("the client has closed the connection")]
     Closed,
-    /// The system says so.
+    /// The system reported an error.
     #[error("the connection has failed: {0}")]
     Failed(#[from] Errno),
-    /// What came can't be told apart into messages.
+    /// The received bytes aren't valid messages.
     #[error("a message of {0} bytes; messages have {HEADER_BYTES} to {MESSAGE_BYTES_MAX}")]
     Size(u32),
 }
@@ -39,7 +39,8 @@ pub(crate) struct Message {
     pub(crate) header: Header,
     pub(crate) payload: Vec<u8>,
     pub(crate) files: Vec<OwnedFd>,
-    /// It came with more files than there was room for, in a message or among this process's descriptors.
+    /// Files were lost: it came with more than a message may have, or than this process has free descriptors
+    /// for.
     pub(crate) lost_files: bool,
 }
 
@@ -81,15 +82,15 @@ impl Connection {
         !self.outgoing.is_empty()
     }
 
-    /// The next message, if it has come as a whole. While replies wait there is none: a client that doesn't
-    /// read isn't listened to.
+    /// The next message, if it has arrived completely. While replies wait there is none: the server doesn't
+    /// read from a client that doesn't read.
     pub(crate) fn receive(&mut self) -> Result<Option<Message>, ConnectionError> {
         self.flush()?;
         if self.is_sending() {
             return Ok(None);
         }
         loop {
-            // Never past a message's end: file descriptors belong to the message that they came with.
+            // Never read past a message's end: file descriptors belong to the message that they came with.
             let wanted = match Request::header(&self.incoming) {
                 None => HEADER_BYTES,
                 Some(header) => {
@@ -113,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Takes what has come until there are `wanted` bytes; false when nothing has.
+    /// Receives until there are `wanted` bytes; returns false when nothing has arrived.
     fn fill(&mut self, wanted: usize) -> Result<bool, ConnectionError> {
         let begin = self.incoming.len();
         self.incoming.resize(wanted, 0);
@@ -133,7 +134,7 @@ impl Connection {
         }
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(files) = message {
-                // Header and payload may each bring some; more than a message may have are closed.
+                // Header and payload may each bring files; those beyond a message's limit are closed.
                 for file in files {
                     if self.files.len() < MESSAGE_FILES_MAX {
                         self.files.push(file);
@@ -146,7 +147,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Sends a message: now as far as the client takes it, the rest with [`Connection::receive`].
+    /// Sends a message: as much as the client takes now, the rest during [`Connection::receive`].
     pub(crate) fn send(
         &mut self,
         header: &Header,
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(found, [(0, false), (1, false), (0, false), (MESSAGE_FILES_MAX, true), (0, false)]);
     }
 
-    /// A message without a payload that comes with so many files.
+    /// Sends a message without a payload, with `count` files.
     fn send_files(client: &UnixStream, count: usize) {
         let header = Header::command(2, Command::DmaMap, 0);
         let file = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap();

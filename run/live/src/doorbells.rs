@@ -1,8 +1,8 @@
 //! Doorbells in memory: a page of BAR0 that the client maps, and the host's own shadow doorbells.
 //!
-//! Both hold the value last written, as the registers would. A turn of the server compares them with what the
-//! drive knows, and hands on what has changed. While the host keeps shadow doorbells, they alone count for
-//! I/O queues: a write of the register is then only a call to look (NVMe 1.4 §5.7).
+//! Both hold the value last written, as the registers would. Each turn of the server compares them with the
+//! drive's values and passes on changes. While the host keeps shadow doorbells, only they count for I/O
+//! queues: a register write then only asks the server to read them (NVMe 1.4 §5.7).
 
 use crate::mapping::Mapping;
 use crate::memory::GuestMemory;
@@ -25,14 +25,14 @@ const ADMIN_BYTES: u32 = 8;
 struct Watched {
     /// In BAR0.
     offset: u32,
-    /// Tells the queue from others that had its number.
+    /// Distinguishes the queue from earlier ones with the same number.
     created: u32,
-    /// What the drive was told last.
+    /// The value that was passed to the drive last.
     value: u32,
 }
 
 impl Watched {
-    /// In the page, and in the host's buffers.
+    /// Its offset in the page, and in the host's buffers.
     fn place(&self) -> u32 {
         self.offset - DOORBELLS as u32
     }
@@ -72,7 +72,7 @@ pub(crate) struct Doorbells {
     generation: u32,
     /// The host's shadow doorbells as last read.
     shadow: Vec<u32>,
-    /// The client has the page's file: it may write there, and can't wake anybody by that.
+    /// The client has the page's file: it may write there without waking the server.
     handed_out: Cell<bool>,
 }
 
@@ -106,12 +106,12 @@ impl Doorbells {
             page.mapping.store(place.into(), value);
         }
     }
-    /// True when a write to memory may be all that there is to notice.
+    /// True when the host may ring by a write to memory alone, so that the server must poll.
     pub(crate) fn need_looking_at(&self) -> bool {
         self.handed_out.get() && !self.watched.is_empty()
     }
 
-    /// Learns which queues there are, if that has changed. To be called before the host can learn of it.
+    /// Updates the list of queues if it has changed. Call this before the host can learn of the change.
     #[inline]
     pub(crate) fn follow(&mut self, device: &Device) {
         if self.generation != device.doorbell_generation() {
@@ -126,9 +126,9 @@ impl Doorbells {
         let before = std::mem::take(&mut self.watched);
         for QueueDoorbell { doorbell, value, created } in device.doorbells() {
             let offset = doorbell.offset(0) as u32;
-            // Of a queue that stays the last value may still be on its way to the drive. What a queue of the
-            // same number had there before this one is nothing to this one, though nobody has looked between
-            // the two.
+            // For a queue that stays, the last value may still be on its way to the drive. A new queue
+            // doesn't inherit the value of an earlier one with the same number, even if the server hasn't
+            // polled between the two.
             let known = before.iter().find(|watched| watched.offset == offset && watched.created == created);
             let watched = Watched { offset, created, value: known.map_or(value, |known| known.value) };
             if known.is_none() {
@@ -143,9 +143,9 @@ impl Doorbells {
         self.shadow = vec![0; words];
     }
 
-    /// Rings what the client has written to memory; true when there was something. `now` is asked when that
-    /// is found: the drive's clock may be far behind, where it slept or has much to do, and nothing may begin
-    /// before it was asked for.
+    /// Rings the doorbells that the client has written in memory; returns true when there were some. It calls
+    /// `now` only then: the drive's clock may be far behind because the drive slept or has much to do, and no
+    /// command may begin before it was issued.
     #[inline]
     pub(crate) fn poll(
         &mut self,
@@ -154,7 +154,7 @@ impl Doorbells {
         now: impl Fn() -> Option<Instant>,
     ) -> bool {
         let mut sent = None;
-        // A host that takes its buffer away rings its I/O queues no more.
+        // If the host takes its buffer away, its I/O queues can't be rung any more.
         let lost = self.buffer.is_some_and(|at| memory.read_words(at.shadow, &mut self.shadow).is_err());
         let Some(Page { mapping: page, .. }) = &self.page else { return false };
         for watched in &mut self.watched {
@@ -174,8 +174,8 @@ impl Doorbells {
         sent.is_some()
     }
 
-    /// A doorbell was written by a message. False when there is none to know of it: then it is an ordinary
-    /// register write.
+    /// A message has written a doorbell. Returns false if no queue has it: then it is an ordinary register
+    /// write.
     pub(crate) fn write(&mut self, device: &Device, memory: &GuestMemory, offset: u32, value: u32) -> bool {
         let Some(watched) = self.watched.iter_mut().find(|watched| watched.offset == offset) else {
             return false;
@@ -193,21 +193,20 @@ impl Doorbells {
         true
     }
 
-    /// Asks the host to write registers again, since nobody will look at its memory. Look once more
-    /// afterwards: it may have written before it could see this.
+    /// Asks the host to write registers again, since the server stops polling memory. Poll once more
+    /// afterwards: the host may have written before it saw this.
     pub(crate) fn ask_for_messages(&self, memory: &mut GuestMemory) {
         let Some(buffer) = self.buffer else { return };
         for watched in self.watched.iter().filter(|watched| !watched.is_admin()) {
-            // A host without that page gets no less than it deserves: its writes are found when it calls
-            // next.
+            // If the host has removed that page, its writes are found at its next message.
             let _ = memory
                 .write(buffer.event_index.wrapping_add(watched.place().into()), &watched.value.to_le_bytes());
         }
-        // The host does the same in the other order: it writes its value, then reads ours.
+        // The host does the reverse: it writes its value, then reads ours.
         fence(Ordering::SeqCst);
     }
 
-    /// The client has gone, and its mapping is nobody's business any more.
+    /// The client has gone: its mapping needs no polling any more.
     pub(crate) fn forget_client(&mut self) {
         self.handed_out.set(false);
     }

@@ -1,4 +1,4 @@
-//! The eventfds that a client listens to, one a vector.
+//! The eventfds that a client listens to, one per vector.
 
 use aster_device::{Device, Interrupts as Kind};
 use aster_wire::vfio_user::{IrqSetFlags, PciIrq, SetIrqs};
@@ -7,18 +7,18 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
-/// Who is signalled by which vector of MSI or MSI-X.
+/// The eventfd for each vector of MSI or MSI-X.
 pub(crate) struct Interrupts {
     /// Which of the two the function has.
     index: PciIrq,
     vectors: Vec<Option<OwnedFd>>,
-    /// To be signalled when this turn has done its work: each a system call, however many completions it
-    /// announces.
+    /// Vectors to signal at the end of this turn: one system call each, however many completions they
+    /// announce.
     raised: Vec<u16>,
 }
 
 impl Interrupts {
-    /// The function's vectors, to which nobody listens.
+    /// The function's vectors, without eventfds.
     pub(crate) fn new(kind: &Kind) -> Self {
         let vectors = kind.vectors();
         Interrupts {
@@ -41,10 +41,10 @@ impl Interrupts {
     }
 
     /// VFIO_USER_DEVICE_SET_IRQS. A vector with an eventfd is unmasked in the function, one without is
-    /// masked: the client keeps the guest's MSI-X table to itself, and what its guest does about MSI.
+    /// masked, because the client passes on neither the guest's MSI-X table nor its use of MSI.
     ///
     /// # Errors
-    /// The UNIX error that says what is wrong with it.
+    /// The UNIX error for what is wrong with the request.
     pub(crate) fn set(
         &mut self,
         device: &Device,
@@ -56,7 +56,7 @@ impl Interrupts {
         let index = PciIrq::from_raw(request.index.get()).ok_or(Errno::INVAL)?;
         let (start, count) = (request.start.get(), request.count.get());
         let end = start.checked_add(count).filter(|&end| end <= self.count(index)).ok_or(Errno::INVAL)?;
-        // Count 0 without data, for an index that there is: nothing is signalled any more.
+        // Count 0 without data, for an existing index, ends all signalling.
         if count == 0 && flags.none() && flags.trigger() {
             if index == self.index {
                 self.clear(device);
@@ -91,7 +91,7 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Eventfds for these vectors, or none at all: then nobody listens any more.
+    /// Sets eventfds for these vectors, or removes them.
     fn listen(
         &mut self,
         device: &Device,
@@ -118,7 +118,7 @@ impl Interrupts {
         Ok(())
     }
 
-    /// The drive has sent a vector's message: [`Interrupts::deliver`] follows before anything else is done.
+    /// The drive has sent a vector's message. [`Interrupts::deliver`] follows before anything else is done.
     #[inline]
     pub(crate) fn raise(&mut self, vector: u16) {
         if !self.raised.contains(&vector) {
@@ -126,7 +126,7 @@ impl Interrupts {
         }
     }
 
-    /// Signals what was raised.
+    /// Signals the raised vectors.
     #[inline]
     pub(crate) fn deliver(&mut self) {
         while let Some(vector) = self.raised.pop() {
@@ -134,7 +134,7 @@ impl Interrupts {
         }
     }
 
-    /// Signals a vector, if somebody listens.
+    /// Signals a vector, if it has an eventfd.
     #[inline]
     fn signal(&self, vector: u16) {
         if let Some(Some(file)) = self.vectors.get(usize::from(vector)) {
@@ -143,7 +143,7 @@ impl Interrupts {
         }
     }
 
-    /// The function has forgotten its masks: what is listened to is unmasked again.
+    /// After a reset of the function's masks: unmasks the vectors with eventfds again.
     pub(crate) fn unmask_again(&self, device: &Device) {
         for (vector, file) in (0..).zip(&self.vectors) {
             if file.is_some() {
@@ -152,7 +152,7 @@ impl Interrupts {
         }
     }
 
-    /// Nobody listens any more.
+    /// Removes all eventfds.
     pub(crate) fn clear(&mut self, device: &Device) {
         for (vector, file) in (0..).zip(&mut self.vectors) {
             if file.take().is_some() {
@@ -162,7 +162,7 @@ impl Interrupts {
     }
 }
 
-/// Any other file may block whatever its flags say: one on a file system that waits for a network does.
+/// Any other file may block whatever its flags say, for example one on a network file system.
 fn is_eventfd(file: &OwnedFd) -> Result<bool, Errno> {
     let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
         .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;

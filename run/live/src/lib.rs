@@ -1,11 +1,12 @@
-//! Runs a drive live: a PCI function behind a vfio-user socket, which QEMU and others attach to (design §6).
+//! Runs a drive live: a PCI function behind a vfio-user socket, to which QEMU and others attach (design §6).
 //!
-//! The device is the one of every other way to run. Here its clock follows the wall ([`Pace::Real`]) or runs
-//! ahead as fast as the machine can ([`Pace::Fast`]); its DMA goes to memory that the client has handed over,
-//! its interrupts' messages to eventfds, and doorbells are looked for in memory, so that a busy queue needs
-//! no message. One thread does it all, in turns: [`Server::run`].
+//! The device is the same as in every other run mode. Here its clock follows the wall clock ([`Pace::Real`])
+//! or runs ahead as fast as the machine can ([`Pace::Fast`]). Its DMA goes to memory that the client shares,
+//! its interrupt messages to eventfds. The server polls doorbells in memory, so that a busy queue needs no
+//! message. One thread does everything, in turns: [`Server::run`].
 //!
-//! `memory` and `doorbells` are what a client may reach and change at any time; both copy before they look.
+//! A client may change what `memory` and `doorbells` access at any time; both copy data before they interpret
+//! them.
 #![forbid(unsafe_code)]
 
 mod connection;

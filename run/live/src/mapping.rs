@@ -1,5 +1,5 @@
-//! Memory of our own that another process can change at any time: mapped, and only ever loaded from and
-//! stored to.
+//! Memory of this process that another process can change at any time: it is mapped, and accessed only by
+//! atomic loads and stores.
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
-/// Pages that host memory is mapped by.
+/// The page size by which host memory is mapped.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// A part of a file, mapped and shared. The file is sealed against shrinking: whoever makes one has seen to
-/// that.
+/// A part of a file, mapped and shared. The caller has sealed the file against shrinking.
 pub(crate) struct Mapping(MmapRegion);
 
-/// Places were checked when they came from outside.
+/// Offsets were checked when they came from outside.
 const INSIDE: &str = "inside the mapping";
 
 impl Mapping {
@@ -35,7 +34,7 @@ impl Mapping {
     fn word(&self, offset: u64) -> &AtomicU32 {
         self.0.get_atomic_ref(offset as usize).expect(INSIDE)
     }
-    /// The little-endian word at `offset`; what the other side wrote before it can be seen afterwards.
+    /// The little-endian word at `offset`; what the other side wrote before it is visible afterwards.
     #[inline]
     pub(crate) fn load(&self, offset: u64) -> u32 {
         u32::from_le(self.word(offset).load(Ordering::Acquire))

@@ -1,8 +1,8 @@
-//! The client's memory, as far as it has handed it over.
+//! The memory that the client shares.
 //!
-//! Files are mapped, and a mapping that its owner can still take away is guarded: what is not there any more
-//! is an error of that transfer ([`aster_run_guard`]). So it doesn't matter whether a file is sealed, or of
-//! huge pages, or lies on a disk.
+//! Files are mapped, and a mapping that its owner can still take away is guarded: missing memory is an error
+//! of that transfer ([`aster_run_guard`]). So a file may be sealed or not, consist of huge pages, or lie on a
+//! disk.
 
 use crate::mapping::PAGE_BYTES;
 use crate::obstacles::{Obstacle, Obstacles};
@@ -26,11 +26,11 @@ const HUGE_PAGE_FILES: i64 = 0x9584_58f6;
 enum Backing {
     /// A file.
     Mapped(Shared),
-    /// The client kept it to itself: nothing there can be reached.
+    /// The client doesn't share it: it can't be accessed.
     Kept,
 }
 
-/// A file as it can be told from others: device, inode, and what may be done with it.
+/// What identifies a file: device, inode, and access mode.
 type Identity = (u64, u64, OFlags);
 
 struct Map {
@@ -48,25 +48,25 @@ impl Map {
     }
 }
 
-/// All regions, by address, without overlaps.
+/// All regions by address, without overlaps.
 #[derive(Default)]
 pub(crate) struct GuestMemory {
     maps: Vec<Map>,
-    /// The region used last: the next access is most often there, too.
+    /// The region used last: usually the next access is there, too.
     last: Cell<usize>,
     obstacles: Rc<Obstacles>,
 }
 
 impl GuestMemory {
-    /// None yet. What keeps transfers from their memory is told to `obstacles`.
+    /// No regions yet. Reasons why transfers fail are reported to `obstacles`.
     pub(crate) fn new(obstacles: &Rc<Obstacles>) -> Self {
         GuestMemory { obstacles: Rc::clone(obstacles), ..GuestMemory::default() }
     }
 
-    /// A region comes.
+    /// Adds a region.
     ///
     /// # Errors
-    /// The UNIX error that says what is wrong with it.
+    /// The UNIX error for what is wrong with the request.
     pub(crate) fn map(&mut self, request: &DmaMap, file: Option<OwnedFd>) -> Result<(), Errno> {
         let (address, size, offset) = (request.address.get(), request.size.get(), request.offset.get());
         let flags = DmaMapFlags(request.flags.get());
@@ -88,10 +88,10 @@ impl GuestMemory {
         let source = file.map(|file| self.source(file)).transpose()?;
         let backing = match &source {
             None => Backing::Kept,
-            // All of it is asked of the file that is used, whatever the one that came now would answer.
+            // All checks use the file that is kept, not the descriptor that came with this request.
             Some((_, file)) => {
                 let stat = fstat(file)?;
-                // Anything else may block, or has no end.
+                // Other kinds of files may block, or have no size.
                 if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                     return Err(Errno::INVAL);
                 }
@@ -115,8 +115,9 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// The file behind a descriptor. Clients send one for each region, most often all of the same file: a
-    /// descriptor is kept for as long as a region is, and there are fewer of them than there may be regions.
+    /// The file behind a descriptor. Clients send a descriptor for each region, usually all of the same file.
+    /// A descriptor stays open as long as its region, and a process may have fewer descriptors than regions,
+    /// so regions of one file share one.
     fn source(&self, fd: OwnedFd) -> Result<(Identity, Arc<File>), Errno> {
         let stat = fstat(&fd)?;
         let identity = (stat.st_dev, stat.st_ino, fcntl_getfl(&fd)?);
@@ -125,10 +126,10 @@ impl GuestMemory {
         Ok((identity, known.map_or_else(|| Arc::new(File::from(fd)), |(_, file)| Arc::clone(file))))
     }
 
-    /// A region goes, or all do. Whatever transfer comes later finds nothing there.
+    /// Removes a region, or all. Later transfers find no memory there.
     ///
     /// # Errors
-    /// When there is no such region, or a bitmap is asked for.
+    /// When there is no such region, or the client requests a dirty bitmap.
     pub(crate) fn unmap(&mut self, request: &DmaUnmap) -> Result<(), Errno> {
         let flags = DmaUnmapFlags(request.flags.get());
         if flags.dirty_bitmap() {
@@ -150,7 +151,7 @@ impl GuestMemory {
         self.maps.clear();
     }
 
-    /// A transfer at `address` can't be.
+    /// A transfer at `address` isn't possible.
     #[cold]
     fn miss(&self, address: u64, obstacle: Obstacle) -> BadAddress {
         self.obstacles.meet(obstacle, || {
@@ -173,7 +174,7 @@ impl GuestMemory {
         BadAddress(address)
     }
 
-    /// The region that `address` is in.
+    /// The region that contains `address`.
     #[inline]
     fn find(&self, address: u64) -> Option<&Map> {
         let holds = |map: &&Map| map.address <= address && address < map.end();
@@ -186,7 +187,7 @@ impl GuestMemory {
         Some(map)
     }
 
-    /// Calls `each` for the pieces of a range: region, offset in it, and which part of the range that is.
+    /// Calls `each` for the pieces of a range: region, offset in the region, and part of the range.
     #[inline]
     fn pieces(
         &self,
@@ -206,7 +207,7 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// The aligned little-endian words from `address` on, each as it is at one instant.
+    /// Reads the aligned little-endian words from `address` on, each atomically.
     ///
     /// # Errors
     /// When part of the range is not memory.
@@ -229,14 +230,14 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// What came of a transfer with a piece at `address`.
+    /// The result of a transfer with a piece at `address`.
     #[inline]
     fn reached(&self, address: u64, transfer: Result<(), Gone>) -> Result<(), BadAddress> {
         transfer.map_err(|Gone| self.miss(address, Obstacle::GoneMemory))
     }
 }
 
-/// The pages that come and go as a whole.
+/// The file's page size, the unit in which its memory is present or missing.
 fn page_bytes(file: &File) -> Result<usize, Errno> {
     let system = fstatfs(file)?;
     Ok(match system.f_type {
@@ -400,8 +401,8 @@ mod tests {
         assert_eq!(memory.read(0, &mut [0; 16]), Ok(()));
     }
 
-    /// Whether the pool has a page or not: the file is taken, and its pages are reached or are an error. That
-    /// a hole which can't be filled is no more than that is shown where the guard is ([`aster_run_guard`]).
+    /// Whether the pool has a page or not, the file is accepted, and an access to its pages works or is an
+    /// error. The guard's own tests cover holes that can't be filled ([`aster_run_guard`]).
     #[test]
     fn huge_pages_are_served_from_any_4_kib_on_and_a_hole_in_an_empty_pool_is_an_error() {
         let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB;

@@ -1,20 +1,20 @@
-//! What keeps a client out, said as soon as it is met: each once a client, so that what goes wrong a thousand
-//! times a second fills no screen.
+//! Problems that keep a client from using the drive. Each is reported at once, and once per client, so that
+//! an error that occurs a thousand times per second doesn't flood the terminal.
 
 use std::cell::{Cell, RefCell};
 
-/// What may stand between a client and the drive.
+/// A reason why a client can't use the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Obstacle {
-    /// The client keeps memory to itself that the drive was to reach.
+    /// The drive should access memory that the client doesn't share.
     KeptMemory,
-    /// It handed over a file, and cut it short or has a hole in it that can't be filled.
+    /// The client truncated a shared file, or it has a hole that can't be filled.
     GoneMemory,
-    /// It handed over nothing at that address.
+    /// The client shares no memory at that address.
     NoMemory,
-    /// It handed it over for the other direction alone.
+    /// The client shares the memory for the other direction only.
     Direction,
-    /// The function may not reach memory at all.
+    /// Bus Master Enable is off, so the function may not access memory.
     BusMaster,
     /// BARs don't answer in D3hot.
     Asleep,
@@ -27,7 +27,7 @@ pub(crate) enum Obstacle {
 }
 
 impl Obstacle {
-    /// The bit that notes that it was said.
+    /// The bit that records that it was reported.
     fn bit(self) -> u64 {
         1 << match self {
             Obstacle::KeptMemory => 0,
@@ -43,17 +43,17 @@ impl Obstacle {
     }
 }
 
-/// Those that a client has met.
+/// The obstacles of the current client.
 #[derive(Default)]
 pub(crate) struct Obstacles {
     met: Cell<u64>,
-    /// Not said yet.
+    /// Messages that haven't been reported yet.
     words: RefCell<Vec<String>>,
     waiting: Cell<bool>,
 }
 
 impl Obstacles {
-    /// One is met; `words` say what it is and what to do about it.
+    /// Records an obstacle; `words` say what it is and what to do about it.
     #[cold]
     pub(crate) fn meet(&self, obstacle: Obstacle, words: impl FnOnce() -> String) {
         if self.met.get() & obstacle.bit() == 0 {
@@ -62,16 +62,16 @@ impl Obstacles {
             self.waiting.set(true);
         }
     }
-    /// What is to be said now.
+    /// Takes the messages to report now.
     #[inline]
     pub(crate) fn take(&self) -> Vec<String> {
         if self.waiting.replace(false) { self.words.take() } else { Vec::new() }
     }
-    /// It may be met anew.
+    /// Lets an obstacle be reported again.
     pub(crate) fn forget(&self, obstacle: Obstacle) {
         self.met.set(self.met.get() & !obstacle.bit());
     }
-    /// The client has gone: the next one meets its own. What wasn't said yet still is.
+    /// The client has gone: the next one starts with no obstacles. Unreported messages are kept.
     pub(crate) fn next_client(&self) {
         let waiting = self.met.get() & Obstacle::Waiting.bit();
         self.met.set(waiting);

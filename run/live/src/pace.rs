@@ -1,19 +1,18 @@
-//! How the drive's time goes with the wall's.
+//! How the drive's time follows the wall clock.
 
 use aster_units::{Duration, Instant};
 use std::time::Instant as Wall;
 
-/// How fast the drive's time goes.
+/// How fast the drive's time passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// As the wall clock does: commands take as long as the model says.
+    /// As fast as the wall clock: commands take as long as in the model.
     Real,
-    /// As fast as the machine can: commands are answered as soon as they are computed.
+    /// As fast as the machine can: commands complete as soon as they are computed.
     Fast,
 }
 
-/// The last time that a drive's clock may show while somebody is served: an hour before it has no more
-/// picoseconds.
+/// The last time that a drive's clock may show while serving: an hour before the picoseconds overflow.
 pub(crate) const CLOCK_END: Instant = Instant::from_picos(u64::MAX - 3_600 * 1_000_000_000_000);
 
 /// The wall clock in the drive's time.
@@ -25,11 +24,11 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// From now on; the drive's clock shows `at`.
+    /// Starts now, when the drive's clock shows `at`.
     pub(crate) fn start(pace: Pace, at: Instant) -> Self {
         Clock { pace, began: Wall::now(), at }
     }
-    /// What the drive's clock should show, if the wall has a say in it.
+    /// What the drive's clock should show, if it follows the wall clock.
     #[inline]
     pub(crate) fn target(&self) -> Option<Instant> {
         match self.pace {
@@ -37,7 +36,7 @@ impl Clock {
             Pace::Fast => None,
         }
     }
-    /// Whether the wall has a say in what the drive's clock shows.
+    /// Whether the drive's clock follows the wall clock.
     pub(crate) fn is_real(&self) -> bool {
         self.pace == Pace::Real
     }
@@ -50,8 +49,7 @@ impl Clock {
     }
 }
 
-/// A length of wall time as the drive counts it: it has gone for 213 days when there are no more picoseconds,
-/// and a server ends before.
+/// A wall-clock duration in the drive's units. Picoseconds last for 213 days; a server ends before that.
 fn of_wall(elapsed: std::time::Duration) -> Duration {
     let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     Duration::from_nanos(nanos.min(u64::MAX / 1000))

@@ -1,4 +1,4 @@
-//! What is answered to a client's messages.
+//! Answers to a client's messages.
 
 use crate::connection::{Connection, ConnectionError, MESSAGE_FILES_MAX, Message, TRANSFER_BYTES_MAX};
 use crate::doorbells::{DOORBELL_PAGE_BYTES, Doorbells};
@@ -18,18 +18,18 @@ use rustix::io::Errno;
 use std::rc::Rc;
 use zerocopy::IntoBytes;
 
-/// A client's view of the drive: what it has handed over and what it listens to.
+/// A client's session: the memory that it shares and the interrupts that it listens to.
 pub(crate) struct Session {
     pub(crate) memory: GuestMemory,
     pub(crate) interrupts: Interrupts,
     pub(crate) doorbells: Doorbells,
     /// Bytes of each BAR; 0 where there is none.
     bars: [u64; BARS],
-    /// What keeps it out.
+    /// Problems that keep it from using the drive.
     pub(crate) obstacles: Rc<Obstacles>,
 }
 
-/// What goes back: the bytes behind the header, and a file.
+/// A reply: the bytes after the header, and a file.
 struct Answer {
     bytes: Vec<u8>,
     file: Option<OwnedFd>,
@@ -44,7 +44,7 @@ impl Answer {
     }
 }
 
-/// What this server can take, as the client is told.
+/// This server's capabilities, as sent to the client.
 fn capabilities() -> String {
     format!(
         "{{\"capabilities\":{{\"max_msg_fds\":{MESSAGE_FILES_MAX},\"max_data_xfer_size\":{TRANSFER_BYTES_MAX},\
@@ -66,7 +66,7 @@ impl Session {
         })
     }
 
-    /// The client has gone: what it handed over goes, too, and the function is reset.
+    /// The client has gone: releases its memory and resets the function.
     pub(crate) fn end(&mut self, device: &Device) {
         device.reset_function();
         self.interrupts.clear(device);
@@ -90,7 +90,8 @@ impl Session {
         let request = Request::parse(&header, &payload);
         let matters = request.as_ref().map_or(true, is_needed);
         let answer = match request {
-            // Without them it would be another message: a map without a file, vectors that nobody listens to.
+            // Without its files the message would mean something else: a map without a file, vectors without
+            // eventfds.
             _ if lost_files => Err(Errno::MFILE),
             Ok(request) => self.answer(device, request, files),
             Err(_) => Err(Errno::INVAL),
@@ -100,7 +101,7 @@ impl Session {
         {
             self.tell_refusal(&header, *error);
         }
-        // Before the client can act on what it reads in the reply.
+        // Before the client can act on the reply.
         self.doorbells.follow(device);
         if header.flags().no_reply() {
             return Ok(());
@@ -111,7 +112,7 @@ impl Session {
         }
     }
 
-    /// A message was refused without which a client gets nowhere.
+    /// A message was refused that a client needs.
     #[cold]
     fn tell_refusal(&self, header: &Header, error: Errno) {
         let number = header.command.get();
@@ -144,8 +145,8 @@ impl Session {
                 self.memory.map(&map, files.into_iter().next())?;
                 Ok(Answer::empty())
             }
-            // Transfers are carried out between messages, each at once: none is under way now, and later ones
-            // find nothing.
+            // Transfers are carried out between messages, each at once: none is in progress now, and later
+            // ones find no memory.
             Request::DmaUnmap(unmap) => {
                 self.memory.unmap(&unmap)?;
                 Ok(Answer::of(&unmap))
@@ -195,7 +196,7 @@ impl Session {
         };
         let bare = size_of::<RegionInfo>();
         let whole = bare + if flags.capabilities() { size_of::<SparseArea>() } else { 0 };
-        // A client that has too little room is told how much there is, and asks again.
+        // A client whose buffer is too small learns the needed size, and asks again.
         let fits = room as usize >= whole;
         let mut answer = Answer::of(&RegionInfo {
             argsz: (whole as u32).into(),
@@ -223,7 +224,7 @@ impl Session {
         }
     }
 
-    /// BARs are silent in D3hot, whoever asks.
+    /// Reports an obstacle: in D3hot BARs don't respond.
     fn note_silence(&self, device: &Device, region: PciRegion) {
         if region != PciRegion::Config && !device.answers_memory() {
             self.obstacles.meet(Obstacle::Asleep, || {
@@ -271,8 +272,8 @@ impl Session {
     }
 }
 
-/// Whether a client needs what it asks for. Interrupts other than MSI and MSI-X it only tries (QEMU does, for
-/// error recovery), and messages that this server doesn't know it can do without.
+/// Whether a client needs its request to succeed. It doesn't need interrupts other than MSI and MSI-X (QEMU
+/// tries to set one for error recovery) or messages that this server doesn't know.
 fn is_needed(request: &Request<'_>) -> bool {
     match request {
         Request::Unsupported(_) | Request::IrqInfo(_) => false,
@@ -286,7 +287,7 @@ fn error_reply(header: &Header, error: Errno) -> Header {
     header.reply_error(error.raw_os_error().unsigned_abs())
 }
 
-/// A part of an access that the function takes at once.
+/// A part of an access that the function takes in one piece.
 struct Piece {
     region: PciRegion,
     offset: u32,
@@ -296,7 +297,7 @@ struct Piece {
 }
 
 /// Cuts an access into naturally aligned pieces: of a BAR up to eight bytes, of configuration space up to
-/// four. `bytes_of` knows how long a region is, 0 for none.
+/// four. `bytes_of` returns the length of a region, 0 for none.
 fn pieces(access: &RegionAccess, bytes_of: impl Fn(PciRegion) -> u64) -> Result<Vec<Piece>, Errno> {
     let region = PciRegion::from_raw(access.region.get()).ok_or(Errno::INVAL)?;
     let bytes = bytes_of(region);

@@ -1,17 +1,16 @@
-//! A drive whose image lies on a disk that is full: writes wait, and go on by themselves when there is room.
+//! A drive whose image lies on a full disk: writes wait, and continue when there is room again.
 
 use aster_device::Device;
 use aster_ports::medium::SharedBacklog;
 use std::time::{Duration, Instant as Wall};
 
-/// How often a full disk is asked whether there is room again.
+/// How often the server checks whether a full disk has room again.
 const RETRY: Duration = Duration::from_millis(100);
-/// Bytes of memory that what a drive owes its disk may take before it stands still altogether. What it has in
-/// work when the disk runs full is less. More comes when its host goes on to trim or format, and there is no
-/// reserve left to write that down.
+/// The most memory for unwritten changes before the drive stops. Commands in progress when the disk runs full
+/// need less. More is needed when the host goes on to trim or format and no reserve is left to store that.
 const MEMORY_MAX: u64 = 256 << 20;
 
-/// What is known of the room under a drive.
+/// The state of the room for a drive's image.
 pub(crate) struct Room {
     backlog: Option<SharedBacklog>,
     /// Since when there is none.
@@ -28,7 +27,7 @@ impl Room {
     pub(crate) fn is_short(&self) -> bool {
         self.since.is_some()
     }
-    /// The drive must do nothing at all: it would have to be remembered.
+    /// The drive must stop: any further change would have to be kept in memory.
     #[inline]
     pub(crate) fn stands_still(&self) -> bool {
         self.is_short() && self.backlog.as_ref().is_some_and(|backlog| backlog.memory() > MEMORY_MAX)
@@ -38,11 +37,11 @@ impl Room {
         let backlog = self.backlog.as_ref().filter(|_| self.is_short())?;
         Some(backlog.missing())
     }
-    /// Wall time until the disk is asked again.
+    /// Wall time until the next check.
     pub(crate) fn until_retry(&self) -> Duration {
         RETRY.saturating_sub(self.tried.elapsed())
     }
-    /// Looks whether the disk has run full, or has room again. What a person should know of it.
+    /// Checks whether the disk has run full, or has room again. Returns a message for people.
     #[inline]
     pub(crate) fn look(&mut self, device: &Device) -> Option<String> {
         let full = self.backlog.as_ref()?.is_full();
@@ -76,7 +75,7 @@ impl Room {
     }
 }
 
-/// At least so many bytes, as people read them.
+/// A number of bytes, rounded up, for people.
 fn megabytes(bytes: u64) -> String {
     format!("{}.{} MB", bytes.div_ceil(100_000) / 10, bytes.div_ceil(100_000) % 10)
 }

@@ -22,17 +22,17 @@ use std::time::{Duration, Instant as Wall};
 const STEPS_A_TURN: u32 = 64;
 /// Turns between two looks at the socket while the thread is awake: a look is a system call.
 const TURNS_A_MESSAGE: u32 = 32;
-/// Looks at a drive that find it without commands, after which it is taken to be idle.
+/// After this many consecutive looks at a drive without commands, the drive counts as idle.
 const QUIET_LOOKS: u32 = 3;
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
-/// How long nothing happens before the thread begins to sleep. A host that answers a completion at once finds
-/// it awake.
+/// How long nothing must happen before the thread begins to sleep. A host that reacts to a completion at once
+/// finds it awake.
 const SPIN: Duration = Duration::from_micros(50);
-/// The last stretch before a deadline is spun: the system wakes a sleeper tens of microseconds late.
+/// The thread spins for this long before a deadline: the system wakes a sleeper tens of microseconds late.
 const WAKE_EARLY: Duration = Duration::from_micros(80);
-/// First and longest sleep while a client may ring a doorbell that wakes nobody. Sleeps grow while nothing
-/// happens.
+/// First and longest sleep while a client may ring a doorbell in memory, which can't wake the thread. Sleeps
+/// grow while nothing happens.
 const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 /// Simulated time that a drive has for its last shutdown.
 const SHUT_DOWN_WITHIN: aster_units::Duration = aster_units::Duration::from_millis(60_000);
@@ -40,7 +40,7 @@ const SHUT_DOWN_WITHIN: aster_units::Duration = aster_units::Duration::from_mill
 /// Why a server can't go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// There is something at the socket's path that is no socket without a server.
+    /// The socket's path exists and isn't a socket without a server.
     #[error("{path}: {reason}", path = path.display())]
     Socket {
         /// The path.
@@ -48,18 +48,18 @@ pub enum ServeError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The drive keeps no bytes.
+    /// The drive keeps only fingerprints.
     #[error("a live drive keeps every byte that its host sends; this one keeps fingerprints")]
     Fingerprints,
     /// The operating system refuses.
     #[error("{what}: {error}")]
     System {
-        /// What was asked of it.
+        /// The attempted operation.
         what: &'static str,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The drive's firmware can't go on.
+    /// The drive's firmware has failed.
     #[error("the drive reports: {0}")]
     Drive(String),
 }
@@ -74,20 +74,19 @@ pub struct Server {
     listener: UnixListener,
     path: PathBuf,
     connection: Option<Connection>,
-    /// The client has said something: whoever only looks whether somebody serves here goes again without a
-    /// word.
+    /// The client has sent a message. Programs that only test whether a server is here disconnect without
+    /// one.
     introduced: bool,
     session: Session,
     clock: Clock,
-    /// The clock of a drive that goes fast while it has no host to hurry for: what it does by itself goes
-    /// with the wall's time.
+    /// The clock of a drive at pace `fast` while it is idle: its background work follows the wall clock.
     idle_clock: Option<Clock>,
-    /// Looks at the drive in turn that found no command, nor had the host said anything in between.
+    /// Consecutive looks that found no command in the drive, without activity of the host in between.
     quiet_looks: u32,
     meter: Meter,
     room: Room,
     completed: u64,
-    /// Completions of which the client hasn't been told yet, so many at each time.
+    /// Completions that haven't been signalled to the client yet: (number, time).
     ended: Vec<(u64, Instant)>,
     /// Since when nothing has happened.
     idle_since: Option<Wall>,
@@ -97,7 +96,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Puts a drive that has just got its power behind a new socket at `path`.
+    /// Serves a drive that has just been powered on at a new socket at `path`.
     ///
     /// # Errors
     /// When there can't be a socket, or the drive keeps fingerprints.
@@ -106,7 +105,7 @@ impl Server {
             return Err(ServeError::Fingerprints);
         }
         device.offer_doorbell_buffer();
-        // A client names region and offset: no bus lies between.
+        // A client names region and offset, so there is no address to decode.
         device.decode_outside();
         let listener = listen(path)?;
         let session = Session::new(&device).map_err(system("the doorbell page"))?;
@@ -135,8 +134,9 @@ impl Server {
         &self.device
     }
 
-    /// Serves one client after the other until `stop` says so. `tell` is called once a second, and `notice`
-    /// with what a person should know: what recovery took, clients that come and go, and why.
+    /// Serves one client after the other until `stop` returns true. Calls `tell` once per second, and
+    /// `notice` with messages for people: how long recovery took, clients that connect and disconnect, and
+    /// why.
     ///
     /// # Errors
     /// When the drive or the system can't go on.
@@ -153,8 +153,8 @@ impl Server {
             let mut busy = self.look_at_doorbells();
             if !self.room.stands_still() && self.advance() {
                 busy = true;
-                // The firmware takes a full disk for bad cells: it must not go on until it has no blocks
-                // left.
+                // The firmware takes a write error of the disk for bad cells: it must not continue and retire
+                // all its blocks.
                 if let Some(fault) = self.device.image_fault() {
                     return Err(ServeError::Drive(fault));
                 }
@@ -164,7 +164,7 @@ impl Server {
                 notice(&said);
                 busy = true;
             }
-            // Who slept may have been woken by a message.
+            // After a sleep, a message may have woken the thread.
             if self.slept || turn.is_multiple_of(TURNS_A_MESSAGE) {
                 busy |= self.listen_to_client(&mut notice)?;
             }
@@ -178,7 +178,7 @@ impl Server {
                 }
                 let depth = self.device.commands_in_flight();
                 self.meter.look(depth);
-                // Writes that wait for room keep the drive from nothing.
+                // Writes that wait for room don't keep the drive from being idle.
                 self.note_quiet(if self.room.is_short() { 0 } else { depth });
                 if self.meter.is_due() {
                     self.look_for_others()?;
@@ -204,14 +204,14 @@ impl Server {
         self.meter.lateness_of_all()
     }
 
-    /// Shuts the drive down as a host's CC.SHN would, removes the power, and gives back what survives.
+    /// Shuts the drive down as a host's CC.SHN would, removes the power, and returns the media.
     ///
     /// # Errors
-    /// When the drive doesn't shut down: its power is removed all the same.
+    /// When the drive doesn't shut down; its power is removed nevertheless.
     pub fn shut_down(mut self) -> Result<Media, ServeError> {
         self.connection = None;
         self.session.end(&self.device);
-        // Nobody is there any more who would take what it says for durable.
+        // No host is left that could rely on what the drive reports as durable.
         self.device.hold_nothing_back();
         let shut_down = self.announce_shutdown();
         let Server { device, path, .. } = self;
@@ -237,7 +237,7 @@ impl Server {
         }
     }
 
-    /// Rings the doorbells that the client has written in memory; true when there were some.
+    /// Rings the doorbells that the client has written in memory; returns true when there were some.
     #[inline]
     fn look_at_doorbells(&mut self) -> bool {
         let clock = &self.clock;
@@ -248,12 +248,12 @@ impl Server {
         rung
     }
 
-    /// The host has said something.
+    /// The host has been active.
     fn hurry(&mut self) {
         (self.quiet_looks, self.idle_clock) = (0, None);
     }
-    /// A drive without commands in it has only work of its own to do, as to look through its pages, for ever:
-    /// at the pace of the machine it would keep a core busy, and age.
+    /// A drive without commands has only background work, such as the endless scan: as fast as the machine
+    /// can, that would keep a core busy and age the drive.
     fn note_quiet(&mut self, depth: usize) {
         if depth > 0 || self.clock.is_real() || self.device.is_booting() {
             return self.hurry();
@@ -267,8 +267,8 @@ impl Server {
         self.idle_clock.as_ref().unwrap_or(&self.clock)
     }
 
-    /// Lets the drive do what is due, so much of it that doorbells don't wait for long; true when there was
-    /// something.
+    /// Lets the drive do work that is due, but only so much that doorbells don't wait for long; returns true
+    /// when there was some.
     fn advance(&mut self) -> bool {
         self.advance_towards(self.clock_now().target())
     }
@@ -284,7 +284,7 @@ impl Server {
             }
         }
         self.deliver();
-        // At the machine's pace the clock stands still while there is nothing to do.
+        // At pace `fast` the clock stands still while there is nothing to do.
         if let Some(now) = target.filter(|_| steps < STEPS_A_TURN && self.clock.is_real()) {
             self.device.catch_up(now);
         }
@@ -310,7 +310,7 @@ impl Server {
             self.completed = completed;
         }
     }
-    /// Tells the client of what has ended: as late as that is, it is.
+    /// Signals completions to the client and records how late they are.
     fn deliver(&mut self) {
         self.session.interrupts.deliver();
         if !self.ended.is_empty()
@@ -322,7 +322,7 @@ impl Server {
         }
     }
 
-    /// Everything that is due at `at`, with the transfers that it asks for.
+    /// Does everything that is due at `at`, with the transfers that it requests.
     #[inline]
     fn step(&mut self, at: Instant) {
         self.device.advance_to(at);
@@ -339,7 +339,7 @@ impl Server {
                     self.device.done(&op, result);
                 }
                 LinkOp::Interrupt { vector } => {
-                    // Address and data mean something to the client alone.
+                    // The message's address and data matter only to the client.
                     if self.device.message(vector).is_some() {
                         self.session.interrupts.raise(vector);
                     }
@@ -348,7 +348,7 @@ impl Server {
         }
     }
 
-    /// The client lets the drive work, but not reach memory.
+    /// Reports an obstacle: the drive has work, but the client doesn't let it access memory.
     #[cold]
     fn note_no_master(&self) {
         self.session.obstacles.meet(Obstacle::BusMaster, || {
@@ -359,7 +359,8 @@ impl Server {
         });
     }
 
-    /// Says that a client waits while another one has the drive: it gets no answer until that one has gone.
+    /// Reports that a client waits while another one uses the drive: it gets no answer until that one has
+    /// gone.
     fn look_for_others(&self) -> Result<(), ServeError> {
         if self.connection.is_none() {
             return Ok(());
@@ -377,7 +378,8 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a client that waits, or messages of the one that is there; true when there was something.
+    /// Accepts a waiting client, or receives messages of the current one; returns true when there was
+    /// something.
     fn listen_to_client(&mut self, notice: &mut impl FnMut(&str)) -> Result<bool, ServeError> {
         let Some(connection) = &mut self.connection else {
             return self.accept();
@@ -390,7 +392,7 @@ impl Server {
                 return Ok(true);
             }
         };
-        // It comes now, after everything that was due before.
+        // The message takes effect now, after everything that was due before.
         self.hurry();
         self.catch_up();
         if !core::mem::replace(&mut self.introduced, true) {
@@ -415,7 +417,7 @@ impl Server {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Ok(false)
             }
-            // It has gone before it was let in.
+            // The client disconnected before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => Ok(false),
             Err(error) => Err(ServeError::System { what: "waiting for clients", error }),
         }
@@ -478,7 +480,8 @@ impl Server {
         }
     }
 
-    /// What a host does before it removes the power (NVMe 1.4 §7.6.2), whatever state the last one left.
+    /// Does what a host does before it removes the power (NVMe 1.4 §7.6.2), whatever state the last host
+    /// left.
     fn announce_shutdown(&mut self) -> Result<(), ServeError> {
         self.check_drive()?;
         // Another front end has no way of its own to be told, and keeps what it has promised over any loss of
@@ -509,10 +512,10 @@ impl Server {
     }
 }
 
-/// Bytes of a socket's path at most: what `sockaddr_un` has room for, an end mark aside.
+/// The longest path of a socket: the room in `sockaddr_un` without the terminating zero.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// A socket at `path`, in the place of one that nobody listens at any more.
+/// A socket at `path`; replaces one without a server.
 fn listen(path: &Path) -> Result<UnixListener, ServeError> {
     let refuse = |reason: String| ServeError::Socket { path: path.to_owned(), reason };
     let bytes = path.as_os_str().len();

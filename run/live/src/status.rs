@@ -1,4 +1,4 @@
-//! What a live drive is doing, once a second.
+//! The status of a live drive, once per second.
 
 use aster_device::{Device, History};
 use aster_units::Instant;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant as Wall};
 
 /// How often a status is due.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// Latest completion that is told apart from later ones, in nanoseconds.
+/// The largest lateness that is recorded exactly, in nanoseconds.
 const LATENESS_NANOS_MAX: u64 = 60_000_000_000;
 
-/// How late completions were against the model, in microseconds.
+/// How late completions were compared with the model, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Lateness {
-    /// Half of them at most so late.
+    /// Median.
     pub p50_us: f64,
-    /// 99 of 100 at most so late.
+    /// 99th percentile.
     pub p99_us: f64,
 }
 
-/// What a drive did since the status before.
+/// What a drive did since the previous status.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Status {
     /// Seconds since the server began.
@@ -30,15 +30,15 @@ pub struct Status {
     pub connected: bool,
     /// The disk under the image is full: writes wait.
     pub paused: bool,
-    /// Bytes of room that are missing until writes go on, while the disk is full.
+    /// Bytes of room that are missing until writes continue, while the disk is full.
     pub missing_bytes: Option<u64>,
-    /// Read and Compare commands a second.
+    /// Read and Compare commands per second.
     pub read_iops: f64,
-    /// Write commands a second.
+    /// Write commands per second.
     pub write_iops: f64,
-    /// Bytes a second that reads asked for.
+    /// Bytes read per second.
     pub read_bytes_per_second: f64,
-    /// Bytes a second that writes brought.
+    /// Bytes written per second.
     pub write_bytes_per_second: f64,
     /// Bytes programmed over bytes written in this time; `None` when the host wrote nothing.
     pub write_amplification: Option<f64>,
@@ -46,11 +46,11 @@ pub struct Status {
     pub gc_runs: u64,
     /// Commands in the drive on average.
     pub queue_depth: f64,
-    /// How late completions were, when the pace is real and there were any.
+    /// How late completions were, if the pace is real and there were any.
     pub lateness: Option<Lateness>,
 }
 
-/// Collects what a [`Status`] tells.
+/// Collects the data of a [`Status`].
 pub(crate) struct Meter {
     began: Wall,
     last: Wall,
@@ -93,14 +93,14 @@ impl Meter {
             lateness_of_all: histogram(),
         }
     }
-    /// `count` commands completed `late` after their time.
+    /// `count` commands completed late, by `late`.
     #[inline]
     pub(crate) fn completed(&mut self, count: u64, late: aster_units::Duration) {
         let nanos = (late.as_picos() / 1000).min(LATENESS_NANOS_MAX);
         // The value is in range.
         let _ = self.lateness.record_n(nanos, count);
     }
-    /// A look at the number of commands in the drive: it holds until the next one.
+    /// Records the number of commands in the drive, which counts until the next call.
     pub(crate) fn look(&mut self, depth: usize) {
         let now = Wall::now();
         self.depth_seconds += self.depth as f64 * (now - self.looked).as_secs_f64();
@@ -111,7 +111,7 @@ impl Meter {
     pub(crate) fn is_due(&self) -> bool {
         self.looked - self.last >= PERIOD
     }
-    /// What was done since the last one.
+    /// The status since the last one.
     pub(crate) fn status(&mut self, device: &Device, connected: bool) -> Status {
         let now = Wall::now();
         let seconds = (now - self.last).as_secs_f64().max(f64::MIN_POSITIVE);

@@ -1,16 +1,16 @@
 //! Large memory in large pages.
 //!
-//! A drive in memory is read at random all over its size, so that with pages of 4 KiB each read looks an
-//! address up that the processor doesn't know. A program that says `#[global_allocator] static MEMORY:
-//! LargePages = LargePages;` keeps everything of 2 MiB and more in pages of 2 MiB where the system has them
-//! for who asks (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`). What is smaller
-//! goes to the system's own allocator.
+//! A drive in memory is read at random over its whole size, so that with pages of 4 KiB each read misses the
+//! TLB. A program with `#[global_allocator] static MEMORY: LargePages = LargePages;` keeps allocations of
+//! 2 MiB and more in pages of 2 MiB if the system provides them on request
+//! (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`). Smaller allocations go to the
+//! system's own allocator.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{copy_nonoverlapping, null_mut};
 
-/// Bytes of a large page, and of what is kept in such.
+/// Bytes of a large page, and the smallest allocation that uses large pages.
 const LARGE_BYTES: usize = 2 << 20;
 /// Bytes of the system's pages.
 const PAGE_BYTES: usize = 4096;
@@ -23,39 +23,39 @@ fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE_BYTES && layout.align() <= LARGE_BYTES
 }
 
-/// Whole pages: no more than there is to keep, so that a last part of a large page takes small ones.
+/// Rounds up to the system's pages and not to large pages, so that a partial last large page takes small
+/// ones.
 fn whole_pages(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(PAGE_BYTES)
 }
 
-/// Zeroes that begin at a large page's address; null when the system has no memory.
+/// Maps zeroes aligned to a large page; null when the system has no memory.
 fn map(bytes: usize) -> *mut u8 {
     let Some(length) = whole_pages(bytes) else { return null_mut() };
     let Some(all) = length.checked_add(LARGE_BYTES) else { return null_mut() };
-    // SAFETY: without an address to be at, a new mapping lies where nothing else does.
+    // SAFETY: without a given address, a new mapping overlaps nothing else.
     let mapped =
         unsafe { mmap_anonymous(null_mut(), all, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
     let Ok(first) = mapped.map(|at| at.cast::<u8>()) else { return null_mut() };
     let before = first.addr().next_multiple_of(LARGE_BYTES) - first.addr();
     // SAFETY: `before` is less than LARGE_BYTES, so that `length` bytes from there on lie in the mapping,
-    // which has LARGE_BYTES more. Nobody has seen any of it yet; what is unmapped are whole pages before and
-    // behind.
+    // which has LARGE_BYTES more. The mapping isn't in use yet, and only whole pages before and after the
+    // range are unmapped.
     unsafe {
         let start = first.add(before);
         if before > 0 {
             let _ = munmap(first.cast(), before);
         }
         let _ = munmap(start.add(length).cast(), LARGE_BYTES - before);
-        // A system without large pages has the memory all the same.
+        // Without large pages the memory is still valid.
         let _ = madvise(start.cast(), length, Advice::LinuxHugepage);
         start
     }
 }
 
-// SAFETY: what `is_large` says of a layout decides where its memory comes from and where it goes back to, and
-// it says the same of the same layout; the system's allocator keeps the contract for the rest. `map` gives at
-// least `size` bytes of zeroes, aligned to LARGE_BYTES, which `is_large` holds to be enough, and nobody
-// else's.
+// SAFETY: `is_large` decides by the layout alone where memory comes from and where it is returned; the
+// system's allocator keeps the contract for the rest. `map` returns at least `size` bytes of unshared zeroes,
+// aligned to LARGE_BYTES, which `is_large` checks to be sufficient.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
@@ -75,7 +75,8 @@ unsafe impl GlobalAlloc for LargePages {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         match whole_pages(layout.size()).filter(|_| is_large(layout)) {
-            // SAFETY: `map` gave so many bytes there for this layout, and the caller uses them no more.
+            // SAFETY: `map` returned that many bytes there for this layout, and the caller no longer uses
+            // them.
             Some(length) => drop(unsafe { munmap(at.cast(), length) }),
             // SAFETY: the system's allocator gave it for this layout.
             None => unsafe { System.dealloc(at, layout) },
@@ -85,11 +86,11 @@ unsafe impl GlobalAlloc for LargePages {
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let Ok(new) = Layout::from_size_align(size, layout.align()) else { return null_mut() };
         if !is_large(layout) && !is_large(new) {
-            // SAFETY: the system's allocator gave it for this layout, and keeps what comes of it.
+            // SAFETY: the system's allocator returned it for this layout, and will own the result.
             return unsafe { System.realloc(at, layout, size) };
         }
-        // SAFETY: `new` has a size that isn't zero, as the caller promises. Old and new memory are each as
-        // long as what is copied, and apart. The old one is given back once.
+        // SAFETY: `new` has a size that isn't zero, as the caller promises. Old and new memory are each at
+        // least as long as the copy and don't overlap. The old one is freed once.
         unsafe {
             let moved = self.alloc(new);
             if !moved.is_null() {
@@ -144,7 +145,7 @@ mod tests {
             memory.reserve_exact(65 << 20);
             assert_eq!(memory, [round]);
         }
-        // Other tests have theirs meanwhile.
+        // The limit allows for mappings of other tests.
         assert!(mapped() < before + (2 << 30) / PAGE_BYTES, "{before}, {}", mapped());
     }
 }

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// Why a run can't go on.
+/// Why a run can't continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The profile or the media don't make a drive.
@@ -20,19 +20,19 @@ pub enum RunError {
     /// The host's PCI layer found no NVMe function.
     #[error("the drive's PCI function doesn't look like an NVMe controller")]
     Enumeration,
-    /// The drive could not be taken into service by its own firmware.
+    /// The drive's firmware could not bring it up.
     #[error("the drive reports: {0}")]
     Drive(String),
     /// The driver gave up.
     #[error("driver: {0}")]
     Driver(#[from] DriverError),
-    /// Whoever began it asked it to end before it had.
+    /// The caller stopped it.
     #[error("interrupted while {0}")]
     Interrupted(&'static str),
-    /// The workload can't go on.
+    /// The workload can't continue.
     #[error("{0}")]
     Workload(Fault),
-    /// Neither host nor drive has anything left to do, but the work isn't done.
+    /// Neither host nor drive has anything to do, but the work isn't done.
     #[error("host and drive both wait for ever at {at}: {what}")]
     Stalled {
         /// When.
@@ -42,7 +42,7 @@ pub enum RunError {
     },
 }
 
-/// The driver's view of BAR0: accesses happen at the host's now.
+/// The driver's view of BAR0: accesses happen at the host's current time.
 pub struct VirtualBar {
     host: Exec,
     device: Rc<Device>,
@@ -60,7 +60,7 @@ impl Bar for VirtualBar {
     }
 }
 
-/// Steps between two times that whoever watches is asked whether to go on.
+/// Steps between two calls that ask the caller whether to continue.
 const STEPS_A_TICK: u32 = 16_384;
 
 /// A host and a drive on one thread, two clocks.
@@ -72,7 +72,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Powers a drive on in a host whose driver is set up as `config` says. No time has passed yet.
+    /// Powers a drive on in a host whose driver is set up as `config` says. No simulated time passes.
     ///
     /// # Errors
     /// When the profile or the media don't make a drive, or the driver's configuration is out of range.
@@ -87,10 +87,10 @@ impl Machine {
         Machine::power_on_with(ChannelHardware::Timed, name, profile, content, media, recorder, config)
     }
 
-    /// As [`Machine::power_on`], with a reader's own `pieces`; channels alone will do.
+    /// As [`Machine::power_on`], with a reader's own `pieces`, which may be channels only.
     ///
     /// # Errors
-    /// Also when such channels can't be those of this drive.
+    /// Also when such channels don't fit this drive.
     pub fn power_on_with(
         pieces: impl Into<Pieces>,
         name: &str,
@@ -117,7 +117,7 @@ impl Machine {
     pub fn boot(&self) -> Result<(), RunError> {
         self.boot_while(&mut || true)
     }
-    /// As [`Machine::boot`]; `goes_on` is asked every few thousand steps, and `false` ends it.
+    /// As [`Machine::boot`]; calls `goes_on` every few thousand steps, and stops if it returns `false`.
     ///
     /// # Errors
     /// Also [`RunError::Interrupted`].
@@ -126,10 +126,10 @@ impl Machine {
         let driver = Rc::clone(&self.driver);
         let begun =
             self.block_on_while("initialising the controller", async move { driver.init().await }, goes_on);
-        // The drive's own words say more than the driver's time-out.
+        // The drive's error says more than the driver's time-out.
         self.check_drive()?;
         begun??;
-        // The controller answers before its firmware has read all it needs to know.
+        // The controller is ready before its firmware has finished recovery.
         let mut steps = 0;
         while self.device.is_booting() {
             self.check_drive()?;
@@ -144,7 +144,8 @@ impl Machine {
         }
     }
 
-    /// The firmware takes a full disk for bad blocks; whoever looks at the numbers must not.
+    /// The firmware takes a write error of the disk for bad blocks, so the run must report it instead of
+    /// figures.
     fn check_image(&self) -> Result<(), RunError> {
         self.device.image_fault().map_or(Ok(()), |fault| Err(RunError::Drive(fault)))
     }
@@ -182,11 +183,12 @@ impl Machine {
     }
 
     /// Runs `runner` to its end. `tick` is called between steps every few thousand of them, for progress;
-    /// when it says `false`, the runner issues nothing more and the run ends when what is in flight has
-    /// completed.
+    /// when it returns `false`, the runner issues nothing more, and the run ends when the requests in flight
+    /// have completed.
     ///
     /// # Errors
-    /// When both sides wait for ever, the runner can't go on, or the drive's image can't be written or read.
+    /// When both sides wait for ever, the runner can't continue, or the drive's image can't be written or
+    /// read.
     pub fn run<L: LatencySink>(
         &self,
         runner: &mut Runner<VirtualBar, L>,
@@ -209,7 +211,7 @@ impl Machine {
                     }
                 }
                 (host, Some(_)) => {
-                    // Nothing of the host's has changed until something comes out.
+                    // The host's state doesn't change until the drive sends something.
                     steps += self.device.advance_until_out(host, STEPS_A_TICK - steps) - 1;
                     self.carry(|vector| runner.on_interrupt(vector));
                 }
@@ -247,7 +249,7 @@ impl Machine {
         }
     }
 
-    /// Carries out what the drive asks of host memory, and delivers its interrupts.
+    /// Carries out the drive's DMA and delivers its interrupts.
     #[inline]
     fn carry(&self, mut interrupt: impl FnMut(u16)) {
         while let Some(op) = self.device.next_out() {
@@ -301,7 +303,7 @@ impl Machine {
             self.step_or_stall(what, &mut steps, goes_on)?;
         }
     }
-    /// A step, or why there is none.
+    /// Makes a step, or returns why there is none.
     fn step_or_stall(
         &self,
         what: &'static str,
@@ -321,7 +323,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Lets `duration` pass while the drive does what it has to do in the background.
+    /// Lets `duration` pass while the drive does background work.
     pub fn idle(&self, duration: Duration) {
         let until = self.now() + duration;
         loop {
@@ -335,7 +337,7 @@ impl Machine {
         self.device.catch_up(until);
     }
 
-    /// Shuts the controller down as NVMe asks (CC.SHN), then removes the power.
+    /// Shuts the controller down by CC.SHN, then removes the power.
     ///
     /// # Errors
     /// When the shutdown doesn't complete, or the image could not be written.

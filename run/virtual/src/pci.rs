@@ -1,4 +1,4 @@
-//! What a host's firmware and PCI layer do before a driver sees the function.
+//! The work of a host's firmware and PCI layer before a driver sees the function.
 
 use aster_device::Device;
 use aster_wire::pcie::{
@@ -7,7 +7,7 @@ use aster_wire::pcie::{
 
 /// Where BAR0 is put.
 const BAR0_ADDRESS: u64 = 0xfe00_0000;
-/// Where MSI-X messages are written to on a PC.
+/// The address of MSI-X messages on a PC.
 pub(crate) const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 
 const COMMAND: u16 = 0x04;
@@ -15,7 +15,7 @@ const CAPABILITIES_POINTER: u16 = 0x34;
 const BAR0: u16 = 0x10;
 
 /// Places BAR0, enables memory and bus mastering, and gives every MSI-X vector its message: data = vector.
-/// `None` when the function isn't what a drive is.
+/// `None` when the function isn't an NVMe drive.
 pub(crate) fn enumerate(device: &Device) -> Option<()> {
     if device.config_read(0, 2) == 0xffff || device.config_read(0x08, 4) >> 8 != 0x01_0802 {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn enumerate(device: &Device) -> Option<()> {
 
 fn find_capability(device: &Device, wanted: CapabilityId) -> Option<u16> {
     let mut at = device.config_read(CAPABILITIES_POINTER, 1) as u16;
-    // A list can't be longer than configuration space has room for.
+    // Configuration space has room for no more capabilities.
     for _ in 0..48 {
         if at < u16::from(CAPABILITIES_BEGIN) {
             return None;

@@ -1,4 +1,4 @@
-//! Asking a LUN for its status until it is ready.
+//! Polling a LUN's status until it is ready.
 
 use super::Lun;
 use crate::operations::read_status;
@@ -8,8 +8,8 @@ use aster_units::{Duration, Instant, RowAddr};
 use aster_wire::onfi::Status;
 
 impl Lun {
-    /// Polls until RDY, which `transaction` took away for about `typical`. The array may work on (ARDY).
-    /// Gives the status and when the last poll was answered that found the LUN busy, if one did.
+    /// Polls until RDY, which `transaction` cleared for about `typical`. The array may still be working
+    /// (ARDY). Returns the status and the time of the last poll that found the LUN busy, if any did.
     ///
     /// # Errors
     /// As [`Lun::until_ready`].
@@ -23,7 +23,7 @@ impl Lun {
         let give_up = self.core.exec().now() + typical * u64::from(policy.patience);
         let mut busy = None;
         loop {
-            // A poll may wait long for the channel: what counts is when it was asked for.
+            // A poll may wait long for the channel, so patience counts from when it was issued.
             let asked = self.core.exec().now();
             let status = read_status(self, row).await?;
             self.spend(Function::Polling, self.config.costs.poll);

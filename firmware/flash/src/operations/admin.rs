@@ -1,5 +1,4 @@
-//! What concerns the package rather than its pages: resets, identification, features, termination,
-//! calibration.
+//! Operations on the package as a whole: resets, identification, features, termination, calibration.
 
 use super::{T_FEAT, transaction};
 use crate::Lun;
@@ -12,9 +11,9 @@ use aster_wire::onfi::{FEATURE_BYTES, Status, command};
 
 /// Bytes of a unique ID and its complement (ONFI 5.1 §5.8).
 const UNIQUE_ID_BYTES: u32 = 32;
-/// tRST at the most: while an erase was in progress (ONFI 5.1 §4.21).
+/// Maximum tRST: when an erase was in progress (ONFI 5.1 §4.21).
 const T_RST_MAX: Duration = Duration::from_micros(500);
-/// tZQCL and tZQCS at the most (ONFI 5.1 §4.21).
+/// Maximum tZQCL and tZQCS (ONFI 5.1 §4.21).
 const T_ZQ_LONG: Duration = Duration::from_micros(1);
 const T_ZQ_SHORT: Duration = Duration::from_nanos(400);
 
@@ -40,7 +39,7 @@ pub async fn synchronous_reset(lun: &Lun) -> Result<Status, FlashError> {
     lun.until_ready_within(txn, RowAddr(0), lun.config().t_rst, T_RST_MAX).await
 }
 
-/// RESET LUN: of the LUN that `row` names alone (ONFI 5.1 §5.5).
+/// RESET LUN: resets only the LUN that `row` names (ONFI 5.1 §5.5).
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.
@@ -139,8 +138,8 @@ pub async fn odt_configure(lun: &Lun, index: u8, matrix: u32) -> Result<(), Flas
     Ok(())
 }
 
-/// ZQ CALIBRATION LONG, after power-on, or SHORT, against drift, of the LUN `index` (ONFI 5.1 §5.26). FAIL of
-/// the status tells that it did not succeed.
+/// ZQ CALIBRATION LONG, after power-on, or SHORT, against drift, of the LUN `index` (ONFI 5.1 §5.26). FAIL in
+/// the status means that it did not succeed.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.

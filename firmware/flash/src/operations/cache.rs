@@ -1,5 +1,5 @@
 //! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages
-//! the LUN shows RDY without ARDY, status C0h, which is all that a poll asks for.
+//! the LUN shows RDY without ARDY, status C0h; polls wait for RDY only.
 
 use super::{T_CACHE, load, read_address, read_page, read_transfer, read_trigger, t_prog, t_r, transaction};
 use crate::Lun;
@@ -9,8 +9,8 @@ use aster_units::{Instant, RowAddr};
 use aster_wire::onfi::command;
 
 /// READ CACHE SEQUENTIAL: pages of a block from the first target's row on, each to its own target's buffer.
-/// 30h reads the first; 31h shows it and reads the next; 3Fh shows the last (ONFI 5.1 §5.15). `found` gets
-/// each page's report.
+/// 30h reads the first page; 31h makes it available and reads the next; 3Fh makes the last one available
+/// (ONFI 5.1 §5.15). `found` gets each page's report.
 ///
 /// # Errors
 /// As [`super::read_page`]; also when the package lacks the command.
@@ -57,7 +57,7 @@ pub async fn read_cache_random(
     Ok(())
 }
 
-/// A sequence of one page has nothing to read ahead, and 3Fh ends what reads ahead only.
+/// A sequence of one page has nothing to read ahead, and 3Fh only ends a read-ahead.
 async fn read_alone(lun: &Lun, only: &Target, found: &mut [FrameReport]) -> Result<(), FlashError> {
     let report = read_page(lun, only.row, only.sectors, only.buffer).await?;
     if let Some(found) = found.first_mut() {
@@ -66,8 +66,8 @@ async fn read_alone(lun: &Lun, only: &Target, found: &mut [FrameReport]) -> Resu
     Ok(())
 }
 
-/// Brings the page read last to the register that data out reaches, and reads another: the next one, or
-/// `next`. Nothing more is read when it is the last.
+/// Moves the page read last to the register that data output reads, and starts reading another: the following
+/// page, or `next`. Starts no read after the last page.
 async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -> Result<(), FlashError> {
     let mut txn = lun.txn(if last { "read cache end" } else { "read cache" });
     match next {
@@ -80,16 +80,16 @@ async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -
 }
 
 /// PAGE CACHE PROGRAM of pages of a block in their order: 80h, data, 15h, and 10h for the last (ONFI 5.1
-/// §5.21). `failed` gets each page's FAIL: of the page before as FAILC, of the last as FAIL.
+/// §5.21). `failed` gets each page's FAIL: FAILC reports the previous page, FAIL the last one.
 ///
-/// A page's turn comes when the array is done with the page before, so polls begin that page's typical time
-/// after its own turn.
+/// The array starts a page when it is done with the previous one, so polling for a page begins its typical
+/// time after that.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.
 pub async fn program_cache(lun: &Lun, targets: &[Target], failed: &mut [bool]) -> Result<(), FlashError> {
     lun.need(lun.commands().program_cache, "program cache")?;
-    // Until when the array works on the pages before.
+    // When the array will be done with the previous pages.
     let mut free = Instant::ZERO;
     for (i, target) in targets.iter().enumerate() {
         let last = i + 1 == targets.len();
@@ -103,7 +103,7 @@ pub async fn program_cache(lun: &Lun, targets: &[Target], failed: &mut [bool]) -
         let over = lun.issue(txn).finished().await.map_err(transaction)?.over;
         let t_prog = t_prog(lun, target.row);
         let expected = free.max(over) + if last { t_prog } else { T_CACHE };
-        // The array may have to end the page before, which may be of the slower type.
+        // The array may first have to finish the previous page, which may be of the slower type.
         let longest = t_prog.max(lun.config().t_prog[2]);
         let (status, ready) = lun.ready_about(name, target.row, expected, longest).await?;
         free = ready + t_prog;

@@ -1,4 +1,4 @@
-//! COPYBACK: a page moves within its plane without crossing the bus, or with a look at it on the way.
+//! COPYBACK: moves a page within its plane, without crossing the bus or with its data checked on the way.
 
 use super::{load, read_address, read_transfer, t_prog, t_r};
 use crate::Lun;
@@ -7,8 +7,8 @@ use aster_ports::flash::FlashError;
 use aster_units::{BufferId, Column, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
-/// COPYBACK without data change: 00h … 35h, 85h … 10h (ONFI 5.1 §5.22). Nothing is corrected: errors go
-/// along, and so do the OOB and the scrambler's seed.
+/// COPYBACK without data change: 00h … 35h, 85h … 10h (ONFI 5.1 §5.22). Nothing is corrected: bit errors are
+/// copied, and so are the OOB and the scrambler's seed.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command. Rows in different planes are the
@@ -20,9 +20,9 @@ pub async fn copyback(lun: &Lun, from: RowAddr, to: RowAddr) -> Result<Status, F
     lun.until_ready(txn, to, t_prog(lun, to)).await
 }
 
-/// COPYBACK with data change: the page comes to `buffer`, corrected; `change` looks at the report and may
-/// change the buffer's bytes; then it goes back, encoded anew: 85h, address, data, 10h. Nothing is programmed
-/// when `change` says no.
+/// COPYBACK with data change. The page is read to `buffer` and corrected. `change` gets the report and may
+/// change the buffer's bytes. Then the page is encoded again and programmed: 85h, address, data, 10h. If
+/// `change` returns false, nothing is programmed.
 ///
 /// # Errors
 /// As [`copyback`].

@@ -1,9 +1,9 @@
 //! Several chip enables at once by Chip Control's bitmap (B7): replicas that are read by whichever chip is
 //! ready first (RAIL), and written together.
 //!
-//! The LUNs, a first one and others, are of one channel, each behind its own chip enable, in the same data
-//! interface; nobody else uses them meanwhile. An operation that fails waits for all of them too, so that the
-//! next one finds none at work; one that never gets ready is its user's to reset.
+//! The LUNs, a first one and others, are on one channel, each behind its own chip enable, in the same data
+//! interface. No other operation may use them at the same time. An operation that fails also waits for all of
+//! them, so that the next one finds none busy. If a LUN never becomes ready, the caller must reset it.
 
 use super::{load, read_address, read_status, read_transfer, t_prog, t_r, transaction};
 use crate::Lun;
@@ -12,8 +12,8 @@ use aster_ports::flash::FlashError;
 use aster_units::{BufferId, Duration, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
-/// READ of the same row in all LUNs by one command; the data comes from the one that is ready first. Gives
-/// its index, 0 for the first, and the report. Returns when all are ready again.
+/// READ of the same row in all LUNs by one command; the data come from the LUN that is ready first. Returns
+/// that LUN's index, 0 for the first, and the report, when all LUNs are ready again.
 ///
 /// # Errors
 /// As [`super::read_page`].
@@ -74,8 +74,8 @@ async fn first_ready<'a>(
     }
 }
 
-/// Waits for every LUN, also for those behind one that fails; `found` gets each one's index and status. The
-/// error is the first LUN's that had one.
+/// Waits for every LUN, even after one has failed; `found` gets each LUN's index and status. Returns the
+/// error of the first LUN, in their order, that had one.
 async fn settle(
     transaction: &'static str,
     first: &Lun,

@@ -10,8 +10,8 @@ use aster_txn::{Descriptor, Direction};
 use aster_units::RowAddr;
 use aster_wire::onfi::{Status, command};
 
-/// Multi-plane READ: 00h … 32h for every plane but the last, 00h … 30h for that; then each plane's register
-/// is selected with 06h … E0h (ONFI 5.1 §5.14, §5.17). `found` gets each page's report.
+/// Multi-plane READ: 00h … 32h for every plane but the last, 00h … 30h for the last; then each plane's
+/// register is selected with 06h … E0h (ONFI 5.1 §5.14, §5.17). `found` gets each page's report.
 ///
 /// # Errors
 /// As [`super::read_page`]; also when the package lacks the command.
@@ -39,8 +39,8 @@ pub async fn read_planes(lun: &Lun, targets: &[Target], found: &mut [FrameReport
 }
 
 /// Multi-plane PROGRAM: 80h … 11h, then 81h … 11h, and 81h … 10h for the last plane (ONFI 5.1 §5.20).
-/// `failed` gets each page's FAIL, which READ STATUS ENHANCED tells apart where the LUN's says that one
-/// failed.
+/// `failed` gets each page's FAIL; if the LUN's status says that a plane failed, READ STATUS ENHANCED finds
+/// which.
 ///
 /// # Errors
 /// As [`super::program_page`]; also when the package lacks the command.
@@ -60,7 +60,7 @@ pub async fn program_planes(lun: &Lun, targets: &[Target], failed: &mut [bool]) 
     tell_apart(lun, all, targets, failed).await
 }
 
-/// Multi-plane BLOCK ERASE: 60h … D1h for every plane but the last, 60h … D0h for that (ONFI 5.1 §5.11).
+/// Multi-plane BLOCK ERASE: 60h … D1h for every plane but the last, 60h … D0h for the last (ONFI 5.1 §5.11).
 /// `failed` gets each block's FAIL.
 ///
 /// # Errors
@@ -79,7 +79,7 @@ pub async fn erase_planes(lun: &Lun, targets: &[Target], failed: &mut [bool]) ->
     tell_apart(lun, all, targets, failed).await
 }
 
-/// Which of the planes failed. Where the chip enable is shared the status was of the last one only.
+/// Finds which planes failed. If the chip enable is shared, the status was that of the last plane only.
 async fn tell_apart(
     lun: &Lun,
     all: Status,

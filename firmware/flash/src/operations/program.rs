@@ -9,19 +9,19 @@ use aster_wire::onfi::{Status, command};
 /// PROGRAM PAGE from a buffer, with its OOB, through the stages (ONFI 5.1 §5.20).
 ///
 /// # Errors
-/// When a transaction fails or the LUN never becomes ready. A failed program is in the status.
+/// When a transaction fails or the LUN never becomes ready. The status reports a failed program.
 pub async fn program_page(lun: &Lun, row: RowAddr, from: BufferId) -> Result<Status, FlashError> {
     let mut txn = lun.txn("program");
     load(lun, &mut txn, command::PROGRAM, row, from).cmd(command::PROGRAM_CONFIRM);
     lun.until_ready(txn, row, t_prog(lun, row)).await
 }
 
-/// Programs both pages of an MLC word line, so that no power cut can take an LSB page that others rely on:
-/// nobody is told of the first before the second is there. Cached where the package can. True where a page
-/// failed.
+/// Programs both pages of an MLC word line before it returns, so that a power cut during the second can't
+/// destroy an LSB page that was already reported as written. Uses PAGE CACHE PROGRAM if the package has it.
+/// Returns true for each page that failed.
 ///
 /// # Errors
-/// As [`program_page`]; also when the rows are no LSB page and its MSB page.
+/// As [`program_page`]; also when the rows aren't an LSB page and its MSB page.
 pub async fn program_pair(lun: &Lun, pair: [Target; 2]) -> Result<[bool; 2], FlashError> {
     let shape = lun.config().shape;
     let [lsb, msb] = pair.map(|target| target.row);
@@ -42,8 +42,8 @@ pub async fn program_pair(lun: &Lun, pair: [Target; 2]) -> Result<[bool; 2], Fla
 /// prefix, the first two with the vendor's load confirm, the last with 10h, at which the array starts.
 ///
 /// # Errors
-/// As [`program_page`]; also when the package lacks the commands. Rows that are no word line are the
-/// transaction's error.
+/// As [`program_page`]; also when the package lacks the commands. Rows that don't form a word line are an
+/// error of the transaction.
 pub async fn program_one_shot(lun: &Lun, pages: [Target; 3]) -> Result<Status, FlashError> {
     let one_shot = lun.commands().one_shot.ok_or_else(|| lun.unsupported("program one-shot"))?;
     let [lsb, csb, msb] = pages;

@@ -8,8 +8,8 @@ use aster_txn::{Descriptor, Direction, Txn};
 use aster_units::{BufferId, Column, Instant, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
-/// One status byte; on a double data rate bus the Data Reader takes it twice, an even burst, and delivers it
-/// once (G18).
+/// One status byte. On a double data rate bus the Data Reader reads it twice, as bursts are even, and
+/// delivers it once (G18).
 const STATUS_BYTES: u32 = 1;
 
 /// READ STATUS, or READ STATUS ENHANCED where the LUN shares its chip enable (Algorithm 1, ONFI 5.1 §5.13).
@@ -20,7 +20,7 @@ pub async fn read_status(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> 
     status(lun, row, lun.shares_chip_enable()).await
 }
 
-/// READ STATUS ENHANCED where `enhanced`: of the row's LUN and plane.
+/// READ STATUS or, if `enhanced`, READ STATUS ENHANCED of the row's LUN and plane.
 pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<Status, FlashError> {
     let mut txn = lun.txn("read status");
     if enhanced {
@@ -33,12 +33,12 @@ pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<St
     Ok(Status(result.mailbox as u8))
 }
 
-/// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Other LUNs own
-/// the channel during tR: three kinds of transaction, not one.
+/// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Three kinds of
+/// transaction instead of one, so that other LUNs can use the channel during tR.
 ///
 /// # Errors
-/// When a transaction fails or the LUN never becomes ready. Uncorrectable data is in the report, not an
-/// error.
+/// When a transaction fails or the LUN never becomes ready. Uncorrectable data are not an error: the report
+/// says so.
 pub async fn read_page(
     lun: &Lun,
     row: RowAddr,
@@ -76,13 +76,13 @@ pub async fn read_transfer(
     Ok(result.frame)
 }
 
-/// [`read_transfer`] with the READ of `next` right behind it, in one transaction: were the channel another's
-/// in between, this LUN's array would idle for as long as that one's page takes. Gives the report and since
-/// when the array works; [`read_begun`] waits for it.
+/// [`read_transfer`] with the READ of `next` right behind it, in one transaction: if another LUN got the
+/// channel in between, this LUN's array would idle while that LUN's page is transferred. Returns the report
+/// and when the array began; [`read_begun`] waits for it.
 ///
 /// # Errors
-/// As [`read_page`]. Whether it was for the sake of `row` or of `next` the fault doesn't say; in either case
-/// the array is idle and the page register holds `row` still.
+/// As [`read_page`]. The fault doesn't say whether `row` or `next` caused it; in either case the array is
+/// idle and the page register still holds `row`.
 pub async fn read_transfer_and_trigger(
     lun: &Lun,
     row: RowAddr,
@@ -133,7 +133,7 @@ pub async fn read_raw(
     read_bytes(lun, row, column, length, into, offset).await
 }
 
-/// Raw bytes of what the page register holds, as [`read_raw`] does it, but without reading the array again.
+/// As [`read_raw`], but takes the page register's content without reading the array again.
 ///
 /// # Errors
 /// As [`read_raw`].

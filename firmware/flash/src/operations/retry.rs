@@ -6,8 +6,9 @@ use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
 use aster_units::{BufferId, RowAddr, SectorRange};
 
-/// Chooses a row of the package's level table for the reads that follow; row 0 is a fresh part's. A feature
-/// is the target's: all LUNs behind the chip enable must be idle and read at this level.
+/// Chooses a row of the package's level table for the reads that follow; row 0 is a fresh part's. Features
+/// belong to the target: all LUNs behind the chip enable must be idle, and all of them then read at this
+/// level.
 ///
 /// # Errors
 /// As [`super::set_features`]; also when the package has no table or no such row.
@@ -18,8 +19,8 @@ pub async fn set_read_level(lun: &Lun, level: u8) -> Result<(), FlashError> {
     Ok(())
 }
 
-/// READ PAGE that goes through the level table until all sectors are correct, then sets the level back. Gives
-/// the last report and the level it was read at.
+/// READ PAGE at one level of the table after the other until all sectors are correct; then resets the level.
+/// Returns the last report and its level.
 ///
 /// # Errors
 /// As [`super::read_page`] and [`set_read_level`].
@@ -37,7 +38,7 @@ pub async fn read_with_retry(
         set_read_level(lun, level).await?;
         let read = read_page(lun, row, sectors, into).await;
         if read.is_err() {
-            // Whatever became of it, nobody else shall read at this level.
+            // Reset the level even after an error, so that no other read uses it.
             set_read_level(lun, 0).await?;
         }
         report = read?;

@@ -1,5 +1,5 @@
 //! Cells used as SLC: the operations with the package's prefix in front (Algorithm 3). A block's mode is that
-//! of its first page until it is erased; it then has one page a word line.
+//! of its first page until it is erased; it then has one page per word line.
 
 use super::{load, read_address, read_transfer};
 use crate::Lun;

@@ -1,5 +1,6 @@
-//! Suspending programs and erases for the sake of reads (B31). The commands are the vendor's; each is
-//! followed by the three row cycles of what it suspends. CSP of the status tells that something is suspended.
+//! Suspending programs and erases to let reads through (B31). The commands are vendor specific; each is
+//! followed by the three row cycles of the operation that it suspends. CSP in the status means that an
+//! operation is suspended.
 
 use super::{load, read_page, transaction};
 use crate::Lun;
@@ -16,13 +17,13 @@ fn commands(lun: &Lun) -> Result<Suspend, FlashError> {
 /// What a suspend command found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspended {
-    /// CSP is set when there is something to resume; it is clear when the operation had ended by itself.
+    /// CSP is set when there is something to resume; it is clear when the operation had already ended.
     pub status: Status,
     /// How long the array had worked on it, unless it had ended.
     pub worked: Duration,
 }
 
-/// Starts a BLOCK ERASE and lets it run. Gives since when the array works.
+/// Starts a BLOCK ERASE and returns when the array began, without waiting for its end.
 ///
 /// # Errors
 /// When the transaction fails.
@@ -32,7 +33,7 @@ pub async fn start_erase(lun: &Lun, row: RowAddr) -> Result<Instant, FlashError>
     Ok(lun.issue(txn).finished().await.map_err(transaction)?.over)
 }
 
-/// Starts a PROGRAM PAGE and lets it run. Gives since when the array works.
+/// Starts a PROGRAM PAGE and returns when the array began, without waiting for its end.
 ///
 /// # Errors
 /// When the transaction fails.
@@ -42,8 +43,8 @@ pub async fn start_program(lun: &Lun, row: RowAddr, from: BufferId) -> Result<In
     Ok(lun.issue(txn).finished().await.map_err(transaction)?.over)
 }
 
-/// ERASE SUSPEND: stops the erase of the block of `row`, at which the array has worked since `since`, and
-/// waits until the LUN takes other commands.
+/// ERASE SUSPEND: stops the erase of the block of `row`, which began at `since`, and waits until the LUN
+/// takes other commands.
 ///
 /// # Errors
 /// When a transaction fails, the LUN never becomes ready, or the package lacks the command.
@@ -59,7 +60,7 @@ pub async fn suspend_program(lun: &Lun, row: RowAddr, since: Instant) -> Result<
     suspend(lun, "suspend program", commands(lun)?.program, row, since).await
 }
 
-/// ERASE RESUME: goes on with the erase, at which the array has `worked` already, and waits for its end.
+/// ERASE RESUME: continues the erase, on which the array has `worked` already, and waits for its end.
 ///
 /// # Errors
 /// As [`suspend_erase`]; when nothing is suspended the transaction fails.
@@ -90,7 +91,7 @@ async fn suspend(
     Ok(Suspended { status, worked: over.since(since) })
 }
 
-/// Polls when what is left of the operation's `whole` typical time has passed.
+/// Starts polling when the rest of the operation's `whole` typical time has passed.
 async fn resume(
     lun: &Lun,
     name: &'static str,
@@ -105,7 +106,7 @@ async fn resume(
 }
 
 /// BLOCK ERASE with a READ of another block in its middle: the erase starts, is suspended after `progress`,
-/// and goes on when the page is in its buffer.
+/// and is resumed when the page is in its buffer.
 ///
 /// # Errors
 /// As [`suspend_erase`] and [`super::read_page`].

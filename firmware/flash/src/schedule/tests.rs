@@ -12,7 +12,7 @@ impl Handler for Nobody {
 
 const SLOTS: usize = 4;
 
-/// A port on which nothing is executed: what the engine would take is asked for.
+/// A port without an engine: the test asks it which transaction the engine would take.
 fn port(policy: TransactionPolicy) -> (Exec, Rc<ChannelPort>) {
     let exec = Exec::new();
     let port = ChannelPort::new(&exec, ChannelId(0), SLOTS, SLOTS);

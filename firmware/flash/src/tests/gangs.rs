@@ -1,10 +1,10 @@
-//! Several chip enables at once, also when one of them fails.
+//! Operations on several chip enables at once, also when one of them fails.
 
 use super::variants::{FAST, TWO_PLANES, make, rich};
 use super::*;
 use aster_wire::onfi::command;
 
-/// Two chips whose arrays differ by `deviation` from typical at most, page by page.
+/// Two chips whose array times differ from typical by at most `deviation`, page by page.
 fn uneven(content: Content, deviation: Duration) -> Bench {
     let bench = Bench::with(TWO_PLANES, content, Placement::Spare, FAST, |nand, flash| {
         make(nand, flash);
@@ -96,7 +96,7 @@ fn a_gang_whose_transfer_fails_waits_for_the_others() {
     assert_eq!((fault.name, fault.error), ("read transfer", TxnError::Protocol(ProtocolError::NoBytes)));
 }
 
-/// The second chip reads ahead and refuses 30h, which the first one has taken by then.
+/// The second chip is reading ahead and refuses 30h, after the first one has accepted it.
 #[test]
 fn a_gang_whose_command_one_chip_refuses_waits_for_those_that_took_it() {
     let bench = rich();

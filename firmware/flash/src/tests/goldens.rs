@@ -7,7 +7,7 @@ use Seen::*;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::Target;
 
-/// Sixteen pages a block: block 2 page 0 is row 000020h.
+/// Sixteen pages per block: block 2 page 0 is row 000020h.
 const WHOLE: usize = 16_384 + 64 * 21 + 4 + 16 + 21;
 
 fn cmd_addr(first: u8, address: &[u8]) -> Vec<Seen> {
@@ -46,7 +46,7 @@ fn program(first: u8, row: u8, confirm: u8) -> Vec<Seen> {
     on_chip([cmd_addr(first, &[0, 0, row, 0, 0]), vec![In(WHOLE), Cmd(confirm)]].concat())
 }
 
-/// Drops polls that found the LUN busy: how many there are is a matter of timing.
+/// Drops polls that found the LUN busy: their number depends on timing.
 fn without_repeats(seen: &[Seen]) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
     for one in seen {
@@ -70,7 +70,7 @@ fn check(bench: &Bench, operation: impl AsyncFnOnce() + 'static, want: Vec<Vec<S
     compare(&without_repeats(&seen.borrow()), &want.concat());
 }
 
-/// As [`check`], of operations whose arrays take their typical time: no poll may find them busy.
+/// As [`check`], for operations whose arrays take their typical time: no poll may find them busy.
 fn check_with_polls(bench: &Bench, operation: impl AsyncFnOnce() + 'static, want: Vec<Vec<Seen>>) {
     let seen = bench.watch();
     bench.run(operation);
@@ -342,8 +342,8 @@ fn addresses(seen: &[Seen]) -> Vec<(u8, Vec<u8>)> {
 }
 
 /// Column low byte first, then row low byte first (ONFI 5.1 §3.1): C1 C2 R1 R2 R3 behind 00h, 06h, 80h, 81h
-/// and 85h, R1 R2 R3 behind 60h, 78h, FAh and the vendor's suspends, C1 C2 behind 05h. Rows with one non-zero
-/// byte can't tell.
+/// and 85h, R1 R2 R3 behind 60h, 78h, FAh and the vendor's suspends, C1 C2 behind 05h. Rows with only one
+/// non-zero byte wouldn't show the order.
 #[test]
 fn every_address_cycle_of_every_operation_is_in_its_place() {
     let bench = Bench::with(WIDE, Content::Fingerprint, Placement::Spare, FAST, super::variants::make);
@@ -401,7 +401,7 @@ fn every_address_cycle_of_every_operation_is_in_its_place() {
     assert!(commands.iter().eq(&all), "{commands:02X?}");
 }
 
-/// After power-on each LUN that can is calibrated, in the data interface that it will work in (ONFI 5.1
+/// After power-on each LUN with the command is calibrated, in the data interface that it will use (ONFI 5.1
 /// §5.26).
 #[test]
 fn bring_up_ends_with_a_long_calibration_of_every_lun_that_has_one() {

@@ -1,10 +1,10 @@
-//! When operations ask for a LUN's status: from the time on at which its array is done, not before.
+//! Operations poll a LUN's status from the time on at which its array should be done, not before.
 
 use super::variants::{FAST, TWO_PLANES, make, target};
 use super::*;
 use aster_ports::flash::Target;
 
-/// A package whose tPROG and tBERS are `longer` than software takes for typical, or `shorter`.
+/// A package whose tPROG and tBERS are `longer` or `shorter` than the typical times that software assumes.
 fn off_by(longer: Duration, shorter: Duration) -> Bench {
     let bench = Bench::with(TWO_PLANES, Content::Fingerprint, Placement::Spare, FAST, |nand, flash| {
         make(nand, flash);
@@ -16,7 +16,7 @@ fn off_by(longer: Duration, shorter: Duration) -> Bench {
     bench
 }
 
-/// Runs the operation and gives how many times it asked for the status, and how long it took.
+/// Runs the operation; returns how often it polled the status, and how long it took.
 fn polls(bench: &Bench, operation: impl AsyncFnOnce() + 'static) -> (usize, Duration) {
     let (seen, start) = (bench.watch(), bench.exec.now());
     bench.run(operation);
@@ -39,11 +39,11 @@ fn cached(bench: &Bench) -> (usize, Duration) {
 fn a_cached_program_asks_once_a_page_when_arrays_take_their_typical_time() {
     let (polls, took) = cached(&off_by(NONE, NONE));
     assert_eq!(polls, usize::from(PAGES));
-    // One transfer of about 92 µs that nothing hides, and 3 µs a page.
+    // One transfer of about 92 µs that nothing hides, and 3 µs per page.
     assert!(took < ARRAY + Duration::from_micros(95 + 8 * 5), "{took}");
 }
 
-/// Were the expected time not set right by what polls find, 20 µs a page would add up.
+/// If polls didn't correct the expected time, 20 µs per page would add up.
 #[test]
 fn a_cached_program_of_a_slower_array_asks_for_what_each_page_takes_longer() {
     let (polls, took) = cached(&off_by(Duration::from_micros(20), NONE));
@@ -96,7 +96,7 @@ fn a_resumed_program_asks_when_what_was_left_of_it_is_done() {
     }
 }
 
-/// A suspend that comes when the erase has ended by itself leaves nothing to resume.
+/// A suspend that comes after the erase has ended leaves nothing to resume.
 #[test]
 fn an_erase_that_ended_before_its_suspend_is_not_resumed() {
     let bench = off_by(NONE, NONE);

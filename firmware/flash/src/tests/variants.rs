@@ -1,4 +1,5 @@
-//! Operations on packages with every command, checked by what the cells hold, and each error by its type.
+//! Operations on packages with every command: results are checked by the cells' content, errors by their
+//! type.
 
 use super::*;
 use aster_nand::Variant;
@@ -382,7 +383,7 @@ fn copyback_keeps_errors_and_its_form_with_data_change_corrects_them() {
 fn a_retry_finds_the_level_that_an_aged_page_needs() {
     let bench = Bench::with(TWO_PLANES, Content::Full, Placement::Spare, FAST, |nand, flash| {
         make(nand, flash);
-        // 1.6 errors a chunk of 277 bytes at the best level, cosh(40/12) = 14 times as many 40 mV away.
+        // 1.6 errors per chunk of 277 bytes at the best level, cosh(40/12) = 14 times as many 40 mV away.
         nand.errors =
             ErrorModel { fresh: 7e-4, retention_shift_mv: 11.6, level_width_mv: 12.0, ..ErrorModel::NONE };
     });
@@ -503,7 +504,7 @@ fn a_length_over_the_page_names_transaction_and_time_and_the_channel_stays_usabl
         let FlashError::Transaction(fault) = error else { panic!("{error}") };
         assert_eq!((fault.name, fault.error), ("read raw", TxnError::Length { bytes: over }));
         assert!(fault.at > Instant::ZERO);
-        // The burst fits a page, but not behind this column.
+        // The burst fits a page, but not from this column on.
         let error = read_raw(&lun, row, Column(16_384), 1_666, BufferId(0), 0).await.unwrap_err();
         let FlashError::Transaction(fault) = error else { panic!("{error}") };
         let past = ProtocolError::Length { available: 1_664, requested: 1_666 };

@@ -26,13 +26,13 @@ use core::cell::{Cell, RefCell};
 pub struct LoopPorts {
     /// The host interface controller.
     pub host: Rc<CommandPort>,
-    /// The FTL's side of I5: of the same bounds.
+    /// The FTL's side of I5, with the same bounds.
     pub ftl: Rc<CommandPort>,
     /// The FTL's flash requests.
     pub requests: Rc<FlashPort>,
     /// The channel controllers.
     pub controllers: Rc<FlashPort>,
-    /// What the core reaches registers and memory over.
+    /// The buses over which the core reaches registers and memory.
     pub buses: CoreBuses,
 }
 
@@ -42,25 +42,25 @@ const WORD_BYTES: u64 = 4;
 /// What an operation set is for.
 #[derive(Clone, Copy)]
 pub(super) enum Payload {
-    /// With the transfer that follows a read as the last of its set.
+    /// A flash request, with the transfer that follows a read as the last operation of its set.
     Flash(Tag, FlashRequest, Option<(DmaTag, DmaRequest)>),
     Packed(Packed),
     Dma(DmaTag, DmaRequest),
 }
 
-/// A command in the firmware's hands.
+/// A command that the firmware has taken.
 #[derive(Clone, Copy)]
 pub(super) struct TakenCommand {
-    /// The last unit of its data completes it by itself (P13).
+    /// The controller completes it with the last unit of its data (P13).
     pub(super) automatic: bool,
-    /// When it had been read out of the controller, less the time that it waited there for a pass that takes
-    /// it.
+    /// When the firmware had read it from the controller, minus the time that it waited there for a pass that
+    /// takes it.
     pub(super) since: Instant,
-    /// When the status checker last saw that data of it had been moved.
+    /// When the status checker last saw that some of its data had been moved.
     pub(super) moved: Option<Instant>,
 }
 
-/// A host DMA operation in the controller's hands.
+/// A host DMA operation that the controller carries out.
 pub(super) struct DmaInFlight {
     pub(super) operation: Operation,
     pub(super) issued: Instant,
@@ -70,8 +70,8 @@ pub(super) struct DmaInFlight {
     pub(super) done: Option<Instant>,
 }
 
-/// Rings when there is something new to see: what a core that looks again and again needs no bell for, and a
-/// simulation does.
+/// Wakes the loop when there is something new to see. A real core polls and needs no wake-up; the simulation
+/// does, to skip idle passes.
 pub(super) struct Bell {
     exec: Exec,
     cell: WaitCell,
@@ -97,23 +97,23 @@ pub struct BigLoop {
     pub(super) states: StateManager,
     pub(super) priorities: PriorityManager,
     pub(super) payloads: Vec<Option<Payload>>,
-    // Transfers whose flash requests haven't been collected yet, by those.
+    // Transfers whose flash requests haven't been collected yet, indexed by flash request.
     pub(super) following: Vec<Option<(DmaTag, DmaRequest)>>,
     pub(super) dma: VecDeque<DmaInFlight>,
-    // Memory of DMA operations that are over.
+    // Memory of completed DMA operations, for reuse.
     pub(super) dma_spare: Vec<Vec<DmaTag>>,
     // The commands, by slot.
     pub(super) taken: Vec<TakenCommand>,
     // The ways of each channel.
     pub(super) channels: Vec<Vec<LunIndex>>,
-    // Ways of each channel that work.
+    // Busy ways of each channel.
     pub(super) working: Vec<u32>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) stats: Rc<RefCell<LoopStats>>,
-    // Of the pass that is on.
+    // Time of the current pass, by part.
     parts: [Duration; PARTS],
     since: Instant,
-    // The earliest instant at which the bell is rung for a way that is given up.
+    // The earliest instant at which the bell rings because a way must be given up.
     pub(super) alarm: Instant,
     pub(super) bell: Rc<Bell>,
     pub(super) bell_id: aster_exec::HandlerId,
@@ -180,7 +180,7 @@ impl BigLoop {
         Rc::clone(&self.stats)
     }
 
-    /// Units of host DMA that a transfer takes at most.
+    /// The most units of host DMA that a transfer takes.
     pub(super) fn units_of(request: &DmaRequest) -> u32 {
         let first = request.offset / DMA_UNIT_BYTES;
         let last = (request.offset + request.length - 1) / DMA_UNIT_BYTES;
@@ -209,7 +209,7 @@ impl BigLoop {
                 moved |= self.check_status();
                 self.account(Part::Status);
             }
-            // What has been woken of the FTL runs before the loop goes on.
+            // Woken tasks of the FTL run before the loop continues.
             self.core.yield_now().await;
             self.account(Part::Ftl);
             moved |= self.answer_commands().await;
@@ -244,14 +244,13 @@ impl BigLoop {
     pub(super) fn spend(&self, function: Function, cycles: u64) {
         self.work(function, |core| core.charge(cycles));
     }
-    /// Registers that are read or written stall the core until each word has crossed the buses and its answer
-    /// has come back: the board's are mapped strongly ordered, so that a write waits for its answer as a read
-    /// does.
+    /// A register access stalls the core until each word has crossed the buses and its response is back. The
+    /// board maps registers strongly ordered, so a write waits for its response like a read.
     #[inline]
     pub(super) fn access(&self, function: Function, bus: &Bandwidth, words: u64) {
         self.cross(function, bus, words, self.config.register_access);
     }
-    /// Words that controllers read or write in memory, so that the caches may not hold them: completion
+    /// Accesses to words that controllers read or write in memory and that are therefore uncached: completion
     /// flags, reports, error counts.
     #[inline]
     pub(super) fn memory(&self, function: Function, words: u64) {
@@ -261,8 +260,8 @@ impl BigLoop {
         if each.is_zero() {
             return;
         }
-        // Taken from now on, although the core may be ahead of the clock: what others send in between must
-        // not wait for it.
+        // The bus is taken from now on, although the core may be ahead of the clock: transfers that others
+        // send in between must not wait for it.
         let waits = bus.between(self.core.exec().now(), words * WORD_BYTES);
         self.work(function, |core| core.stall(waits + each * words));
     }
@@ -275,9 +274,9 @@ impl BigLoop {
         change(&mut self.stats.borrow_mut());
     }
 
-    /// The pass found nothing to do, and so would all others until something happens: they are accounted as
-    /// if they had been run (design §2). The pass that finds it begins where theirs would have. Events tell
-    /// of them no more than of a core that waits.
+    /// The pass found nothing to do, and neither would further ones until something happens. They are counted
+    /// as if they had been run (design §2), and the next real pass begins when such a pass would have begun.
+    /// Events show this time as waiting.
     async fn wait(&mut self, began: Instant) {
         let ended = self.core.now();
         self.set_alarm();

@@ -1,4 +1,5 @@
-//! The dependency checker (Fig 8): what of an operation set may go to the reservation station (C32, C33).
+//! The dependency checker (Fig 8): it decides which operations of a set may go to the reservation station
+//! (C32, C33).
 
 use super::operation::{Operation, OperationKind, SetId};
 use alloc::collections::VecDeque;
@@ -6,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{BufferId, LunIndex};
 
-/// Operations of a set at most: read-trigger, read-transfer, TxDMA (Fig 10).
+/// The most operations in a set: read-trigger, read-transfer, TxDMA (Fig 10).
 pub const SET_MAX: usize = 3;
 
 #[derive(Clone, Copy)]
@@ -19,18 +20,18 @@ struct Set {
     buffer: BufferId,
 }
 
-/// Keeps the operations of each set in their order. An operation leaves it only when those of its set before
-/// it have been completed, but for a read-transfer, which goes with its read-trigger: both take the same
-/// queue, which keeps their order.
+/// Keeps the operations of each set in order. An operation leaves only when all earlier ones of its set have
+/// been completed. A read-transfer is the exception: it leaves with its read-trigger, since both go into the
+/// same queue, which keeps their order.
 pub struct DependencyChecker {
     sets: Vec<Option<Set>>,
     free: Vec<u16>,
-    // Sets whose next operation may be delivered, in the order in which they came to be so.
+    // Sets whose next operation may be delivered, in the order in which they became deliverable.
     deliverable: VecDeque<SetId>,
 }
 
 impl DependencyChecker {
-    /// Room for `sets` sets, all memory taken now.
+    /// Room for `sets` sets; allocates all memory now.
     pub fn new(sets: u16) -> Self {
         DependencyChecker {
             sets: vec![None; usize::from(sets)],
@@ -44,7 +45,7 @@ impl DependencyChecker {
         self.free.is_empty()
     }
 
-    /// Takes a set of one to [`SET_MAX`] operations, first one first. There must be room.
+    /// Takes a set of one to [`SET_MAX`] operations, in their order. There must be room.
     pub fn deposit(&mut self, kinds: &[OperationKind], lun: LunIndex, buffer: BufferId) -> SetId {
         assert!((1..=SET_MAX).contains(&kinds.len()), "a set of {} operations", kinds.len());
         let slot = self.free.pop().expect("whoever deposits has looked whether there is room");
@@ -56,7 +57,7 @@ impl DependencyChecker {
         SetId(slot)
     }
 
-    /// Delivers the next operation that may go, with the read-transfer that follows a read-trigger (C33).
+    /// Delivers the next deliverable operation, with the read-transfer that follows a read-trigger (C33).
     pub fn deliver(&mut self) -> Option<(Operation, Option<Operation>)> {
         let id = self.deliverable.pop_front()?;
         let first = self.take(id);
@@ -79,7 +80,8 @@ impl DependencyChecker {
         Operation { kind, lun, buffer, set: id, step, again: false }
     }
 
-    /// `operation` has been completed: the next one of its set may go. True when it was the set's last.
+    /// `operation` has been completed, so the next one of its set becomes deliverable. Returns true when it
+    /// was the set's last.
     pub fn completed(&mut self, operation: &Operation) -> bool {
         let id = operation.set;
         let set = self.set(id);
@@ -98,8 +100,8 @@ impl DependencyChecker {
         }
         false
     }
-    /// What is left of the set will never be done. None of it may be deliverable: the failed operation was
-    /// delivered last, or with the one that its caller takes back.
+    /// Drops the rest of the set. None of it may be deliverable: the failed operation was the last one
+    /// delivered, or was delivered together with one that the caller takes back.
     pub fn abandon(&mut self, id: SetId) {
         self.set(id);
         self.remove(id);

@@ -1,5 +1,5 @@
-//! What passes between host interface controller, FTL and dependency checker: commands in, operations out,
-//! answers back.
+//! The exchange between host interface controller, FTL and dependency checker: commands in, operations out,
+//! completions back.
 
 use super::big_loop::{BigLoop, Payload, TakenCommand};
 use super::operation::{OperationKind, SetId};
@@ -11,12 +11,12 @@ use aster_units::BufferId;
 
 /// Words of a command that the NVMe manager copies out of the controller's memory (P12: 64 bytes a slot).
 const COMMAND_WORDS: u64 = 16;
-/// Words of an answer at the completion FIFO (P13).
+/// Words of a completion at the completion FIFO (P13).
 const COMPLETION_WORDS: u64 = 3;
 
 /// The operations of a flash request, and of the transfer that follows it, in the order of Fig 10. `None` for
-/// what the scheduler doesn't carry out: several targets at once, what it does of its own accord, and a
-/// transfer behind anything but a read.
+/// requests that the scheduler doesn't accept: several targets at once, operations that it issues only by
+/// itself, and a transfer after anything but a read.
 fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [OperationKind]> {
     if request.targets().len() != 1 || transfer && request.phase != Phase::Read {
         return None;
@@ -35,7 +35,7 @@ fn operations(request: &FlashRequest, transfer: bool) -> Option<&'static [Operat
 }
 
 impl BigLoop {
-    /// GetHostCommand(): one command a pass, if one waits.
+    /// GetHostCommand(): one command per pass, if one waits.
     pub(super) fn take_command(&mut self) -> bool {
         self.access(Function::NvmeManager, &self.ports.buses.host, 1);
         let Some(command) = self.ports.host.try_next_command() else { return false };
@@ -58,7 +58,7 @@ impl BigLoop {
         true
     }
 
-    /// Answers the commands that the FTL has done.
+    /// Completes the commands that the FTL has finished.
     pub(super) async fn answer_commands(&mut self) -> bool {
         let mut any = false;
         while let Some(completion) = self.ports.ftl.next_completion() {
@@ -78,12 +78,13 @@ impl BigLoop {
         any
     }
 
-    /// The dependency checker takes what the FTL has generated, and hands on what may go.
+    /// The dependency checker takes the operations that the FTL has generated, and delivers those that may
+    /// go.
     pub(super) fn take_operations(&mut self) -> bool {
         self.ports.ftl.acknowledge();
         let mut any = false;
-        // The FTL hands over a transfer and the flash request that it follows in one go: so the one is here
-        // before the other is collected.
+        // The FTL submits a transfer together with the flash request that it follows, so the transfer is here
+        // before the request is collected.
         while !self.checker.is_full()
             && let Some((tag, request)) = self.ports.ftl.next_dma()
         {
@@ -135,7 +136,7 @@ impl BigLoop {
         let set = self.checker.deposit(kinds, lun, buffer);
         self.payloads[set.index()] = Some(payload);
     }
-    /// A transfer is never begun: what it was to follow has not ended well.
+    /// Drops a transfer that was never begun because the flash request before it failed.
     pub(super) fn abandon_transfer(&self, follower: Option<(DmaTag, DmaRequest)>) {
         if let Some((tag, _)) = follower {
             self.ports.ftl.dma_done(tag, Err(DmaError::Abandoned));
@@ -175,7 +176,7 @@ impl BigLoop {
             Payload::Dma(..) => unreachable!("a way's queue holds flash operations"),
         }
     }
-    /// The transfer of a set: all of it, or what follows its read.
+    /// The transfer of a set: the whole set, or the part that follows its read.
     pub(super) fn transfer(&self, set: SetId) -> (DmaTag, DmaRequest) {
         self.follower(set).expect("the host DMA queue holds host DMA")
     }

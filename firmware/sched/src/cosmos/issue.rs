@@ -38,9 +38,10 @@ impl BigLoop {
         }
         any
     }
-    /// What asking a channel's controller costs whether it takes another control word (P14), before the first
-    /// of a pass and after each; it always does, with fewer ways than entries. The registers of the
-    /// controllers are the status checker's to read, whoever wants to know (3.3.3).
+    /// Charges the cost of asking a channel's controller whether it takes another control word (P14), before
+    /// the first word of a pass and after each. The answer is always yes, since the controller has more
+    /// entries than ways. The cost counts as the status checker's, which does all reads of the controllers'
+    /// registers (3.3.3).
     fn look_for_room(&mut self) {
         self.access(Function::StatusChecker, &self.ports.buses.channels, 1);
         self.account(Part::Status);
@@ -60,9 +61,9 @@ impl BigLoop {
         }
         any
     }
-    /// A transfer is as many DMA operations as it has units of 4 KiB (C10). Each leaves as soon as its
-    /// registers have been written, after a look at how far the engine's queue is (P13); with the first of
-    /// them the operation has been issued.
+    /// A transfer takes one DMA operation per unit of 4 KiB (C10). Each is sent as soon as its registers have
+    /// been written, after a read of the engine's queue position (P13). The operation counts as issued with
+    /// the first of them.
     async fn send_units(&mut self, head: Operation, request: &DmaRequest) {
         let mut units = self.dma_spare.pop().unwrap_or_default();
         let (mut done, mut issued) = (0, None);
@@ -96,7 +97,7 @@ impl BigLoop {
         });
     }
 
-    /// The heads of idle ways, and the ways whose status is to be checked.
+    /// The heads of idle ways, and the ways that need a status-check.
     fn find_candidates(&mut self, channel: usize) {
         self.candidates.clear();
         for (way, &lun) in self.channels[channel].iter().enumerate() {
@@ -111,7 +112,7 @@ impl BigLoop {
         }
     }
 
-    /// Whether the array of one of a channel's ways works, so that a status-check may fall due.
+    /// Whether the array of one of a channel's ways is busy, so that a status-check may become due.
     fn has_array_at_work(&self, channel: usize) -> bool {
         let at_work = |lun: &LunIndex| matches!(self.states.of(*lun), WayState::Busy(WayStage::Array(_)));
         self.config.polled && self.channels[channel].iter().any(at_work)
@@ -121,8 +122,8 @@ impl BigLoop {
         let head = *self.station.head(lun).expect("a candidate is a way's head, or asks about one");
         let request = self.request(head.set);
         let words = kind.register_words(request.targets().len() as u64);
-        // A status-check is sent by the status checker (3.3.3); what is done again is so because a read could
-        // not be corrected.
+        // The status checker sends status-checks (3.3.3). Operations are repeated because a read could not be
+        // corrected.
         let (function, part) = match kind {
             OperationKind::StatusCheck => (Function::StatusChecker, Part::Status),
             _ if head.again => (Function::ReadRetry, Part::Issue),
@@ -130,7 +131,7 @@ impl BigLoop {
         };
         self.spend(function, self.config.costs.issue);
         if matches!(kind, OperationKind::ReadTransfer | OperationKind::StatusCheck) {
-            // The flag that will tell of its end is cleared.
+            // Clears the flag that will signal its end.
             self.memory(function, 1);
         }
         self.access(function, &self.ports.buses.channels, words);

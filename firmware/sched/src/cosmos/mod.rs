@@ -1,10 +1,10 @@
 //! Cosmos+'s firmware as one big loop on one core (Algorithm 1, C44), and its low-level scheduler (Fig 11).
 //!
 //! [`BigLoop`] stands between the host interface controller and the FTL (I5 on either side) and between the
-//! FTL and the channel controllers (I3 on either side). Nothing reaches the FTL but through it: a command,
-//! because the loop has taken it from the host command queue; an operation's end, because the status checker
-//! has seen it. So the FTL's coroutines run in the loop's pass, and never because hardware has woken them
-//! (docs/adr/0006). To a drive it is one of its flash schedulers, [`Cosmos`].
+//! FTL and the channel controllers (I3 on either side). Everything reaches the FTL through it: a command
+//! after the loop has taken it from the host command queue, an operation's end after the status checker has
+//! seen it. So the FTL's coroutines run within a pass of the loop, and hardware never wakes them
+//! (docs/adr/0006). To a drive the loop is one of its flash schedulers, [`Cosmos`].
 //!
 //! | module | Figs 8, 11 | |
 //! |---|---|---|
@@ -42,17 +42,17 @@ use aster_wire::onfi::command_set::ReadRetry;
 
 /// Bytes of a host DMA unit (C10).
 pub const DMA_UNIT_BYTES: u32 = 4096;
-/// Times that a read which can't be corrected is repeated, in Cosmos+'s firmware (P2).
+/// How often Cosmos+'s firmware repeats a read that can't be corrected (P2).
 pub const RETRY_LIMIT: u8 = 5;
 
-/// What steps of the loop cost, in cycles of its core; what the FTL does is charged by the FTL.
+/// Cost of the loop's steps, in cycles of its core. The FTL charges its own work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LoopCosts {
-    /// A pass, whatever it finds.
+    /// Each pass.
     pub pass: u64,
-    /// Status checker: looking at a way that works or a host DMA in flight.
+    /// Status checker: checking a busy way or a host DMA in flight.
     pub status: u64,
-    /// Priority manager: looking at a head that could be issued.
+    /// Priority manager: comparing a head that could be issued.
     pub compare: u64,
     /// Issuer: building an operation's control word, or a unit of host DMA.
     pub issue: u64,
@@ -63,28 +63,28 @@ pub struct LoopCosts {
 /// How the loop is built.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LoopConfig {
-    /// The array; one LUN a way.
+    /// The array; one LUN per way.
     pub geometry: Geometry,
     /// A control word ends when the array has begun: then ready/busy bits and status-checks tell the rest
     /// (C38). A controller that polls by itself ends with the array's result, and nothing is left to check.
     pub polled: bool,
     /// Times that a read which can't be corrected is repeated.
     pub read_retries: u8,
-    /// The package's table of read levels: repetition after repetition goes down its rows, and begins again.
+    /// The package's table of read levels: repetitions go down its rows, and then start again from the top.
     pub read_levels: Option<ReadRetry>,
-    /// The host interface completes reads and writes by itself (P13): answering them costs the core no
-    /// registers.
+    /// The host interface completes reads and writes without the firmware (P13): completing them costs the
+    /// core no register accesses.
     pub auto_completion: bool,
     /// The writes of a TLC word line are packed into one operation (C83).
     pub one_shot: bool,
     /// What steps cost.
     pub costs: LoopCosts,
-    /// From core to a controller's register and back: what the buses between take, if nobody else is on them
-    /// (C55, C79).
+    /// From core to a controller's register and back: the time of the buses between, without contention (C55,
+    /// C79).
     pub register_access: Duration,
-    /// A word of memory that the caches leave out, likewise.
+    /// The same for a word of uncached memory.
     pub memory_access: Duration,
-    /// A busy array is given up after so long: read, write, erase.
+    /// How long the loop waits for a busy array: read, write, erase.
     pub give_up: [Duration; 3],
 }
 

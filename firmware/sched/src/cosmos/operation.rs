@@ -1,4 +1,4 @@
-//! Operations, as the low-level scheduler knows them (Table 2).
+//! The operations of the low-level scheduler (Table 2).
 
 use aster_units::{BufferId, LunIndex};
 
@@ -9,7 +9,7 @@ pub enum OperationKind {
     RxDma,
     /// Data buffer to host memory.
     TxDma,
-    /// The exact result of what a way has done.
+    /// Reads the exact result of a way's operation.
     StatusCheck,
     /// Array to page register.
     ReadTrigger,
@@ -19,7 +19,7 @@ pub enum OperationKind {
     Write,
     /// Page register to data buffer.
     ReadTransfer,
-    /// SET FEATURES of the level that the way's next reads are made at: what read retry does first (C39, P2).
+    /// SET FEATURES of the level of the way's next reads: the first step of read retry (C39, P2).
     SetLevel,
 }
 
@@ -36,7 +36,7 @@ impl OperationKind {
         OperationKind::SetLevel,
     ];
 
-    /// Table 2's priority: lower goes first, equals take turns (C41). What sets a feature goes with the
+    /// Table 2's priority: lower goes first, equals take turns (C41). Setting a feature has the priority of
     /// writes (P2).
     pub const fn priority(self) -> u8 {
         match self {
@@ -48,19 +48,19 @@ impl OperationKind {
             OperationKind::ReadTransfer => 5,
         }
     }
-    /// True for what the host interface controller carries out.
+    /// True for operations of the host interface controller.
     pub const fn is_host_dma(self) -> bool {
         matches!(self, OperationKind::RxDma | OperationKind::TxDma)
     }
-    /// True for what keeps an array busy after its bus cycles.
+    /// True for operations that keep an array busy after their bus cycles.
     pub const fn works_array(self) -> bool {
         matches!(self, OperationKind::ReadTrigger | OperationKind::Erase | OperationKind::Write)
     }
-    /// Words that the storage controller's or host DMA engine's driver writes to its registers for one of
-    /// them (P13, P14). A flash control word is way and command, with a row, addresses of data, spare and
-    /// error counts, and a completion flag's address as far as it has such, or a feature's value; a unit of
-    /// host DMA of the automatic kind is its address, and its command's slot with its place in that. Each of
-    /// `pages` beyond the first brings addresses of data and spare.
+    /// Words that the driver of the storage controller or of the host DMA engine writes to registers for one
+    /// operation (P13, P14). A flash control word has way and command and, depending on its kind, a row,
+    /// addresses of data, spare and error counts, the address of a completion flag, or a feature's value. An
+    /// automatic unit of host DMA has its address, and its command's slot with its place in the command. Each
+    /// of `pages` beyond the first adds addresses of data and spare.
     pub const fn register_words(self, pages: u64) -> u64 {
         let further = 2 * pages.saturating_sub(1);
         match self {
@@ -101,6 +101,6 @@ pub struct Operation {
     pub set: SetId,
     /// Its place in the set.
     pub(crate) step: u8,
-    /// It is done for a read that failed, beyond what its set says (C39).
+    /// It repeats a failed read and isn't part of its set (C39).
     pub(crate) again: bool,
 }

@@ -7,7 +7,7 @@ use aster_units::Geometry;
 /// Pages of a TLC word line.
 pub const LINE_PAGES: usize = 3;
 
-/// Requests that the FTL has been told the results of together.
+/// Requests whose results are reported to the FTL together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed {
     /// The requests that were packed, in the order of their pages.
@@ -16,14 +16,14 @@ pub struct Packed {
     pub request: FlashRequest,
 }
 
-/// A word line of which not all writes have come.
+/// A word line whose writes haven't all come yet.
 struct Line {
     first: FlashRequest,
     first_row: u32,
     pages: [Option<(Tag, Target)>; LINE_PAGES],
 }
 
-/// Holds writes back until those of their whole word line have come. Who sends them sees to it that they do
+/// Holds writes back until all writes of their word line have come. The sender must ensure that they come
 /// (G8).
 pub struct OperationPacker {
     geometry: Geometry,
@@ -35,11 +35,11 @@ impl OperationPacker {
     pub fn new(geometry: Geometry, lines: usize) -> Self {
         OperationPacker { geometry, lines: Vec::with_capacity(lines) }
     }
-    /// True for what is packed: writes of single pages.
+    /// True for requests that are packed: writes of single pages.
     pub fn takes(&self, request: &FlashRequest) -> bool {
         request.phase == Phase::Program && request.targets().len() == 1 && !request.flags.raw
     }
-    /// Takes a write. With the last of a word line gives all of them, packed.
+    /// Takes a write. With the last write of a word line it returns all of them, packed.
     pub fn pack(&mut self, tag: Tag, request: FlashRequest) -> Option<Packed> {
         let target = request.targets()[0];
         let (_, _, page) = self.geometry.split_row(target.row);

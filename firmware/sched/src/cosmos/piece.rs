@@ -41,7 +41,7 @@ impl SchedulerView for LoopView {
 
 impl FlashScheduler for Cosmos {
     fn needs(&self) -> SchedulerNeeds {
-        // A way has one operation in its controller's hands.
+        // A way has one operation at its controller at a time.
         SchedulerNeeds { requests_per_lun: 1, takes_software: false, polls: true, commands: true }
     }
     fn start(self: Box<Self>, ports: SchedulerPorts) -> Result<Rc<dyn SchedulerView>, PieceError> {

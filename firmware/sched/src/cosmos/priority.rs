@@ -10,7 +10,7 @@ use aster_units::LunIndex;
 pub struct Candidate {
     /// Its way on the channel.
     pub way: u8,
-    /// The same over the drive.
+    /// The way's number over the drive.
     pub lun: LunIndex,
     /// What it is.
     pub kind: OperationKind,
@@ -24,11 +24,11 @@ pub struct PriorityManager {
 }
 
 impl PriorityManager {
-    /// For so many channels of so many ways.
+    /// For `channels` channels with `ways` ways each.
     pub fn new(channels: u16, ways: u8) -> Self {
         PriorityManager { first: vec![0; usize::from(channels)], ways }
     }
-    /// Sorts a channel's candidates, what goes first first.
+    /// Sorts a channel's candidates; the first goes first.
     pub fn order(&mut self, channel: usize, candidates: &mut [Candidate]) {
         let (first, ways) = (self.first[channel], self.ways);
         candidates.sort_unstable_by_key(|c| (c.kind.priority(), (c.way + ways - first) % ways));

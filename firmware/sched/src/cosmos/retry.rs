@@ -1,5 +1,4 @@
-//! Read retry: a read that can't be corrected is repeated, at other levels where the package has some (C39,
-//! C40).
+//! Read retry: repeats a read that can't be corrected, at other levels if the package has any (C39, C40).
 
 use super::big_loop::BigLoop;
 use super::operation::{Operation, OperationKind};
@@ -7,7 +6,7 @@ use aster_ports::flash::{Feature, FlashStatus, Outcome};
 use aster_units::LunIndex;
 
 impl BigLoop {
-    /// The head, a read-transfer, is repeated, for the nth time, its trigger before it.
+    /// Repeats the head, a read-transfer, for the nth time, with its trigger before it.
     pub(super) fn retry(&mut self, head: Operation, times: u8) {
         self.count(|s| s.retries += 1);
         self.station.put_before(Operation { kind: OperationKind::ReadTrigger, again: true, ..head });
@@ -15,13 +14,13 @@ impl BigLoop {
             self.put_level_before(head);
         }
     }
-    /// The row of the level table that a read is made at when it is repeated for the nth time: each row once,
-    /// then all over again, since another read at the same level finds other cells wrong.
+    /// The row of the level table for the nth repetition of a read. It uses each row once and then starts
+    /// again, since another read at the same level finds other cells wrong.
     fn level_of(&self, times: u8) -> u8 {
         self.config.read_levels.map_or(0, |table| times % table.levels)
     }
-    /// The feature that a way is told next: the level that its read wants, or a fresh part's when that is
-    /// over.
+    /// The feature that is sent to a way next: the level of its repeated read, or a fresh part's level after
+    /// that read.
     pub(super) fn level_feature(&self, lun: LunIndex) -> Feature {
         let table = self.config.read_levels.expect("only a package that has levels is told one");
         Feature { address: table.feature, value: u32::from(self.wanted_level(lun)) }
@@ -32,13 +31,13 @@ impl BigLoop {
     fn put_level_before(&mut self, head: Operation) {
         self.station.put_before(Operation { kind: OperationKind::SetLevel, again: true, ..head });
     }
-    /// The head's read is over; nobody else shall read at its level.
+    /// The head's read is over: resets the level, so that no other read uses it.
     pub(super) fn set_level_back(&mut self, head: Operation, outcome: Outcome) {
         self.states.keep_end(head.lun, outcome);
         self.put_level_before(head);
     }
-    /// A way has been told its level, or refused it: then it reads at the one it has, and is told again the
-    /// next time.
+    /// A way has accepted its level or refused it. If it refused, it reads at its current level, and the next
+    /// read sends the level again.
     pub(super) fn level_set(&mut self, told: Operation, outcome: Outcome) {
         let lun = told.lun;
         if outcome.status == FlashStatus::Done {

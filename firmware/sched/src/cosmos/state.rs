@@ -1,4 +1,4 @@
-//! The state manager: what each way is at (Fig 12, C39).
+//! The state manager: the state of each way (Fig 12, C39).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,11 +10,11 @@ use aster_units::{Instant, LunIndex};
 pub enum WayStage {
     /// Its control word is in the channel controller's hands.
     Sent(Tag),
-    /// The array works; the way is given up at this instant.
+    /// The array is busy; the way is given up at this instant.
     Array(Instant),
-    /// The ready bit says that the array has ended: a status-check is due.
+    /// The ready bit is set: a status-check is due.
     CheckDue,
-    /// The status-check is in the channel controller's hands.
+    /// The channel controller has the status-check.
     Checking(Tag),
 }
 
@@ -31,10 +31,10 @@ pub enum WayState {
     Fail(Outcome),
 }
 
-/// What becomes of a head that has ended.
+/// What to do with a head that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is over: succeeded, or failed for good, which the FTL hears to update its bad blocks.
+    /// It is over: it succeeded, or it failed for good, which is reported to the FTL for its bad blocks.
     Over(Outcome),
     /// A read that could not be corrected: once more, for the nth time (C40).
     Retry(u8),
@@ -44,9 +44,9 @@ pub enum Verdict {
 struct Way {
     state: WayState,
     retries: u8,
-    // The row of the package's table of read levels that reads are made at.
+    // The row of the package's table of read levels that reads use.
     level: u8,
-    // How the head has ended, while the level is set back.
+    // How the head has ended, kept while the level is reset.
     ended: Option<Outcome>,
     issued: Instant,
 }
@@ -58,7 +58,7 @@ pub struct StateManager {
 }
 
 impl StateManager {
-    /// All ways idle. A read is repeated `retries_max` times at most.
+    /// All ways are idle. A read is repeated at most `retries_max` times.
     pub fn new(ways: u32, retries_max: u8) -> Self {
         let idle = Way { state: WayState::Idle, retries: 0, level: 0, ended: None, issued: Instant::ZERO };
         StateManager { ways: vec![idle; ways as usize], retries_max }
@@ -97,7 +97,7 @@ impl StateManager {
     pub fn level(&self, lun: LunIndex) -> u8 {
         self.ways[lun.index()].level
     }
-    /// The way's package has been told to read at this level.
+    /// The way's package has accepted this read level.
     pub fn set_level(&mut self, lun: LunIndex, level: u8) {
         self.ways[lun.index()].level = level;
     }
@@ -109,7 +109,7 @@ impl StateManager {
     pub fn has_end(&self, lun: LunIndex) -> bool {
         self.ways[lun.index()].ended.is_some()
     }
-    /// Keeps how a way's head has ended until its read level has been set back.
+    /// Keeps how a way's head has ended until its read level has been reset.
     pub fn keep_end(&mut self, lun: LunIndex, outcome: Outcome) {
         self.ways[lun.index()].ended = Some(outcome);
     }
@@ -117,7 +117,7 @@ impl StateManager {
     pub fn take_end(&mut self, lun: LunIndex) -> Option<Outcome> {
         self.ways[lun.index()].ended.take()
     }
-    /// The way's read is over, however often it was repeated.
+    /// The way's read is over. Returns how often it was repeated.
     pub fn forget_retries(&mut self, lun: LunIndex) -> u8 {
         core::mem::take(&mut self.ways[lun.index()].retries)
     }
@@ -149,7 +149,7 @@ mod tests {
         Outcome { status, ..Outcome::default() }
     }
 
-    /// Brings the way through busy to its end, and says what becomes of it.
+    /// Takes the way through busy to its end, and returns the verdict.
     fn once(states: &mut StateManager, tag: Tag, status: FlashStatus, read: bool) -> Verdict {
         states.begin(LUN, tag, Instant::ZERO);
         states.end(LUN, ended(status));

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use aster_units::LunIndex;
 
 /// One queue for host DMA, and one for each way that its flash operations and flash DMA operations share.
-/// Only heads are looked at; a way's head stays until it has been completed, since it may have to be done
-/// again (C37).
+/// Only heads are candidates. A way's head stays until it has been completed, since it may have to be
+/// repeated (C37).
 pub struct ReservationStation {
     host: VecDeque<Operation>,
     ways: Vec<VecDeque<Operation>>,
@@ -15,7 +15,7 @@ pub struct ReservationStation {
 }
 
 impl ReservationStation {
-    /// For so many ways, with room for `operations` in each queue.
+    /// For `ways` ways, with room for `operations` in each queue.
     pub fn new(ways: u32, operations: usize) -> Self {
         ReservationStation {
             host: VecDeque::with_capacity(operations),
@@ -39,7 +39,7 @@ impl ReservationStation {
     pub fn host_head(&self) -> Option<&Operation> {
         self.host.front()
     }
-    /// Takes it: the host interface controller has a queue of its own, and nothing of it is done again.
+    /// Takes the head: the host interface controller has its own queue, and host DMA is never repeated.
     pub fn take_host(&mut self) -> Option<Operation> {
         let head = self.host.pop_front();
         self.queued -= usize::from(head.is_some());
@@ -55,7 +55,7 @@ impl ReservationStation {
         self.queued -= 1;
         self.ways[lun.index()].pop_front().expect("a way that works has a head")
     }
-    /// Puts an operation before a way's head: what must be done again first.
+    /// Puts an operation before a way's head: the one that must be repeated first.
     pub fn put_before(&mut self, operation: Operation) {
         self.queued += 1;
         self.ways[operation.lun.index()].push_front(operation);

@@ -1,5 +1,5 @@
-//! What the loop has done, and where its time went: the state information that the paper's latencies come
-//! from (C66).
+//! Counters of the loop and where its time went: the state information from which the paper's latencies are
+//! computed (C66).
 
 use super::operation::OperationKind;
 use aster_units::Duration;
@@ -7,7 +7,7 @@ use aster_units::Duration;
 /// What the core does in a pass of the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Looking for a command, taking it, answering commands that are done.
+    /// Looking for a command, taking it, completing commands.
     Commands,
     /// The FTL: slices, buffer, translation, garbage collection.
     Ftl,
@@ -30,41 +30,40 @@ impl Part {
 /// Counters of the big loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LoopStats {
-    /// Passes, those among them in which the core found nothing to do counted as if each had been run by
-    /// itself.
+    /// All passes. Skipped idle passes count as if each had been run.
     pub passes: u64,
-    /// Those among them that were only counted: the core found nothing to do.
+    /// Passes that were only counted and not run: the core had nothing to do.
     pub idle_passes: u64,
-    /// Times that the status checker looked at a way that works or a transfer in flight, in passes that were
-    /// executed.
+    /// How often the status checker checked a busy way or a transfer in flight, in passes that were run.
     pub looks: u64,
     /// Heads that the priority manager compared.
     pub candidates: u64,
     /// Commands answered.
     pub commands: u64,
-    /// From the firmware's having read a command out of the controller to its having sensed that the last of
-    /// its data had been moved, which completes the command (P13), or to its answer where no data are: the
-    /// system latency, all commands together.
+    /// System latency, summed over all commands: from when the firmware has read a command out of the
+    /// controller to when it has sensed that the last of its data has been moved, which completes the command
+    /// (P13), or to its completion if it has no data.
     pub system: Duration,
-    /// From issue to completion sensed, all operations of a kind together, by [`OperationKind::code`].
+    /// Time from issue to sensed completion, summed over all operations of a kind, by
+    /// [`OperationKind::code`].
     pub operation_time: [Duration; OperationKind::ALL.len()],
     /// Operations by kind.
     pub operations: [u64; OperationKind::ALL.len()],
     /// The core's time by [`Part`].
     pub parts: [Duration; PARTS],
-    /// Operations that the dependency checker held until those before them in their set had been completed
+    /// Operations that the dependency checker held back until earlier ones of their set had been completed
     /// (C33).
     pub held_back: u64,
-    /// Reads done again because they could not be corrected (C39).
+    /// Reads repeated because they could not be corrected (C39).
     pub retries: u64,
-    /// Reads that were correct once they had been done again.
+    /// Reads that were correct after a repetition.
     pub recovered: u64,
-    /// Failures reported to the FTL, to update its bad blocks.
+    /// Failures reported to the FTL for its bad blocks.
     pub reports: u64,
 }
 
 impl LoopStats {
-    /// What was done since `before`.
+    /// The counts since `before`.
     #[must_use]
     pub fn since(&self, before: &LoopStats) -> LoopStats {
         let mut all = *self;

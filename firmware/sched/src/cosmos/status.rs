@@ -1,4 +1,4 @@
-//! The status checker: which operations have ended, and how (C38, C39, C40).
+//! The status checker: it finds which operations have ended, and how (C38, C39, C40).
 
 use super::big_loop::{BigLoop, DmaInFlight, Payload};
 use super::operation::{Operation, OperationKind};
@@ -8,7 +8,7 @@ use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashStatus, MAX_TARGETS, Outcome, PageCheck, Phase};
 use aster_units::{Duration, Instant, LunIndex};
 
-/// Words of a read's error counts that are looked at: the verdicts on the spare area and on the page (P15).
+/// Words of a read's error counts that are read: the verdicts on the spare area and on the page (P15).
 const ERROR_WORDS: u64 = 2;
 
 /// A request's kind in [`Event::FlashIssued`] and [`Event::FlashFinished`].
@@ -21,7 +21,7 @@ pub(super) fn flash_kind(kind: OperationKind) -> u8 {
 }
 
 impl BigLoop {
-    /// Looks at everything that is under way.
+    /// Checks every operation in flight.
     pub(super) fn check_status(&mut self) -> bool {
         let host = self.check_host_dma();
         let mut flash = false;
@@ -33,9 +33,9 @@ impl BigLoop {
         host | flash
     }
 
-    /// A register counts the units that the host DMA engine has done in either direction (P13). Transfers are
-    /// looked at from the newest, the register read again for each, until one of the direction is done: then
-    /// the older ones are.
+    /// A register counts the units that the host DMA engine has done in each direction (P13). Transfers are
+    /// checked from the newest on, with a register read for each, until one is done: then all older ones of
+    /// that direction are done, too.
     fn check_host_dma(&mut self) -> bool {
         let mut read_on = [true; 2];
         for at in (0..self.dma.len()).rev() {
@@ -83,9 +83,9 @@ impl BigLoop {
         assert!(last, "host DMA is the last of its set");
         self.ports.ftl.dma_done(tag, failed.map_or(Ok(()), Err));
     }
-    /// Accounts an operation that has ended. Its end is sensed when the status checker has looked at it, be
-    /// it flash operation or host DMA, and before anything is done about it (C66): what follows is the
-    /// firmware's time.
+    /// Accounts an operation that has ended, flash operation or host DMA. Its end counts as sensed when the
+    /// status checker has checked it and before anything else is done (C66): what follows is the firmware's
+    /// time.
     fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
         self.account(Part::Status);
         self.spend(Function::DependencyChecker, self.config.costs.finish);
@@ -104,9 +104,9 @@ impl BigLoop {
         });
     }
 
-    /// One register has a ready/busy bit for each way (C24). It is read once for the ways whose completion
-    /// flag or report is awaited, and once for those whose array works, which are two lists of the board's
-    /// firmware (P2).
+    /// One register has a ready/busy bit for each way (C24). It is read once for the ways that wait for a
+    /// completion flag or report, and once for those whose array is busy: the board's firmware keeps these in
+    /// two lists (P2).
     fn check_channel(&mut self, channel: usize) -> bool {
         let mut any = false;
         if self.config.polled {
@@ -179,8 +179,8 @@ impl BigLoop {
                 let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");
                 if head.kind == OperationKind::ReadTrigger && outcome.status == FlashStatus::Failed {
-                    // A read's data are judged by the ECC engine (C40); FAIL may be left from what the way
-                    // did before.
+                    // The ECC engine judges a read's data (C40); FAIL may be left over from the way's
+                    // previous operation.
                     outcome.status = FlashStatus::Done;
                 }
                 self.ended(channel, lun, outcome);
@@ -211,7 +211,7 @@ impl BigLoop {
         self.finished(&head, self.states.issued(lun), self.core.now(), outcome.status.code());
         let request = self.request(head.set);
         let reads = head.kind == OperationKind::ReadTransfer && !request.flags.raw;
-        // Whoever sent a transfer alone reads again by itself.
+        // The sender of a transfer without a trigger repeats the read itself.
         let repeats = reads && request.phase == Phase::Read;
         match self.states.settle(lun, repeats) {
             Verdict::Over(outcome) if head.kind == OperationKind::SetLevel => self.level_set(head, outcome),
@@ -226,7 +226,7 @@ impl BigLoop {
         }
         self.conclude(head, outcome);
     }
-    /// As [`Self::over`], whatever level the way reads at.
+    /// As [`Self::over`], whatever the way's read level.
     pub(super) fn conclude(&mut self, head: Operation, outcome: Outcome) {
         let failed = outcome.status != FlashStatus::Done;
         if head.kind == OperationKind::ReadTransfer || failed {
@@ -237,15 +237,15 @@ impl BigLoop {
         if failed {
             self.fail(&head);
         } else if head.again {
-            // A trigger that is done again has been completed before.
+            // A repeated trigger was completed the first time.
             return;
         } else if !self.completed(&head, &outcome) {
             return;
         }
         self.report(head, outcome);
     }
-    /// The head has ended well. True when it was the last of its flash request: a transfer to the host that
-    /// is the last of its set goes on by itself, if the page is what was asked for.
+    /// The head has succeeded. Returns true when it was the last of its flash request. A transfer to the host
+    /// that is the last of its set follows without the FTL, if the page is the requested one.
     fn completed(&mut self, head: &Operation, outcome: &Outcome) -> bool {
         let transferred = head.kind == OperationKind::ReadTransfer;
         if transferred
@@ -258,8 +258,8 @@ impl BigLoop {
         }
         self.checker.completed(head) || transferred
     }
-    /// The head has failed for good: what follows it in its set goes with it, be it behind it in its queue or
-    /// with the checker yet.
+    /// The head has failed for good: drops the operations that follow it in its set, whether in its queue or
+    /// still at the checker.
     fn fail(&mut self, head: &Operation) {
         if head.kind == OperationKind::ReadTrigger && self.request(head.set).phase == Phase::Read {
             let transfer = self.station.release(head.lun);
@@ -268,7 +268,7 @@ impl BigLoop {
         self.checker.abandon(head.set);
         self.abandon_transfer(self.follower(head.set));
     }
-    /// Tells the FTL how its request has ended, so that it can update its bad blocks.
+    /// Reports to the FTL how its request has ended, so that it can update its bad blocks.
     fn report(&mut self, head: Operation, outcome: Outcome) {
         let request = self.request(head.set);
         let status = outcome.status.code();
@@ -301,7 +301,7 @@ impl BigLoop {
         }
     }
 
-    /// Has the bell rung when the first way must be given up: nothing else may happen until then.
+    /// Sets the bell for when the first way must be given up, since nothing else may happen until then.
     pub(super) fn set_alarm(&mut self) {
         let now = self.core.exec().now();
         if self.alarm <= now {

@@ -1,4 +1,4 @@
-//! Figs 13 and 14 step by step, and that no order but those of Fig 10 can come out.
+//! Figs 13 and 14 step by step, and a test that only the orders of Fig 10 can come out.
 
 use super::dependency::DependencyChecker;
 use super::operation::{Operation, OperationKind};
@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 use aster_units::{BufferId, LunIndex, Rng};
 use proptest::prelude::*;
 
-/// Fig 10: what a host's read, its write, and garbage collection make of a page.
+/// Fig 10: the operations for a page of a host's read, of a host's write, and of garbage collection.
 const READ: &[OperationKind] = &[ReadTrigger, ReadTransfer, TxDma];
 const WRITE: &[OperationKind] = &[RxDma, Write];
 const COPY: &[OperationKind] = &[ReadTrigger, ReadTransfer, Write];
 const SETS: [&[OperationKind]; 4] = [READ, WRITE, COPY, &[Erase]];
 
-/// Checker and station of one channel, and what went out, by kind and entry.
+/// Checker and station of one channel, and the issued operations, by kind and entry.
 struct Bench {
     checker: DependencyChecker,
     station: ReservationStation,
@@ -45,7 +45,7 @@ impl Bench {
         }
         delivered
     }
-    /// What would be issued to the channel now when `idle` ways are idle, in order.
+    /// The operations that would be issued to the channel now if `idle` ways are idle, in order.
     fn order(&mut self, idle: &[u8]) -> Vec<(OperationKind, u32)> {
         let mut candidates: Vec<_> = idle
             .iter()
@@ -89,7 +89,8 @@ fn figures_13_and_14_come_out_step_by_step() {
     // Step 2-3: the writes follow their RxDMA.
     assert!(!bench.complete_host() && !bench.complete_host());
     assert_eq!(named(&bench.deliver()), [(Write, 1), (Write, 2)]);
-    // Step 2-4: the read-trigger has ended too. The writes go before the read-transfer, which came first.
+    // Step 2-4: the read-trigger has ended too. The writes go before the read-transfer, although that came
+    // first.
     assert!(!bench.complete(0));
     assert!(bench.deliver().is_empty(), "the read-transfer has been delivered before");
     assert_eq!(bench.order(&[0, 1, 2, 3]), [(Write, 1), (Write, 2), (ReadTransfer, 0)]);

@@ -1,4 +1,4 @@
-//! A controller that is just enough of one: what it does not know it answers with Invalid Opcode.
+//! A minimal controller: it answers commands that it doesn't know with Invalid Opcode.
 
 // Not `crate`: the tests of another crate of this room use the same file.
 use super::{Bar, GuestMemory, SharedMemory};
@@ -35,7 +35,7 @@ struct Ring {
     vector: u16,
 }
 
-/// What goes wrong, or how the controller is.
+/// The controller's behaviour and the faults to inject.
 pub(crate) struct Manners {
     /// CSTS reads before RDY follows CC.EN; `None` is never.
     pub(crate) ready_after: Option<u32>,
@@ -50,7 +50,7 @@ pub(crate) struct Manners {
     pub(crate) fail: Option<(u64, Status)>,
     /// I/O completions name a command identifier that many higher.
     pub(crate) cid_offset: u16,
-    /// Completes what it finds in one go in reverse order.
+    /// Completes the commands of one batch in reverse order.
     pub(crate) reverse: bool,
 }
 
@@ -198,8 +198,8 @@ impl Fake {
         self.cc = cc;
     }
 
-    /// Does all the work there is; gives the vectors to interrupt, one for each completion queue that got
-    /// entries.
+    /// Carries out all submitted commands; returns the vectors to interrupt, one for each completion queue
+    /// that got entries.
     pub(crate) fn work(&mut self) -> Vec<u16> {
         let mut vectors = Vec::new();
         for queue in self.sqs.keys().copied().collect::<Vec<_>>() {
@@ -239,7 +239,7 @@ impl Fake {
         vectors
     }
 
-    /// Completes with the next work what was swallowed, and swallows nothing more.
+    /// Completes the swallowed commands with the next work, and swallows no more.
     pub(crate) fn release_swallowed(&mut self) {
         self.manners.swallow = None;
         self.released.append(&mut self.swallowed);
@@ -299,7 +299,7 @@ impl Fake {
                 let page = if log.control.log_id() == LogId::Health.raw() {
                     health.as_bytes().to_vec()
                 } else {
-                    // Says in each dword where in the log it lies.
+                    // Each dword has its own offset in the log.
                     (0..log.bytes() / 4)
                         .flat_map(|i| (log.offset as u32 + i as u32 * 4).to_le_bytes())
                         .collect()

@@ -20,7 +20,7 @@ use core::cell::RefCell;
 use core::future::Future;
 use fake::{Fake, FakeBar, Manners};
 
-/// The device's answer takes this long.
+/// The device responds after this time.
 const LATENCY: Duration = Duration::from_micros(10);
 const Q1: QueueId = QueueId(1);
 
@@ -45,7 +45,7 @@ impl Bench {
         bench
     }
 
-    /// Runs a task to its end, carrying doorbells and interrupts; gives its output.
+    /// Runs a task to its end, carrying doorbells and interrupts; returns its output.
     fn run<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         task: impl FnOnce(Rc<Driver<FakeBar>>) -> F,
@@ -205,7 +205,7 @@ fn a_failed_command_is_named_with_its_place_and_the_standards_words() {
         let mut into = vec![0; 4096];
         let error = driver.read(Q1, 40, &mut into).await.unwrap_err();
         assert_eq!(error.to_string(), "Read at LBA 40 failed: Unrecovered Read Error (type 2h, code 81h)");
-        // The slots are all there again.
+        // All slots are free again.
         let mut into = vec![0; 1 << 20];
         driver.read(Q1, 41, &mut into).await.unwrap();
         let beyond = driver.read(Q1, fake::BLOCKS, &mut into).await.unwrap_err();
@@ -223,7 +223,7 @@ fn a_command_that_never_completes_is_reported_by_slot_opcode_and_lba() {
         driver.read(Q1, 77, &mut vec![0; 4096]).await.unwrap_err()
     });
     assert_eq!(error.to_string(), "Read in slot 0 of queue 1 at LBA 77 has not completed in 5 s");
-    // Without a task, the same is found by asking.
+    // Without a task, `overdue` finds the same.
     let slot = bench.driver.take_slot(Q1).unwrap();
     bench.driver.submit(Q1, slot, &Io { op: IoOp::Write, slba: 77, blocks: 1, fua: false });
     bench.driver.ring(Q1);
@@ -277,7 +277,7 @@ fn polled_queues_need_no_interrupt() {
         driver.read(Q1, 0, &mut back).await.unwrap();
         assert!(back == data);
     });
-    // Nothing in flight: nothing to look for but the watchdog.
+    // With nothing in flight there is no polling, only the watchdog.
     bench.exec.advance_to(bench.exec.now() + period);
     let next = bench.exec.next_deadline().unwrap();
     assert!(next > bench.exec.now() + Duration::from_secs(1));

@@ -2,10 +2,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Why a job file is not taken: its mistakes, in the order in which they are found.
+/// Why a job file is refused: its mistakes, in the order in which they are found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobFileError {
-    /// At least one, and not more than anybody reads at a time.
+    /// At least one, and not more than a person would read.
     pub mistakes: Vec<Mistake>,
     /// Mistakes beyond those.
     pub more: usize,
@@ -18,7 +18,7 @@ pub struct Mistake {
     pub line: usize,
     /// What is wrong there.
     pub problem: Problem,
-    /// The job in which it shows, where that is not the section of the line.
+    /// The job in which it shows, if that isn't the section of the line.
     pub job: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Mistake {
     }
 }
 
-/// Mistakes of a file that are told.
+/// The most mistakes of a file that are reported.
 const TOLD_MAX: usize = 20;
 
 /// Mistakes as they are found.
@@ -52,7 +52,7 @@ impl Mistakes {
         self.found.len() + self.more
     }
 
-    /// Nothing, when there are none.
+    /// `Ok` when there are none.
     ///
     /// # Errors
     /// All of them.
@@ -74,11 +74,11 @@ pub enum Problem {
     },
     /// A section header without its closing bracket, or without a name.
     BadHeader,
-    /// No fio option that is known here.
+    /// An unknown option.
     UnknownOption {
         /// As it was written.
         option: String,
-        /// The nearest one that is taken.
+        /// The nearest accepted option.
         nearest: Option<&'static str>,
     },
     /// A fio option that is refused on purpose.
@@ -104,7 +104,7 @@ pub enum Problem {
         /// The one that is missing.
         needs: &'static str,
     },
-    /// Options, or their values, that can't be true together.
+    /// Options, or values of them, that contradict each other.
     Contradiction {
         /// Which, and what to do.
         what: &'static str,

@@ -1,9 +1,9 @@
 //! fio job files: text to [`Job`]s.
 //!
 //! Sections inherit from the `[global]` sections before them; `;` and `#` begin comments; sizes take fio's
-//! suffixes after `kb_base`, and percentages of the drive where fio has them. [`options`] lists every option
-//! that fio has: those that are taken, those that change nothing here and why, and those that are refused by
-//! name. Anything else is an error that names the option, its line and the nearest known option.
+//! suffixes as `kb_base` defines them, and percentages of the drive where fio allows them. [`options`] lists
+//! every option of fio: those that are supported, those that change nothing here and why, and those that are
+//! refused. Anything else is an error that names the option, its line and the nearest known option.
 
 mod error;
 mod option;
@@ -26,7 +26,7 @@ use section::Section;
 /// The jobs of a job file, in their order.
 ///
 /// # Errors
-/// Each line that cannot be taken, with what is wrong and what would be right.
+/// Each invalid line, with what is wrong and what would be right.
 ///
 /// ```
 /// let text = "[global]\nbs=16k\n[scan]\nrw=read\n[update]\nrw=randwrite\niodepth=32\n";
@@ -70,7 +70,7 @@ struct Reader<'a> {
     open: Option<Open<'a>>,
     jobs: Vec<Job>,
     mistakes: Mistakes,
-    /// A section has begun, be it a bad one: what stands outside is told once.
+    /// A section has begun, even if its header is bad, so that lines outside of a section are reported once.
     inside: bool,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             if name.is_none() {
                 self.mistakes.add(Mistake::at(line, Problem::BadHeader));
             }
-            // What follows a bad name is read, too, as a job's.
+            // Lines after a bad section name are read as a job's, too.
             self.open = Some(Open { name: name.unwrap_or("?"), line, options: Vec::new() });
             return;
         }
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
             self.global = section;
             return;
         }
-        // What is wrong already would make wrong what it stands beside.
+        // After mistakes in single options, checks of their combination would report false ones.
         if section.is_faulty || self.mistakes.count() > before {
             return;
         }

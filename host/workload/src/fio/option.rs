@@ -1,16 +1,16 @@
-//! One option of fio and what becomes of it.
+//! One option of fio and how it is treated.
 
-/// What becomes of an option.
+/// How an option is treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Treatment {
     /// It changes the workload; the example is a value that does.
     Effect {
-        /// A valid value, `None` where the bare name is the value.
+        /// A valid value, `None` if the bare name is the value.
         example: Option<&'static str>,
     },
-    /// It is taken and changes nothing, because it steers something that this drive's host does not have.
+    /// It is accepted and changes nothing, because it controls something that this drive's host doesn't have.
     NoMeaning,
-    /// It is refused: taking it would pretend to do what is not done.
+    /// It is refused: accepting it would pretend that it has its effect.
     Refused,
 }
 
@@ -21,7 +21,7 @@ pub struct FioOption {
     pub name: &'static str,
     /// Other names for the same.
     pub aliases: &'static [&'static str],
-    /// What becomes of it.
+    /// How it is treated.
     pub treatment: Treatment,
     /// What it means here, or why it is ignored or refused.
     pub meaning: &'static str,
@@ -60,10 +60,10 @@ pub(super) const fn refused(
     FioOption { name, aliases, treatment: Treatment::Refused, meaning }
 }
 
-/// Why the options of a submission path say nothing here.
+/// Why options of a submission path mean nothing here.
 pub(super) const SUBMISSION: &str = "how a Linux host submits; the driver of the simulated host has one way";
-/// Why the options of processes say nothing here.
+/// Why options of processes mean nothing here.
 pub(super) const PROCESS: &str =
     "about the processes of a Linux host; jobs here are values in simulated time";
-/// Why the options of output say nothing here.
+/// Why options of output mean nothing here.
 pub(super) const REPORT: &str = "about fio's own output; the report here has one form";

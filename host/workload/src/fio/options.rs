@@ -3,8 +3,8 @@
 use super::option::{FioOption, PROCESS, REPORT, SUBMISSION, Treatment, effect, flag, no_meaning, refused};
 use super::others::OTHERS;
 
-/// Every option that is taken, and those that are ignored or refused with a reason of their own. [`OTHERS`]
-/// has the rest of fio's; anything else is refused as unknown.
+/// Every supported option, and those that are ignored or refused with a reason of their own. [`OTHERS`] has
+/// the rest of fio's options; anything else is refused as unknown.
 ///
 /// | group | options |
 /// |---|---|
@@ -322,8 +322,8 @@ pub fn find(name: &str) -> Option<&'static FioOption> {
     options().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
-/// The taken option whose name is nearest to `name`, whose case doesn't count, if one is near enough to have
-/// been meant: at most a third of the letters differ.
+/// The supported option whose name is nearest to `name`, ignoring case, if at most a third of the letters
+/// differ.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name = &name.to_ascii_lowercase();
     let taken = options().filter(|option| option.treatment != Treatment::Refused);

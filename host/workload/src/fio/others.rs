@@ -1,4 +1,4 @@
-//! fio's other options: those that change nothing here and those that are refused, a reason for each.
+//! fio's other options: those that change nothing here and those that are refused, each with a reason.
 
 use super::option::{FioOption, PROCESS, REPORT, SUBMISSION, no_meaning, refused};
 
@@ -13,7 +13,7 @@ const CONTENT: &str = "every block has content of its own anyway";
 const LIBRARY: &str = "how a library of the Linux host reaches a drive; there is one drive and one way to it";
 const ENGINE: &str = "of an I/O engine that reaches no NVMe drive";
 
-/// Every option of fio that is not in the table of those taken.
+/// Every option of fio that isn't in the table of supported ones.
 pub(super) const OTHERS: &[FioOption] = &[
     no_meaning("filetype", &[], FILES),
     no_meaning("filename_format", &[], FILES),

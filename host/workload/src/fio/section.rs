@@ -44,9 +44,9 @@ const CHECKSUMS: [&str; 16] = [
     "meta",
 ];
 
-/// Copies of a job at most: each has a queue of its own.
+/// The most copies of a job: each has a queue of its own.
 const COPIES_MAX: u64 = 1024;
-/// Requests in flight at most: an NVMe queue has 65,536 entries, one of them unused (NVMe 1.4 §4.1).
+/// The most requests in flight: an NVMe queue has 65,536 entries, one of them unused (NVMe 1.4 §4.1).
 const QUEUE_DEPTH_MAX: u64 = 65_535;
 
 const BLOCK: &str = "read[,write][,trim] sizes above 0 and below 4g, such as 4k or 4k,8k";
@@ -68,7 +68,7 @@ pub(super) struct Section {
     line: usize,
     /// The options that were given, in this section or a global one before it, each with its last line.
     given: BTreeMap<&'static str, usize>,
-    /// A line of a global section could not be taken.
+    /// A line of a global section was invalid.
     pub(super) is_faulty: bool,
     think_spin: Duration,
     steady: Option<Criterion>,
@@ -96,7 +96,7 @@ impl Default for Section {
     }
 }
 
-/// `None` where the value is outside what is allowed.
+/// `None` if the value isn't allowed.
 type Taken = Option<()>;
 
 impl Section {
@@ -150,7 +150,7 @@ impl Section {
         Some(())
     }
 
-    /// Sets one option; gives what would be allowed beside whether it was.
+    /// Sets one option; returns whether the value was allowed, and a description of the allowed values.
     fn set(&mut self, option: &FioOption, value: &str) -> (Taken, &'static str) {
         let base = self.kb_base;
         let job = &mut self.job;
@@ -312,7 +312,8 @@ impl Section {
         }
     }
 
-    /// A mistake that shows when all lines are read: at the last line of the options that it is about.
+    /// A mistake that shows only after all lines are read: it is reported at the last line of the options
+    /// involved.
     fn mistake(&self, options: &[&str], problem: Problem) -> Mistake {
         let line = options.iter().filter_map(|option| self.given.get(option)).max();
         let line = line.copied().unwrap_or(self.line);
@@ -322,7 +323,7 @@ impl Section {
     /// The job, once its last line is read.
     ///
     /// # Errors
-    /// What its options, each of which is right, can't be together.
+    /// Contradictions between options that are each valid.
     pub(super) fn into_job(mut self) -> Result<Job, Vec<Mistake>> {
         let mut mistakes = self.contradictions();
         match self.steady_state() {
@@ -379,7 +380,7 @@ impl Section {
         Ok(Some(SteadyState { figure, slope, limit, percent, duration, ramp, interval }))
     }
 
-    /// What is asked for in vain, as it is by fio.
+    /// Options that have no effect, as in fio.
     fn unmet(&self) -> Vec<Unmet> {
         let mut unmet = Vec::new();
         if self.synchronous && self.job.queue_depth > 1 {
@@ -430,7 +431,7 @@ fn pattern(value: &str) -> Option<(Access, Mix)> {
     Some((access, mix))
 }
 
-/// What can't be true together, with the options that it is about.
+/// Contradictions, with the options involved.
 fn contradictions(job: &Job) -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     let any =
         |of: &crate::PerDirection<Option<u64>>| [of.read, of.write, of.trim].into_iter().any(|n| n.is_some());

@@ -1,10 +1,10 @@
-//! The values that are small languages of their own: random distributions and steady states.
+//! Values with a grammar of their own: random distributions and steady states.
 
 use super::values::{self, KbBase, TimeUnit};
 use crate::{Distribution, Extent, Figure, PerDirection, Zone};
 use alloc::vec::Vec;
 
-/// What `value` should have been: the grammar of the distribution that it names, or the names there are.
+/// What `value` should be: the grammar of the distribution that it names, or the list of names.
 pub(super) fn distribution_meant(value: &str) -> &'static str {
     match value.split(':').next().unwrap_or_default() {
         "random" => "random, which has no parameter",
@@ -27,9 +27,9 @@ pub(super) fn distribution_meant(value: &str) -> &'static str {
 pub(super) const STEADY: &str =
     "iops, bw or lat, also with _slope, and a limit: iops:0.5%, bw_slope:1m, lat:20us";
 
-/// Beyond it every request goes to one block.
+/// Above it every request would go to one block.
 const THETA_MAX: f64 = 100.0;
-/// What fio takes for a theta and an h that are left out.
+/// fio's defaults for theta and h.
 const THETA_DEFAULT: f64 = 1.1;
 const H_DEFAULT: f64 = 0.2;
 /// As in fio.
@@ -76,7 +76,7 @@ pub(super) fn distribution(value: &str, base: KbBase) -> Option<(Distribution, O
     Some((distribution, center))
 }
 
-/// Zones for reads, writes and trims. A direction whose zones are left out behind a comma is uniform.
+/// Zones for reads, writes and trims. A direction whose zones are left out after a comma is uniform.
 fn zones(text: &str, parse: impl Fn(&str) -> Option<Vec<Zone>>) -> Option<PerDirection<Vec<Zone>>> {
     let zones = values::per_direction(text, &PerDirection::all(Vec::new()), parse)?;
     let any = [&zones.read, &zones.write, &zones.trim].into_iter().any(|zones| !zones.is_empty());
@@ -109,7 +109,7 @@ fn absolute(text: &str, base: KbBase) -> Option<Vec<Zone>> {
         .collect()
 }
 
-/// (percent of the requests, size) pairs; a size that is left out or 0 is none.
+/// (percent of the requests, size) pairs; a size that is left out or 0 counts as not given.
 fn parts(text: &str, size: impl Fn(&str) -> Option<u64>) -> Option<Vec<(u8, Option<u64>)>> {
     let part = |part: &str| {
         let (requests, given) = part.split_once('/').unwrap_or((part, ""));

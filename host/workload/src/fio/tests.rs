@@ -94,7 +94,7 @@ fn every_option_with_an_effect_has_one() {
     let before = "ioengine=libaio\niodepth=2\nruntime=1\nthinktime=5\n";
     for option in options() {
         let Treatment::Effect { example } = option.treatment else { continue };
-        // These act together with other lines.
+        // These have an effect only with other lines.
         let (before, after) = match option.name {
             "kb_base" => (before.to_owned(), "size=8k"),
             "steadystate" => (before.to_owned(), "ss_dur=20"),
@@ -105,7 +105,7 @@ fn every_option_with_an_effect_has_one() {
         for name in core::iter::once(&option.name).chain(option.aliases) {
             let line = example.map_or_else(|| String::from(*name), |value| format!("{name}={value}"));
             let job = one(&format!("{before}{line}\n{after}"));
-            // That a wrong block ends the run is so anyway; the option may say it.
+            // A wrong block always ends the run; the option may state that.
             assert_eq!(job == plain, option.name == "verify_fatal", "{name}");
         }
     }
@@ -158,7 +158,7 @@ fn every_mistake_of_a_file_is_told_at_its_own_line() {
          line 5: unknown option \"iodpeth\"; did you mean \"iodepth\"?\n  \
          line 7: option \"zonemode\" is refused: the drive has no zones"
     );
-    // What follows from a mistake alone is none of its own.
+    // A consequence of a mistake isn't reported as another one.
     assert_eq!(message("[a]\ntime_based\nruntime=soon").lines().count(), 1);
     assert_eq!(message("[global]\nruntime=soon\n[a]\ntime_based").lines().count(), 1);
     assert_eq!(message("bs=4k\nrw=read\n[a]\nrw=read").lines().count(), 1);
@@ -215,7 +215,7 @@ fn distributions_check_their_parameter() {
     assert_eq!(of("zipf:1.2:0.25"), (Distribution::Zipf(1.2), Some(0.25)));
     assert_eq!(of("pareto:0.2"), (Distribution::Pareto(0.2), None));
     assert_eq!(of("normal:40"), (Distribution::Normal(40.0), None));
-    // What fio takes where nothing is said.
+    // fio's defaults.
     assert_eq!((of("zipf").0, of("pareto").0), (Distribution::Zipf(1.1), Distribution::Pareto(0.2)));
     assert_eq!(of("normal").0, Distribution::Normal(0.0));
     for bad in [
@@ -348,7 +348,7 @@ fn a_steady_state_has_a_criterion_and_a_window() {
 }
 
 /// The names of all options and their aliases in fio 3.42 (options.c and engines/*.c at
-/// fio-3.42-135-gf5344384), one a line.
+/// fio-3.42-135-gf5344384), one per line.
 const FIO_3_42: &str = include_str!("fio-3.42-options.txt");
 
 #[test]
@@ -357,7 +357,7 @@ fn every_option_that_fio_has_is_known() {
     assert!(names.len() > 380 && names.contains(&"rw") && names.contains(&"xnvme_be"), "the list is whole");
     let unknown: Vec<_> = names.iter().filter(|name| options::find(name).is_none()).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
-    // Nor is there one that fio doesn't know, but for its `include`, which is a line of its own kind.
+    // Nor is there one that fio doesn't know, except `include`, which isn't an option in fio's table.
     let ours =
         options().flat_map(|option| core::iter::once(option.name).chain(option.aliases.iter().copied()));
     let invented: Vec<_> = ours.filter(|name| !names.contains(name) && *name != "include").collect();
@@ -387,7 +387,7 @@ fn the_documentation_has_the_table() {
     let mut table = String::new();
     for (heading, treatment) in GROUPS {
         table.push_str(heading);
-        // Neighbours with one reason share a row.
+        // Neighbouring options with the same reason share a row.
         let of_group: Vec<_> = options().filter(|option| treatment(option.treatment)).collect();
         for alike in of_group.chunk_by(|a, b| a.meaning == b.meaning) {
             let names = alike.iter().flat_map(|option| core::iter::once(&option.name).chain(option.aliases));
@@ -420,7 +420,7 @@ proptest! {
     fn arbitrary_values_never_panic(option in 0..options().count(), value in "[0-9a-z:/,.%=+-]{0,12}") {
         let name = options().nth(option).unwrap().name;
         if let Ok(jobs) = parse(&format!("[j]\n{name}={value}\nss_dur=4\n")) {
-            // Whatever parses can be laid out or is refused, and gives its requests.
+            // A job that parses either can be laid out and gives its requests, or is refused.
             let drive = crate::Drive { bytes: 1 << 30, block_bytes: 512 };
             if let Ok(plans) = jobs[0].plans(drive, 0) {
                 let mut generator = crate::Generator::new(&plans[0]);

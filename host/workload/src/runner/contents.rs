@@ -4,7 +4,7 @@ use crate::{Drive, Oracle, ReadToken, RequestKind, WriteToken};
 use alloc::vec::Vec;
 use aster_driver::{Data, DataMut};
 
-/// What the drive holds, as far as the host knows. It outlives a run: hand it to the next one.
+/// What the drive holds, as far as the host knows. It outlives a run: pass it to the next one.
 pub struct Contents {
     drive: Drive,
     block_log2: u32,
@@ -15,7 +15,7 @@ pub struct Contents {
     found: Vec<u32>,
 }
 
-/// What the oracle knows a command in flight by.
+/// The oracle's token for a command in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ContentToken {
     None,
@@ -24,16 +24,16 @@ pub(crate) enum ContentToken {
 }
 
 impl Contents {
-    /// Writes carry address and version; what tasks with [`crate::Job::verify`] read is checked to be whole
-    /// and to be at its own address, whichever version it is. Takes no memory.
+    /// Writes carry address and version; blocks that tasks with [`crate::Job::verify`] read must be intact
+    /// and at their own address, in any version. Needs no memory.
     pub fn unversioned(drive: Drive, seed: u64) -> Self {
         let block_log2 = drive.block_bytes.trailing_zeros();
         assert!(drive.block_bytes == 1 << block_log2, "a logical block is a power of two: {drive:?}");
         Contents { drive, block_log2, seed, version: 0, oracle: None, found: Vec::new() }
     }
 
-    /// Reads are checked for their version too. The drive is all zero now. 4 bytes a block that is written;
-    /// every write of the run is followed.
+    /// The versions of reads are checked, too. The drive must be all zero now. It tracks every write of the
+    /// run and takes 4 bytes per written block.
     pub fn versioned(drive: Drive, seed: u64) -> Self {
         let oracle = Some(Oracle::new(drive.bytes / u64::from(drive.block_bytes)));
         Contents { oracle, ..Contents::unversioned(drive, seed) }
@@ -50,13 +50,13 @@ impl Contents {
         self.block_log2
     }
 
-    /// Which versions each block may hold; `None` when versions are not followed.
+    /// Which versions each block may hold; `None` when versions aren't tracked.
     pub fn oracle(&self) -> Option<&Oracle> {
         self.oracle.as_ref()
     }
 
-    /// What was in flight will never complete, as after a power cut or a reset: its blocks hold what they
-    /// held, or what was being written.
+    /// Commands in flight will never complete, as after a power cut or a reset: their blocks hold the old
+    /// content or the new.
     pub fn abandon_all(&mut self) {
         if let Some(oracle) = &mut self.oracle {
             oracle.abandon_all();
@@ -112,7 +112,7 @@ impl Contents {
         }
     }
 
-    /// A command that is no checked read has completed.
+    /// A command that isn't a checked read has completed.
     #[inline]
     pub(super) fn end(&mut self, token: ContentToken, succeeded: bool, slba: u64, blocks: u32) {
         let Some(oracle) = &mut self.oracle else { return };
@@ -135,7 +135,7 @@ impl Contents {
         }
     }
 
-    /// Checks what a read brought.
+    /// Checks the data of a read.
     pub(super) fn check(
         &mut self,
         token: ContentToken,

@@ -7,8 +7,8 @@
 //!
 //! The run mode drives it: [`Runner::start`], then [`Runner::on_interrupt`] for each interrupt and
 //! [`Runner::on_timer`] at [`Runner::next_deadline`], always after it has advanced the host's executor to
-//! that time. Completions are handled at once, without a task: record, next request, submit, one doorbell a
-//! batch. Nothing is allocated for a request but by the oracle of verified contents.
+//! that time. Completions are handled at once, without a task: record, next request, submit, one doorbell per
+//! batch. Only the oracle of verified contents allocates per request.
 
 mod contents;
 mod precondition;
@@ -59,7 +59,7 @@ struct Queue {
     tasks: Vec<usize>,
 }
 
-/// Overdue commands are looked for this often in one time limit.
+/// How often per time limit the runner checks for overdue commands.
 const CHECKS_PER_TIMEOUT: u64 = 4;
 /// The vector of the admin queue.
 const ADMIN_VECTOR: u16 = 0;
@@ -71,7 +71,7 @@ pub struct Runner<B: Bar, L> {
     wave: u32,
     in_flight: u64,
     all_through: bool,
-    /// Other tasks end with one that ends; with one that fails.
+    /// Whether other tasks end when one ends, and when one fails.
     exit_all: (bool, bool),
     next_wake: Option<Instant>,
     next_check: Instant,
@@ -102,7 +102,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             .iter()
             .map(|&id| Queue { id, vector: driver.vector(id), tasks: tasks_of(id).collect() })
             .collect();
-        // As in fio, one job's option holds for all.
+        // As in fio, one job's option applies to all.
         let exit_all = tasks.iter().map(Running::exits).fold((false, false), |(a, b), (c, d)| (a | c, b | d));
         let owners = ids.iter().map(|&id| vec![Owner::NONE; usize::from(driver.depth(id))]).collect();
         Runner {
@@ -184,7 +184,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         [self.next_wake, self.next_poll, check].into_iter().flatten().min()
     }
 
-    /// Issues nothing more. What is in flight completes and counts; then the run is done.
+    /// Issues nothing more. Requests in flight complete and count; then the run is done.
     pub fn stop(&mut self) {
         let now = self.now();
         for task in &mut self.tasks {
@@ -222,13 +222,13 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         self.in_flight
     }
 
-    /// Gives back what the drive holds and the sink, to go on with another run or to report.
+    /// Returns the contents of the drive and the sink, for another run or a report.
     pub fn finish(self) -> (Vec<Statistics>, Contents, L) {
         let statistics = self.tasks.into_iter().map(|task| task.statistics).collect();
         (statistics, self.shared.contents, self.shared.sink)
     }
 
-    /// Handles the completions of a queue and lets its tasks go on.
+    /// Handles the completions of a queue and lets its tasks continue.
     fn reap(&mut self, queue: usize, now: Instant) {
         let id = self.queues[queue].id;
         while let Some(completion) = self.shared.driver.next_completion(id) {
@@ -268,7 +268,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         }
     }
 
-    /// Tells tasks to end whose time has come because another has ended. True when there were any.
+    /// Ends tasks that must end because another has ended. Returns true when there were any.
     fn end_with_others(&mut self) -> bool {
         let (always, on_error) = self.exit_all;
         let mut any = false;
@@ -282,7 +282,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
         any
     }
 
-    /// After anything happened: begins the next wave when its time has come, and works out the next deadline.
+    /// Call this after any event: begins the next wave when it is due, and computes the next deadline.
     fn settle(&mut self, now: Instant) {
         loop {
             while self.exit_all != (false, false) && self.end_with_others() {

@@ -3,8 +3,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How a drive is brought into the state in which it is measured: by real writes, as one would do it to a
-/// drive.
+/// How a drive is preconditioned for a measurement: by real writes, as for a physical drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Precondition {
     /// Bytes from the drive's start that are filled; `None` is the whole drive.
@@ -23,7 +22,7 @@ pub struct Precondition {
 }
 
 /// The jobs that precondition a drive of `drive_bytes`: a sequential fill, then random overwrites that visit
-/// each block once a pass. Put them in front of the jobs to measure, the first of which comes after the
+/// each block once per pass. Put them in front of the jobs to measure, the first of which comes after the
 /// previous ones.
 pub fn precondition(drive_bytes: u64, how: &Precondition) -> Vec<Job> {
     let bytes = how.bytes.unwrap_or(drive_bytes).min(drive_bytes);

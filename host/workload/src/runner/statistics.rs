@@ -4,8 +4,8 @@ use alloc::string::String;
 use aster_units::{Duration, Instant};
 use aster_wire::nvme::Status;
 
-/// Takes the latency of each measured request, from being issued to being complete with all its commands, and
-/// hears of the waves of a run.
+/// Gets the latency of each measured request, from its issue to the completion of all its commands, and the
+/// beginnings of a run's waves.
 pub trait LatencySink {
     /// A request of the task with this index has completed.
     fn record(&mut self, task: usize, kind: RequestKind, latency: Duration);
@@ -13,7 +13,7 @@ pub trait LatencySink {
     fn arrived(&mut self, _task: usize, _arrived: &Arrived) {}
     /// Such a request has completed: the time since its arrival.
     fn record_from_arrival(&mut self, _task: usize, _kind: RequestKind, _latency: Duration) {}
-    /// The tasks of a wave begin now. Nothing of the waves before is in flight, nothing of this one has been
+    /// The tasks of a wave begin now. No request of earlier waves is in flight, and none of this one has been
     /// issued.
     fn wave_begins(&mut self, _wave: u32, _now: Instant) {}
 }
@@ -47,24 +47,24 @@ pub enum Failure {
         slba: u64,
         /// Logical blocks of the command.
         blocks: u32,
-        /// The drive's answer.
+        /// The drive's status.
         status: Status,
     },
-    /// A block is not what it says, or says that it is another.
+    /// A block is damaged, or is another block.
     #[error("wrong content: {0}")]
     Content(#[from] content::Mismatch),
     /// A block holds a version that it cannot hold.
     #[error("wrong content: {0}")]
     Version(#[from] Unexpected),
-    /// The job came to less than the least that was asked of it.
+    /// The job was slower than its minimum rate.
     #[error("{0}")]
     TooSlow(#[from] FloorMissed),
-    /// The trace could not be read on.
+    /// The rest of the trace could not be read.
     #[error("{0}")]
     Trace(#[from] TraceError),
 }
 
-/// What a task's requests of one kind came to.
+/// The totals of a task's requests of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KindStatistics {
     /// Requests completed without error.
@@ -77,8 +77,8 @@ pub struct KindStatistics {
     pub latency_max: Duration,
 }
 
-/// What a task has done. Requests issued in the ramp time, and those that only read back, are not in the
-/// figures of their kind.
+/// What a task has done. The figures of a kind leave out requests issued in the ramp time and those that only
+/// read back.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statistics {
     /// The task's name.
@@ -87,8 +87,7 @@ pub struct Statistics {
     pub job: String,
     /// The wave that the task is part of: tasks of one wave run beside each other, waves one after the other.
     pub wave: u32,
-    /// The reporting group that it is shown with, if its job asks for that: tasks of one group stand beside
-    /// each other.
+    /// The reporting group that it is shown with, if its job asks for that: tasks of a group are adjacent.
     pub group: Option<u32>,
     /// By kind: the order is [`Statistics::KINDS`].
     pub kinds: [KindStatistics; Statistics::KINDS.len()],
@@ -98,11 +97,11 @@ pub struct Statistics {
     pub measured_from: Option<Instant>,
     /// When the last measured request completed.
     pub measured_until: Option<Instant>,
-    /// When the task was through; `None` until then.
+    /// When the task ended; `None` until then.
     pub ended: Option<Instant>,
     /// The end of another task, by `exitall`, has ended this one before its time.
     pub ended_by_another: bool,
-    /// What became of its steady state; `None` where none was asked for.
+    /// The outcome of its steady state; `None` if the job has no criterion.
     pub steady_state: Option<SteadyOutcome>,
     /// Requests that failed or brought wrong content.
     pub failures: u64,
@@ -110,7 +109,7 @@ pub struct Statistics {
     pub first_failure: Option<Failure>,
     /// Logical blocks whose content was checked, right or wrong.
     pub checked_blocks: u64,
-    /// How much later than recorded a trace's requests went in the end, where its gaps are kept
+    /// How much later than recorded a trace's last request was issued, if gaps are kept
     /// ([`crate::Pace::keep_gaps`]).
     pub slipped: Duration,
 }
@@ -162,7 +161,8 @@ impl Statistics {
         &self.kinds[Self::index(kind)]
     }
 
-    /// From the first measured request issued to the last completed: what rates are counted over.
+    /// From the issue of the first measured request to the completion of the last: the time over which rates
+    /// are computed.
     pub fn measured(&self) -> Duration {
         match (self.measured_from, self.measured_until) {
             (Some(from), Some(until)) => until.since(from),

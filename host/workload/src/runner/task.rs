@@ -33,7 +33,7 @@ pub struct Task {
 
 impl Task {
     /// The copies of some jobs, laid out on `drive`. A job that comes after the previous ones waits for all
-    /// of them; others run beside each other. `run_seed` matters to jobs that are not repeatable.
+    /// of them; other jobs run in parallel. `run_seed` matters to jobs that are not repeatable.
     ///
     /// # Errors
     /// The first job that does not fit the drive.
@@ -63,7 +63,7 @@ impl Task {
         }
     }
 
-    /// A trace, or another source that a run may fail to read on. With `verify` what it reads is checked; the
+    /// A trace, or another source that a run may fail to read on. With `verify` its reads are checked; the
     /// trace's own content is unknown, so it writes the content of [`super::Contents`].
     pub fn of_trace(
         name: String,
@@ -120,7 +120,7 @@ impl Source for AnySource {
     }
 }
 
-/// Where a task stands.
+/// The stage of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TaskStage {
     /// Its wave has not begun.
@@ -142,7 +142,7 @@ struct Flight {
     /// Commands in flight.
     commands: u32,
     issued: Instant,
-    /// When it was to go, of a trace that is replayed by the clock.
+    /// When it should have been issued, for a trace that is replayed by the clock.
     arrived: Option<Instant>,
     measured: bool,
     failed: bool,
@@ -182,7 +182,7 @@ pub(super) struct Running {
     floor: Option<FloorWatch>,
     steady: Option<SteadyWatch>,
     stopping: bool,
-    /// What [`Running::takes_others_along`] says has been acted upon.
+    /// The result of [`Running::takes_others_along`] has been acted upon.
     end_seen: bool,
     stage_began: Instant,
     /// Bytes and requests completed in this stage, measured or not: for the progress.
@@ -246,8 +246,8 @@ impl Running {
         self.end_if_drained(now);
     }
 
-    /// Issues nothing more because another task has ended; a closing flush still goes. It must be pumped
-    /// then. `waiting_too` ends it also when it has not begun. False when there was nothing left to end.
+    /// Issues nothing more because another task has ended, except a closing flush; the caller must pump it
+    /// then. With `waiting_too` it also ends if it has not begun. Returns false when it had ended already.
     pub(super) fn end_with_another(&mut self, waiting_too: bool) -> bool {
         match self.stage {
             TaskStage::Waiting if waiting_too => {
@@ -265,7 +265,7 @@ impl Running {
         true
     }
 
-    /// Once, when it has ended by itself or has failed: which others are to end with it.
+    /// Returns once, when it has ended without another task or has failed, which others must end with it.
     pub(super) fn takes_others_along(&mut self, always: bool, on_error: bool) -> Option<ExitWhat> {
         if self.stage != TaskStage::Done || core::mem::replace(&mut self.end_seen, true) {
             return None;
@@ -279,8 +279,8 @@ impl Running {
         self.plan.as_ref().map_or((false, false), |plan| (plan.job.exit_all, plan.job.exit_all_on_error))
     }
 
-    /// Forgets the commands that have found no slot. Their requests are in no statistics: not all of their
-    /// bytes moved.
+    /// Drops the commands that have found no slot. Their requests don't count in the statistics, since not
+    /// all of their bytes moved.
     fn drop_unsent(&mut self) {
         while let Some(index) = self.unsent.pop_front() {
             let flight = &mut self.flights[index as usize];
@@ -341,7 +341,7 @@ impl Running {
         }
     }
 
-    /// The stage's requests are through. True when another stage follows.
+    /// The stage's requests are done. Returns true when another stage follows.
     fn next_stage(&mut self, now: Instant) -> bool {
         let read_back = self.plan.as_ref().filter(|plan| {
             let job = &plan.job;
@@ -483,7 +483,7 @@ impl Running {
         }
     }
 
-    /// A request of the work proper is through: whether the job is fast enough, and whether it is steady.
+    /// A request of the main stage is done: checks whether the job is fast enough, and whether it is steady.
     fn watch(&mut self, request: &Request, latency: Duration, elapsed: Duration, on_failure: OnFailure) {
         if request.kind == RequestKind::Flush {
             return;
@@ -497,7 +497,7 @@ impl Running {
         }
     }
 
-    /// When it must be pumped next although nothing completes.
+    /// When it must be pumped next even if nothing completes.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         let floor = self.floor.as_ref().filter(|_| self.is_watched());
         let look = floor.map(|floor| {
@@ -507,7 +507,7 @@ impl Running {
         [self.wake_at, look].into_iter().flatten().min()
     }
 
-    /// Whether its rate still counts: of requests that are through nobody expects more.
+    /// Whether its rate is still checked: it isn't once all requests are done.
     fn is_watched(&self) -> bool {
         self.stage == TaskStage::Main && !self.stopping && !self.issuer.is_dry()
     }
@@ -566,7 +566,7 @@ const fn op_of(kind: RequestKind) -> IoOp {
     }
 }
 
-/// What came of a command: its status, and its data where they are checked.
+/// A command's outcome: its status, and its data if they are checked.
 #[inline]
 fn outcome<B: Bar + 'static, L>(
     shared: &mut Shared<B, L>,

@@ -16,7 +16,7 @@ use aster_wire::nvme::Status;
 use core::cell::RefCell;
 use fake::{Fake, FakeBar, Manners};
 
-/// The device's answer takes this long.
+/// The device responds after this time.
 const LATENCY: Duration = Duration::from_micros(10);
 
 struct Bench {
@@ -77,14 +77,14 @@ impl Bench {
         self.runner(Task::of_jobs(jobs, self.drive(), 1).unwrap(), contents, OnFailure::EndTask)
     }
 
-    /// Runs until done or until `until` says so, which is asked after each step.
+    /// Runs until done or until `until`, called after each step, returns true.
     fn run(&self, runner: &mut TestRunner, mut until: impl FnMut(&mut TestRunner) -> bool) {
         runner.start();
         self.go_on(runner, &mut until);
     }
 
     fn go_on(&self, runner: &mut TestRunner, until: &mut dyn FnMut(&mut TestRunner) -> bool) {
-        // Answers on their way, oldest first.
+        // Completions on their way, oldest first.
         let mut answers: Vec<(Instant, u16)> = Vec::new();
         while !runner.is_done() && !until(runner) {
             let now = self.exec.now();

@@ -7,8 +7,8 @@ const SECTOR_BYTES: u64 = 512;
 const NANO_DIGITS: usize = 9;
 
 /// The text that `blkparse` prints by default: `maj,min cpu sequence seconds.nanoseconds pid action rwbs
-/// sector + n [command]`. Queue events (action Q) are what the host asked; all others are passed over, as is
-/// the summary that ends the text.
+/// sector + n [command]`. Queue events (action Q) are the host's requests; all others are skipped, as is the
+/// summary at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blkparse {
     in_summary: bool,
@@ -104,7 +104,7 @@ fn nanoseconds(field: Field<'_>) -> Result<u64, At> {
 
 /// The RWBS field: an F before the operation asks for a flush first, one after it for force unit access.
 struct Flags {
-    /// `None` for what moves no data (N).
+    /// `None` for events without data (N).
     kind: Option<RequestKind>,
     flush_first: bool,
     fua: bool,

@@ -40,7 +40,7 @@ impl Region {
     }
 }
 
-/// What a trace has of one device, as far as it has been read.
+/// A trace's requests to one device, as far as it has been read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
     /// As the format names it.
@@ -58,7 +58,7 @@ pub struct Device {
     pub longest: u64,
 }
 
-/// More devices than this are no recorded trace: each is kept and told.
+/// A real trace has fewer devices than this; the limit bounds memory, since each device is kept and reported.
 pub(super) const DEVICES_MAX: usize = 10_000;
 
 /// The devices of a trace in the order in which they appear.
@@ -66,7 +66,7 @@ pub(super) const DEVICES_MAX: usize = 10_000;
 pub(super) struct Table {
     known: Vec<Device>,
     by_name: BTreeMap<String, usize>,
-    /// Most requests go where the one before went.
+    /// The device of the last request: most requests go to the same one.
     last: usize,
 }
 

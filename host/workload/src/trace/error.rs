@@ -22,7 +22,7 @@ pub enum TraceProblem {
         /// The field as it stands; empty at the end of the line.
         found: String,
     },
-    /// The line can't be read, as whoever reads it says.
+    /// The line can't be read; the reader gives the reason.
     Unreadable(String),
     /// The trace names more devices than this.
     TooManyDevices(usize),
@@ -78,7 +78,7 @@ impl fmt::Display for TraceProblem {
     }
 }
 
-/// A problem at a byte of a line, before it is known which line.
+/// A problem at a byte of a line, before the line's number is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct At {
     pub(super) byte: usize,

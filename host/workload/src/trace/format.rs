@@ -2,7 +2,7 @@ use super::error::{At, TraceProblem};
 use super::record::Line;
 use super::{blkparse, iolog, mqsim, msr};
 
-/// Of seven fields a line may have lost some, or got one more.
+/// A line has seven fields, but may have lost some or have one more.
 const MSR_COMMAS_MIN: usize = 4;
 /// A line of a request has ten and more.
 const BLKPARSE_WORDS_MIN: usize = 6;
@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format whose first line this can be.
+    /// The format that this first line may belong to.
     pub fn detect(first_line: &str) -> Option<Format> {
         if iolog::is_header(first_line) {
             Some(Format::Iolog)
@@ -43,8 +43,8 @@ impl Format {
         }
     }
 
-    /// What a first line of no format ([`Format::detect`]) comes nearest to, by how it is parted, and what is
-    /// wrong with it as that; `None` where nobody could say.
+    /// For a first line of no known format ([`Format::detect`]): the nearest format by the line's separators,
+    /// and what is wrong with the line in that format; `None` if no format is near.
     pub fn nearest(first_line: &str) -> Option<(Format, TraceProblem)> {
         let (commas, words) = (first_line.matches(',').count(), first_line.split_whitespace());
         let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
@@ -83,7 +83,7 @@ impl Format {
     }
 }
 
-/// What a format remembers from line to line.
+/// A format's state from line to line.
 #[derive(Clone, Debug)]
 pub(super) enum Parser {
     Blkparse(blkparse::Blkparse),

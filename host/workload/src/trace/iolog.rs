@@ -68,7 +68,7 @@ impl Iolog {
         };
         let place = words.word();
         let (mut from, mut length) = (0, 0);
-        // fio writes 0 0 behind a sync; by hand one leaves it out.
+        // fio writes 0 0 after a sync; in files written by hand it may be missing.
         if kind != RequestKind::Flush {
             from = place.number("an offset in bytes")?;
             let size = words.word();
@@ -84,7 +84,7 @@ impl Iolog {
             fua: false,
             flush_before: false,
             ticks: stamp.unwrap_or(self.waited),
-            // A wait has no place in the request's line.
+            // A wait isn't part of the request's line.
             time_place: 0,
             device: file.text,
             place: place.byte,

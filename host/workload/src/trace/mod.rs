@@ -8,9 +8,9 @@
 //! | [`Format::Iolog`] | `fio version 3 iolog` first, then `1500 /dev/sda write 0 4096` | µs | `/dev/sda` |
 //! | [`Format::Mqsim`] | `11413000 0 657728 16 1`: time, device, sector, sectors, 0 write or 1 read | ns | `0` |
 //!
-//! A trace of several devices is replayed for those that [`Replay::devices`] chooses, the first that appears
-//! unless told otherwise: a stack of devices records the same request once a layer. [`Trace::devices`] tells
-//! what each was asked for.
+//! Of a trace with several devices, [`Replay::devices`] chooses which are replayed. The default is the first
+//! that appears, since a stack of devices records the same request once per layer. [`Trace::devices`] says
+//! what each device was asked for.
 
 mod blkparse;
 mod devices;
@@ -39,11 +39,11 @@ const PIECE_BYTES_MAX: u64 = 1 << 30;
 /// [`Times::Recorded`] as it was recorded.
 pub const SPEED_RECORDED: u32 = 1_000;
 
-/// When the requests of a trace go.
+/// When the requests of a trace are issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
-    /// At their recorded times, counted from the first, or so many times as fast. The queue depth still
-    /// bounds what is in flight.
+    /// At their recorded times, counted from the first, or faster by a factor. The queue depth still bounds
+    /// the requests in flight.
     Recorded {
         /// Thousandths of the recorded speed, above 0: 2,000 replays twice as fast.
         speed: u32,
@@ -52,7 +52,7 @@ pub enum Times {
     AsFastAsPossible,
 }
 
-/// What becomes of a request that reaches beyond the drive.
+/// What to do with a request that reaches beyond the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beyond {
     /// An error.
@@ -62,7 +62,7 @@ pub enum Beyond {
     Wrap,
 }
 
-/// What becomes of a request that is not made of whole logical blocks.
+/// What to do with a request that isn't made of whole logical blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unaligned {
     /// An error.
@@ -76,9 +76,9 @@ pub enum Unaligned {
 pub struct Replay {
     /// When requests go.
     pub times: Times,
-    /// What becomes of requests beyond the drive.
+    /// What to do with requests beyond the drive.
     pub beyond: Beyond,
-    /// What becomes of requests that are not whole blocks.
+    /// What to do with requests that aren't whole blocks.
     pub unaligned: Unaligned,
     /// The devices to replay.
     pub devices: Devices,
@@ -96,7 +96,7 @@ impl Default for Replay {
     }
 }
 
-/// What is left of a record that gives several requests.
+/// The rest of a record that gives several requests.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     flush_first: bool,
@@ -107,8 +107,8 @@ struct Rest {
     at: Option<Duration>,
 }
 
-/// A trace as a [`Source`]: reads a line when it needs one, keeps none. The lines come from whoever can read
-/// files.
+/// A trace as a [`Source`]: reads a line when it needs one, keeps none. The caller reads the lines, since
+/// this crate can't read files.
 #[derive(Clone, Debug)]
 pub struct Trace<L> {
     lines: L,
@@ -212,7 +212,7 @@ impl<L> Trace<L> {
         let Times::Recorded { speed } = self.replay.times else { return Some(None) };
         let since = u128::from(ticks.saturating_sub(first)) * u128::from(self.tick_picos);
         let picos = u64::try_from(since * u128::from(SPEED_RECORDED) / u128::from(speed.max(1))).ok()?;
-        // Events of several CPUs may be a little out of order; the line's place counts.
+        // Events of several CPUs may be slightly out of order; the order of the lines counts.
         self.last_at = self.last_at.max(Duration::from_picos(picos));
         (self.last_at <= TIME_MAX).then_some(Some(self.last_at))
     }
@@ -257,12 +257,12 @@ fn place(
     Ok(region.offset + (offset % region.bytes).min(region.bytes - length))
 }
 
-/// A line as whoever reads files gives it.
+/// A line from the caller that reads the file.
 pub trait TraceLine {
     /// Its text without the line's end, or why it can't be read.
     ///
     /// # Errors
-    /// In words for the user.
+    /// The reason, as a message for the user.
     fn text(&self) -> Result<&str, &str>;
 }
 

@@ -5,7 +5,7 @@ use crate::RequestKind;
 /// Fields of a line.
 const FIELDS: usize = 7;
 
-/// What the fields are called, where a file names them in its first line: the published ones don't,
+/// The names of the fields, for a file whose first line has them: the published files don't have it,
 /// spreadsheets add it.
 const NAMES: [&str; FIELDS] =
     ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
@@ -25,7 +25,7 @@ pub(super) fn line(line: &str) -> Result<Line<'_>, At> {
     if line.trim().is_empty() {
         return Ok(Line::Nothing);
     }
-    // The timestamps of requests are numbers: only what begins otherwise can be a header.
+    // The timestamps of requests are numbers: only a line that begins with something else can be a header.
     if !line.starts_with(|c: char| c.is_ascii_digit()) && is_header(line) {
         return Ok(Line::Nothing);
     }

@@ -1,9 +1,9 @@
 use crate::RequestKind;
 
-/// What a line of a trace says.
+/// The content of a line of a trace.
 #[derive(Clone, Debug)]
 pub(super) enum Line<'a> {
-    /// Nothing that the drive was asked.
+    /// No request.
     Nothing,
     /// A request.
     Request(TraceRecord<'a>),

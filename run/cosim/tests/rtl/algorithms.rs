@@ -27,7 +27,7 @@ fn a_page_that_is_programmed_on_rtl_reads_back_in_every_interface() {
 
 /// Algorithm 1, READ STATUS: 70h and a status byte; Algorithm 2, READ with a column change: 00h, five address
 /// cycles, 30h, then 05h, two column cycles, E0h and the data (ONFI 5.1, READ STATUS, READ, CHANGE READ
-/// COLUMN). Where LUNs share their chip enable, 78h and 06h name them.
+/// COLUMN). If LUNs share a chip enable, 78h and 06h name the LUN.
 #[test]
 fn a_read_on_rtl_shows_the_bus_cycles_of_algorithms_1_and_2() {
     let bench = Bench::new(Hardware::Rtl, &Setting::of(DataInterface::NvDdr2, 4));

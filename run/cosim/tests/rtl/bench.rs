@@ -1,4 +1,4 @@
-//! One channel with its packages, on the timed model or on RTL, and a note of all that happens on its bus.
+//! One channel with its packages, on the timed model or on RTL, with a record of its bus.
 
 use aster_channel::{
     BusTiming, ChannelStats, CycleEngine, CycleTable, Ecc, Engine, EngineClock, EngineConfig, StageConfig,
@@ -33,7 +33,7 @@ pub const GEOMETRY: Geometry = Geometry {
     spare_bytes: 832,
 };
 pub const SECTORS: u8 = 2;
-/// The prefix by which the packages use a block as SLC.
+/// The command prefix with which the packages use a block as SLC.
 pub const PSEUDO_SLC: u8 = 0xda;
 /// Page buffers for data; the metadata buffer behind them is scratch.
 pub const BUFFERS: u32 = 16;
@@ -71,14 +71,14 @@ impl Order {
     }
 }
 
-/// What a bench is like.
+/// A bench's setting.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub interface: DataInterface,
     pub timing_mode: u8,
     pub placement: Placement,
     pub clock: EngineClock,
-    /// Bytes a second; 0 is unlimited.
+    /// Bytes per second; 0 is unlimited.
     pub memory: u64,
     pub errors: ErrorModel,
     pub costs: FlashCosts,
@@ -113,7 +113,7 @@ pub enum Seen {
 }
 
 impl fmt::Display for Seen {
-    /// With times in picoseconds: a cycle's difference must show.
+    /// Times are in picoseconds, so that a difference of one cycle shows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Seen::Transaction(start, end, name) => {
@@ -284,14 +284,14 @@ impl Bench {
         Lun::new(&self.core, &self.port, &self.config, way, lun)
     }
 
-    /// Lets everything that goes on come to its end.
+    /// Runs until nothing is in flight.
     pub fn settle(&self) {
         while let Some(next) = self.exec.next_deadline() {
             self.exec.advance_to(next);
         }
     }
 
-    /// Runs `operation` to its end and gives its result.
+    /// Runs `operation` to its end and returns its result.
     pub fn run<T: 'static>(&self, operation: impl Future<Output = T> + 'static) -> T {
         let result = Rc::new(Cell::new(None));
         let slot = Rc::clone(&result);
@@ -300,7 +300,7 @@ impl Bench {
         result.take().expect("the operation ends")
     }
 
-    /// Takes every package into service.
+    /// Brings up every package.
     pub fn bring_up(&self) {
         for way in 0..usize::from(GEOMETRY.ways) {
             let (lun, dram) = (self.lun(way, 0), self.dram.clone());
@@ -310,7 +310,7 @@ impl Bench {
         }
     }
 
-    /// Fills a buffer with bytes that `salt` decides.
+    /// Fills a buffer with bytes derived from `salt`.
     pub fn fill(dram: &SharedDram, buffer: BufferId, salt: u64) {
         let mut memory = dram.borrow_mut();
         let (page, oob) = memory.page_and_oob_mut(buffer);
@@ -318,7 +318,7 @@ impl Bench {
         page.iter_mut().chain(oob).for_each(|b| *b = rng.next_u64() as u8);
     }
 
-    /// A check of all data buffers' bytes.
+    /// A checksum over all data buffers.
     pub fn checksum(&self) -> u64 {
         let memory = self.dram.borrow();
         (0..BUFFERS).fold(0, |sum, buffer| {

@@ -1,5 +1,5 @@
 //! A whole drive on RTL channels: written, overwritten until garbage is collected, read back and checked, by
-//! the same firmware as ever.
+//! the same firmware as on the timed model.
 
 use aster_device::profile::{ControllerName, shipped};
 use aster_device::{ChannelHardware, Media, Profile};
@@ -19,7 +19,7 @@ fn machine(hardware: ChannelHardware, profile: &Profile) -> Machine {
     machine
 }
 
-/// What a drive has done, and when it was done.
+/// What a drive has done, and when it finished.
 #[derive(PartialEq, Debug)]
 struct Done {
     collections: u64,

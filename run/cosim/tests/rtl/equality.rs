@@ -10,10 +10,11 @@ use aster_ports::layout::Placement;
 use aster_units::{Duration, Rng};
 use aster_wire::onfi::DataInterface;
 
-/// Operations a LUN in one run; more in a long test, which would spend its time on bringing packages up.
+/// Operations per LUN in one run. A long test has more per run, or it would spend most of its time on
+/// bringing packages up.
 const OPERATIONS: u32 = 6;
 const OPERATIONS_OF_LONG_RUN: u32 = 60;
-/// Operations of a long test in all.
+/// All operations of a long test.
 const LONG_OPERATIONS: u64 = 100_000;
 
 struct Run {
@@ -32,7 +33,7 @@ fn run(hardware: Hardware, setting: &Setting) -> Run {
     Run { bus, outcomes, checksum: bench.checksum(), stats: bench.stats() }
 }
 
-/// Runs both and compares; gives how many operations that were.
+/// Runs both and compares them; returns the number of operations.
 fn compare(setting: &Setting) -> u64 {
     let (timed, rtl) = (run(Hardware::Timed, setting), run(Hardware::Rtl, setting));
     if let Some(at) = first_difference(&timed.bus, &rtl.bus) {
@@ -50,7 +51,7 @@ fn compare(setting: &Setting) -> u64 {
         assert_eq!(timed, rtl, "timed model, then RTL, in {setting:?}");
     }
     assert_eq!(timed.outcomes.len(), rtl.outcomes.len(), "{setting:?}");
-    // A stream that fails alike on both would compare little.
+    // Operations must succeed: a stream that fails on both in the same way would compare little.
     for outcome in &timed.outcomes {
         assert!(!outcome.answer.contains("Err("), "a legal operation failed: {outcome:?} in {setting:?}");
     }
@@ -77,7 +78,7 @@ fn setting(interface: DataInterface, mode: u8, seed: u64) -> Setting {
     // From slower than any bus to faster than all of them.
     let rates = [0, 5_000_000, 40_000_000, 150_000_000, 600_000_000, 3_000_000_000];
     setting.memory = rates[rng.below(rates.len() as u64) as usize];
-    // The clock that the RTL is thought for, slower ones and one that divides nothing.
+    // The clock that the RTL is designed for, a slower one, a faster one, and one that doesn't divide evenly.
     let periods = [10_000, 10_000, 7_500, 20_000, 8_333];
     setting.clock.period = Duration::from_picos(periods[rng.below(periods.len() as u64) as usize]);
     if rng.below(2) == 0 {
@@ -86,7 +87,7 @@ fn setting(interface: DataInterface, mode: u8, seed: u64) -> Setting {
     if rng.below(2) == 0 {
         setting.errors.fresh = 2e-4;
     }
-    // Cores that think, for more or less than a cycle of the channel, and cores that don't.
+    // Cores whose software takes no time, less than a cycle of the channel, or more.
     setting.costs.transaction = [0, 3, 47, 400][rng.below(4) as usize];
     setting.order = Order::ALL[rng.below(Order::ALL.len() as u64) as usize];
     setting

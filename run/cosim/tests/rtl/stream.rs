@@ -1,4 +1,4 @@
-//! A seeded stream of legal operations: each LUN has a task, and they contend for the channel.
+//! A seeded stream of legal operations: each LUN has a task, and the tasks contend for the channel.
 
 use crate::bench::{BUFFERS, Bench, GEOMETRY, SECTORS};
 use aster_flash::Lun;
@@ -14,7 +14,7 @@ use aster_wire::onfi::feature::FeatureAddress;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What became of an operation, and when: its LUN, its name, what it answered.
+/// The outcome of an operation: when it ended, its LUN, its name and its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     pub at: Instant,
@@ -23,10 +23,10 @@ pub struct Outcome {
     pub answer: String,
 }
 
-/// Blocks that each LUN has for itself; the last one is written by gangs.
+/// Blocks that only the LUN's own task uses; gangs write the last one.
 const OWN_BLOCKS: u32 = GEOMETRY.blocks_per_lun - 1;
 
-/// Who uses a chip enable: commands of the target need all its LUNs, gangs those of all chip enables.
+/// Who uses a chip enable: target commands need all its LUNs, gangs those of all chip enables.
 #[derive(Default)]
 struct Way {
     users: Cell<u32>,
@@ -41,7 +41,7 @@ struct Shared {
     gang_pages: [Cell<u16>; GEOMETRY.luns as usize],
 }
 
-/// Runs `operations` a LUN and gives what became of them, in the order in which they ended.
+/// Runs `operations` per LUN and returns their outcomes, in the order in which they ended.
 pub fn run(bench: &Bench, seed: u64, operations: u32) -> Vec<Outcome> {
     let outcomes = Rc::new(RefCell::new(Vec::new()));
     let mut seeds = Rng::new(seed);
@@ -56,7 +56,7 @@ pub fn run(bench: &Bench, seed: u64, operations: u32) -> Vec<Outcome> {
                 place: (way, lun),
                 shared: Rc::clone(&shared),
                 dram: bench.dram.clone(),
-                // Each its own buffers: what one reads another doesn't program.
+                // Each task has its own buffers, so that none programs what another reads.
                 buffers: BUFFERS / 4 * index as u32,
                 rng: Rng::new(seeds.next_u64()),
                 written: Vec::new(),
@@ -77,7 +77,7 @@ pub fn run(bench: &Bench, seed: u64, operations: u32) -> Vec<Outcome> {
     outcomes.take()
 }
 
-/// Choices of an operation that others may not go on beside.
+/// Choices of operations during which no other may run.
 const TARGET: u64 = 11;
 const GANG: u64 = 12;
 
@@ -103,7 +103,7 @@ impl Worker {
     fn row(&self, block: u32, page: u16) -> RowAddr {
         GEOMETRY.row(self.place.1 as u8, BlockAddr(block), PageInBlock(page))
     }
-    /// A page that holds something, if there is one, or any page.
+    /// A programmed page if there is one, else any page.
     fn any_row(&mut self) -> RowAddr {
         if !self.written.is_empty() && self.rng.below(4) > 0 {
             return self.written[self.rng.below(self.written.len() as u64) as usize];
@@ -186,7 +186,7 @@ impl Worker {
     }
 
     async fn erase(&mut self) -> String {
-        // The block in use: it begins again.
+        // Erases the block in use, and starts it again.
         let row = self.row(self.block, 0);
         self.page = 0;
         self.written.retain(|&r| GEOMETRY.split_row(r).1 != BlockAddr(self.block));
@@ -225,7 +225,8 @@ impl Worker {
         format!("{:?}", self.lun.issue(txn).finished().await)
     }
 
-    /// The same page behind all chip enables, written together and read from whoever is ready first (B7).
+    /// The same page behind all chip enables, written together and read from the LUN that is ready first
+    /// (B7).
     async fn gang(&mut self) -> String {
         let luns: Vec<&Lun> = self.gang.iter().collect();
         let (first, others) = luns.split_first().expect("a gang has members");

@@ -1,5 +1,5 @@
-//! Illegal words give the same error on both: streams are mutated at random, and what the timed model says of
-//! them, and does with those that are still legal, the RTL must say and do.
+//! Illegal words give the same error on both. Streams are mutated at random: for illegal ones the RTL must
+//! give the timed model's error, and legal ones must do the same on both.
 
 use crate::bench::{Bench, GEOMETRY, Hardware, Setting};
 use aster_ports::channel::{TxnFault, TxnResult};
@@ -9,10 +9,10 @@ use aster_txn::{Descriptor, Direction, MAX_WORDS, Txn};
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, command};
 
-/// Timers are cut to so many nanoseconds: the longest would take the RTL minutes.
+/// Timers are limited to this many nanoseconds: the longest would take the RTL minutes.
 const PAUSE_MAX: u64 = 4095;
 
-/// Legal streams to begin with.
+/// Legal streams, before mutation.
 fn original(rng: &mut Rng) -> Vec<u64> {
     let row = GEOMETRY.row(0, BlockAddr(1), PageInBlock(0));
     let mut txn = Txn::default();
@@ -69,7 +69,7 @@ fn issue(bench: &Bench, words: &[u64]) -> Result<TxnResult, TxnFault> {
         port.issue(0, exec.now(), Duration::ZERO);
         port.finished(0).await
     });
-    // So that no LUN is busy and no command half done when the next stream comes.
+    // Resets the LUN, so that it isn't busy or in the middle of a command when the next stream comes.
     let lun = bench.lun(0, 0);
     bench.run(async move { aster_flash::operations::reset(&lun).await.map(drop) }).expect("RESET");
     bench.log.borrow_mut().clear();

@@ -1,4 +1,4 @@
-//! What a full disk has not taken yet, in memory and in order.
+//! Changes that a full disk has not taken yet, in memory and in order.
 
 use super::change::{Change, PAGE_BYTES, change, failed, in_words, is_out_of_room};
 use super::reserve::Reserve;
@@ -26,10 +26,10 @@ impl Owed {
     }
 }
 
-/// What takes changes at once, or says that there is no room.
+/// A file that takes changes at once, or reports that there is no room.
 pub(super) trait Takes {
     fn change(&self, at: u64, what: &Change<'_>) -> io::Result<()>;
-    /// Reads; what lies behind the end is zeroes.
+    /// Reads; bytes after the end are zeroes.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
@@ -54,18 +54,18 @@ impl Takes for File {
     }
 }
 
-/// What a file is behind.
+/// The changes that a file is behind.
 #[derive(Debug)]
 pub(super) struct Behind {
     reserve: Reserve,
-    /// Changes that the file has not seen, the first first.
+    /// Changes that the file has not taken, in order.
     owed: VecDeque<(u64, Owed)>,
     pub(super) owed_bytes: u64,
-    /// Bytes of them that are in memory: those of holes aren't.
+    /// Bytes of these changes in memory: holes have none.
     owed_data: u64,
-    /// Pages of the file as they will be, by number; nothing for zeroes.
+    /// Pages of the file with all changes applied, by number; `None` for zeroes.
     pages: BTreeMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>,
-    /// Pages that aren't nothing.
+    /// Pages that aren't `None`.
     filled: u64,
     pub(super) full: bool,
     pub(super) no_room: Option<MediumError>,
@@ -87,23 +87,24 @@ impl Behind {
         }
     }
 
-    /// Bytes of memory that all of it takes.
+    /// Bytes of memory for all of it.
     pub(super) fn memory(&self) -> u64 {
         let owed = self.owed.len() * size_of::<(u64, Owed)>();
         let pages = self.pages.len() * PAGE_ENTRY_BYTES;
         self.owed_data + self.filled * PAGE_BYTES + (owed + pages) as u64
     }
-    /// While the disk is full: bytes that must be free before the file isn't behind any more.
+    /// While the disk is full: bytes that must be free to apply all changes.
     pub(super) fn needed(&self) -> u64 {
         if self.full { self.owed_bytes.next_multiple_of(PAGE_BYTES) + self.reserve.missing() } else { 0 }
     }
-    /// How many of them aren't free: all of them where the file system has room, and a quota or a limit none.
+    /// How many of these bytes aren't free. If the file system has room, the cause is a quota or a limit, and
+    /// then it is all of them.
     pub(super) fn missing(&self) -> u64 {
         let (needed, free) = (self.needed(), self.reserve.free().unwrap_or(0));
         if free < needed { needed - free } else { needed }
     }
 
-    /// Changes the file, now if it can be, else when there is room.
+    /// Changes the file, now if possible, else when there is room.
     pub(super) fn change(&mut self, file: &dyn Takes, at: u64, what: &Change<'_>) -> Result<(), MediumError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
@@ -114,7 +115,7 @@ impl Behind {
         self.owe(file, at, what)
     }
 
-    /// False when there is no room.
+    /// Returns false when there is no room.
     fn try_change(&mut self, file: &dyn Takes, at: u64, what: &Change<'_>) -> Result<bool, MediumError> {
         loop {
             let Err(error) = file.change(at, what) else { return Ok(true) };
@@ -154,12 +155,12 @@ impl Behind {
         let owed = bytes.map_or(Owed::Hole(length), |bytes| Owed::Bytes(bytes.into()));
         self.owed.push_back((at, owed));
         self.owed_data += bytes.map_or(0, |bytes| bytes.len() as u64);
-        // A hole takes nothing, but is no less owed.
+        // A hole takes no room, but it must be applied, too.
         self.owed_bytes += bytes.map_or(PAGE_BYTES, |bytes| bytes.len() as u64);
         Ok(())
     }
 
-    /// A page of the file as it will be, to be changed.
+    /// A page of the file with all changes applied, mutable.
     fn page(&mut self, file: &dyn Takes, number: u64) -> Result<&mut [u8; PAGE_BYTES as usize], MediumError> {
         use std::collections::btree_map::Entry;
         let mut is_new = false;
@@ -169,7 +170,7 @@ impl Behind {
                 let mut content = Box::new([0; PAGE_BYTES as usize]);
                 let at = number * PAGE_BYTES;
                 if let Err(error) = file.read(at, &mut *content) {
-                    // The change may be half in the pages by now: nothing may follow it.
+                    // The change may have been applied to some of the pages: no other may follow it.
                     let told = failed(at, &in_words(&error));
                     self.fault = Some(told.clone());
                     return Err(told);
@@ -182,7 +183,7 @@ impl Behind {
         Ok(page.get_or_insert_with(|| Box::new([0; PAGE_BYTES as usize])))
     }
 
-    /// Puts what is owed over what was read from the file at `at`.
+    /// Applies the pending changes to bytes that were read from the file at `at`.
     pub(super) fn lay_over(&self, at: u64, into: &mut [u8]) {
         if self.pages.is_empty() {
             return;
@@ -205,7 +206,7 @@ impl Behind {
         while self.fault.is_none()
             && let Some((at, owed)) = self.owed.pop_front()
         {
-            // One that fails for good is told by `fault`, and the rest stays where it is.
+            // A change that fails permanently is reported by `fault`, and the rest stays pending.
             if !matches!(self.try_change(file, at, &owed.change()), Ok(true)) {
                 self.owed.push_front((at, owed));
                 return;
@@ -221,7 +222,7 @@ impl Behind {
         if self.fault.is_none() {
             self.pages.clear();
             self.filled = 0;
-            // As much room as was given up: less would be used up at once.
+            // As much room as was released: less would be used up at once.
             if self.reserve.take() {
                 (self.full, self.no_room) = (false, None);
             }
@@ -238,7 +239,7 @@ mod tests {
 
     const BYTES: u64 = 16 * PAGE_BYTES;
 
-    /// A disk with room for so many more changes.
+    /// A disk with room for a given number of further changes.
     struct Short {
         bytes: RefCell<Vec<u8>>,
         room: Cell<u32>,
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(behind.memory(), one, "the page that it lies in is kept whole");
         behind.change(&disk, 200, &Change::Bytes(&[1; 50])).unwrap();
         assert_eq!(behind.memory(), one + 50 + entry);
-        // A hole keeps no bytes, but a number for each of its pages.
+        // A hole stores no bytes, but an entry for each of its pages.
         behind.change(&disk, 0, &Change::Hole(8 * PAGE_BYTES)).unwrap();
         assert_eq!(behind.memory(), 100 + 3 * entry + 8 * PAGE_ENTRY_BYTES as u64);
         assert_eq!(behind.owed_bytes, 100 + PAGE_BYTES);

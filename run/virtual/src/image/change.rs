@@ -1,4 +1,4 @@
-//! A change of an image's file, and what the system says of one that it refuses.
+//! A change of an image's file, and the errors of a change that the system refuses.
 
 use aster_ports::medium::MediumError;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -7,22 +7,22 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a page of the file: what is not written yet is kept in such, and file systems mostly have such.
+/// Bytes of a page of the file: pending changes are kept in pages of this size, which most file systems use.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// What went wrong at a byte of the file.
+/// A message about an error at a byte of the file.
 pub(super) fn failed(offset: u64, error: &dyn std::fmt::Display) -> MediumError {
     MediumError { offset, reason: error.to_string() }
 }
 
-/// Whether somebody can make room, after which the same write succeeds: a full disk, a quota, a limit on the
-/// size of files.
+/// Whether the write can succeed later when there is room: a full disk, a quota, a limit on the size of
+/// files.
 pub(super) fn is_out_of_room(error: &io::Error) -> bool {
     let out_of_room = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
     error.raw_os_error().is_some_and(|raw| out_of_room.iter().any(|errno| errno.raw_os_error() == raw))
 }
 
-/// An error in words, without its number.
+/// An error's message without its number.
 pub(super) fn in_words(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOSPC) => "no space left on the disk".into(),
@@ -48,11 +48,11 @@ pub(super) fn final_words(error: &io::Error) -> String {
     }
 }
 
-/// What is written to a file.
+/// The data of a change.
 #[derive(Debug)]
 pub(super) enum Change<'a> {
     Bytes(&'a [u8]),
-    /// Nothing, from here on for so many bytes.
+    /// A hole of this many bytes.
     Hole(u64),
 }
 
@@ -64,7 +64,7 @@ pub(super) fn change(file: &File, at: u64, change: &Change<'_>) -> io::Result<()
     };
     match fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, length) {
         Ok(()) => Ok(()),
-        // File systems without holes: zeroes do as well.
+        // For file systems without holes, write zeroes.
         Err(Errno::OPNOTSUPP) => {
             let zeroes = [0; 4096];
             let mut done = 0;

@@ -1,5 +1,5 @@
-//! An image's file as media see it: windows of it, written through, or behind a [`Backlog`] while the disk is
-//! full.
+//! An image's file as the media use it: in windows, written through, or behind a [`Backlog`] while the disk
+//! is full.
 
 use super::backlog::Behind;
 use super::change::{Change, change, failed, final_words, in_words};
@@ -11,19 +11,19 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
-/// The file, and what it has not taken yet.
+/// The file, and the changes that it has not taken yet.
 pub(super) struct Disk {
     file: Rc<File>,
     behind: Option<RefCell<Behind>>,
 }
 
 impl Disk {
-    /// A file to which everything is written at once, or not at all.
+    /// A file to which each change is written at once; a failed write is an error.
     pub(super) fn written_through(file: Rc<File>) -> Rc<Self> {
         Rc::new(Disk { file, behind: None })
     }
-    /// A file that may be behind while its disk is full.
-    /// Room is kept in `folder`, its own, as much as an image of `bytes` bytes may need.
+    /// A file that may be behind while its disk is full. A reserve for an image of `bytes` bytes is kept in
+    /// `folder`, the file's own.
     pub(super) fn with_backlog(file: File, folder: &Path, bytes: u64) -> Rc<Self> {
         let behind = Behind::new(Reserve::beside(folder, bytes));
         Rc::new(Disk { file: Rc::new(file), behind: Some(RefCell::new(behind)) })

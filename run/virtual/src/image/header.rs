@@ -1,4 +1,4 @@
-//! What an image says of itself: the file's first page.
+//! An image's header: the file's first page.
 
 use super::error::ImageError;
 use super::format::{CHECKSUM_AT, KIND, MADE_WITH_AT, MAGIC, NAND_AT, NVRAM_AT, READ, name_of};
@@ -26,7 +26,7 @@ pub(super) fn write_new(
     write_header(file, &text)
 }
 
-/// Writes the page that says what a drive was made with, `text`: the magic last.
+/// Writes the header page with `text`, the keys that the drive was made with; the magic last.
 pub(super) fn write_header(file: &File, text: &str) -> io::Result<()> {
     let mut header = [0; NVRAM_AT as usize];
     header[..MAGIC.len()].copy_from_slice(MAGIC);
@@ -38,8 +38,8 @@ pub(super) fn write_header(file: &File, text: &str) -> io::Result<()> {
     file.write_all_at(MAGIC, 0)
 }
 
-/// A serial number from the system's random numbers. Two drives of one serial number can't be in one host:
-/// Linux takes the second for another way to the first, and refuses it.
+/// A serial number from the system's random numbers. Two drives with the same serial number can't be in one
+/// host: Linux takes the second for another path to the first, and refuses it.
 pub(super) fn new_serial() -> io::Result<String> {
     let mut random = [0; 8];
     let mut filled = 0;
@@ -49,7 +49,7 @@ pub(super) fn new_serial() -> io::Result<String> {
     Ok(format!("ASTER{:015X}", u64::from_le_bytes(random) >> 4))
 }
 
-/// The serial number out of a header's `text`.
+/// The serial number from a header's `text`.
 pub(super) fn serial(text: &str, path: &Path) -> Result<String, ImageError> {
     let serial = value(text, SERIAL_KEY).ok_or_else(|| ImageError::Header { path: path.to_owned() })?;
     if is_serial(serial) {
@@ -67,12 +67,12 @@ pub(super) fn serial(text: &str, path: &Path) -> Result<String, ImageError> {
 /// Characters of a serial number (NVMe 1.4 §5.15.2.2).
 const SERIAL_CHARS_MAX: usize = 20;
 
-/// Whether a drive may have this serial number.
+/// Whether this is a valid serial number.
 pub fn is_serial(text: &str) -> bool {
     (1..=SERIAL_CHARS_MAX).contains(&text.len()) && text.bytes().all(|b| matches!(b, b' '..=b'~'))
 }
 
-/// How long the file was made, as its header's `text` says.
+/// The file's original length, from its header's `text`.
 pub(super) fn length_of(text: &str) -> Option<u64> {
     value(text, LENGTH_KEY).and_then(|value| value.parse().ok())
 }
@@ -82,7 +82,7 @@ pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
 }
 
-/// What an image was made with, out of a header that is whole: lines of `key = value`.
+/// The keys that an image was made with, from a complete header: lines of `key = value`.
 pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     let bytes = file.metadata().map_err(io_error)?.len();
@@ -100,13 +100,13 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
         return Err(ImageError::Format { path: path.to_owned(), found });
     }
     if bytes < NVRAM_AT {
-        // What is left of it may say how long it was.
+        // The rest of a truncated header may still have the length.
         let text = String::from_utf8_lossy(&header[MAGIC.len()..]);
         let needed = length_of(&text).unwrap_or(NAND_AT);
         return Err(ImageError::Truncated { path: path.to_owned(), found: bytes, needed });
     }
     let (covered, checksum) = header.split_at_mut(CHECKSUM_AT as usize);
-    // It stays that of the format in which the image was made.
+    // The checksum stays that of the format in which the image was made.
     let is_whole = READ.iter().any(|magic| {
         covered[..MAGIC.len()].copy_from_slice(*magic);
         crc32c(covered).to_le_bytes() == checksum
@@ -118,8 +118,9 @@ pub(super) fn made_with(file: &File, path: &Path) -> Result<String, ImageError> 
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Gives an image that a drive is to write the format that this one writes: by its first bytes alone, so that
-/// it is whole before and after. They are on the disk before anything that the drive writes.
+/// Changes the format of an image to the current one, before a drive writes to it. It changes only the first
+/// bytes, so that the image is valid before and after. These bytes reach the disk before anything that the
+/// drive writes.
 pub(super) fn raise_format(file: &File) -> io::Result<()> {
     let mut magic = [0; MAGIC.len()];
     file.read_exact_at(&mut magic, 0)?;
@@ -138,7 +139,7 @@ pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<
         "restrict.lsb_pages" => Some("false"),
         _ => None,
     };
-    // An image that was made before a drive could be restricted so is not.
+    // An image from before a key of `[restrict]` existed isn't restricted by it.
     let found = |key: &str| value(text, key).or_else(|| unrestricted(key));
     let kept = |key: &str| found(key).unwrap_or("not given").escape_debug().to_string();
     let other = wanted.iter().filter(|(key, value)| kept(key) != *value);

@@ -10,10 +10,10 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::Path;
 
-/// As [`super::open_image`], for a drive that serves others: while the disk is full it is behind
-/// ([`aster_ports::medium::Backlog`]) instead of at its end. With `sync` every write waits for the disk: what
-/// the drive says is on its flash is there after a crash of the system as well. An image that keeps no
-/// profile keeps this one from now on; the text says so where there was no room for it.
+/// As [`super::open_image`], for a live drive: while the disk is full the file is behind
+/// ([`aster_ports::medium::Backlog`]), and the drive doesn't end. With `sync` every write waits for the disk,
+/// so that data on the drive's flash also survive a crash of the system. An image without a profile stores
+/// this one; the returned text reports if there was no room for it.
 ///
 /// # Errors
 /// When the file can't be used as this profile's drive.
@@ -26,11 +26,11 @@ pub fn open_image_live(
     let flags = if sync { OFlags::DSYNC } else { OFlags::empty() };
     let (file, nand_bytes) = open(path, profile, content, flags)?;
     if sync {
-        // Its length and its name are no data.
+        // O_DSYNC doesn't cover the file's length and name.
         let kept = file.sync_all().and_then(|()| File::open(folder_of(path))?.sync_all());
         kept.map_err(|error| ImageError::Io { path: path.to_owned(), error })?;
     }
-    // Before a reserve takes what room there is.
+    // Before the reserve takes the room.
     let note = keep_profile(path, name, profile)?;
     let disk = Disk::with_backlog(file, folder_of(path), NAND_AT + nand_bytes);
     Ok((media(&disk, path, nand_bytes)?.with_backlog(disk), note))

@@ -1,4 +1,4 @@
-//! Looking at an image and checking one, without changing it.
+//! Showing and checking an image, without changing it.
 
 use super::change::failed;
 use super::disk::{Disk, FileMedium};
@@ -16,16 +16,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 
-/// What an image says of itself.
+/// The information in an image's header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImageInfo {
     /// The keys of the profile that it was made with, and their values.
     pub made_with: Vec<(String, String)>,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Bytes that it had when it was made, and must have.
+    /// The length in bytes with which it was made, and that it must have.
     pub bytes_when_made: u64,
-    /// Bytes that it takes on the disk: what was never written and what was erased takes none.
+    /// Bytes that it takes on the disk: pages that were never written, or were erased, take none.
     pub bytes_on_disk: u64,
     /// The drive's serial number.
     pub serial: String,
@@ -36,7 +36,7 @@ pub struct ImageInfo {
 pub(super) fn open(path: &Path) -> Result<File, ImageError> {
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
     let file = File::open(path).map_err(io_error)?;
-    // A folder can be opened, but not read.
+    // A folder can be opened like a file, but not read.
     match file.metadata().map_err(io_error)?.is_dir() {
         true => Err(io_error(rustix::io::Errno::ISDIR.into())),
         false => Ok(file),
@@ -44,13 +44,13 @@ pub(super) fn open(path: &Path) -> Result<File, ImageError> {
 }
 
 impl ImageInfo {
-    /// True when the file has lost its end.
+    /// True when the file is truncated.
     pub fn is_cut_short(&self) -> bool {
         self.bytes < self.bytes_when_made
     }
 }
 
-/// Reads what the image at `path` says of itself; it may be in use, and its end may be missing.
+/// Reads the header of the image at `path`; the image may be in use or truncated.
 ///
 /// # Errors
 /// When there is no image.
@@ -74,10 +74,10 @@ pub fn image_info(path: &Path) -> Result<ImageInfo, ImageError> {
     })
 }
 
-/// Bytes that an [`Overlay`] keeps together.
+/// Bytes of a page of an [`Overlay`].
 const PAGE_BYTES: u64 = 4096;
 
-/// A file with what was written since in memory: the file stays as it is.
+/// A file whose later changes are kept in memory: the file stays as it is.
 struct Overlay {
     below: FileMedium,
     pages: Rc<RefCell<BTreeMap<u64, Vec<u8>>>>,
@@ -145,38 +145,38 @@ impl Medium for Overlay {
     }
 }
 
-/// Blocks whose pages are read, and steps of a drive that boots, between two words about it.
+/// Blocks whose pages are read, and steps of a booting drive, between two progress calls.
 const BLOCKS_A_WORD: u32 = 16;
 const STEPS_A_WORD: u32 = 4096;
-/// Simulated time that a drive has to read what it needs to know.
+/// The most simulated time for a drive to boot.
 const BOOT_WITHIN: Duration = Duration::from_millis(600_000);
 
-/// What [`check_image`] is at.
+/// The stage of [`check_image`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckStage {
     /// Every programmed page is read and compared with its checksums.
     Pages,
-    /// A drive comes up from it.
+    /// A drive boots from it.
     Boot,
 }
 
-/// What [`check_image`] found sound.
+/// The results of [`check_image`] for a valid image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImageCheck {
-    /// Block entries, each with a right checksum.
+    /// Block entries, each with a correct checksum.
     pub blocks: u64,
     /// Program/erase cycles of all of them.
     pub erases: u64,
-    /// Programmed pages whose bytes lie in slots of the image, each with right checksums. A drive that keeps
-    /// tags has them in its page records, whose checksums have been checked with the blocks.
+    /// Programmed pages whose bytes lie in slots of the image, each with correct checksums. A drive of tags
+    /// has these in its page records, whose checksums are checked with the blocks.
     pub pages: u64,
-    /// What coming back from a sudden loss of power took, in words, if that was how it lost it.
+    /// A description of the recovery, if the drive had lost power suddenly.
     pub recovery: Option<String>,
-    /// Records that are damaged and that the drive does without.
+    /// Damaged records that the drive doesn't need.
     pub damaged_records: Vec<DamagedRecord>,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Bytes behind the image's end.
+    /// Extra bytes after the image's end.
     pub bytes_beyond: u64,
 }
 
@@ -186,7 +186,7 @@ impl ImageCheck {
         NVRAM_AT + record.at as u64
     }
 
-    /// What isn't as it was written although the drive is none the worse, and what to do.
+    /// Messages about damage that doesn't affect the drive, and what to do.
     pub fn faults(&self) -> Vec<String> {
         let records = self.damaged_records.iter().map(|record| {
             let DamagedRecord { what, instead, .. } = record;
@@ -207,9 +207,9 @@ impl ImageCheck {
 }
 
 /// Checks the image at `path` as the drive of `profile`: file, header, every block entry, page record and
-/// page, and then whether a drive comes up from it, which reads its root record and its whole map. Nothing is
-/// written. `tell` is told now and then what share of a stage is done, and ends it by `false`; of the boot
-/// nobody knows how long it takes.
+/// page, and then whether a drive boots from it, which reads its root record and its whole map. Nothing is
+/// written. Calls `tell` now and then with the share of a stage that is done, and stops if it returns
+/// `false`. The length of the boot isn't known in advance.
 ///
 /// # Errors
 /// What is wrong, and where.
@@ -266,7 +266,7 @@ pub fn check_image(
     })
 }
 
-/// Reads every page of a drive that has its power but has not begun to boot. Gives how many there are.
+/// Reads every page of a drive that is powered but has not begun to boot. Returns their number.
 fn check_pages(device: &Device, path: &Path, mut tell: impl FnMut(f64) -> bool) -> Result<u64, ImageError> {
     let nand = device.nand();
     let g = nand.config().geometry;
@@ -314,7 +314,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, profile) = booted(folder.path());
         let before = std::fs::read(&path).unwrap();
-        // It was never shut down: a drive from the factory, which has no map, comes up all the same.
+        // The drive was never shut down: a new drive without a map boots, too.
         check_image(&path, &profile, None, |_, _| true)
             .map(drop)
             .unwrap_or_else(|e| assert!(e.to_string().contains("shut down"), "{e}"));
@@ -326,10 +326,10 @@ mod tests {
             std::fs::write(&spoilt, &bytes).unwrap();
             check_image(&spoilt, &profile, None, |_, _| true).unwrap_err().to_string()
         };
-        // Where it is in the file, for whoever looks there.
+        // The error names the place in the file.
         let text = spoil(NAND_AT + 9);
         assert!(text.contains("spoilt") && text.contains(&format!("byte {NAND_AT}:")), "{text}");
-        // The first block's entry, behind the header's page.
+        // The first block's entry, after the header's page.
         let entry = NAND_AT + 4096;
         let text = spoil(entry + 3);
         assert!(text.contains(&format!("byte {entry}: a block entry's checksum is wrong")), "{text}");

@@ -59,7 +59,7 @@ fn media(disk: &Rc<Disk>, path: &Path, nand_bytes: u64) -> Result<Media, ImageEr
     Ok(Media::on_image(window(NAND_AT, nand_bytes), nvram).with_serial(serial))
 }
 
-/// The image's file, which is made if there is none, and how many bytes of it are NAND.
+/// The image's file, which is made if it doesn't exist, and how many bytes of it are NAND.
 fn open(
     path: &Path,
     profile: &Profile,
@@ -69,7 +69,7 @@ fn open(
     let mut how = OpenOptions::new();
     how.read(true).write(true).custom_flags(flags.bits() as i32);
     let io_error = |error| ImageError::Io { path: path.to_owned(), error };
-    // First: a profile that makes no drive makes no file either.
+    // First, so that an invalid profile makes no file.
     let nand_bytes = aster_device::nand_image_bytes(profile, content)?;
     let needed = NAND_AT + nand_bytes;
     let made = how.clone().create_new(true).open(path);
@@ -77,7 +77,7 @@ fn open(
         Ok(file) => {
             lock(&file, path)?;
             write_new(&file, needed, media_keys(profile, content)).map_err(|error| {
-                // What was begun is no drive, and would be refused the next time.
+                // An incomplete image would be refused the next time.
                 let _ = std::fs::remove_file(path);
                 io_error(error)
             })?;
@@ -95,7 +95,7 @@ fn open(
     Ok((file, nand_bytes))
 }
 
-/// Makes `file`, which is empty and has no name to be told by, the image of a new drive of this profile, for
+/// Makes the empty `file`, which has no name for messages, the image of a new drive of this profile, for
 /// [`open_image`] to open.
 ///
 /// # Errors
@@ -106,12 +106,12 @@ pub fn make_image(file: &File, profile: &Profile, content: Option<Content>) -> R
         .map_err(|error| ImageError::Io { path: "a temporary file".into(), error })
 }
 
-/// Looks at a lock that another process has, and the time between two: whoever asks whether an image is in
-/// use has its lock for a moment.
+/// Attempts to get a lock that another process has, and the time between two: a process that only tests
+/// whether an image is in use holds its lock for a moment.
 const LOCK_LOOKS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// Keeps others out for as long as the file is open.
+/// Locks the file for as long as it is open.
 fn lock(file: &File, path: &Path) -> Result<(), ImageError> {
     for _ in 0..LOCK_LOOKS {
         match file.try_lock() {
@@ -123,7 +123,7 @@ fn lock(file: &File, path: &Path) -> Result<(), ImageError> {
     Err(ImageError::InUse { path: path.to_owned() })
 }
 
-/// Checks that a file is the image of this profile's drive, with all its bytes: how many of them are NAND.
+/// Checks that a file is a complete image of this profile's drive; returns how many of its bytes are NAND.
 fn check_file(
     file: &File,
     path: &Path,
@@ -152,7 +152,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::path::PathBuf;
 
-    /// An image of the profile "tiny" whose drive has booted and lost its power.
+    /// An image of the profile "tiny" whose drive has booted and lost power.
     pub(super) fn booted(folder: &Path) -> (PathBuf, Profile) {
         let path = folder.join("d.aster");
         let profile = aster_device::profile::shipped("tiny").unwrap();
@@ -207,14 +207,15 @@ mod tests {
         assert!(std::fs::read(&path).unwrap() == old);
     }
 
-    /// An older Aster must refuse by name what a drive of ours has written, and not take it for damage.
+    /// An older Aster must refuse an image that this version has written by its format, and not report
+    /// damage.
     #[test]
     fn an_image_of_the_format_before_is_taken_and_has_ours_from_then_on() {
         let dir = tempfile::tempdir().unwrap();
         let (path, profile) = booted(dir.path());
         let begins = |wanted: &[u8]| std::fs::read(&path).unwrap().starts_with(wanted);
         assert!(begins(b"ASTER DRIVE V5"));
-        // As the Aster before made it: its checksum covers the magic.
+        // As the previous version made it: its checksum covers the magic.
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut header = [0; NVRAM_AT as usize];
         file.read_exact_at(&mut header, 0).unwrap();
@@ -223,7 +224,7 @@ mod tests {
         let checksum = aster_codec::checksum::crc32c(&header[..covered]);
         header[covered..].copy_from_slice(&checksum.to_le_bytes());
         file.write_all_at(&header, 0).unwrap();
-        // Who only looks leaves it as it is.
+        // Showing its header doesn't change it.
         let info = image_info(&path).unwrap();
         check_image(&path, &profile, None, |_, _| true).unwrap();
         assert!(begins(b"ASTER DRIVE V4"));
@@ -338,7 +339,7 @@ mod tests {
         other.ftl.over_provisioning_percent = 40.0;
         let text = refused(&other, None);
         assert!(text.contains("ftl.over_provisioning_percent is 32 there and 40 here; "), "{text}");
-        // What the media don't depend on may change.
+        // Keys on which the media don't depend may change.
         let mut other = profile.clone();
         other.ftl.buffer_entries = 64;
         drop(open_image(&path, &other, None).unwrap());
@@ -348,7 +349,7 @@ mod tests {
         let Err(error) = open_image(&path, &profile, None) else { panic!("it was opened") };
         assert!(matches!(error, ImageError::Truncated { .. }));
         assert!(error.to_string().contains(": use a copy that is whole, or remove it"), "{error}");
-        // What it was made with comes first: another profile's drive may be longer or shorter.
+        // The keys are compared before the length, since another profile's drive may be longer or shorter.
         let pocket = aster_device::profile::shipped("pocket").unwrap();
         assert!(matches!(open_image(&path, &pocket, None), Err(ImageError::OtherDrive { .. })));
     }

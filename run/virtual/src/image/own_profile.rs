@@ -1,9 +1,8 @@
-//! The profile that an image keeps, between NVRAM and NAND: whoever goes on with the drive needs no other.
+//! The profile that an image stores, between NVRAM and NAND, so that later runs need no other.
 //!
 //! 16 bytes of magic, the text's length as 4 bytes, the text, and the CRC-32C of all that; integers are
-//! little-endian. The text is a comment with the profile's name and then the profile with every default in
-//! its place. Asters that don't know of it leave it alone, and images that were made by them have zeroes
-//! there.
+//! little-endian. The text is a comment with the profile's name and then the profile with all defaults filled
+//! in. Older versions ignore it, and their images have zeroes there.
 
 use super::change::{in_words, is_out_of_room};
 use super::header::{length_of, made_with};
@@ -23,23 +22,23 @@ const HEAD_BYTES: usize = MAGIC.len() + 4;
 const CHECKSUM_BYTES: usize = 4;
 const TEXT_MAX: usize = (NAND_AT - KEPT_AT) as usize - HEAD_BYTES - CHECKSUM_BYTES;
 const _: () = assert!(NVRAM_AT + NVRAM_BYTES as u64 <= KEPT_AT, "NVRAM ends before it");
-/// What the text begins with; the name follows.
+/// The beginning of the text; the name follows.
 const NAME: &str = "# ";
 
 /// The profile that an image keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeptProfile {
-    /// What the drive calls itself.
+    /// The profile's name.
     pub name: String,
     /// A profile's text, for [`Profile::parse`].
     pub text: String,
 }
 
-/// Lets the image at `path`, whose drive has no power, keep `profile`, unless it keeps one already. How it
-/// keeps content is part of what it was made with, whatever the profile says.
+/// Stores `profile` in the image at `path`, whose drive isn't powered, unless it has one already. The image's
+/// header decides how it keeps content, whatever the profile says.
 ///
-/// An image without one is as good a drive, so no room for it is no error: the image's next user has it kept.
-/// What a person should know then.
+/// An image works without a stored profile, so lack of room is no error: the next use stores it. Returns a
+/// message for people in that case.
 ///
 /// # Errors
 /// When the file can't be written for another reason.
@@ -64,12 +63,12 @@ pub fn keep_profile(path: &Path, name: &str, profile: &Profile) -> Result<Option
     }
 }
 
-/// A name without what would end its line, or what a terminal would obey.
+/// A name without line ends and control characters.
 fn printable(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// The magic last: half of it is nothing.
+/// The magic is written last, so that an incomplete record isn't valid.
 fn write(file: &File, text: &str) -> io::Result<()> {
     if text.len() > TEXT_MAX {
         return Err(io::Error::other(format!("a profile of {} bytes is too long to keep", text.len())));
@@ -83,10 +82,10 @@ fn write(file: &File, text: &str) -> io::Result<()> {
     file.write_all_at(MAGIC, KEPT_AT)
 }
 
-/// The profile that the image at `path` keeps; `None` of one that was made before images did.
+/// The profile that the image at `path` stores; `None` for older images without one.
 ///
 /// # Errors
-/// When there is no image, or what it keeps is damaged.
+/// When there is no image, or its stored profile is damaged.
 pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
     let file = open(path)?;
     let text = made_with(&file, path)?;
@@ -97,7 +96,7 @@ pub fn kept_profile(path: &Path) -> Result<Option<KeptProfile>, ImageError> {
             "the profile that it keeps (byte {KEPT_AT}) is damaged: name the profile that it was made with"
         ),
     };
-    // The profile may have gone with the end: that is no image that keeps none.
+    // The profile may be missing because the file is truncated; that isn't an image without one.
     let (found, needed) = (file.metadata().map_err(io_error)?.len(), length_of(&text));
     if let Some(needed) = needed.filter(|&needed| found < needed) {
         return Err(ImageError::Truncated { path: path.to_owned(), found, needed });

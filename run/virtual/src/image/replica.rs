@@ -9,22 +9,22 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Which serial number a copy has.
+/// The serial number of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloneSerial {
-    /// One of its own: it may be in one host with the drive that it was copied from.
+    /// A new one, so that the copy and the original can be in the same host.
     New,
-    /// That drive's: it takes its place.
+    /// The original's, which the copy replaces.
     Kept,
 }
 
-/// Copies the image `from`, which nobody uses, to `to`, which isn't there yet: on file systems that can, as a
-/// second name for the same blocks, else what was written and not what is empty. `tell` is told what share is
-/// done, and ends it by `false`.
+/// Copies the image `from`, which must not be in use, to `to`, which must not exist: by reference on file
+/// systems that can, else without the holes. Calls `tell` with the share done, and stops if it returns
+/// `false`.
 ///
 /// # Errors
-/// When it is no image, is in use, or can't be copied. No part of a copy stays; where this process ends in
-/// the midst of it, what is left is no image.
+/// When it isn't an image, is in use, or can't be copied. No partial copy stays. If the process ends during
+/// the copy, the rest isn't a valid image.
 pub fn clone_image(
     from: &Path,
     to: &Path,
@@ -33,7 +33,7 @@ pub fn clone_image(
 ) -> Result<(), ImageError> {
     let source = open(from)?;
     lock(&source, from)?;
-    // A damaged one isn't copied either: a copy would hide which of the two was at fault.
+    // A damaged image isn't copied: later it wouldn't be clear which of the two was damaged first.
     let ImageInfo { bytes, bytes_when_made: needed, .. } = image_info(from)?;
     if bytes < needed {
         return Err(ImageError::Truncated { path: from.to_owned(), found: bytes, needed });
@@ -54,14 +54,13 @@ pub fn clone_image(
         _ => wrong(to)(error),
     })?;
     let copied = match ioctl_ficlone(&target, &source) {
-        // Whole from one moment to the next; until the header follows it is a second drive of that serial
-        // number.
+        // The copy is complete at once, but until its header is written it has the original's serial number.
         Ok(()) => Ok(()),
         Err(_) => copy_content(&source, &target, bytes, tell),
     };
     let finished = copied.and_then(|()| finish(&target, &text));
     finished.map_err(|error| {
-        // Half a copy is none.
+        // Remove an incomplete copy.
         let _ = std::fs::remove_file(to);
         match error.kind() {
             ErrorKind::Interrupted => ImageError::Interrupted,
@@ -70,8 +69,8 @@ pub fn clone_image(
     })
 }
 
-/// Makes a copy of everything else an image. What it says of itself comes last, and only when everything else
-/// is on the disk: half a copy is no drive even where nobody was left to remove it.
+/// Completes a copy to an image. Its header is written last, after everything else is on the disk, so that an
+/// incomplete copy isn't valid even if it was never removed.
 fn finish(target: &File, text: &str) -> io::Result<()> {
     sync(target)?;
     write_header(target, text)?;
@@ -88,7 +87,7 @@ fn sync(target: &File) -> io::Result<()> {
 /// Bytes that are copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Copies everything behind the header.
+/// Copies everything after the header.
 fn copy_content(
     source: &File,
     target: &File,
@@ -101,7 +100,7 @@ fn copy_content(
     while at < bytes {
         at = match seek(source, SeekFrom::Data(at)) {
             Ok(data) => data,
-            // Nothing but a hole up to the end.
+            // The rest is a hole.
             Err(rustix::io::Errno::NXIO) => break,
             Err(error) => return Err(error.into()),
         };
@@ -134,10 +133,10 @@ mod tests {
         assert!(std::fs::read(&path).unwrap() == std::fs::read(&clone).unwrap());
         let (a, b) = (image_info(&path).unwrap(), image_info(&clone).unwrap());
         assert!(b.bytes_on_disk <= a.bytes_on_disk + (1 << 20), "{a:?} {b:?}");
-        // What is there is not overwritten.
+        // An existing file isn't overwritten.
         let error = clone_image(&path, &clone, CloneSerial::Kept, |_| true).unwrap_err();
         assert!(error.to_string().ends_with("not overwritten: name another, or remove it"), "{error}");
-        // A copy that is stopped leaves nothing, where it isn't made at once.
+        // A copy that is stopped leaves nothing, unless it was made by reference at once.
         let stopped = folder.path().join("stopped.aster");
         match clone_image(&path, &stopped, CloneSerial::New, |_| false) {
             Err(error) => assert!(matches!(error, ImageError::Interrupted) && !stopped.exists(), "{error}"),
@@ -165,7 +164,7 @@ mod tests {
         let (path, profile) = booted(folder.path());
         let source = File::open(&path).unwrap();
         let bytes = source.metadata().unwrap().len();
-        // As much of it as there was by then: a part, and everything but the last step.
+        // Incomplete copies: a part, and everything except the last step.
         for steps in [0, 1, u32::MAX] {
             let half = folder.path().join(format!("half-{steps}"));
             let mut left = steps;

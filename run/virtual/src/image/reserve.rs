@@ -1,4 +1,4 @@
-//! Room that is kept beside an image for when its disk is full.
+//! A reserve of room beside an image, for when its disk is full.
 
 use super::change::PAGE_BYTES;
 use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, fstatvfs, ftruncate, openat};
@@ -7,21 +7,21 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
-/// Room that is kept at most, and which share of the image it is where that is less.
+/// The largest reserve, and its share of the image if that is less.
 const RESERVE_MAX: u64 = 64 << 20;
 const RESERVE_SHARE: u64 = 16;
-/// Which share of that is the least that is worth having, on a disk that has no room for all of it.
+/// The smallest useful share of that, on a disk without room for all of it.
 const LEAST_SHARE: u64 = 16;
-/// How often at most the room isn't asked for after it was refused, as a power of two.
+/// The most attempts to skip after a refusal, as a power of two.
 const PATIENCE_LOG2_MAX: u32 = 6;
 
-/// A file that takes room and holds nothing.
+/// A file that takes room and has no content.
 trait Filler {
-    /// Bytes that are free to whoever runs this, a quota aside; nothing where that can't be told.
+    /// Bytes that are free for this user, apart from quotas; `None` if that isn't known.
     fn free(&self) -> Option<u64>;
-    /// Takes so much room.
+    /// Allocates this much room.
     fn fill(&self, bytes: u64) -> Result<(), Errno>;
-    /// Takes none any more; false when that can't be.
+    /// Releases the room; returns false when that fails.
     fn empty(&self) -> bool;
 }
 
@@ -43,20 +43,19 @@ impl Filler for File {
     }
 }
 
-/// A file without a name beside the image. What room it has taken is given up when the disk is full: a drive
-/// can then write down what it has in work, flush, shut down, and erase what its host trims, which makes
-/// room.
+/// A file without a name beside the image. Its room is released when the disk is full: the drive can then
+/// store commands in progress, flush, shut down, and erase what its host trims, which makes room.
 pub(super) struct Reserve {
-    /// Nothing where the file system can't have such a file.
+    /// `None` if the file system doesn't support such files.
     file: Option<Box<dyn Filler>>,
-    /// Where there is plenty of room.
+    /// The size if there is plenty of room.
     most: u64,
-    /// What it has or had last.
+    /// Its current or last size.
     bytes: u64,
     taken: bool,
-    /// How often in a row the file system had room and refused it all the same.
+    /// How often in a row the file system had room but refused it.
     refusals: u32,
-    /// How often it isn't asked.
+    /// How many attempts to skip.
     patience: u32,
 }
 
@@ -69,19 +68,19 @@ impl fmt::Debug for Reserve {
     }
 }
 
-/// What a file system says to somebody who wants room.
+/// A file system's answer to a request for room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
     Taken,
-    /// A quota, or a file system that counts otherwise than it tells.
+    /// Refused by a quota, or by a file system whose free space is misleading.
     Refused,
-    /// There is none to be had like this, now or ever.
+    /// The file system doesn't support this.
     Unable,
 }
 
 impl Reserve {
-    /// Takes the room for an image of `bytes` bytes that lies in `folder`. Where it doesn't fit, a smaller
-    /// one that leaves others at least as much; where even a small one doesn't, none.
+    /// Allocates the reserve for an image of `bytes` bytes in `folder`. If it doesn't fit, the reserve is
+    /// smaller and leaves at least as much free; if even a small one doesn't fit, there is none.
     pub(super) fn beside(folder: &Path, bytes: u64) -> Self {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok();
@@ -102,27 +101,27 @@ impl Reserve {
         }
         reserve
     }
-    /// No room, and none is wanted.
+    /// An empty reserve that never grows.
     #[cfg(test)]
     pub(super) fn none() -> Self {
         Reserve { file: None, most: 0, bytes: 0, taken: false, refusals: 0, patience: 0 }
     }
-    /// Bytes that are free to whoever runs this, a quota aside.
+    /// Bytes that are free for this user, apart from quotas.
     pub(super) fn free(&self) -> Option<u64> {
         self.file.as_ref()?.free()
     }
-    /// Bytes that it wants and hasn't.
+    /// Bytes that it is short of.
     pub(super) fn missing(&self) -> u64 {
         if self.taken || self.file.is_none() { 0 } else { self.bytes }
     }
-    /// Takes the room again, as much as was given up, or all of it where there is plenty; false when there
-    /// isn't enough.
+    /// Allocates the room again, as much as was released, or all of it if there is plenty; returns false when
+    /// there isn't enough.
     pub(super) fn take(&mut self) -> bool {
         if self.taken || self.file.is_none() {
             return true;
         }
-        // A disk's last room is not taken from others only to be given back: a quota alone is found out by
-        // trying.
+        // Don't take a disk's last room only to release it again; only whether a quota allows it must be
+        // tried.
         let free = self.free().unwrap_or(u64::MAX);
         if free < self.bytes {
             return false;
@@ -132,23 +131,24 @@ impl Reserve {
             return false;
         }
         let plenty = free / 2 >= self.most && self.ask(self.most) != Answer::Refused;
-        // What is no want of room must not keep the drive waiting: it goes on without, this time.
+        // An error other than lack of room must not keep the drive waiting: this time it continues without a
+        // reserve.
         let goes_on = plenty || self.ask(self.bytes) != Answer::Refused;
         self.refusals = if goes_on { 0 } else { (self.refusals + 1).min(PATIENCE_LOG2_MAX) };
         self.patience = (1 << self.refusals) - 1;
         goes_on
     }
-    /// Asks for `bytes` of room.
+    /// Tries to allocate `bytes` of room.
     fn ask(&mut self, bytes: u64) -> Answer {
         let Some(file) = &self.file else { return Answer::Unable };
         let Err(errno) = file.fill(bytes) else {
             (self.bytes, self.taken) = (bytes, true);
             return Answer::Taken;
         };
-        // Some file systems keep what they had found until then.
+        // Some file systems keep what they had allocated before the error.
         file.empty();
         if errno == Errno::OPNOTSUPP {
-            // This one never will.
+            // This file system doesn't support it.
             self.file = None;
         }
         match errno {
@@ -156,7 +156,7 @@ impl Reserve {
             _ => Answer::Unable,
         }
     }
-    /// Gives the room up; true when there was some.
+    /// Releases the room; returns true when there was some.
     pub(super) fn give_up(&mut self) -> bool {
         let given = self.taken && self.file.as_ref().is_some_and(|file| file.empty());
         self.taken &= !given;
@@ -172,7 +172,7 @@ mod tests {
 
     const MOST: u64 = 16 << 20;
 
-    /// A disk that others use, too.
+    /// A disk with other users.
     struct Shared {
         free: Cell<u64>,
         /// Bytes of it that a quota allows.
@@ -228,7 +228,7 @@ mod tests {
             let mut reserve = disk.reserve();
             assert_eq!(disk.taken.get() / MIB, taken, "{free} MiB free, a quota of {quota}");
             assert_eq!(reserve.give_up(), taken > 0);
-            // As much as it had ends a pause, and all of it where it had none.
+            // A pause ends when it has as much room as before, or all of it if it had none.
             assert_eq!(reserve.missing() / MIB, if taken > 0 { taken } else { 16 });
             disk.free.set(reserve.missing() - 1);
             disk.quota.set(u64::MAX);

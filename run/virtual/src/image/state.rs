@@ -1,4 +1,4 @@
-//! What an image holds, in the bytes that say so.
+//! The bytes that describe an image's content, for a checksum.
 
 use super::look::open;
 use super::{ImageError, NAND_AT, NVRAM_AT};
@@ -10,13 +10,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes that are told at a time.
+/// Bytes per call.
 const PART_BYTES: u64 = 4096;
 
-/// Tells `each` everything that says what the drive in the image at `path` holds, with its places: NVRAM, the
-/// blocks' entries, the pages' records with their checksums. Parts of zeroes are left out, so that it makes
-/// no difference where a file has holes. Neither serial number nor format are part of it: a copy holds the
-/// same.
+/// Calls `each` with all bytes that describe the content of the drive in the image at `path`, and their
+/// offsets: NVRAM, the blocks' entries, the pages' records with their checksums. Parts of zeroes are left
+/// out, so that holes make no difference. Serial number and format aren't included, so a copy gives the same.
 ///
 /// # Errors
 /// When the file can't be read, or the profile makes no drive.
@@ -34,7 +33,7 @@ pub fn image_state(
         let (mut at, end) = (from, from + bytes);
         while at < end {
             match seek(&file, SeekFrom::Data(at)) {
-                // To a part's beginning, wherever the file system's blocks begin.
+                // Round down to a part's beginning, independently of the file system's blocks.
                 Ok(data) => at = at.max(data / PART_BYTES * PART_BYTES),
                 Err(rustix::io::Errno::NXIO) => break,
                 Err(error) => return Err(io_error(error.into())),
@@ -75,7 +74,7 @@ mod tests {
         let copy = folder.path().join("copy");
         clone_image(&path, &copy, CloneSerial::New, |_| true).unwrap();
         assert_eq!(state(&copy, &profile), before);
-        // Without a hole at all.
+        // A copy without holes.
         let bytes = std::fs::read(&copy).unwrap();
         std::fs::write(&copy, &bytes).unwrap();
         assert_eq!(state(&copy, &profile), before);
