@@ -42,10 +42,10 @@ fn ftl_tasks() -> Order {
         (1, "boot::start".to_owned()),
         (1, "intake::run".to_owned()),
         (1, "log::run".to_owned()),
-        (1, "log::run_checkpoints".to_owned()),
+        (1, "store::run_checkpoints".to_owned()),
         (1, "scan::run".to_owned()),
         (1, "idle_erase::run".to_owned()),
-        (256, "slice::run".to_owned()),
+        (256, "worker::run".to_owned()),
         (LUNS, "gc::run".to_owned()),
     ]
 }

@@ -186,7 +186,7 @@ mod tests {
         let dram = Dram::new(config.content, sectors, OOB_BYTES as u8, 4, 4, 0);
         let flash = FlashPort::new(&exec, config.geometry.total_luns(), 8, Interrupt::default());
         let nvram = Nvram::volatile(NVRAM_BYTES);
-        (exec, Rc::new(Journal::new(&core, config, dram, flash, nvram, Recorder::default())))
+        (exec, Rc::new(Journal::new(&core, config.into(), dram, flash, nvram, Recorder::default())))
     }
     fn is_outdated(journal: &Journal) -> bool {
         matches!(Root::load(&journal.nvram), Stored::Root(root) if !root.clean)
