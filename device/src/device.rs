@@ -242,7 +242,7 @@ impl Device {
     pub fn next_out(&self) -> Option<LinkOp> {
         loop {
             let op = self.parts.link_port.next_out()?;
-            if !self.parts.front.is_stale(&op) {
+            if !self.parts.link_port.is_stale(&op) {
                 return Some(op);
             }
             self.parts.link_port.done(&op, Err(BadAddress(0)));

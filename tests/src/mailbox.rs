@@ -127,7 +127,6 @@ impl FrontEndPiece for MailboxPiece {
             power_ons,
             spare: Cell::new(100),
             boxes: RefCell::new(vec![Slot::default(); self.boxes.into()]),
-            epoch: Cell::new(0),
             completed: Cell::new(0),
         });
         let handler = exec.register(mailbox.clone());
@@ -158,7 +157,6 @@ struct Mailbox {
     spare: Cell<u8>,
     boxes: RefCell<Vec<Slot>>,
     /// Raised by each reset: the link's operations carry it.
-    epoch: Cell<u32>,
     completed: Cell<u64>,
 }
 
@@ -203,7 +201,7 @@ impl Mailbox {
         let address = slot.data_at.wrapping_add(request.offset.into());
         segments[0] = Segment { address, length: request.length };
         let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset };
-        let (direction, token, epoch) = (request.direction, tag.0.into(), self.epoch.get());
+        let (direction, token, epoch) = (request.direction, tag.0.into(), self.link.epoch());
         self.link.push(LinkOp::Dma { direction, local, segments, count: 1, token, epoch });
     }
     /// The translation is done with a box's command.
@@ -234,7 +232,7 @@ impl Handler for Mailbox {
             FRONT_ANSWER => {
                 while let Some((tag, epoch, moved)) = self.link.next_answer() {
                     let result = match moved {
-                        _ if epoch != self.epoch.get() => Err(DmaError::Aborted),
+                        _ if epoch != self.link.epoch() => Err(DmaError::Aborted),
                         Ok(()) => Ok(()),
                         Err(_) => Err(DmaError::Address),
                     };
@@ -279,15 +277,12 @@ impl FrontEnd for Mailbox {
         }
     }
     fn function_reset(&self) {
-        self.epoch.set(self.epoch.get() + 1);
+        self.link.raise_epoch();
         for slot in self.boxes.borrow_mut().iter_mut() {
             let in_work = slot.in_work;
             let status = if in_work { status::BUSY } else { status::IDLE };
             *slot = Slot { in_work, orphan: in_work, status, ..Slot::default() };
         }
-    }
-    fn is_stale(&self, op: &LinkOp) -> bool {
-        matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch.get())
     }
     fn completed(&self) -> u64 {
         self.completed.get()

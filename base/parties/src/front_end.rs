@@ -14,7 +14,7 @@ use aster_events::Recorder;
 use aster_exec::Exec;
 use aster_ports::dram::SharedDram;
 use aster_ports::host::CommandPort;
-use aster_ports::link::{LinkOp, LinkPort};
+use aster_ports::link::LinkPort;
 use aster_ports::medium::SharedBacklog;
 use aster_units::Content;
 
@@ -110,11 +110,9 @@ pub trait FrontEnd {
     /// A write of `size` bytes (1, 2, 4 or 8) to a BAR arrives now: the low bytes of `value`.
     fn write(&self, bar: u8, offset: u32, size: u8, value: u64);
     /// Function-level reset (PCIe 4.0 §6.6.2): registers are as after power-on, and host memory isn't the
-    /// drive's to touch any more. Configuration space is not its business.
+    /// drive's to touch any more: it raises the link's epoch ([`LinkPort::raise_epoch`]). Configuration space
+    /// is not its business.
     fn function_reset(&self);
-    /// True for an operation on behalf of a host that a reset has taken away since: it is answered without
-    /// being carried out. Asked once per operation.
-    fn is_stale(&self, op: &LinkOp) -> bool;
     /// Commands that have been completed towards the host since power-on.
     fn completed(&self) -> u64;
     /// Commands in the drive, those included that have lost their host or have been completed early.

@@ -58,7 +58,8 @@ pub enum LinkOp {
         count: u8,
         /// The front end's name for it.
         token: u32,
-        /// The front end's epoch when it was asked for: answers of an older epoch are dropped.
+        /// The port's epoch when it was asked for ([`LinkPort::epoch`]). With an older one it isn't carried
+        /// out.
         epoch: u32,
     },
     /// Send an MSI-X message. Follows the completion entry that it announces.
@@ -210,6 +211,7 @@ pub struct LinkPort {
     answers: RefCell<VecDeque<Answer>>,
     link: Cell<Option<HandlerId>>,
     front: Cell<Option<HandlerId>>,
+    epoch: Cell<u32>,
 }
 
 /// The token with which the front end's handler is posted when a DMA was answered.
@@ -226,6 +228,7 @@ impl LinkPort {
             answers: RefCell::new(VecDeque::with_capacity(bound)),
             link: Cell::new(None),
             front: Cell::new(None),
+            epoch: Cell::new(0),
         })
     }
     /// Connects the link model: posted [`LINK_KICK`] when operations were pushed.
@@ -251,6 +254,18 @@ impl LinkPort {
     #[inline]
     pub fn next_answer(&self) -> Option<Answer> {
         self.answers.borrow_mut().pop_front()
+    }
+
+    /// Front end: counts the hosts that a reset has taken away. A DMA carries the epoch in which it was asked
+    /// for.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+    /// Front end: host memory isn't the drive's any more. DMA of epochs up to now is answered without being
+    /// carried out.
+    pub fn raise_epoch(&self) {
+        self.epoch.set(self.epoch.get().wrapping_add(1));
     }
 
     /// Link model: the next operation asked for.
@@ -279,6 +294,12 @@ impl LinkPort {
     pub fn next_out(&self) -> Option<LinkOp> {
         let ticket = self.outbox.borrow_mut().pop_front()?;
         Some(self.places.borrow_mut().take(ticket))
+    }
+    /// Run mode: true for a DMA on behalf of a host that a reset has taken away since: it must not touch host
+    /// memory any more.
+    #[inline]
+    pub fn is_stale(&self, op: &LinkOp) -> bool {
+        matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch.get())
     }
     /// Run mode: a DMA was carried out.
     #[inline]

@@ -36,9 +36,7 @@ pub struct Controller {
     pub(crate) registers: Registers,
     pub(crate) phase: ControllerPhase,
     pub(crate) shutdown: Shutdown,
-    /// Raised by each reset. Answers to DMA of an older epoch only count down `in_flight`.
-    pub(crate) epoch: u32,
-    /// Link operations without an answer, of any epoch.
+    /// Link operations without an answer. Those of an epoch before the last reset only count down.
     pub(crate) in_flight: u32,
     pub(crate) slots: Slots,
     pub(crate) pages: PageTable,
@@ -85,7 +83,6 @@ impl Controller {
             registers: Registers::new(&config),
             phase: ControllerPhase::Disabled,
             shutdown: Shutdown::Idle,
-            epoch: 0,
             in_flight: 0,
             pages: PageTable::new(slot_count, config.transfer_pages_log2),
             slots,
@@ -134,12 +131,6 @@ impl Controller {
     #[inline]
     pub fn completed(&self) -> u64 {
         self.completed
-    }
-    /// True for an operation on behalf of a host that a reset has taken away since: it must not touch host
-    /// memory any more.
-    #[inline]
-    pub fn is_stale(&self, op: &LinkOp) -> bool {
-        matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch)
     }
     /// Commands that have been completed by themselves and that the FTL isn't done with.
     pub fn commands_completed_early(&self) -> usize {
@@ -203,7 +194,7 @@ impl Controller {
     /// The host link has answered.
     pub(crate) fn on_answers(&mut self, ports: &mut ControllerPorts) {
         while let Some((token, epoch, result)) = ports.link.next_answer() {
-            self.on_answer(ports, DmaPurpose::from_wire(token), epoch == self.epoch, result);
+            self.on_answer(ports, DmaPurpose::from_wire(token), epoch == ports.link.epoch(), result);
         }
         self.pump(ports);
     }
@@ -293,7 +284,7 @@ impl Controller {
         self.in_flight += 1;
         self.submission[usize::from(queue)].in_flight += 1;
         let (count, token) = (count as u8, token.to_wire());
-        ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: self.epoch });
+        ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: ports.link.epoch() });
     }
 
     /// Puts a slot into a queue of delayed work, or says that there is no delay.

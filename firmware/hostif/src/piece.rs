@@ -11,7 +11,6 @@ use aster_parties::{
     CommandSet, DoorbellBuffer, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History,
     MediaHealth, NvmeView, PciIds, PieceError, QueueDoorbell,
 };
-use aster_ports::link::LinkOp;
 
 /// NVMe 1.4 in hardware: an NVMe controller with one namespace, before it runs.
 pub struct Nvme {
@@ -90,9 +89,6 @@ impl FrontEnd for NvmeFrontEnd {
     }
     fn function_reset(&self) {
         NvmeFrontEnd::function_reset(self);
-    }
-    fn is_stale(&self, op: &LinkOp) -> bool {
-        self.controller().is_stale(op)
     }
     fn completed(&self) -> u64 {
         self.controller().completed()

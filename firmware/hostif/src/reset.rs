@@ -95,7 +95,7 @@ impl Controller {
 
     /// Controller level reset (NVMe 1.4 §7.3.2).
     fn reset(&mut self, ports: &mut ControllerPorts) {
-        self.epoch = self.epoch.wrapping_add(1);
+        ports.link.raise_epoch();
         for id in self.slots.ids() {
             self.disown(ports, id);
         }
