@@ -84,6 +84,7 @@ impl Course<'_> {
 
     /// Carries the plan out on one package that nobody watches; gives the mailbox. After an error the chip is
     /// let go: the bus must stay usable.
+    #[inline]
     pub(crate) fn to_one<P: Package>(
         &self,
         package: &mut P,
