@@ -1,15 +1,19 @@
 //! One command's life: what happened when, and where each microsecond of it went.
 
 mod holders;
+mod names;
 mod shares;
+
+pub use shares::Share;
 
 use crate::words::counted;
 use aster_driver::{CommandName, QueueId};
 use aster_run_virtual::events::{Activity, CommandSpan, Function, Holder, Piece, Stage};
 use aster_units::{Geometry, Instant, LunIndex};
 use holders::{Followed, Histories};
+use names::{COMPLETION, DIVIDE, FRONT, QUEUE, wait_name};
 use serde::Serialize;
-use shares::{COMPLETION, DIVIDE, FRONT, QUEUE, shares, wait_name};
+use shares::shares;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -122,17 +126,6 @@ pub struct Step {
     pub depth: u8,
     /// What it was.
     pub what: String,
-}
-
-/// A part of the command's time.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Share {
-    /// What it was spent on.
-    pub what: String,
-    /// Microseconds.
-    pub us: f64,
-    /// Of the whole.
-    pub percent: f64,
 }
 
 /// A command's life.

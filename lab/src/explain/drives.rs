@@ -1,6 +1,6 @@
 //! What is told of commands on whole drives.
 
-use super::shares::*;
+use super::names::*;
 use super::*;
 use aster_device::Media;
 use aster_device::profile::{Profile, shipped};

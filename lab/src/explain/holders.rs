@@ -1,6 +1,6 @@
 //! What the holder of a data buffer entry did while others waited for it.
 
-use super::shares::rank;
+use super::names::rank;
 use aster_run_virtual::events::{Activity, Holder, Piece};
 use aster_units::Instant;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,4 @@
-use super::shares::*;
+use super::names::*;
 use super::*;
 use aster_run_virtual::events::{Event, EventSink, Lives, Wait};
 use aster_units::Duration;

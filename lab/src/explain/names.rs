@@ -1,0 +1,81 @@
+//! What instants of a command's life are called.
+
+use aster_run_virtual::events::{Activity, Wait};
+
+pub(super) const QUEUE: &str = "submission queue, fetching the entry";
+pub(super) const FRONT: &str = "front end: decoding, checking, waiting for the FTL";
+pub(super) const DIVIDE: &str = "FTL: dividing the command, waiting for a worker";
+pub(super) const FIRMWARE: &str = "FTL: firmware at work";
+pub(super) const CORE: &str = "FTL: waiting for the core";
+pub(super) const LUN: &str = "waiting for the LUN";
+pub(super) const DEPENDENCY: &str = "big loop: waiting for the dependency checker";
+pub(super) const STATION: &str = "big loop: waiting in the reservation station";
+pub(super) const READ_ARRAY: &str = "array: reading";
+pub(super) const PROGRAM_ARRAY: &str = "array: programming";
+pub(super) const ERASE_ARRAY: &str = "array: erasing";
+pub(super) const CHANNEL: &str = "channel: commands and data";
+pub(super) const OPERATION: &str = "flash operation: waiting for the channel, polling, ECC, firmware";
+pub(super) const LINK_QUEUED: &str = "host DMA: waiting for the link";
+pub(super) const LINK: &str = "host DMA: on the link";
+pub(super) const TRANSFER: &str = "host DMA: what the front end adds";
+pub(super) const LAST: &str = "FTL: the command's end";
+pub(super) const COMPLETION: &str = "completion entry, in its turn on the link";
+pub(super) const REST: &str = "FTL";
+
+/// What a slice waits for.
+pub(super) const fn wait_name(reason: Wait) -> &'static str {
+    match reason {
+        Wait::BufferEntry => "FTL: waiting for a data buffer entry that others hold or bring to flash",
+        Wait::Room => "FTL: waiting for garbage collection to make room in the LUN",
+        Wait::LogPage => "FTL: waiting for a log page",
+        Wait::MergeBuffer => "FTL: waiting for a merge buffer",
+        Wait::FlashQueue => "FTL: waiting for room in the queue of flash requests",
+        Wait::Slices => "FTL: waiting for the command's other slices",
+        Wait::WordLine => "FTL: waiting for others' pages of the same word line",
+    }
+}
+
+/// All names of shares, in the order in which they are told.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let first = [QUEUE, FRONT, REST, DIVIDE, FIRMWARE, CORE];
+    let last = [
+        DEPENDENCY,
+        STATION,
+        LUN,
+        READ_ARRAY,
+        PROGRAM_ARRAY,
+        ERASE_ARRAY,
+        CHANNEL,
+        OPERATION,
+        LINK_QUEUED,
+        LINK,
+        TRANSFER,
+        LAST,
+        COMPLETION,
+    ];
+    first.into_iter().chain(Wait::ALL.map(wait_name)).chain(last)
+}
+
+/// What an instant within a slice is spent on, the higher number before the lower where several go on at
+/// once.
+pub(super) fn rank(activity: &Activity) -> Option<(u8, &'static str)> {
+    Some(match *activity {
+        Activity::Link { .. } => (9, LINK),
+        Activity::LinkQueued { .. } => (8, LINK_QUEUED),
+        // While an operation of host DMA waits, its task knows of a transfer.
+        Activity::Dependent { kind: 0 | 1 } => (7, DEPENDENCY),
+        Activity::Reserved { kind: 0 | 1 } => (7, STATION),
+        Activity::Transfer { .. } => (6, TRANSFER),
+        Activity::Array { kind: 0, .. } => (5, READ_ARRAY),
+        Activity::Array { kind: 1, .. } => (5, PROGRAM_ARRAY),
+        Activity::Array { kind: 2, .. } => (5, ERASE_ARRAY),
+        Activity::Transaction { .. } => (4, CHANNEL),
+        Activity::Dependent { .. } => (3, DEPENDENCY),
+        Activity::Reserved { .. } => (3, STATION),
+        Activity::Flash { .. } => (2, OPERATION),
+        Activity::Queued { .. } => (1, LUN),
+        Activity::Waiting { reason, .. } => (1, wait_name(reason)),
+        Activity::Firmware { .. } => (0, FIRMWARE),
+        Activity::Array { .. } | Activity::Command(_) | Activity::Slice { .. } => return None,
+    })
+}
