@@ -9,8 +9,9 @@ use crate::progress::Progress;
 use crate::set;
 use aster_device::profile::SHIPPED;
 use aster_lab::area;
-use aster_lab::babol::{self, BabolError, BabolReport};
-use aster_lab::cosmos::{self, CosmosError};
+use aster_lab::babol::{self, BabolReport};
+use aster_lab::cosmos;
+use aster_lab::experiment::{Changes, ExperimentError};
 use aster_lab::figure::Figure;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -70,7 +71,7 @@ fn cosmos(args: &ReproduceArgs) -> Result<(), Failure> {
 }
 
 /// The values of `--set`, which apply to each profile of the plan.
-fn changed(plan: &cosmos::Plan, arguments: &[String]) -> Result<Vec<(String, toml::Value)>, Failure> {
+fn changed(plan: &cosmos::Plan, arguments: &[String]) -> Result<Changes, Failure> {
     let values = set::values(arguments)?;
     for ((key, _), argument) in values.iter().zip(arguments) {
         // The report would list it as used, but it would change nothing.
@@ -139,9 +140,9 @@ fn babol_figures(report: &BabolReport) -> Result<Vec<Drawn>, Failure> {
 }
 
 /// Carries an experiment out.
-fn carried_out<R, E: Into<Failure>>(
+fn carried_out<R>(
     args: &ReproduceArgs,
-    experiment: impl FnOnce(Follow<'_>) -> Result<R, E>,
+    experiment: impl FnOnce(Follow<'_>) -> Result<R, ExperimentError>,
 ) -> Result<R, Failure> {
     // Check this before minutes of work, not after them.
     args.out.as_deref().map_or(Ok(()), make_folder)?;
@@ -157,19 +158,10 @@ fn draw(args: &ReproduceArgs, figures: impl FnOnce() -> Result<Vec<Drawn>, Failu
     }
 }
 
-impl From<BabolError> for Failure {
-    fn from(error: BabolError) -> Self {
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
         match error {
-            BabolError::Stopped => Failure::stopped(),
-            error => Failure::run(error),
-        }
-    }
-}
-
-impl From<CosmosError> for Failure {
-    fn from(error: CosmosError) -> Self {
-        match error {
-            CosmosError::Stopped => Failure::stopped(),
+            ExperimentError::Stopped => Failure::stopped(),
             error => Failure::run(error),
         }
     }
@@ -179,7 +171,7 @@ impl From<CosmosError> for Failure {
 type Follow<'a> = &'a mut dyn FnMut(&'static str, f64) -> ControlFlow<()>;
 
 /// Carries out an experiment, showing progress, until it ends or Ctrl-C stops it.
-fn followed<T, E: Into<Failure>>(experiment: impl FnOnce(Follow<'_>) -> Result<T, E>) -> Result<T, Failure> {
+fn followed<T>(experiment: impl FnOnce(Follow<'_>) -> Result<T, ExperimentError>) -> Result<T, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut stage = "";
@@ -190,8 +182,7 @@ fn followed<T, E: Into<Failure>>(experiment: impl FnOnce(Follow<'_>) -> Result<T
         }
         progress.set(share);
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
-    .map_err(Into::into)?;
+    })?;
     progress.end();
     Ok(result)
 }

@@ -7,6 +7,7 @@ pub mod channel;
 pub mod cosmos;
 pub mod demo;
 mod doubt;
+pub mod experiment;
 pub mod explain;
 pub mod figure;
 mod latency;

@@ -1,6 +1,6 @@
 //! What a bench's bus shows while it reads.
 
-use super::BabolError;
+use crate::experiment::ExperimentError;
 use aster_device::profile::Profile;
 use aster_device::units::{ChannelId, Content, Instant};
 use aster_device::wave::{Change, Label, Level, Signal, WaveFilter, WaveTap, Waveform};
@@ -38,7 +38,7 @@ pub(super) fn one_read(
     profile: &Profile,
     sectors: Option<u8>,
     content: Content,
-) -> Result<Waveform, BabolError> {
+) -> Result<Waveform, ExperimentError> {
     let recorder = Recorder::default();
     let bench = Bench::power_on(profile, 1, 1, Some(content), &recorder)?;
     let work = reads(1, sectors);
@@ -53,7 +53,7 @@ pub(super) fn one_read(
     });
     match failures {
         0 => Ok(tap.waveform()),
-        _ => Err(BabolError::Wrong { point: "one READ".into(), failures }),
+        _ => Err(ExperimentError::Wrong { point: "one READ".into(), failures }),
     }
 }
 

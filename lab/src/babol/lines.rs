@@ -1,8 +1,8 @@
 //! Table II: lines of code of an operation.
 
-use super::BabolError;
-use super::plan::Plan;
-use serde::{Deserialize, Serialize};
+use super::plan::{Lines, PaperLines, Plan};
+use crate::experiment::ExperimentError;
+use serde::Serialize;
 
 /// Where operations in software stand.
 const SOURCES: [&str; 4] = [
@@ -18,18 +18,6 @@ const SHARED: [(&str, &str); 3] = [
     (include_str!("../../../firmware/flash/src/lun/polling.rs"), "poll_ready"),
 ];
 
-/// Table II's columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaperLines {
-    /// Hardware, synchronous.
-    pub synchronous: u32,
-    /// Hardware, asynchronous.
-    pub asynchronous: u32,
-    /// BABOL's coroutines.
-    pub babol: u32,
-}
-
 /// An operation's lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinesReport {
@@ -44,11 +32,12 @@ pub struct LinesReport {
 }
 
 /// Counts the plan's operations.
-pub(super) fn count(plan: &Plan) -> Result<Vec<LinesReport>, BabolError> {
-    let missing = |name: &str| BabolError::File(format!("lines.functions: no function is called \"{name}\""));
+pub(super) fn count(plan: &Plan) -> Result<Vec<LinesReport>, ExperimentError> {
+    let missing =
+        |name: &str| ExperimentError::File(format!("lines.functions: no function is called \"{name}\""));
     let lines_of = |(source, name)| function(source, name).ok_or_else(|| missing(name));
     let shared = SHARED.into_iter().map(lines_of).sum::<Result<usize, _>>()?;
-    let report = |wanted: &super::plan::Lines| {
+    let report = |wanted: &Lines| {
         let of = |name: &String| {
             SOURCES.iter().find_map(|source| function(source, name)).ok_or_else(|| missing(name))
         };

@@ -1,9 +1,8 @@
 //! The experiment file (design §5).
 
-use super::{BabolError, CostFile};
-use aster_device::profile::{ControllerName, Profile, SHIPPED, read};
-use serde::Deserialize;
-use toml::{Table, Value};
+use crate::experiment::{CostFile, ExperimentError, ProfileFile, parse, wrong};
+use aster_device::profile::{ControllerName, Profile};
+use serde::{Deserialize, Serialize};
 
 const FILE: &str = "experiments/babol.toml";
 const TEXT: &str = include_str!("../../../experiments/babol.toml");
@@ -87,8 +86,20 @@ pub(super) struct Waveform {
 #[serde(deny_unknown_fields)]
 pub(super) struct Lines {
     pub(super) operation: String,
-    pub(super) paper: super::lines::PaperLines,
+    pub(super) paper: PaperLines,
     pub(super) functions: Vec<String>,
+}
+
+/// Table II's columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperLines {
+    /// Hardware, synchronous.
+    pub synchronous: u32,
+    /// Hardware, asynchronous.
+    pub asynchronous: u32,
+    /// BABOL's coroutines.
+    pub babol: u32,
 }
 
 fn named<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<CostFile, D::Error> {
@@ -100,7 +111,7 @@ impl Plan {
     ///
     /// # Errors
     /// When it is wrong: a key or name that there isn't.
-    pub fn shipped() -> Result<Self, BabolError> {
+    pub fn shipped() -> Result<Self, ExperimentError> {
         Self::parse(FILE, TEXT)
     }
 
@@ -117,16 +128,15 @@ impl Plan {
     ///
     /// # Errors
     /// When a key is unknown or missing, or lists that belong together differ in length.
-    pub fn parse(name: &str, text: &str) -> Result<Self, BabolError> {
-        let wrong = |what: &str| BabolError::File(format!("{name}: {what}"));
-        let file: Table = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
-        let plan: Plan = read(Value::Table(file)).map_err(|error| wrong(&error))?;
+    pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let plan: Plan = parse(name, text)?;
         let packages = plan.packages.len();
         if plan.paper.read_us.len() != packages || plan.throughput.luns_max.len() != packages {
-            return Err(wrong("paper.read_us and throughput.luns_max: must have a number for each package"));
+            let reason = "must have a number for each package";
+            return Err(wrong(name, format!("paper.read_us and throughput.luns_max: {reason}")));
         }
         if plan.paper.transfer_us.len() != plan.rates_mt_s.len() {
-            return Err(wrong("paper.transfer_us: must have a number for each rate"));
+            return Err(wrong(name, "paper.transfer_us: must have a number for each rate"));
         }
         Ok(plan)
     }
@@ -135,28 +145,11 @@ impl Plan {
     ///
     /// # Errors
     /// When there is no such profile or package, or they don't go together.
-    pub(super) fn bench_profile(&self, package: &str, rate_mt_s: u32) -> Result<Profile, BabolError> {
-        let shipped = SHIPPED.iter().find(|(name, _)| *name == self.profile);
-        let Some((name, text)) = shipped else {
-            return Err(BabolError::File(format!(
-                "{FILE}: profile: no shipped profile is \"{}\"",
-                self.profile
-            )));
-        };
-        let wrong =
-            |error: &dyn std::fmt::Display| BabolError::File(format!("profiles/{name}.toml: {error}"));
-        let mut table: Table = toml::from_str(text).map_err(|error| wrong(&error))?;
-        for (section, key, value) in [
-            ("package", "part", Value::from(package)),
-            ("channel", "rate_mt_s", Value::from(i64::from(rate_mt_s))),
-        ] {
-            let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-            if let Some(section) = section.as_table_mut() {
-                section.insert(key.to_owned(), value);
-            }
-        }
-        let text = toml::to_string(&table).map_err(|error| wrong(&error))?;
-        Ok(Profile::parse(&format!("profiles/{name}.toml"), &text)?)
+    pub(super) fn bench_profile(&self, package: &str, rate_mt_s: u32) -> Result<Profile, ExperimentError> {
+        let mut file = ProfileFile::shipped(FILE, &self.profile)?;
+        file.put("package.part", package.into())?;
+        file.put("channel.rate_mt_s", i64::from(rate_mt_s).into())?;
+        file.profile()
     }
 
     /// As [`Plan::bench_profile`], with operations as coroutines on a core of `clock_mhz` that polls as
@@ -164,7 +157,12 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::bench_profile`].
-    pub(super) fn coroutine(&self, package: &str, rate: u32, clock_mhz: u32) -> Result<Profile, BabolError> {
+    pub(super) fn coroutine(
+        &self,
+        package: &str,
+        rate: u32,
+        clock_mhz: u32,
+    ) -> Result<Profile, ExperimentError> {
         let mut profile = self.bench_profile(package, rate)?;
         profile.channel.controller = ControllerName::Software;
         profile.cores.frequency_mhz = f64::from(clock_mhz);

@@ -1,8 +1,9 @@
 //! Fig 11: how often an operation looks whether its LUN is ready.
 
 use super::bus::{Shown, one_read, ready, transactions};
+use super::plan::Plan;
 use super::throughput::Controller;
-use super::{BabolError, Plan};
+use crate::experiment::ExperimentError;
 use aster_device::units::Content;
 use aster_device::wave::Waveform;
 use serde::Serialize;
@@ -23,7 +24,7 @@ pub struct PollingReport {
 }
 
 /// A READ of each controller.
-pub(super) fn measure(plan: &Plan) -> Result<Vec<PollingReport>, BabolError> {
+pub(super) fn measure(plan: &Plan) -> Result<Vec<PollingReport>, ExperimentError> {
     let wanted = &plan.polling;
     let coroutines = wanted.clocks_mhz.iter().map(|&clock_mhz| Controller::Coroutine { clock_mhz });
     let controllers = [Controller::Synchronous, Controller::Asynchronous].into_iter().chain(coroutines);

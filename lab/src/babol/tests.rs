@@ -1,6 +1,7 @@
 //! What the paper's figures say of shapes, and its tables of numbers, on a smaller grid than the shipped one.
 
 use super::*;
+use crate::experiment::CostFile;
 use crate::figure::{Panel, Source};
 use std::sync::LazyLock;
 
@@ -230,5 +231,5 @@ fn whoever_watches_can_stop_it() {
     let stopped = run(&small(), &mut |part, _| {
         if part == "Fig 10" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert!(matches!(stopped, Err(BabolError::Stopped)));
+    assert!(matches!(stopped, Err(ExperimentError::Stopped)));
 }

@@ -1,6 +1,8 @@
 //! The report for people.
 
-use super::{BabolReport, Controller, Track};
+use super::report::BabolReport;
+use super::throughput::{Controller, Track};
+use crate::experiment::Cells;
 use std::fmt::Write;
 
 /// The report as tables.
@@ -39,17 +41,11 @@ fn throughput(out: &mut String, report: &BabolReport) {
         let tracks: Vec<_> = report.throughput.tracks.iter().filter(here).collect();
         let Some(first) = tracks.first() else { continue };
         let title = format!("{}, {} MT/s", bounds.package, bounds.rate_mt_s);
-        let _ = write!(out, "\n{title:<22}");
-        first.points.iter().for_each(|point| {
-            let _ = write!(out, "{:>8}", point.luns);
-        });
         out.push('\n');
+        let cells = Cells { name: 22, width: 8 };
+        cells.head(out, &title, first.points.iter().map(|point| point.luns));
         for track in tracks {
-            let _ = write!(out, "{:<22}", track.controller.to_string());
-            track.points.iter().for_each(|point| {
-                let _ = write!(out, "{:>8.1}", point.mb_per_s);
-            });
-            out.push('\n');
+            cells.row(out, &track.controller.to_string(), track.points.iter().map(|point| point.mb_per_s));
         }
         let _ = writeln!(
             out,

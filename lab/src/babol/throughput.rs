@@ -1,7 +1,8 @@
 //! Fig 10: READ throughput of a channel by package, rate, controller, core clock and LUNs.
 
 use super::bus::{is_right, reads};
-use super::{BabolError, Plan};
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use crate::words::counted;
 use aster_device::profile::{ControllerName, Profile};
 use aster_device::units::Content;
@@ -37,7 +38,12 @@ impl fmt::Display for Controller {
 
 impl Controller {
     /// The plan's profile with this controller.
-    pub(super) fn profile(self, plan: &Plan, package: &str, rate_mt_s: u32) -> Result<Profile, BabolError> {
+    pub(super) fn profile(
+        self,
+        plan: &Plan,
+        package: &str,
+        rate_mt_s: u32,
+    ) -> Result<Profile, ExperimentError> {
         let fixed = match self {
             Controller::Synchronous => ControllerName::Synchronous,
             Controller::Asynchronous => ControllerName::Asynchronous,
@@ -112,8 +118,8 @@ impl ThroughputReport {
 /// Every point.
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), BabolError>,
-) -> Result<ThroughputReport, BabolError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<ThroughputReport, ExperimentError> {
     let clocks = plan.throughput.clocks_mhz.iter().map(|&clock_mhz| Controller::Coroutine { clock_mhz });
     let controllers: Vec<_> =
         [Controller::Synchronous, Controller::Asynchronous].into_iter().chain(clocks).collect();
@@ -144,7 +150,7 @@ fn bounds_of(
     plan: &Plan,
     (package, rate_mt_s): (&str, u32),
     (read_us, transfer_us): (f64, f64),
-) -> Result<Bounds, BabolError> {
+) -> Result<Bounds, ExperimentError> {
     let profile = &plan.bench_profile(package, rate_mt_s)?;
     let page = f64::from(plan.paper.page_bytes);
     let bench = Bench::power_on(profile, 1, 1, Some(Content::Fingerprint), &Recorder::default())?;
@@ -160,7 +166,12 @@ fn bounds_of(
     })
 }
 
-fn point(plan: &Plan, profile: &Profile, luns: u8, name: &dyn Fn() -> String) -> Result<Point, BabolError> {
+fn point(
+    plan: &Plan,
+    profile: &Profile,
+    luns: u8,
+    name: &dyn Fn() -> String,
+) -> Result<Point, ExperimentError> {
     let depth = u16::from(luns) * plan.requests_per_lun;
     let bench = Bench::power_on(profile, luns, depth, Some(Content::Fingerprint), &Recorder::default())?;
     let (mut bytes, mut failures) = (0u64, 0);
@@ -171,7 +182,7 @@ fn point(plan: &Plan, profile: &Profile, luns: u8, name: &dyn Fn() -> String) ->
         true
     });
     if failures > 0 {
-        return Err(BabolError::Wrong { point: name(), failures });
+        return Err(ExperimentError::Wrong { point: name(), failures });
     }
     let seconds = ran.simulated.as_secs_f64();
     Ok(Point { luns, mb_per_s: bytes as f64 / seconds / 1e6, bus: ran.channel.busy.as_secs_f64() / seconds })

@@ -1,7 +1,8 @@
 //! Table I: a page's transfer. Fig 9: the waveform of Algorithm 2.
 
 use super::bus::{one_read, transactions};
-use super::{BabolError, Plan};
+use super::plan::Plan;
+use crate::experiment::{ExperimentError, error_percent};
 use crate::wave::{write_csv, write_svg};
 use aster_device::units::Content;
 use serde::Serialize;
@@ -22,25 +23,25 @@ pub struct TransferReport {
 }
 
 /// One page on the bench at each rate.
-pub(super) fn measure(plan: &Plan) -> Result<Vec<TransferReport>, BabolError> {
+pub(super) fn measure(plan: &Plan) -> Result<Vec<TransferReport>, ExperimentError> {
     let measure = |(&rate_mt_s, &paper_us): (&u32, &f64)| {
         let Some(package) = plan.packages.first() else {
-            return Err(BabolError::File("packages: names none".into()));
+            return Err(ExperimentError::File("packages: names none".into()));
         };
         let profile = plan.bench_profile(package, rate_mt_s)?;
         let read = transactions(&one_read(&profile, None, Content::Fingerprint)?);
         let Some(transfer) = read.iter().find(|shown| shown.name == "read transfer") else {
-            return Err(BabolError::File("a READ showed no transfer on the bus".into()));
+            return Err(ExperimentError::File("a READ showed no transfer on the bus".into()));
         };
         let ours_us = transfer.until_us - transfer.from_us;
-        let error_percent = (ours_us / paper_us - 1.0) * 100.0;
+        let error_percent = error_percent(ours_us, paper_us);
         Ok(TransferReport { rate_mt_s, bytes: transfer.bytes, ours_us, paper_us, error_percent })
     };
     plan.rates_mt_s.iter().zip(&plan.paper.transfer_us).map(measure).collect()
 }
 
 /// Algorithm 2 as a picture and as a table.
-pub(super) fn waveform(plan: &Plan) -> Result<(Vec<u8>, Vec<u8>), BabolError> {
+pub(super) fn waveform(plan: &Plan) -> Result<(Vec<u8>, Vec<u8>), ExperimentError> {
     let wanted = &plan.waveform;
     let mut profile = plan.bench_profile(&wanted.package, wanted.rate_mt_s)?;
     profile.poll.early_ns = wanted.poll_early_ns;

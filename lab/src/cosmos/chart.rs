@@ -1,8 +1,13 @@
 //! The figures.
 
-use super::drive::Mode;
-use super::text::row_name;
-use super::{CosmosReport, GridPoint, Plan};
+use super::controllers::Exchange;
+use super::distribution::{self, Distribution};
+use super::grid::GridPoint;
+use super::mode::{Mode, row_name};
+use super::one_shot::{self, Utilisation};
+use super::plan::Plan;
+use super::report::CosmosReport;
+use super::scrambler::{self, BitErrors};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 use crate::words::counted;
 
@@ -100,7 +105,7 @@ fn outstanding(report: &CosmosReport, plan: &Plan) -> Figure {
 }
 
 fn sizes(report: &CosmosReport) -> Figure {
-    type Of = fn(&super::Distribution) -> f64;
+    type Of = fn(&Distribution) -> f64;
     let shown: [(&str, &'static str, Of); 4] = [
         ("Fig 25, read", "µs", |d| d.read_us),
         ("Fig 25, write", "µs", |d| d.write_us),
@@ -108,7 +113,7 @@ fn sizes(report: &CosmosReport) -> Figure {
         ("Fig 26, devW", "KiB", |d| d.deviation_ways),
     ];
     let panels = shown.into_iter().map(|(title, y, of)| {
-        let series = super::distribution::ASSIGNERS.iter().map(|(name, _)| Series {
+        let series = distribution::ASSIGNERS.iter().map(|(name, _)| Series {
             name: (*name).to_owned(),
             points: report
                 .distribution
@@ -164,8 +169,8 @@ fn paper_loss(plan: &Plan, square: u8, write: bool) -> Option<f64> {
 }
 
 fn scrambler(report: &CosmosReport) -> Figure {
-    type Of = fn(&super::BitErrors) -> f64;
-    let panels = super::scrambler::patterns().map(|pattern| {
+    type Of = fn(&BitErrors) -> f64;
+    let panels = scrambler::patterns().map(|pattern| {
         let of: [(&str, Of); 2] = [("Scr", |e| e.scrambled), ("NoScr", |e| e.plain)];
         let series = of.into_iter().map(|(name, of)| Series {
             name: name.to_owned(),
@@ -190,8 +195,8 @@ fn scrambler(report: &CosmosReport) -> Figure {
 }
 
 fn one_shot(report: &CosmosReport) -> Figure {
-    let series = super::one_shot::MODES.into_iter().flat_map(|mode| {
-        type Of = fn(&super::Utilisation) -> f64;
+    let series = one_shot::MODES.into_iter().flat_map(|mode| {
+        type Of = fn(&Utilisation) -> f64;
         // What the times of bus and array come to, if nothing else took any.
         let of: [(Of, Source); 2] = [(|u| u.utilisation, Source::Ours), (|u| u.ideal, Source::Bound)];
         of.map(|(of, source)| Series {
@@ -212,7 +217,7 @@ fn one_shot(report: &CosmosReport) -> Figure {
 
 /// BABOL's Fig 12. The paper's point is what its text says that coroutines lose at most, of ours in hardware.
 fn controllers(report: &CosmosReport, plan: &Plan) -> Figure {
-    type Of = fn(&super::Exchange) -> f64;
+    type Of = fn(&Exchange) -> f64;
     let paper = &plan.paper.babol_12;
     let panels =
         [(false, paper.sequential_percent), (true, paper.random_percent)].map(|(random, percent)| {

@@ -1,8 +1,10 @@
 //! Fig 27: throughput by the core's clock (C78), and what its time goes to (C79).
 
-use super::drive::{Found, Mode, Setup};
+use super::drive::{Found, Setup};
 use super::grid;
-use super::{CosmosError, Plan};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use serde::Serialize;
 
 /// A drive at a clock.
@@ -21,8 +23,8 @@ pub struct ClockPoint {
 /// Fig 27: MLC mode, drives of as many ways as channels.
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Vec<ClockPoint>, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<ClockPoint>, ExperimentError> {
     let mut points = Vec::new();
     let total = (2 * plan.squares.len() * plan.clocks_mhz.len()) as f64;
     for write in [false, true] {

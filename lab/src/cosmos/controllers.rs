@@ -2,9 +2,10 @@
 //! in its place (B26). Nothing else is exchanged. What coroutines cost is costs/host.toml until a board's own
 //! has been measured.
 
-use super::drive::{Bench, Mode, Setup, Work};
-use super::{CosmosError, Plan};
-use crate::babol::CostFile;
+use super::drive::{Bench, Setup, Work};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::{CostFile, ExperimentError};
 use aster_device::profile::{ControllerName, Profile};
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
@@ -34,8 +35,8 @@ const BUFFER_PART: u32 = 16;
 
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Vec<Exchange>, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<Exchange>, ExperimentError> {
     let mut all = Vec::new();
     let total = (2 * plan.ways.len()) as f64;
     for random in [false, true] {
@@ -50,11 +51,11 @@ pub(super) fn measure(
 }
 
 /// The drive with so many ways and that controller.
-pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Result<Profile, CosmosError> {
+pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Result<Profile, ExperimentError> {
     let setup = Setup { channels: 1, ways, controller, ..Setup::full(Mode::Mlc) };
     let mut profile = setup.profile(plan)?;
     profile.package.read_us = vec![plan.paper.babol_12.read_us; 2];
-    let costs = CostFile::shipped("host").map_err(|error| CosmosError::File(error.to_string()))?.cycles();
+    let costs = CostFile::shipped("host")?.cycles();
     profile.costs.flash_request = costs.flash_request;
     profile.costs.transaction = costs.transaction;
     profile.costs.poll = costs.poll;
@@ -66,7 +67,7 @@ pub(super) fn profile(plan: &Plan, ways: u8, controller: ControllerName) -> Resu
     Ok(profile)
 }
 
-fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Result<f64, CosmosError> {
+fn point(plan: &Plan, ways: u8, random: bool, controller: ControllerName) -> Result<f64, ExperimentError> {
     let profile = profile(plan, ways, controller)?;
     let pages = plan.random_buffers * u64::from(plan.profile()?.ftl.buffer_entries);
     let mut bench = Bench::of(profile, &Recorder::default())?;

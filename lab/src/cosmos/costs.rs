@@ -1,9 +1,10 @@
 //! Where the profile's numbers that the paper doesn't say come from (costs/cosmos.toml).
 
-use super::drive::{Found, Mode};
-use super::{CosmosError, Plan, table_7};
+use super::drive::Found;
+use super::mode::{Mode, ROWS, row_name};
+use super::plan::Plan;
+use crate::experiment::{ExperimentError, Range, parse, wrong};
 use serde::Deserialize;
-use toml::Value;
 
 const FILE: &str = "costs/cosmos.toml";
 const TEXT: &str = include_str!("../../../costs/cosmos.toml");
@@ -28,9 +29,9 @@ pub(super) struct Fitted {
     pub(super) key: String,
     pub(super) value: f64,
     /// Between what it is sought, and how finely.
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) step: f64,
+    from: f64,
+    to: f64,
+    step: f64,
     pub(super) mode: Mode,
     pub(super) write: bool,
     pub(super) outstanding: u32,
@@ -71,9 +72,13 @@ pub(super) struct Costs {
 }
 
 impl Fitted {
+    /// Where it is sought.
+    pub(super) fn range(&self) -> Range {
+        Range { from: self.from, to: self.to, step: self.step }
+    }
     /// Its row of Table 7.
     fn row(&self) -> usize {
-        table_7::ROWS.iter().position(|row| *row == (self.mode, self.write)).unwrap_or(0)
+        ROWS.iter().position(|row| *row == (self.mode, self.write)).unwrap_or(0)
     }
     /// The paper's number, µs; none when its table has no such column.
     pub(super) fn paper_us(&self, plan: &Plan) -> Option<f64> {
@@ -104,13 +109,13 @@ impl Fitted {
             Latency::Firmware => "CF",
             Latency::Storage => "SC",
         };
-        format!("Table 7, {} {part}, IO = {}", super::text::row_name(self.mode, self.write), self.outstanding)
+        format!("Table 7, {} {part}, IO = {}", row_name(self.mode, self.write), self.outstanding)
     }
 }
 
 impl Costs {
-    pub(super) fn shipped() -> Result<Self, CosmosError> {
-        toml::from_str(TEXT).map_err(|error| CosmosError::File(format!("{FILE}: {error}")))
+    pub(super) fn shipped() -> Result<Self, ExperimentError> {
+        parse(FILE, TEXT)
     }
     /// The profile's numbers with these in place of what was fitted.
     pub(super) fn numbers(&self, fitted: &[f64]) -> Vec<(String, f64)> {
@@ -137,18 +142,16 @@ impl Costs {
     ///
     /// # Errors
     /// Names the first that differs.
-    pub(super) fn check(&self, plan: &Plan) -> Result<(), CosmosError> {
+    pub(super) fn check(&self, plan: &Plan) -> Result<(), ExperimentError> {
         for name in plan.profiles() {
-            let profile = Value::Table(plan.profile_file(name)?);
+            let profile = plan.profile_file(name)?;
             for (key, value) in self.numbers(&self.values()) {
-                let found = key.split('.').try_fold(&profile, |at, part| at.get(part)).and_then(|found| {
-                    found.as_float().or_else(|| found.as_integer().map(|whole| whole as f64))
-                });
+                let found = profile.number(&key);
                 // A package's numbers are its own.
                 let others = name != plan.profiles()[0] && key.starts_with("package.");
                 if !others && found != Some(value) {
-                    let reason = format!("{FILE}: {key} comes to {value}, but profile {name} has {found:?}");
-                    return Err(CosmosError::File(reason));
+                    let reason = format!("{key} comes to {value}, but profile {name} has {found:?}");
+                    return Err(wrong(FILE, reason));
                 }
             }
         }

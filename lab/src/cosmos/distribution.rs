@@ -1,8 +1,10 @@
 //! Figs 25 and 26: the latency of one request by its size, and how its data lie on channels and ways, by
 //! assigner.
 
-use super::drive::{Bench, Mode, Setup, Work};
-use super::{CosmosError, Plan};
+use super::drive::{Bench, Setup, Work};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_device::profile::AssignerName;
 use aster_run_virtual::events::Recorder;
 use aster_units::{Geometry, Lpn, LunAddr};
@@ -34,8 +36,8 @@ pub(super) const ASSIGNERS: [(&str, AssignerName); 3] = [
 
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Vec<Distribution>, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<Distribution>, ExperimentError> {
     let mut all = Vec::new();
     let total = (ASSIGNERS.len() * plan.sizes_kib.len()) as f64;
     for (name, assigner) in ASSIGNERS {
@@ -52,7 +54,7 @@ fn point(
     name: &'static str,
     assigner: AssignerName,
     kib: u32,
-) -> Result<Distribution, CosmosError> {
+) -> Result<Distribution, ExperimentError> {
     let setup = Setup { assigner, ..Setup::full(Mode::Slc) };
     let bytes = kib << 10;
     let work = |write| Work { write, random: false, bytes, outstanding: 1, requests: plan.single_requests };

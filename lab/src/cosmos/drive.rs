@@ -1,6 +1,8 @@
 //! Drives of the experiment: what is varied of the profile, and how one is brought to a state and measured.
 
-use super::{CosmosError, Plan};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_device::big_loop::{LoopStats, PARTS, Part};
 use aster_device::profile::{AssignerName, CellUse, ControllerName, Profile};
 use aster_device::{DriveStats, Media};
@@ -10,19 +12,8 @@ use aster_run_virtual::events::Recorder;
 use aster_units::{Content, Duration};
 use aster_workload::runner::{Contents, OnFailure, Runner, Task};
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
-use serde::{Deserialize, Serialize};
-
-/// How the flash is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// LSB pages only.
-    Slc,
-    /// LSB and MSB pages.
-    Mlc,
-    /// The three pages of a TLC word line in one shot (C83).
-    OneShot,
-}
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 /// LUNs of the paper's full drive.
 const FULL_LUNS: u64 = 64;
@@ -63,7 +54,7 @@ impl Setup {
         u64::from(self.channels) * u64::from(self.ways)
     }
     /// The plan's profile so varied.
-    pub(super) fn profile(&self, plan: &Plan) -> Result<Profile, CosmosError> {
+    pub(super) fn profile(&self, plan: &Plan) -> Result<Profile, ExperimentError> {
         let mut p = match self.mode {
             Mode::Slc | Mode::Mlc => plan.profile()?,
             Mode::OneShot => plan.one_shot_profile()?,
@@ -124,12 +115,24 @@ pub struct Found {
     /// The storage controller's.
     pub storage_us: f64,
     /// Shares of the core's time, 0 to 1: commands, FTL, status checker, order, issuer.
-    #[serde(serialize_with = "super::json::named_parts")]
+    #[serde(serialize_with = "named_parts")]
     pub parts: [f64; PARTS],
     /// Share of the time that a channel's bus is owned.
     pub utilisation: f64,
     /// Bytes through DRAM a second, 10⁶.
     pub dram_mb_per_s: f64,
+}
+
+/// The names of the core's parts, in the order of their index.
+const PART_NAMES: [&str; PARTS] = ["commands", "ftl", "status_checker", "order", "issuer"];
+
+/// Shares of the core's time by the parts' names.
+fn named_parts<S: Serializer>(parts: &[f64; PARTS], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(parts.len()))?;
+    for (name, share) in PART_NAMES.iter().zip(parts) {
+        map.serialize_entry(name, share)?;
+    }
+    map.end()
 }
 
 /// A drive that has booted.
@@ -146,10 +149,10 @@ const FILL_OUTSTANDING: u32 = 32;
 const DEPTH_MAX: u16 = 255;
 
 impl Bench {
-    pub(super) fn new(plan: &Plan, setup: &Setup, recorder: &Recorder) -> Result<Self, CosmosError> {
+    pub(super) fn new(plan: &Plan, setup: &Setup, recorder: &Recorder) -> Result<Self, ExperimentError> {
         Self::of(setup.profile(plan)?, recorder)
     }
-    pub(super) fn of(profile: Profile, recorder: &Recorder) -> Result<Self, CosmosError> {
+    pub(super) fn of(profile: Profile, recorder: &Recorder) -> Result<Self, ExperimentError> {
         let config = Config {
             queue_pairs: 1,
             depth: DEPTH_MAX.min(profile.host.queue_entries - 1),
@@ -166,10 +169,10 @@ impl Bench {
         u64::from(self.profile.geometry.page_bytes)
     }
 
-    fn run(&mut self, job: Job) -> Result<(Duration, u64), CosmosError> {
+    fn run(&mut self, job: Job) -> Result<(Duration, u64), ExperimentError> {
         let name = job.name.clone();
         let drive = crate::measure::drive_of(&self.machine);
-        let wrong = |what: String| CosmosError::Run(format!("{name}: {what}"));
+        let wrong = |what: String| ExperimentError::Run(format!("{name}: {what}"));
         let tasks = Task::of_jobs(&[job], drive, self.profile.seed).map_err(|e| wrong(e.to_string()))?;
         let contents = self.contents.take().expect("given back after each run");
         let mut runner = Runner::new(self.machine.driver(), tasks, contents, (), OnFailure::EndTask);
@@ -200,7 +203,7 @@ impl Bench {
         }
     }
     /// Writes `pages` pages from page `first` on, one after the other.
-    pub(super) fn fill(&mut self, first: u64, pages: u64) -> Result<(), CosmosError> {
+    pub(super) fn fill(&mut self, first: u64, pages: u64) -> Result<(), ExperimentError> {
         let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
         let requests = size.div_ceil(u64::from(FILL_BYTES));
         let work =
@@ -208,14 +211,14 @@ impl Bench {
         self.run(Self::job("fill", offset, size, &work)).map(|_| ())
     }
     /// Everything written is on flash afterwards.
-    pub(super) fn flush(&self) -> Result<(), CosmosError> {
+    pub(super) fn flush(&self) -> Result<(), ExperimentError> {
         let driver = std::rc::Rc::clone(self.machine.driver());
         let flushed = self.machine.block_on("flushing", async move { driver.flush(QueueId(1)).await })?;
-        flushed.map_err(|error| CosmosError::Run(error.to_string()))
+        flushed.map_err(|error| ExperimentError::Run(error.to_string()))
     }
 
     /// Measures `work` on `pages` pages from page `first` on.
-    pub(super) fn measure(&mut self, first: u64, pages: u64, work: &Work) -> Result<Found, CosmosError> {
+    pub(super) fn measure(&mut self, first: u64, pages: u64, work: &Work) -> Result<Found, ExperimentError> {
         let (offset, size) = (first * self.page_bytes(), pages * self.page_bytes());
         let before = self.machine.device().stats();
         let (took, bytes) = self.run(Self::job("measured", offset, size, work))?;
@@ -224,7 +227,7 @@ impl Bench {
     }
     /// As [`Bench::measure`] of a drive whose buffer is as it is after long work of the kind: full of other
     /// pages, and those dirty when the work writes (G9).
-    pub(super) fn steady(&mut self, pages: u64, work: &Work) -> Result<Found, CosmosError> {
+    pub(super) fn steady(&mut self, pages: u64, work: &Work) -> Result<Found, ExperimentError> {
         let buffered = u64::from(self.profile.ftl.buffer_entries);
         if !work.write {
             self.fill(0, pages)?;

@@ -1,7 +1,10 @@
 //! Every drive that the experiment builds, before the first minute of work.
 
-use super::drive::{Mode, Setup};
-use super::{CosmosError, Plan, controllers, distribution, one_shot, scrambler};
+use super::drive::Setup;
+use super::mode::Mode;
+use super::plan::Plan;
+use super::{controllers, distribution, one_shot, scrambler};
+use crate::experiment::ExperimentError;
 use aster_device::profile::{ControllerName, Profile};
 use aster_units::Content;
 
@@ -10,17 +13,17 @@ impl Plan {
     ///
     /// # Errors
     /// Names the figure whose drive can't, and why.
-    pub fn check(&self) -> Result<(), CosmosError> {
+    pub fn check(&self) -> Result<(), ExperimentError> {
         for (figure, profile) in self.drives()? {
             aster_device::check(&profile, Some(Content::Fingerprint)).map_err(|error| {
                 let (key, reason) = error.blame();
-                CosmosError::Drive { figure, key, reason }
+                ExperimentError::Drive { figure, key, reason }
             })?;
         }
         Ok(())
     }
 
-    fn drives(&self) -> Result<Vec<(&'static str, Profile)>, CosmosError> {
+    fn drives(&self) -> Result<Vec<(&'static str, Profile)>, ExperimentError> {
         let mut setups = Vec::new();
         for mode in [Mode::Slc, Mode::Mlc] {
             setups.push(("Table 5", Setup { channels: 1, ways: 1, ..Setup::full(mode) }));

@@ -1,7 +1,9 @@
 //! Figs 21 and 22: throughput of long sequential requests and IOPS of small random ones by channels and ways.
 
-use super::drive::{Bench, Found, Mode, Setup, Work};
-use super::{CosmosError, Plan};
+use super::drive::{Bench, Found, Setup, Work};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 
@@ -24,8 +26,8 @@ pub struct GridPoint {
 pub(super) fn measure(
     plan: &Plan,
     random: bool,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Vec<GridPoint>, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<GridPoint>, ExperimentError> {
     let kinds = [(Mode::Slc, false), (Mode::Mlc, false), (Mode::Slc, true), (Mode::Mlc, true)];
     let mut points = Vec::new();
     // What a drive takes goes with the pages that are written and read.
@@ -52,7 +54,7 @@ fn pages(plan: &Plan, luns: u64) -> u64 {
 }
 
 /// 128 KiB sequential with 16 outstanding, or 4 KiB random with 128 (C58, C59).
-pub(super) fn point(plan: &Plan, setup: &Setup, write: bool, random: bool) -> Result<Found, CosmosError> {
+pub(super) fn point(plan: &Plan, setup: &Setup, write: bool, random: bool) -> Result<Found, ExperimentError> {
     let mut bench = Bench::new(plan, setup, &Recorder::default())?;
     let page_bytes = bench.page_bytes();
     let buffered = u64::from(bench.profile.ftl.buffer_entries);

@@ -1,7 +1,9 @@
 //! Table 5 by the cells' own busy times, and Table 6 by what the profile gives the buses.
 
-use super::drive::{Bench, Mode, Setup, Work};
-use super::{CosmosError, Plan};
+use super::drive::{Bench, Setup, Work};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_run_virtual::events::{Event, EventSink, Recorder};
 use aster_units::Instant;
 use serde::Serialize;
@@ -51,7 +53,7 @@ impl EventSink for Busy {
 
 /// Table 5: reads and writes of as many pages of each type; erases are those of the log's and the data's
 /// blocks, from power-on.
-pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
+pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, ExperimentError> {
     let paper = &plan.paper.table_5;
     let mean = |pair: [f64; 2]| (pair[0] + pair[1]) / 2.0;
     let mut rows = Vec::new();
@@ -91,7 +93,7 @@ pub(super) fn array(plan: &Plan) -> Result<Vec<ArrayRow>, CosmosError> {
 }
 
 /// Table 6, but for bus 5, which is the channel itself (Table 5's experiment runs over it).
-pub(super) fn buses(plan: &Plan) -> Result<Vec<BusRow>, CosmosError> {
+pub(super) fn buses(plan: &Plan) -> Result<Vec<BusRow>, ExperimentError> {
     let p = plan.profile()?;
     let (b, mb) = (&p.board.buses, "MB/s");
     let row = |id, location, ours, paper, unit| BusRow { id, location, ours, paper, unit };

@@ -9,11 +9,14 @@ mod costs;
 mod distribution;
 mod drive;
 mod drives;
+mod file;
 mod grid;
 mod hardware;
 mod json;
+mod mode;
 mod one_shot;
 mod plan;
+mod report;
 mod scrambler;
 mod table_7;
 mod text;
@@ -23,79 +26,20 @@ pub use chart::figures;
 pub use clock::ClockPoint;
 pub use controllers::Exchange;
 pub use distribution::Distribution;
-pub use drive::{Found, Mode, Setup, Work};
+pub use drive::{Found, Setup, Work};
 pub use grid::GridPoint;
 pub use hardware::{ArrayRow, BusRow};
 pub use json::{Json, json};
+pub use mode::Mode;
 pub use one_shot::Utilisation;
 pub use plan::Plan;
+pub use report::CosmosReport;
 pub use scrambler::BitErrors;
 pub use table_7::{LatencyRow, Table7};
 pub use text::table;
 
-use aster_device::profile::ProfileError;
-use aster_run_bench::BenchError;
-use aster_run_virtual::RunError;
-use serde::Serialize;
+use crate::experiment::{ExperimentError, heard};
 use std::ops::ControlFlow;
-
-/// Everything that the experiment found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CosmosReport {
-    /// Table 5.
-    pub array: Vec<ArrayRow>,
-    /// Table 6.
-    pub buses: Vec<BusRow>,
-    /// Fig 21.
-    pub throughput: Vec<GridPoint>,
-    /// Fig 22.
-    pub random: Vec<GridPoint>,
-    /// Table 7 and Fig 24.
-    pub latency: Table7,
-    /// Figs 25 and 26.
-    pub distribution: Vec<Distribution>,
-    /// Fig 27, and the shares of 7.1.
-    pub clock: Vec<ClockPoint>,
-    /// Fig 30.
-    pub scrambler: Vec<BitErrors>,
-    /// Fig 32.
-    pub one_shot: Vec<Utilisation>,
-    /// BABOL's Fig 12.
-    pub controllers: Vec<Exchange>,
-}
-
-/// Why the experiment ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum CosmosError {
-    /// The experiment file or a cost file is wrong.
-    #[error("{0}")]
-    File(String),
-    /// A profile is wrong.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    /// A drive of the plan can't be built.
-    #[error("{figure}: {key}: {reason}")]
-    Drive {
-        /// What it is for.
-        figure: &'static str,
-        /// The profile's key that is to blame.
-        key: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A drive can't be built or run.
-    #[error(transparent)]
-    Machine(#[from] RunError),
-    /// A bench can't be built.
-    #[error(transparent)]
-    Bench(#[from] BenchError),
-    /// A request failed.
-    #[error("{0}")]
-    Run(String),
-    /// Whoever watches had it stopped.
-    #[error("stopped")]
-    Stopped,
-}
 
 /// Carries the experiment out. `progress` hears which part is in work and its share from 0 to 1, and may stop
 /// it.
@@ -105,11 +49,8 @@ pub enum CosmosError {
 pub fn run(
     plan: &Plan,
     progress: &mut dyn FnMut(&'static str, f64) -> ControlFlow<()>,
-) -> Result<CosmosReport, CosmosError> {
-    let mut told = |part, share| match progress(part, share) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(CosmosError::Stopped),
-    };
+) -> Result<CosmosReport, ExperimentError> {
+    let mut told = |part, share| heard(progress(part, share));
     told("Tables 5 and 6", 0.0)?;
     let (array, buses) = (hardware::array(plan)?, hardware::buses(plan)?);
     Ok(CosmosReport {

@@ -1,7 +1,9 @@
 //! Fig 32: how much of the time the channels' data buses are in use while the host writes much (7.4, C84).
 
-use super::drive::{Bench, Mode, Setup, Work};
-use super::{CosmosError, Plan};
+use super::drive::{Bench, Setup, Work};
+use super::mode::Mode;
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_run_virtual::events::{Event, EventSink, Recorder};
 use aster_units::Instant;
 use serde::Serialize;
@@ -42,8 +44,8 @@ impl EventSink for Moved {
 
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Vec<Utilisation>, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<Utilisation>, ExperimentError> {
     let mut all = Vec::new();
     let total = (MODES.len() * plan.ways.len()) as f64;
     for mode in MODES {
@@ -55,7 +57,7 @@ pub(super) fn measure(
     Ok(all)
 }
 
-fn point(plan: &Plan, mode: Mode, ways: u8) -> Result<Utilisation, CosmosError> {
+fn point(plan: &Plan, mode: Mode, ways: u8) -> Result<Utilisation, ExperimentError> {
     let setup = Setup { ways, ..Setup::full(mode) };
     let (recorder, moved) = (Recorder::default(), Moved::default());
     let mut bench = Bench::new(plan, &setup, &recorder)?;

@@ -1,13 +1,11 @@
 //! The experiment file (design §5).
 
-use super::CosmosError;
-use super::costs::Costs;
-use aster_device::profile::{Profile, SHIPPED, read};
+use crate::experiment::{Changes, ExperimentError, ProfileFile};
+use aster_device::profile::Profile;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
 
-const FILE: &str = "experiments/cosmos.toml";
-const TEXT: &str = include_str!("../../../experiments/cosmos.toml");
+/// The shipped experiment file.
+pub(super) const FILE: &str = "experiments/cosmos.toml";
 
 /// What the experiment does, and what the paper found.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,7 +43,7 @@ pub struct Plan {
     pub paper: Paper,
     /// Values that take the place of the profiles', by their keys.
     #[serde(skip)]
-    changed: Vec<(String, Value)>,
+    changed: Changes,
 }
 
 /// How the package's cells lift each other: keys of `[package.errors]`.
@@ -167,96 +165,43 @@ pub struct PaperTable7 {
     pub storage: [Vec<f64>; 4],
 }
 
-/// Puts a value at a dotted key.
-fn put(file: &mut Table, key: &str, value: &Value) {
-    let mut table = file;
-    let mut parts = key.split('.').peekable();
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            table.insert(part.to_owned(), value.clone());
-            return;
-        }
-        let below = table.entry(part.to_owned()).or_insert_with(|| Value::Table(Table::new()));
-        match below {
-            Value::Table(below) => table = below,
-            _ => return,
-        }
-    }
-}
-
-/// A number as a profile has it: whole where it is.
-pub(super) fn value_of(number: f64) -> Value {
-    if number.fract() == 0.0 { Value::Integer(number as i64) } else { Value::Float(number) }
-}
-
 impl Plan {
-    /// The shipped experiment file.
-    ///
-    /// # Errors
-    /// When it is wrong: a key or name that there isn't.
-    pub fn shipped() -> Result<Self, CosmosError> {
-        Self::parse(FILE, TEXT)
-    }
-    /// Reads an experiment file; `name` stands for it in errors.
-    ///
-    /// # Errors
-    /// When a key is unknown or missing, or lists that belong together differ in length.
-    pub fn parse(name: &str, text: &str) -> Result<Self, CosmosError> {
-        let wrong = |what: &str| CosmosError::File(format!("{name}: {what}"));
-        let file: Table = toml::from_str(text).map_err(|error| wrong(&error.to_string()))?;
-        let plan: Plan = read(Value::Table(file)).map_err(|error| wrong(&error))?;
-        let t = &plan.paper.table_7;
-        let rows = [&t.system, &t.hic, &t.firmware, &t.storage];
-        if rows.into_iter().flatten().any(|row| row.len() != t.outstanding.len()) {
-            return Err(wrong("paper.table_7: each row must have a number for each of outstanding"));
-        }
-        Costs::shipped()?.check(&plan)?;
-        Ok(plan)
-    }
     /// The profile that is varied.
     ///
     /// # Errors
     /// When there is none of that name.
-    pub fn profile(&self) -> Result<Profile, CosmosError> {
-        self.changed_profile(&self.profile)
+    pub fn profile(&self) -> Result<Profile, ExperimentError> {
+        self.profile_file(&self.profile)?.profile()
     }
     /// The profile with one-shot programs.
     ///
     /// # Errors
     /// When there is none of that name.
-    pub fn one_shot_profile(&self) -> Result<Profile, CosmosError> {
-        self.changed_profile(&self.one_shot_profile)
+    pub fn one_shot_profile(&self) -> Result<Profile, ExperimentError> {
+        self.profile_file(&self.one_shot_profile)?.profile()
     }
     /// The names of both.
     pub fn profiles(&self) -> [&str; 2] {
         [&self.profile, &self.one_shot_profile]
     }
     /// A profile's file, with what has been changed.
-    pub(super) fn profile_file(&self, name: &str) -> Result<Table, CosmosError> {
-        let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
-            return Err(CosmosError::File(format!("{FILE}: no shipped profile is \"{name}\"")));
-        };
-        let mut file: Table = toml::from_str(text).map_err(|error| CosmosError::File(error.to_string()))?;
+    pub(super) fn profile_file(&self, name: &str) -> Result<ProfileFile, ExperimentError> {
+        let mut file = ProfileFile::shipped(FILE, name)?;
         // A package's values are its own: one that is changed is that of the profile which is varied.
         let is_varied = name == self.profile;
         for (key, value) in self.changed.iter().filter(|(key, _)| is_varied || !key.starts_with("package.")) {
-            put(&mut file, key, value);
+            file.put(key, value.clone())?;
         }
         Ok(file)
     }
-    fn changed_profile(&self, name: &str) -> Result<Profile, CosmosError> {
-        let file = self.profile_file(name)?;
-        let text = toml::to_string(&file).map_err(|error| CosmosError::File(error.to_string()))?;
-        Ok(Profile::parse(name, &text)?)
-    }
     /// What takes the place of the profiles' values, by keys.
-    pub(super) fn changes(&self) -> &[(String, Value)] {
+    pub(super) fn changes(&self) -> &Changes {
         &self.changed
     }
     /// The same with other values in its profiles, by keys with their tables. Those of `package` are the
     /// varied profile's alone.
     #[must_use]
-    pub fn changed(&self, values: Vec<(String, Value)>) -> Self {
+    pub fn changed(&self, values: Changes) -> Self {
         Plan { changed: values, ..self.clone() }
     }
     /// The same with a quarter of the requests and fewer points, for a first look: curves keep three points

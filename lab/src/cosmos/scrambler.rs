@@ -6,7 +6,8 @@
 //! experiment file says how the package's cells lift each other, and the package looks at the levels that
 //! data and scrambler leave around each cell.
 
-use super::{CosmosError, Plan};
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_device::profile::Profile;
 use aster_run_bench::{Bench, FlashRequest, FlashStatus, Outcome, Phase, Target};
 use aster_run_virtual::events::Recorder;
@@ -64,8 +65,8 @@ impl BitErrors {
 
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Vec<BitErrors>, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Vec<BitErrors>, ExperimentError> {
     let mut all = Vec::new();
     let patterns = patterns();
     for (at, pattern) in patterns.iter().enumerate() {
@@ -78,7 +79,7 @@ pub(super) fn measure(
     Ok(all)
 }
 
-pub(super) fn profile(plan: &Plan, scramble: bool) -> Result<Profile, CosmosError> {
+pub(super) fn profile(plan: &Plan, scramble: bool) -> Result<Profile, ExperimentError> {
     let mut p = plan.profile()?;
     p.ecc.scrambler = scramble;
     p.package.errors.neighbour = 0.0;
@@ -92,7 +93,7 @@ pub(super) fn profile(plan: &Plan, scramble: bool) -> Result<Profile, CosmosErro
 }
 
 /// The mean of a page at each of the plan's cycles.
-fn errors(plan: &Plan, pattern: &Pattern, scramble: bool) -> Result<Vec<f64>, CosmosError> {
+fn errors(plan: &Plan, pattern: &Pattern, scramble: bool) -> Result<Vec<f64>, ExperimentError> {
     let bench = Bench::power_on(&profile(plan, scramble)?, 1, 1, Some(Content::Full), &Recorder::default())?;
     let mut worn = 0;
     let mut means = Vec::new();
@@ -110,7 +111,7 @@ fn errors(plan: &Plan, pattern: &Pattern, scramble: bool) -> Result<Vec<f64>, Co
 }
 
 /// Fills a block that is erased with the pattern, and counts what the ECC engine corrects when it is read.
-fn of_block(bench: &Bench, pattern: &Pattern, block: BlockAddr) -> Result<u64, CosmosError> {
+fn of_block(bench: &Bench, pattern: &Pattern, block: BlockAddr) -> Result<u64, ExperimentError> {
     let pages = bench.geometry().pages_per_block;
     for page in 0..pages {
         bench.dram().borrow_mut().page_mut(BUFFER).fill(pattern.byte(page));
@@ -128,13 +129,15 @@ fn of_block(bench: &Bench, pattern: &Pattern, block: BlockAddr) -> Result<u64, C
 /// The bench's only page buffer.
 const BUFFER: BufferId = BufferId(0);
 
-fn send(bench: &Bench, phase: Phase, block: BlockAddr, page: u16) -> Result<Outcome, CosmosError> {
+fn send(bench: &Bench, phase: Phase, block: BlockAddr, page: u16) -> Result<Outcome, ExperimentError> {
     let g = bench.geometry();
     let row = g.row(0, block, PageInBlock(page));
     let target = Target { row, sectors: SectorRange::whole(g.sectors_per_page()), buffer: BUFFER };
     let outcome = bench.request(FlashRequest::single(phase, LunIndex(0), target))?;
     match outcome.status {
         FlashStatus::Done => Ok(outcome),
-        status => Err(CosmosError::Run(format!("{} of page {page} of {block:?}: {status:?}", phase.name()))),
+        status => {
+            Err(ExperimentError::Run(format!("{} of page {page} of {block:?}: {status:?}", phase.name())))
+        }
     }
 }

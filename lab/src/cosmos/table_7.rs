@@ -1,7 +1,9 @@
 //! Table 7: latencies of 16 KiB requests by the number outstanding, and Fig 24, their throughput.
 
-use super::drive::{Bench, Found, Mode, Setup, Work};
-use super::{CosmosError, Plan};
+use super::drive::{Bench, Found, Setup, Work};
+use super::mode::{Mode, ROWS};
+use super::plan::Plan;
+use crate::experiment::ExperimentError;
 use aster_run_virtual::events::Recorder;
 use serde::Serialize;
 
@@ -25,15 +27,11 @@ pub struct Table7 {
     pub rows: Vec<LatencyRow>,
 }
 
-/// The rows of Table 7, in its order.
-pub(super) const ROWS: [(Mode, bool); 4] =
-    [(Mode::Slc, false), (Mode::Mlc, false), (Mode::Slc, true), (Mode::Mlc, true)];
-
 /// Measures it; `told` hears the share that is done.
 pub(super) fn measure(
     plan: &Plan,
-    told: &mut dyn FnMut(f64) -> Result<(), CosmosError>,
-) -> Result<Table7, CosmosError> {
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+) -> Result<Table7, ExperimentError> {
     let outstanding = plan.paper.table_7.outstanding.clone();
     let each: u64 = outstanding.iter().map(|&ios| requests(plan, ios)).sum();
     let (total, mut done) = ((ROWS.len() as u64 * each) as f64, 0);
@@ -57,7 +55,7 @@ fn requests(plan: &Plan, ios: u32) -> u64 {
 }
 
 /// One column of a row.
-pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Found, CosmosError> {
+pub(super) fn point(plan: &Plan, mode: Mode, write: bool, ios: u32) -> Result<Found, ExperimentError> {
     let setup = Setup::full(mode);
     let requests = requests(plan, ios);
     let work = Work { write, random: false, bytes: 16 << 10, outstanding: ios, requests };

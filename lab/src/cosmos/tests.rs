@@ -1,8 +1,8 @@
 //! What the paper says of its curves, and how near its numbers we come. `ASTER_LONG=1` takes the shipped plan
 //! in place of its short form.
 
-use super::text::error_percent;
 use super::*;
+use crate::experiment::error_percent;
 use crate::figure::Source;
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ fn row(mode: Mode, write: bool) -> Vec<(u32, &'static Found)> {
     table.outstanding.iter().copied().zip(&row.found).collect()
 }
 fn rows() -> impl Iterator<Item = (Mode, bool)> {
-    table_7::ROWS.into_iter()
+    mode::ROWS.into_iter()
 }
 fn at(cells: &[(u32, &'static Found)], ios: u32) -> &'static Found {
     cells.iter().find(|(column, _)| *column == ios).unwrap().1

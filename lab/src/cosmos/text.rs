@@ -1,25 +1,16 @@
 //! The report for people.
 
 use super::costs::Costs;
-use super::drive::Mode;
-use super::{CosmosReport, GridPoint, LatencyRow, Plan, Table7};
+use super::drive::Found;
+use super::grid::GridPoint;
+use super::mode::{Mode, row_name};
+use super::one_shot;
+use super::plan::Plan;
+use super::report::CosmosReport;
+use super::scrambler::{self, BitErrors};
+use super::table_7::{LatencyRow, Table7};
+use crate::experiment::{Cells, error_percent};
 use std::fmt::Write;
-
-/// What a prediction misses by, in percent.
-pub(super) fn error_percent(ours: f64, paper: f64) -> f64 {
-    100.0 * (ours / paper - 1.0)
-}
-
-pub(super) fn row_name(mode: Mode, write: bool) -> &'static str {
-    match (write, mode) {
-        (false, Mode::Slc) => "R SLC",
-        (false, Mode::Mlc) => "R MLC",
-        (true, Mode::Slc) => "W SLC",
-        (true, Mode::Mlc) => "W MLC",
-        (false, Mode::OneShot) => "R TLC",
-        (true, Mode::OneShot) => "W TLC",
-    }
-}
 
 /// The errors of Table 7's predicted system latencies, in percent: those with one outstanding, to whose parts
 /// numbers are fitted, and those that a number is fitted to are left out.
@@ -81,15 +72,15 @@ fn hardware(out: &mut String, report: &CosmosReport) {
     }
 }
 
-type Of = fn(&super::Found) -> f64;
+type Of = fn(&Found) -> f64;
+
+/// Table 7 and Fig 24.
+const CELLS: Cells = Cells { name: 11, width: 9 };
 
 fn latency(out: &mut String, table: &Table7, plan: &Plan) {
     let paper = &plan.paper.table_7;
-    let _ = write!(out, "\nTable 7, µs; the paper's below, then the error in percent\nIOs        ");
-    table.outstanding.iter().for_each(|ios| {
-        let _ = write!(out, "{ios:>9}");
-    });
-    out.push('\n');
+    let _ = writeln!(out, "\nTable 7, µs; the paper's below, then the error in percent");
+    CELLS.head(out, "IOs", table.outstanding.iter());
     for (at, row) in table.rows.iter().enumerate() {
         let name = row_name(row.mode, row.write);
         let parts: [(&str, Of, &Vec<f64>); 4] = [
@@ -99,10 +90,10 @@ fn latency(out: &mut String, table: &Table7, plan: &Plan) {
             ("SC", |f| f.storage_us, &paper.storage[at]),
         ];
         for (part, of, paper) in parts {
-            cells(out, &format!("{name} {part}"), row.found.iter().map(of), 1);
-            cells(out, "", paper.iter().copied(), 1);
+            CELLS.row(out, &format!("{name} {part}"), row.found.iter().map(of));
+            CELLS.row(out, "", paper.iter().copied());
             let errors = row.found.iter().map(of).zip(paper).map(|(ours, &paper)| error_percent(ours, paper));
-            cells(out, "       %", errors, 1);
+            CELLS.row(out, "       %", errors);
         }
     }
     let errors = predicted_errors(table, plan);
@@ -120,17 +111,9 @@ fn latency(out: &mut String, table: &Table7, plan: &Plan) {
 }
 
 fn throughput(out: &mut String, table: &Table7, row: &LatencyRow, paper: &[f64]) {
-    cells(out, row_name(row.mode, row.write), row.found.iter().map(|f| f.mb_per_s), 1);
+    CELLS.row(out, row_name(row.mode, row.write), row.found.iter().map(|f| f.mb_per_s));
     let little = table.outstanding.iter().zip(paper).map(|(&ios, us)| f64::from(ios) * 16_384.0 / us);
-    cells(out, "", little, 1);
-}
-
-fn cells(out: &mut String, name: &str, values: impl Iterator<Item = f64>, digits: usize) {
-    let _ = write!(out, "{name:<11}");
-    values.for_each(|value| {
-        let _ = write!(out, "{value:>9.digits$}");
-    });
-    out.push('\n');
+    CELLS.row(out, "", little);
 }
 
 fn grid(out: &mut String, title: &str, points: &[GridPoint], of: impl Fn(&GridPoint) -> f64) {
@@ -211,14 +194,14 @@ fn scrambler(out: &mut String, report: &CosmosReport, plan: &Plan) {
         out,
         "\nFig 30, bit errors of a page with a scrambler / without, by P/E cycles; at the most how far they are below, % (C82)"
     );
-    for pattern in super::scrambler::patterns() {
+    for pattern in scrambler::patterns() {
         let _ = write!(out, "{:<8}", pattern.name);
         let here = report.scrambler.iter().filter(|point| point.pattern == pattern.name);
         let last = here.clone().max_by_key(|point| point.cycles);
         for point in here {
             let _ = write!(out, "   {} {:>6.2} / {:>6.2}", point.cycles, point.scrambled, point.plain);
         }
-        let _ = writeln!(out, "{:>8.1}", last.map_or(f64::NAN, super::BitErrors::reduction_percent));
+        let _ = writeln!(out, "{:>8.1}", last.map_or(f64::NAN, BitErrors::reduction_percent));
     }
     let (paper, fitted) = (&plan.paper.fig_30, &plan.interference);
     let _ = writeln!(
@@ -233,7 +216,7 @@ fn one_shot(out: &mut String, report: &CosmosReport) {
         out,
         "\nFig 32, channel utilisation of large writes, 8 channels, %; after it what the times of bus and array come to (C84)"
     );
-    for mode in super::one_shot::MODES {
+    for mode in one_shot::MODES {
         let _ = write!(out, "{:<11}", row_name(mode, true));
         for point in report.one_shot.iter().filter(|p| p.mode == mode) {
             let _ = write!(out, "   {}w {:>5.1} / {:>5.1}", point.ways, point.utilisation, point.ideal);

@@ -1,6 +1,7 @@
 //! Cost files: what a step of flash software costs a core (design §2).
 
-use super::BabolError;
+use super::error::ExperimentError;
+use super::plan::{parse, wrong};
 use aster_device::profile::CostsProfile;
 use serde::{Deserialize, Serialize};
 
@@ -49,13 +50,10 @@ impl CostFile {
     ///
     /// # Errors
     /// When there is none of that name.
-    pub fn shipped(name: &str) -> Result<Self, BabolError> {
+    pub fn shipped(name: &str) -> Result<Self, ExperimentError> {
         let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
             let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
-            return Err(BabolError::File(format!(
-                "costs: no file \"{name}\": those are {}",
-                names.join(", ")
-            )));
+            return Err(wrong("costs", format!("no file \"{name}\": those are {}", names.join(", "))));
         };
         Self::parse(&format!("costs/{name}.toml"), text)
     }
@@ -64,13 +62,11 @@ impl CostFile {
     ///
     /// # Errors
     /// When a key is unknown or missing, or a number can't be.
-    pub fn parse(name: &str, text: &str) -> Result<Self, BabolError> {
-        let file: CostFile =
-            toml::from_str(text).map_err(|error| BabolError::File(format!("{name}: {error}")))?;
+    pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let file: CostFile = parse(name, text)?;
         if !(file.cycles_per_instruction > 0.0 && file.cycles_per_instruction <= CYCLES_PER_INSTRUCTION_MAX) {
-            return Err(BabolError::File(format!(
-                "{name}: cycles_per_instruction: must be over 0 and at most {CYCLES_PER_INSTRUCTION_MAX}"
-            )));
+            let reason = format!("must be over 0 and at most {CYCLES_PER_INSTRUCTION_MAX}");
+            return Err(wrong(name, format!("cycles_per_instruction: {reason}")));
         }
         Ok(file)
     }

@@ -1,0 +1,112 @@
+//! Fitting of numbers that a paper doesn't say, each to one result that it does.
+
+use super::error::ExperimentError;
+
+/// Where a number is sought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// The least that it can be.
+    pub(crate) from: f64,
+    /// The most.
+    pub(crate) to: f64,
+    /// How finely it is sought.
+    pub(crate) step: f64,
+}
+
+impl Range {
+    fn steps(&self) -> u32 {
+        ((self.to - self.from) / self.step).round() as u32
+    }
+    /// The number after so many steps, without what binary fractions add.
+    fn at(&self, steps: u32) -> f64 {
+        let value = self.from + self.step * f64::from(steps);
+        (value * 1e6).round() / 1e6
+    }
+}
+
+/// Times that all numbers are sought: each moves the others' results a little.
+const ROUNDS: usize = 8;
+
+/// Seeks a number in each of `ranges`, one after the other and all of them several times, beginning in the
+/// middle of each. `ours` measures the result that the number of an index is fitted to, which grows with it,
+/// and `papers` has what it should be. `told` hears the share that is done, 0 to 1, before each measurement.
+///
+/// # Errors
+/// Those of `told` and `ours`.
+pub(crate) fn fit(
+    ranges: &[Range],
+    papers: &[f64],
+    told: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
+    ours: &mut impl FnMut(usize, &[f64]) -> Result<f64, ExperimentError>,
+) -> Result<Vec<f64>, ExperimentError> {
+    let mut values: Vec<f64> = ranges.iter().map(|range| range.at(range.steps() / 2)).collect();
+    let total = (ROUNDS * ranges.len()) as f64;
+    for round in 0..ROUNDS {
+        for (index, (range, &paper)) in ranges.iter().zip(papers).enumerate() {
+            // The first step at which the result reaches the paper's, by halves, and the one before it.
+            let (mut low, mut high) = (0, range.steps());
+            let mut below = f64::NEG_INFINITY;
+            let mut above = f64::INFINITY;
+            while low < high {
+                told((round * ranges.len() + index) as f64 / total)?;
+                let middle = low + (high - low) / 2;
+                values[index] = range.at(middle);
+                let found = ours(index, &values)?;
+                if found < paper {
+                    (low, below) = (middle + 1, found);
+                } else {
+                    (high, above) = (middle, found);
+                }
+            }
+            let nearer_below = low > 0 && paper - below < above - paper;
+            values[index] = range.at(if nearer_below { low - 1 } else { low });
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANGES: [Range; 2] =
+        [Range { from: 0.1, to: 4.0, step: 0.01 }, Range { from: 100.0, to: 900.0, step: 10.0 }];
+
+    /// Two results, each of which grows with both numbers, with its own the most.
+    fn results(values: &[f64]) -> [f64; 2] {
+        [values[0] * 100.0 + values[1] / 100.0, values[1] + values[0]]
+    }
+
+    #[test]
+    fn numbers_that_move_each_other_are_found() {
+        let mut ours =
+            |index: usize, values: &[f64]| -> Result<f64, ExperimentError> { Ok(results(values)[index]) };
+        let mut shares = Vec::new();
+        let mut told = |share| {
+            shares.push(share);
+            Ok(())
+        };
+        let found = fit(&RANGES, &results(&[0.66, 430.0]), &mut told, &mut ours).unwrap();
+        assert_eq!(found, [0.66, 430.0]);
+        assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..1.0).contains(share)), "{shares:?}");
+    }
+
+    #[test]
+    fn the_nearer_of_two_steps_is_taken_and_the_last_measured_where_none_reaches() {
+        let mut ours = |_: usize, values: &[f64]| -> Result<f64, ExperimentError> { Ok(values[0]) };
+        let mut found = |paper| fit(&RANGES[1..], &[paper], &mut |_| Ok(()), &mut ours).unwrap();
+        assert_eq!(found(433.0), [430.0]);
+        assert_eq!(found(437.0), [440.0]);
+        assert_eq!(found(5000.0), [890.0]);
+        assert_eq!(found(0.0), [100.0]);
+    }
+
+    #[test]
+    fn it_ends_when_it_is_stopped() {
+        let mut ours = |_: usize, _: &[f64]| -> Result<f64, ExperimentError> {
+            panic!("nothing is measured after a stop")
+        };
+        let stopped = fit(&RANGES, &[1.0, 1.0], &mut |_| Err(ExperimentError::Stopped), &mut ours);
+        assert!(matches!(stopped, Err(ExperimentError::Stopped)));
+    }
+}

@@ -1,0 +1,20 @@
+//! What the experiments of all papers share: how a plan is read, how it varies shipped profiles, what steps
+//! of software cost a core, how a number is fitted, and how tables are written. Figures are in
+//! [`crate::figure`].
+
+mod costs;
+mod error;
+mod fit;
+mod plan;
+mod profile;
+mod table;
+
+pub use costs::{CostFile, CostSource, Instructions};
+pub use error::ExperimentError;
+pub use profile::Changes;
+
+pub(crate) use error::heard;
+pub(crate) use fit::{Range, fit};
+pub(crate) use plan::{parse, wrong};
+pub(crate) use profile::{ProfileFile, value_of};
+pub(crate) use table::{Cells, error_percent};
