@@ -1,0 +1,96 @@
+//! The example crate of docs/translations.md: its FTL serves a host, outlasts a shutdown, and keeps what it
+//! promises when the power goes.
+
+#[path = "../../examples/own-ftl/src/main.rs"]
+mod example;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own-ftl")
+}
+
+fn is_long() -> bool {
+    std::env::var("ASTER_LONG").as_deref() == Ok("1")
+}
+
+#[test]
+fn the_example_runs() {
+    std::env::set_current_dir(folder()).unwrap();
+    example::main().unwrap();
+}
+
+/// The example as a part of this test, in a process of its own for what it prints.
+#[test]
+fn an_ftl_of_a_readers_own_serves_and_survives_losses_of_power() {
+    let mut this = Command::new(std::env::current_exe().unwrap());
+    let cuts = if is_long() { 2_000 } else { 24 };
+    this.env("OWN_FTL_CUTS", cuts.to_string());
+    holds(&this.args(["--exact", "the_example_runs", "--nocapture"]).output().unwrap(), cuts.into());
+}
+
+/// The crate as a reader's is: outside of the workspace, so that cargo builds all of Aster once more for it.
+#[test]
+fn a_crate_outside_of_the_workspace_builds_and_does_the_same() {
+    if !is_long() {
+        return;
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--locked"]).current_dir(folder());
+    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
+    holds(&cargo.output().unwrap(), 36.0);
+}
+
+/// The number before `what` in what the example said.
+fn number(said: &str, what: &str) -> f64 {
+    let before = said.split(what).next().filter(|before| before.len() < said.len());
+    let word = before.and_then(|before| before.split_whitespace().next_back());
+    word.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no number before {what:?}: {said}"))
+}
+
+fn holds(output: &Output, cuts: f64) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let line = |begin: &str| {
+        let line = said.lines().find(|line| line.contains(begin));
+        line.unwrap_or_else(|| panic!("no line with {begin:?}: {said}"))
+    };
+
+    // The same job under either FTL; on a filled drive both collect garbage.
+    let [own, ours] = ["own FTL: ", "Aster's FTL: "].map(line);
+    for run in [own, ours] {
+        assert!(number(run, " reads verified") > 300.0 && number(run, " failed, WAF") == 0.0, "{run}");
+        let waf = run.split("WAF ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+        assert!(waf.parse::<f64>().unwrap() > 1.0, "{run}");
+    }
+    assert_eq!(number(own, " writes"), number(ours, " writes"));
+    assert_ne!(own.split("WAF").nth(1), ours.split("WAF").nth(1), "they are two FTLs");
+
+    assert_eq!(number(&said, " bytes read back after a shutdown, 0 failed"), f64::from(6 << 20));
+    assert_eq!(number(&said, " losses of power"), cuts);
+    for seen in [" more in recovery", " torn programs", " flushes and forced writes relied on"] {
+        assert!(number(&said, seen) > 0.0, "{said}");
+    }
+}
+
+#[test]
+fn the_page_shows_the_example_as_it_is_and_the_ftl_is_small() {
+    let page = include_str!("../../docs/translations.md");
+    let main = include_str!("../../examples/own-ftl/src/main.rs");
+    let ftl = [
+        include_str!("../../examples/own-ftl/src/ftl.rs"),
+        include_str!("../../examples/own-ftl/src/log.rs"),
+        include_str!("../../examples/own-ftl/src/shared.rs"),
+    ];
+    let shown: Vec<&str> =
+        page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(shown.len() >= 3, "how it is chosen, how it is run, how it is tortured");
+    for code in shown {
+        let is_there = main.contains(code) || ftl.iter().any(|source| source.contains(code));
+        assert!(is_there, "docs/translations.md shows code that stands in no source:\n{code}");
+    }
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    let lines: usize = ftl.map(|source| source.lines().filter(is_code).count()).iter().sum();
+    assert!(lines < 500, "the FTL has {lines} lines of code");
+}
