@@ -156,7 +156,6 @@ struct Mailbox {
     power_ons: u32,
     spare: Cell<u8>,
     boxes: RefCell<Vec<Slot>>,
-    /// Raised by each reset: the link's operations carry it.
     completed: Cell<u64>,
 }
 

@@ -70,6 +70,7 @@ pub enum Decoded {
     /// It goes to the translation and has no data.
     Forward(HostCommand),
     /// It goes to the translation, once its data pointer has been walked over [`HostCommand::length`] bytes.
+    /// More than [`Namespace::transfer_bytes_max`] end in Invalid Field.
     Transfer(HostCommand),
     /// The same, of a command that also has metadata: one run of host memory at its metadata pointer.
     TransferWithMetadata {

@@ -62,7 +62,7 @@ pub enum LinkOp {
         /// out.
         epoch: u32,
     },
-    /// Send an MSI-X message. Follows the completion entry that it announces.
+    /// Send an MSI or MSI-X message. Follows the completion entry that it announces.
     Interrupt {
         /// The vector.
         vector: u16,

@@ -19,6 +19,10 @@ impl Controller {
         id: u16,
         bytes: u64,
     ) -> Result<Walked, Status> {
+        // A command set may have taken the length from the host: a slot has room for so many addresses.
+        if bytes > self.config.transfer_bytes_max() {
+            return Err(Status::INVALID_FIELD.with_dnr(true));
+        }
         let slot = &mut self.slots[id];
         let (prp1, prp2) = (slot.sqe.prp1.get(), slot.sqe.prp2.get());
         let walk = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB);

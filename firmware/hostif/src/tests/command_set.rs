@@ -308,6 +308,12 @@ fn a_set_answers_admin_commands_log_pages_and_features_of_its_own() {
     assert_eq!((0..256).filter(bad).collect::<Vec<_>>(), [2, 200]);
     let log = GetLogPage { offset: 196, ..GetLogPage::new(CHUNKS, 3) };
     assert!(bench.status(0, AdminCommand::GetLogPage(log).to_sqe(0, 0, DATA, 0)).is_success());
+    // The set hands on whatever length the host names; more than a transfer may have is refused behind it.
+    let seen = bench.ftl.seen.borrow().len();
+    let most = config().transfer_bytes_max() / 4;
+    let log = AdminCommand::GetLogPage(GetLogPage::new(CHUNKS, most + 1));
+    assert!(bench.status(0, log.to_sqe(0, 0, DATA, 0)).is(Status::INVALID_FIELD));
+    assert_eq!(bench.ftl.seen.borrow().len(), seen);
     assert_eq!(memory(&bench, DATA, 12)[4], BlockState::GrownBad as u8);
 
     // A feature changes what the host hears, until a reset.
