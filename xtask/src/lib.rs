@@ -3,6 +3,7 @@
 //! - [`arrows`]: which room may use which (design §1).
 //! - [`circles`]: files that use each other; [`modules`] reads who uses whom.
 //! - [`interface`]: the generated halves of `rtl/interface.toml`.
+//! - [`lockfiles`]: lock files outside of the workspace have what our crates use.
 //! - [`requirements`]: ids that are cited have a line in `docs/requirements.md`.
 //! - [`manifest`]: what every `Cargo.toml` must say.
 //! - [`source`]: what source files must hold and must not name.
@@ -15,6 +16,7 @@ pub mod arrows;
 pub mod circles;
 pub mod interface;
 pub mod lexer;
+pub mod lockfiles;
 pub mod manifest;
 pub mod modules;
 pub mod requirements;
@@ -40,6 +42,7 @@ pub fn check(workspace: &workspace::Workspace) -> Report {
     violations.extend(circles::check(&workspace.sources, &workspace.known_circles));
     violations.extend(circles::check_rooms(&workspace.members));
     violations.extend(manifest::check(&workspace.members));
+    violations.extend(lockfiles::check(&workspace.members, &workspace.lock_files));
     violations.extend(source::check(&workspace.sources));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));
     violations.extend(requirements::check(&workspace.files()));

@@ -26,6 +26,8 @@ pub struct Workspace {
     pub known_circles: String,
     /// (room, text) of each deterministic room's `clippy.toml`.
     pub clippy_files: Vec<(String, String)>,
+    /// Of the crates that are no members.
+    pub lock_files: Vec<SourceFile>,
 }
 
 /// One crate.
@@ -45,6 +47,8 @@ pub struct Member {
     pub workspace_lints: bool,
     /// The members that it uses.
     pub dependencies: Vec<Dependency>,
+    /// All packages that it always uses, but for tests.
+    pub packages: Vec<String>,
 }
 
 impl Member {
@@ -59,6 +63,7 @@ impl Member {
             publishable: false,
             workspace_lints: true,
             dependencies: Vec::new(),
+            packages: Vec::new(),
         }
     }
 }
@@ -103,7 +108,9 @@ struct Package {
 
 #[derive(Deserialize)]
 struct PackageDependency {
+    name: String,
     kind: Option<String>,
+    optional: bool,
     path: Option<PathBuf>,
 }
 
@@ -130,7 +137,8 @@ impl Workspace {
                 clippy_files.push((room.to_string(), fs::read_to_string(path)?));
             }
         }
-        Ok(Self { root, members, sources, documents, known_circles, clippy_files })
+        let lock_files = read_lock_files(&root)?;
+        Ok(Self { root, members, sources, documents, known_circles, clippy_files, lock_files })
     }
 
     /// Sources and documents together.
@@ -164,11 +172,26 @@ fn relative(root: &Path, path: &Path) -> String {
     below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
+/// Lock files of `fuzz` and of each example.
+fn read_lock_files(root: &Path) -> io::Result<Vec<SourceFile>> {
+    let mut folders = vec![root.join("fuzz")];
+    for example in fs::read_dir(root.join("examples"))? {
+        folders.push(example?.path());
+    }
+    folders.sort();
+    let paths = folders.into_iter().map(|folder| folder.join("Cargo.lock")).filter(|path| path.is_file());
+    paths
+        .map(|path| Ok(SourceFile { text: fs::read_to_string(&path)?, path: relative(root, &path) }))
+        .collect()
+}
+
 fn read_member(root: &Path, package: Package) -> io::Result<Member> {
     let folder = package.manifest_path.parent().unwrap_or(root);
     let manifest: toml::Table =
         fs::read_to_string(&package.manifest_path)?.parse().map_err(io::Error::other)?;
     let lints = manifest.get("lints").and_then(|lints| lints.get("workspace"));
+    let always = |of: &&PackageDependency| of.kind.as_deref() != Some("dev") && !of.optional;
+    let packages = package.dependencies.iter().filter(always).map(|of| of.name.clone()).collect();
     let dependencies = package.dependencies.into_iter().filter_map(|dependency| {
         let kind = match dependency.kind.as_deref() {
             Some("dev") => DependencyKind::Dev,
@@ -185,6 +208,7 @@ fn read_member(root: &Path, package: Package) -> io::Result<Member> {
         publishable: package.publish.is_none_or(|registries| !registries.is_empty()),
         workspace_lints: lints.and_then(toml::Value::as_bool) == Some(true),
         dependencies: dependencies.collect(),
+        packages,
     })
 }
 
