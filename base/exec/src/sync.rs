@@ -68,7 +68,14 @@ impl WaitQueue {
     }
 
     /// Wakes every waiting task, in the order they came.
+    #[inline]
     pub fn wake_all(&self, exec: &Exec) {
+        // Conditions change far more often than a task waits for one.
+        if !self.is_empty() {
+            self.wake_each(exec);
+        }
+    }
+    fn wake_each(&self, exec: &Exec) {
         let mut waiting = self.0.borrow_mut();
         for task in waiting.drain(..) {
             exec.wake(task);
@@ -76,6 +83,7 @@ impl WaitQueue {
     }
 
     /// True when no task waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
