@@ -42,6 +42,11 @@ impl Arbiter {
             self.ready &= !bit;
         }
     }
+    /// Whether [`Arbiter::next`] has a queue to give.
+    #[inline]
+    pub fn is_any_ready(&self) -> bool {
+        self.ready != 0
+    }
     /// The next queue and how many commands it may send in this turn.
     #[inline]
     pub fn next(&mut self, feature: ArbitrationFeature) -> Option<(u16, u32)> {

@@ -242,8 +242,16 @@ impl Controller {
         self.pump(ports);
     }
 
-    /// What ends every call: fetch what there is room for, send the interrupts that are due.
+    /// What ends every call: fetch what there is room for, send the interrupts that are due. After most calls
+    /// there is neither.
+    #[inline]
     pub(crate) fn pump(&mut self, ports: &mut ControllerPorts) {
+        if self.pause.has_parked() || self.has_waiting_entries() || self.interrupts.is_any_due() {
+            self.pump_some(ports);
+        }
+    }
+    #[inline(never)]
+    fn pump_some(&mut self, ports: &mut ControllerPorts) {
         if self.pause.has_parked() {
             self.resume_parked(ports);
         }

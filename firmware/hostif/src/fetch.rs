@@ -10,6 +10,13 @@ use aster_wire::nvme::sqe::SQE_BYTES;
 use zerocopy::FromBytes;
 
 impl Controller {
+    /// Whether a queue has entries that no fetch has brought: else [`Controller::fetch`] does nothing.
+    #[inline]
+    pub(crate) fn has_waiting_entries(&self) -> bool {
+        let admin = &self.submission[0];
+        self.arbiter.is_any_ready() || admin.head != admin.tail
+    }
+
     /// Sends fetches while a queue has entries and a slot is free. One fetch a queue is in flight at a time:
     /// entries that the host adds meanwhile come with the next one.
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {

@@ -147,6 +147,13 @@ impl NvmeFrontEnd {
             observer(&history);
         }
     }
+    #[cold]
+    fn tell_format(&self) {
+        let size = self.lba_format();
+        if let Some(observer) = self.on_format.borrow_mut().as_mut() {
+            observer(size);
+        }
+    }
     fn with(&self, act: impl FnOnce(&mut Controller, &mut ControllerPorts)) {
         let mut controller = self.controller.borrow_mut();
         {
@@ -162,15 +169,15 @@ impl NvmeFrontEnd {
             act(&mut controller, &mut ports);
         }
         let format_changed = core::mem::take(&mut controller.format_changed);
-        let (shut_down, size) = (controller.is_shut_down(), format_changed.then(|| controller.block_size()));
+        let shut_down = controller.is_shut_down();
         // Observers may look at the front end.
         drop(controller);
         if shut_down != self.was_shut_down.get() || self.exec.now() >= self.history_due.get() {
             self.was_shut_down.set(shut_down);
             self.tell_history();
         }
-        if let Some((size, observer)) = size.zip(self.on_format.borrow_mut().as_mut()) {
-            observer(size);
+        if format_changed {
+            self.tell_format();
         }
     }
 }

@@ -87,6 +87,11 @@ impl Interrupts {
             self.due.push(number);
         }
     }
+    /// Whether a message is due, be its vector masked or not.
+    #[inline]
+    pub fn is_any_due(&self) -> bool {
+        !self.due.is_empty()
+    }
     /// A message that is due; one that is masked waits until it no longer is.
     #[inline]
     pub fn next_message(&mut self) -> Option<u16> {
