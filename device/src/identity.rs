@@ -3,6 +3,23 @@
 use crate::profile::{CellUse, PlacementName, Profile};
 use aster_units::Content;
 
+const FTL_KIND: &str = "ftl.kind";
+const FRONT_END: &str = "host.front_end";
+
+/// The value of one of the [`media_keys`] in an image that was made before there was this key; `None` of a
+/// key that all images have. `value_of` gives the values of the other keys.
+pub fn media_key_before<'a>(key: &str, value_of: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
+    match key {
+        // There was no other that a profile could choose.
+        FTL_KIND => Some("page-mapping"),
+        FRONT_END => Some("nvme"),
+        "restrict.planes" => value_of("geometry.planes"),
+        "restrict.pages_per_block" => value_of("geometry.pages_per_block"),
+        "restrict.lsb_pages" => Some("false"),
+        _ => None,
+    }
+}
+
 /// The keys of a profile that must be the same whenever media are used again, with their values as a profile
 /// writes them. `content` overrides the profile's.
 pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static str, String)> {
@@ -21,6 +38,9 @@ pub fn media_keys(profile: &Profile, content: Option<Content>) -> Vec<(&'static 
         PlacementName::Interleaved => "interleaved",
     };
     vec![
+        // Who keeps what on the media and in NVRAM: nobody else can read it.
+        (FTL_KIND, profile.ftl.kind.clone()),
+        (FRONT_END, profile.host.front_end.clone()),
         ("content", content.to_owned()),
         ("seed", profile.seed.to_string()),
         ("geometry.channels", g.channels.to_string()),

@@ -33,7 +33,7 @@ pub use check::{check, check_with, namespace, namespace_with};
 pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
 pub use device::{Device, DriveStats};
 pub use firmware::StatisticsLog;
-pub use identity::media_keys;
+pub use identity::{media_key_before, media_keys};
 pub use media::{Media, NVRAM_BYTES};
 pub use nvram::{DamagedRecord, damaged_records};
 pub use one_channel::OneChannel;

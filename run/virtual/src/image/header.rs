@@ -3,6 +3,7 @@
 use super::error::ImageError;
 use super::format::{CHECKSUM_AT, KIND, MADE_WITH_AT, MAGIC, NAND_AT, NVRAM_AT, READ, name_of};
 use aster_codec::checksum::crc32c;
+use aster_device::media_key_before;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io;
@@ -133,15 +134,8 @@ pub(super) fn raise_format(file: &File) -> io::Result<()> {
 
 /// How the image's `text`, what it was made with, differs from `wanted`, in words.
 pub(super) fn differences(text: &str, wanted: &[(&'static str, String)]) -> Vec<String> {
-    let unrestricted = |key: &str| match key {
-        "restrict.planes" => value(text, "geometry.planes"),
-        "restrict.pages_per_block" => value(text, "geometry.pages_per_block"),
-        "restrict.lsb_pages" => Some("false"),
-        _ => None,
-    };
-    // An image from before a key of `[restrict]` existed isn't restricted by it.
-    let found = |key: &str| value(text, key).or_else(|| unrestricted(key));
+    let found = |key: &str| value(text, key).or_else(|| media_key_before(key, |key| value(text, key)));
     let kept = |key: &str| found(key).unwrap_or("not given").escape_debug().to_string();
-    let other = wanted.iter().filter(|(key, value)| kept(key) != *value);
+    let other = wanted.iter().filter(|(key, value)| found(key) != Some(value));
     other.map(|(key, value)| format!("{key} is {} there and {value} here", kept(key))).collect()
 }

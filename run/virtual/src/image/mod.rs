@@ -354,6 +354,46 @@ mod tests {
         assert!(matches!(open_image(&path, &pocket, None), Err(ImageError::OtherDrive { .. })));
     }
 
+    /// What one translation or front end has written says nothing to another, which would take it for damage
+    /// or write over it.
+    #[test]
+    fn an_image_is_that_of_its_translation_and_front_end_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, profile) = booted(dir.path());
+        let (mut kind, mut front_end) = (profile.clone(), profile.clone());
+        kind.ftl.kind = "own-log".to_owned();
+        front_end.host.front_end = "mailbox".to_owned();
+        let refused = |path: &Path, profile: &Profile, what: &str| {
+            let before = std::fs::read(path).unwrap();
+            let opened = open_image(path, profile, None).map(drop);
+            let checked = check_image(path, profile, None, |_, _| true).map(drop);
+            for refused in [opened, checked] {
+                let text = refused.expect_err("it is another's").to_string();
+                assert!(text.contains(what) && text.contains("; use what it was made with"), "{text}");
+            }
+            assert!(before == std::fs::read(path).unwrap(), "nothing was written");
+        };
+        let of_kind = "ftl.kind is page-mapping there and own-log here";
+        let of_front_end = "host.front_end is nvme there and mailbox here";
+        refused(&path, &kind, of_kind);
+        refused(&path, &front_end, of_front_end);
+        // As it was made before images kept the two.
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let text = made_with(&file, &path).unwrap();
+        let is_older = |line: &&str| !line.starts_with("ftl.kind") && !line.starts_with("host.front_end");
+        let older: Vec<&str> = text.lines().filter(is_older).collect();
+        assert_eq!(older.len() + 2, text.lines().count());
+        header::write_header(&file, &(older.join("\n") + "\n")).unwrap();
+        refused(&path, &kind, of_kind);
+        refused(&path, &front_end, of_front_end);
+        drop(open_image(&path, &profile, None).unwrap());
+        // The other way round.
+        let own = dir.path().join("own.aster");
+        drop(open_image(&own, &kind, None).unwrap());
+        refused(&own, &profile, "ftl.kind is own-log there and page-mapping here");
+        drop(open_image(&own, &kind, None).unwrap());
+    }
+
     #[test]
     fn a_profile_that_makes_no_drive_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
