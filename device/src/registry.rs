@@ -38,6 +38,9 @@ pub type MakeCommandSet = Box<dyn Fn(&Profile) -> Result<Box<dyn CommandSet>, Bu
 /// Makes a flash scheduler of what a profile says. It starts nothing.
 pub type MakeScheduler = Box<dyn Fn(&Profile) -> Result<Box<dyn FlashScheduler>, BuildError>>;
 
+/// Characters of the name of a reader's own piece.
+const NAME_CHARS_MAX: usize = 64;
+
 /// Makers of one kind of piece: ours, and those that a reader has added.
 pub struct Registry<M> {
     /// The profile's key that names one.
@@ -50,8 +53,16 @@ impl<M> Registry<M> {
     fn of(key: &'static str, ours: impl IntoIterator<Item = (&'static str, M)>) -> Self {
         Registry { key, ours: ours.into_iter().collect(), own: BTreeMap::new() }
     }
-    /// Adds one of a reader's own; it takes the place of any other of that name.
+    /// Adds one of a reader's own; it takes the place of any other of that name. Asserts that it is a name:
+    /// profiles choose by it, and images and reports keep it.
     pub(crate) fn add(&mut self, name: &str, make: M) {
+        let is_name = (1..=NAME_CHARS_MAX).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        assert!(
+            is_name,
+            "{} must be 1 to {NAME_CHARS_MAX} letters, digits, \"-\", \"_\" and \".\", but a piece is called {name:?}",
+            self.key
+        );
         self.own.insert(name.to_owned(), make);
     }
     /// Whether it is a reader's own that has this name.
@@ -170,5 +181,12 @@ mod tests {
         assert_eq!((registry.find("mine").ok(), registry.find("plain").ok()), (Some(&3), Some(&4)));
         assert_eq!(registry.names(), ["mine", "other", "plain"]);
         assert!(registry.is_own("plain") && !registry.is_own("other"));
+    }
+
+    /// Headers of images are lines of text.
+    #[test]
+    #[should_panic(expected = "ftl.kind must be 1 to 64 letters")]
+    fn a_piece_has_a_name_that_an_image_can_keep() {
+        Registry::of("ftl.kind", [("plain", 1)]).add("mine\nseed = 7", 3);
     }
 }
