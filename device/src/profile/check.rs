@@ -18,6 +18,21 @@ fn range(key: &'static str, value: f64, low: f64, high: f64) -> Result<(), Refus
     }
 }
 
+/// Refuses `ftl.assigner` beside `ftl.placement` in a profile's keys, also with the value that it has when it
+/// is absent.
+pub(super) fn check_placed_once(keys: &toml::Table) -> Result<(), Refused> {
+    let given = |key: &str| keys.get("ftl")?.get(key)?.as_str();
+    match (given("assigner"), given("placement")) {
+        (Some(_), Some(placement)) => Err(placed_twice(placement)),
+        _ => Ok(()),
+    }
+}
+
+fn placed_twice(placement: &str) -> Refused {
+    let reason = format!("must go beside ftl.placement = \"{placement}\", which says the same");
+    ("ftl.assigner", reason)
+}
+
 impl Profile {
     pub(super) fn check(&self) -> Result<(), Refused> {
         self.check_geometry()?;
@@ -227,8 +242,7 @@ impl Profile {
             f64::from(g.blocks_per_lun) / 2.0,
         )?;
         if let (Some(placement), true) = (&self.ftl.placement, self.ftl.assigner != AssignerName::default()) {
-            let reason = format!("must go beside ftl.placement = \"{placement}\", which says the same");
-            return Err(("ftl.assigner", reason));
+            return Err(placed_twice(placement));
         }
         range("ftl.gc_depth", f64::from(self.ftl.gc_depth), 1.0, 16.0)?;
         range("ftl.wear_spread", f64::from(self.ftl.wear_spread), 1.0, 1e9)?;

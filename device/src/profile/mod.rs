@@ -57,7 +57,10 @@ impl Profile {
             ProfileError::of_serde(name, text, (error.path(), error.inner()), unfit)
         })?;
         let fail = |key: &str, reason| ProfileError::of_value(name, text, key, reason);
-        profile.check().map_err(|(key, reason)| fail(key, reason))?;
+        let keys = merged.as_ref().unwrap_or(&table);
+        check::check_placed_once(keys)
+            .and_then(|()| profile.check())
+            .map_err(|(key, reason)| fail(key, reason))?;
         // Some errors show only when the parts are put together.
         crate::check_with(pieces, &profile, None).map_err(|error| {
             let (key, reason) = error.blame();
@@ -87,7 +90,16 @@ impl Profile {
     /// # Errors
     /// When a number is too large for TOML.
     pub fn to_toml(&self) -> Result<String, ProfileError> {
-        toml::to_string(self).map_err(|error| ProfileError {
+        let written = match (&self.ftl.placement, self.ftl.assigner) {
+            // A placement takes the place of the assigner, which must not be given beside it.
+            (Some(_), AssignerName::ChannelFirst) => toml::Table::try_from(self).and_then(|mut keys| {
+                let ftl = keys.get_mut("ftl").and_then(toml::Value::as_table_mut);
+                ftl.expect("a profile has this table").remove("assigner");
+                toml::to_string(&keys)
+            }),
+            _ => toml::to_string(self),
+        };
+        written.map_err(|error| ProfileError {
             file: "profile".to_owned(),
             line: None,
             key: None,

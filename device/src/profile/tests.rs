@@ -365,6 +365,11 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "buffer_entries = 32\nassigner = \"random\"\nplacement = \"way-first\"",
         "ftl.assigner",
     ),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nassigner = \"channel-first\"\nplacement = \"way-first\"",
+        "ftl.assigner",
+    ),
     ("slice_workers = 16", "slice_workers = 0", "ftl.slice_workers"),
     ("slice_workers = 16", "slice_workers = 16\ngc_free_blocks = 1", "ftl.gc_free_blocks"),
     ("slice_workers = 16", "slice_workers = 16\ngc_depth = 17", "ftl.gc_depth"),
