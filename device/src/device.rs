@@ -236,17 +236,11 @@ impl Device {
             self.parts.arrivals.send(Write { bar, offset, size, value }, sent);
         }
     }
-    /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken is
-    /// answered here: that host's memory is no longer the drive's to touch.
+    /// The next operation that the drive asks the run mode to carry out. What a reset has overtaken doesn't
+    /// come: that host's memory is no longer the drive's to touch.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
-        loop {
-            let op = self.parts.link_port.next_out()?;
-            if !self.parts.link_port.is_stale(&op) {
-                return Some(op);
-            }
-            self.parts.link_port.done(&op, Err(BadAddress(0)));
-        }
+        self.parts.link_port.next_out()
     }
     /// Answers a DMA.
     #[inline]

@@ -192,10 +192,11 @@ impl Places {
             }
         }
     }
+    /// Frees the ticket's place. What lies there is still good until something else is put.
     #[inline]
-    fn take(&mut self, ticket: LinkTicket) -> LinkOp {
+    fn take(&mut self, ticket: LinkTicket) -> &LinkOp {
         self.free.push(ticket.0);
-        self.ops[usize::from(ticket.0)]
+        &self.ops[usize::from(ticket.0)]
     }
 }
 
@@ -289,16 +290,25 @@ impl LinkPort {
     pub fn has_out(&self) -> bool {
         !self.outbox.borrow().is_empty()
     }
-    /// Run mode: the next operation to carry out.
+    /// Run mode: the next operation to carry out. A DMA on behalf of a host that a reset has taken away since
+    /// must not touch host memory any more: it is answered here.
     #[inline]
     pub fn next_out(&self) -> Option<LinkOp> {
-        let ticket = self.outbox.borrow_mut().pop_front()?;
-        Some(self.places.borrow_mut().take(ticket))
+        if self.has_out() { self.take_out() } else { None }
     }
-    /// Run mode: true for a DMA on behalf of a host that a reset has taken away since: it must not touch host
-    /// memory any more.
+    fn take_out(&self) -> Option<LinkOp> {
+        loop {
+            let ticket = self.outbox.borrow_mut().pop_front()?;
+            let mut places = self.places.borrow_mut();
+            let op = places.take(ticket);
+            if !self.is_stale(op) {
+                return Some(*op);
+            }
+            self.done(op, Err(BadAddress(0)));
+        }
+    }
     #[inline]
-    pub fn is_stale(&self, op: &LinkOp) -> bool {
+    fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch.get())
     }
     /// Run mode: a DMA was carried out.
@@ -314,5 +324,44 @@ impl LinkPort {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_exec::Handler;
+
+    struct Nobody;
+    impl Handler for Nobody {
+        fn fire(&self, _: u64) {}
+    }
+
+    fn dma(token: u32, epoch: u32) -> LinkOp {
+        let segments = [Segment::default(); MAX_SEGMENTS];
+        let local = Local::Sram { offset: 0 };
+        LinkOp::Dma { direction: DmaDirection::ToHost, local, segments, count: 1, token, epoch }
+    }
+
+    #[test]
+    fn dma_that_a_reset_has_overtaken_is_answered_by_the_port_and_interrupts_are_not() {
+        let exec = Exec::new();
+        let port = LinkPort::new(&exec, 4);
+        let nobody = exec.register(Rc::new(Nobody));
+        port.attach_link(nobody);
+        port.attach_front(nobody);
+        let stale = port.epoch();
+        port.push(dma(1, stale));
+        port.push(LinkOp::Interrupt { vector: 7 });
+        port.raise_epoch();
+        port.push(dma(2, port.epoch()));
+        while let Some(ticket) = port.next_requested() {
+            port.emit(ticket);
+        }
+        assert_eq!(port.next_out(), Some(LinkOp::Interrupt { vector: 7 }));
+        assert_eq!(port.next_answer(), Some((1, stale, Err(BadAddress(0)))));
+        assert_eq!(port.next_out(), Some(dma(2, port.epoch())));
+        assert_eq!((port.next_out(), port.next_answer()), (None, None));
+        exec.shut_down();
     }
 }
