@@ -21,6 +21,7 @@
 extern crate alloc;
 
 pub mod content;
+mod earliest;
 pub mod fio;
 mod floor;
 mod generator;

@@ -24,6 +24,7 @@ pub use shared::{OnFailure, WHOLE_TASK};
 pub use statistics::{Arrived, Failure, KindStatistics, LatencySink, Statistics};
 pub use task::Task;
 
+use crate::earliest::earliest;
 use crate::{Drive, ExitWhat};
 use alloc::rc::Rc;
 use alloc::vec;
@@ -181,7 +182,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             return None;
         }
         let check = (self.in_flight > 0).then_some(self.next_check);
-        [self.next_wake, self.next_poll, check].into_iter().flatten().min()
+        earliest(earliest(self.next_wake, self.next_poll), check)
     }
 
     /// Issues nothing more. Requests in flight complete and count; then the run is done.
@@ -292,9 +293,9 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
             (self.in_flight, self.next_wake) = (0, None);
             for task in &self.tasks {
                 self.in_flight += u64::from(task.in_flight());
-                self.next_wake = [self.next_wake, task.wakes_at()].into_iter().flatten().min();
+                self.next_wake = earliest(self.next_wake, task.wakes_at());
                 match task.stage {
-                    TaskStage::Waiting => waiting = [waiting, Some(task.wave)].into_iter().flatten().min(),
+                    TaskStage::Waiting => waiting = earliest(waiting, Some(task.wave)),
                     TaskStage::Main | TaskStage::ReadBack => busy = true,
                     TaskStage::Done => {}
                 }

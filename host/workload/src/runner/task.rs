@@ -1,6 +1,7 @@
 use super::contents::ContentToken;
 use super::shared::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use super::statistics::{Arrived, Failure, LatencySink, Statistics};
+use crate::earliest::earliest;
 use crate::floor::FloorWatch;
 use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
@@ -498,13 +499,14 @@ impl Running {
     }
 
     /// When it must be pumped next even if nothing completes.
+    #[inline]
     pub(super) fn wakes_at(&self) -> Option<Instant> {
         let floor = self.floor.as_ref().filter(|_| self.is_watched());
         let look = floor.map(|floor| {
             let picos = self.stage_began.as_picos().saturating_add(floor.look_at().as_picos());
             Instant::from_picos(picos)
         });
-        [self.wake_at, look].into_iter().flatten().min()
+        earliest(self.wake_at, look)
     }
 
     /// Whether its rate is still checked: it isn't once all requests are done.
