@@ -225,7 +225,7 @@ impl Exec {
     /// anything.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
-        if !self.0.ready.borrow().is_empty() {
+        if self.has_ready() {
             return Some(self.now());
         }
         self.0.queue.borrow().next()
@@ -273,7 +273,8 @@ impl Exec {
 
     #[inline]
     fn drain_ready(&self) {
-        loop {
+        // Asked after each event; after most of them nothing is ready.
+        while self.has_ready() {
             let next = self.0.ready.borrow_mut().pop_front();
             match next {
                 Some(Ready::Task(id)) => self.poll_or_park(id),
@@ -284,6 +285,11 @@ impl Exec {
                 None => break,
             }
         }
+    }
+
+    #[inline]
+    fn has_ready(&self) -> bool {
+        !self.0.ready.borrow().is_empty()
     }
 
     #[inline]
