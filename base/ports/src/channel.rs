@@ -269,8 +269,12 @@ impl ChannelPort {
         let mut pending = self.pending.borrow_mut();
         // A core whose local time is ahead issues for later; others may come before it.
         let earlier = |other: &u16| self.slots[usize::from(*other)].issued.get() <= at;
-        let place = pending.iter().rposition(earlier).map_or(0, |last| last + 1);
-        pending.insert(place, slot as u16);
+        if pending.back().is_none_or(earlier) {
+            pending.push_back(slot as u16);
+        } else {
+            let place = pending.iter().rposition(earlier).map_or(0, |last| last + 1);
+            pending.insert(place, slot as u16);
+        }
         drop(pending);
         let engine = self.engine.get().expect("an engine is attached when the device is built");
         if at > self.exec.now() {
