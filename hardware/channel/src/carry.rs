@@ -93,7 +93,8 @@ impl Course<'_> {
     ) -> Result<u64, Box<Fault>> {
         let mut moved = Moved::default();
         package.select(self.start, true).map_err(|e| fault(0, e))?;
-        for (op, step) in self.txn.ops().iter().zip(self.plan.steps.iter()) {
+        for (index, op) in self.txn.ops().iter().enumerate() {
+            let step = &self.plan.steps[index];
             let done = match op {
                 &Op::Command(command) => package
                     .latch(self.at(step.first), Latch::Command(command))

@@ -120,7 +120,8 @@ fn lay_out(
 ) -> Result<u64, TxnError> {
     let mut cursor = Cursor::default();
     cursor.begin(table);
-    for (op, step) in txn.ops().iter().zip(steps.iter_mut()) {
+    for (index, op) in txn.ops().iter().enumerate() {
+        let step = &mut steps[index];
         let (out, bytes, descriptor) = match *op {
             Op::Command(command) => {
                 step.first = cursor.command(table, command);
