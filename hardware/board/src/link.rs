@@ -71,6 +71,36 @@ struct What {
 /// Where there is no page buffer at the device's end.
 const NO_BUFFER: u32 = u32::MAX;
 
+/// [`LinkStats`] while they are counted.
+#[derive(Default)]
+struct Carried {
+    transfers: Cell<u64>,
+    // By lane.
+    bytes: [Cell<u64>; 2],
+    interrupts: Cell<u64>,
+}
+
+impl Carried {
+    #[inline]
+    fn count(&self, What { dma, from_host, bytes, .. }: What) {
+        let add = |counter: &Cell<u64>, more: u64| counter.set(counter.get() + more);
+        if dma {
+            add(&self.transfers, 1);
+            add(&self.bytes[if from_host { FROM_HOST } else { TO_HOST }], bytes.into());
+        } else {
+            add(&self.interrupts, 1);
+        }
+    }
+    fn stats(&self) -> LinkStats {
+        LinkStats {
+            transfers: self.transfers.get(),
+            to_host: self.bytes[TO_HOST].get(),
+            from_host: self.bytes[FROM_HOST].get(),
+            interrupts: self.interrupts.get(),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Lane {
     free_at: Cell<Instant>,
@@ -85,7 +115,7 @@ pub struct Link {
     memory: SharedBandwidth,
     recorder: Recorder,
     lanes: [Lane; 2],
-    stats: Cell<LinkStats>,
+    carried: Carried,
     id: Cell<Option<HandlerId>>,
 }
 
@@ -108,7 +138,7 @@ impl Link {
             memory,
             recorder: recorder.clone(),
             lanes: Default::default(),
-            stats: Cell::default(),
+            carried: Carried::default(),
             id: Cell::new(None),
         });
         let id = exec.register(link.clone());
@@ -119,7 +149,7 @@ impl Link {
 
     /// What the link has carried.
     pub fn stats(&self) -> LinkStats {
-        self.stats.get()
+        self.carried.stats()
     }
     /// One way through the link: what a register access of the host takes to arrive.
     pub fn latency(&self) -> Duration {
@@ -149,7 +179,7 @@ impl Link {
         lane.free_at.set(sent);
         let in_memory = self.memory.reserve(now, u64::from(bytes));
         let arrives = (sent + self.config.latency).max(in_memory);
-        self.count(what);
+        self.carried.count(what);
         if dma {
             let waits = || begins.since(ready).as_picos();
             self.recorder.emit(now, || Event::DmaStarted { from_host, bytes, buffer, waits: waits() });
@@ -196,22 +226,6 @@ impl Link {
             self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host, bytes });
         }
         self.port.emit(ticket);
-    }
-
-    fn count(&self, what: What) {
-        let mut stats = self.stats.get();
-        match what {
-            What { dma: false, .. } => stats.interrupts += 1,
-            What { from_host: false, bytes, .. } => {
-                stats.transfers += 1;
-                stats.to_host += u64::from(bytes);
-            }
-            What { from_host: true, bytes, .. } => {
-                stats.transfers += 1;
-                stats.from_host += u64::from(bytes);
-            }
-        }
-        self.stats.set(stats);
     }
 }
 
