@@ -96,13 +96,21 @@ impl<'a> ClosedBlocks<'a> {
     }
     /// Each of them, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = BlockFacts> + '_ {
-        let offered = (0..self.valid.len()).filter(|&block| self.valid[block] < self.pages);
-        offered.map(|block| BlockFacts {
-            block: BlockAddr(block as u32),
-            valid: self.valid[block],
+        (0..self.blocks()).filter_map(|block| self.facts(BlockAddr(block)))
+    }
+    /// Blocks of the LUN, offered or not.
+    pub fn blocks(&self) -> u32 {
+        self.valid.len() as u32
+    }
+    /// One of them; `None` when it isn't offered.
+    pub fn facts(&self, block: BlockAddr) -> Option<BlockFacts> {
+        let at = block.0 as usize;
+        self.offers(block).then(|| BlockFacts {
+            block,
+            valid: self.valid[at],
             pages: self.pages,
-            age: self.closings - self.closed_at[block],
-            erases: self.erases[block],
+            age: self.closings - self.closed_at[at],
+            erases: self.erases[at],
         })
     }
 }
@@ -122,6 +130,8 @@ mod tests {
         let offered: Vec<_> = closed.iter().map(|b| (b.block.0, b.valid, b.age, b.erases)).collect();
         assert_eq!(offered, [(2, 4, 2, 7), (3, 15, 1, 6), (4, 4, 0, 5)]);
         assert_eq!((closed.lun(), closed.fewest_valid()), (LunIndex(3), 4));
+        let facts: Vec<_> = (0..closed.blocks()).filter_map(|block| closed.facts(BlockAddr(block))).collect();
+        assert!(facts.iter().copied().eq(closed.iter()) && closed.facts(BlockAddr(9)).is_none());
         assert_eq!(closed.oldest_of_fewest_valid(), BlockAddr(2), "the first to be closed of two");
         let offers: Vec<_> = (0..6).map(|block| closed.offers(BlockAddr(block))).collect();
         assert_eq!(offers, [false, false, true, true, true, false]);
