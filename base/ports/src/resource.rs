@@ -38,6 +38,7 @@ impl Window {
         self.word
     }
     /// Both at once: begun when both may begin, as fast as the slower.
+    #[inline]
     fn and(self, other: Window) -> Window {
         let slower = if self.word >= other.word { self } else { other };
         Window { begin: self.begin.max(other.begin), ..slower }
@@ -112,15 +113,22 @@ impl Bandwidth {
     /// Reserves `bytes` from `now` on and says how they pass.
     #[inline]
     pub fn window(&self, now: Instant, bytes: u64) -> Window {
-        let own =
-            Window { begin: self.take(now, bytes), bytes_per_second: self.bytes_per_second, word: self.word };
-        match &self.next {
-            None => own,
-            Some(next) => own.and(next.window(now, bytes)),
+        let mut all = self.own_window(now, bytes);
+        let mut next = &self.next;
+        while let Some(bus) = next {
+            all = all.and(bus.own_window(now, bytes));
+            next = &bus.next;
         }
+        all
+    }
+    /// The same of this bus alone.
+    #[inline]
+    fn own_window(&self, now: Instant, bytes: u64) -> Window {
+        Window { begin: self.take(now, bytes), bytes_per_second: self.bytes_per_second, word: self.word }
     }
     /// Takes `bytes` from `now` on that pass between the bursts of others: what is reserved makes them wait
     /// for one burst at most. Says for how long.
+    #[inline]
     pub fn between(&self, now: Instant, bytes: u64) -> Duration {
         let window = self.window(now, bytes);
         window.begin.since(now).min(window.word() * BURST_WORDS)
